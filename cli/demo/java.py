@@ -1,0 +1,121 @@
+"""Find a Java that runs Cassandra, and fetch Cassandra itself through Maven."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+JOLOKIA = "org.jolokia:jolokia-agent-jvm:2.3.0:jar:javaagent"
+# Cassandra 4.0 to 5.0 all run on 17; 11 is what 4.x was released for.
+JAVA_MAJORS = (17, 11)
+MAVEN_TIMEOUT_S = 1200
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion><groupId>casstat</groupId><artifactId>demo</artifactId><version>1</version>
+<dependencies><dependency>
+<groupId>org.apache.cassandra</groupId><artifactId>cassandra-all</artifactId><version>{version}</version>
+</dependency></dependencies></project>
+"""
+
+
+class DemoError(Exception):
+    """The demo cannot go on; the message says why and what to do."""
+
+
+def find_java(environ: Mapping[str, str], system: Path = Path("/usr/lib/jvm")) -> Path:
+    """Return the `java` to run Cassandra with.
+
+    Looked for in `JAVA_HOME`, on the PATH and under `system`; 17 before 11.
+    Raises DemoError when there is none.
+    """
+    found: dict[int, Path] = {}
+    for candidate in _javas(environ, system):
+        major = _java_major(candidate)
+        if major is not None:
+            found.setdefault(major, candidate)
+    for major in JAVA_MAJORS:
+        if major in found:
+            return found[major]
+    seen = f" (found only {', '.join(map(str, sorted(found)))})" if found else ""
+    raise DemoError(
+        f"no Java 17 or 11{seen}: install it, for example 'apt-get install openjdk-17-jdk-headless', or set JAVA_HOME"
+    )
+
+
+def _javas(environ: Mapping[str, str], system: Path) -> Iterator[Path]:
+    if home := environ.get("JAVA_HOME"):
+        yield Path(home, "bin", "java")
+    if on_path := shutil.which("java", path=environ.get("PATH")):
+        yield Path(on_path)
+    yield from sorted(system.glob("*/bin/java"))
+
+
+def _java_major(java: Path) -> int | None:
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r'version "(\d+)', done.stderr)
+    return int(match.group(1)) if match else None
+
+
+def fetch_cassandra(version: str, cache: Path, progress: Callable[[str], None]) -> Path:
+    """Return the folder that holds every jar of Cassandra `version`, fetching them when they are not there.
+
+    A fetch that is cut short leaves nothing behind that looks whole.
+    Raises DemoError when Maven is missing or fails.
+    """
+    folder = cache / f"cassandra-{version}"
+    if not folder.is_dir():
+        pom = POM.format(version=version)
+        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+        _fetch(folder, goal, pom, progress, f"Cassandra {version} (about 70 MB, once)")
+    return folder
+
+
+def fetch_jolokia(cache: Path, progress: Callable[[str], None]) -> Path:
+    """Return Jolokia's agent jar, fetching it when it is not there. Raises DemoError as `fetch_cassandra`."""
+    folder = cache / f"jolokia-{JOLOKIA.split(':')[2]}"
+    if not folder.is_dir():
+        _fetch(folder, ["dependency:copy", f"-Dartifact={JOLOKIA}"], None, progress, "Jolokia")
+    return next(folder.glob("*.jar"))
+
+
+def _fetch(folder: Path, goal: list[str], pom: str | None, progress: Callable[[str], None], what: str) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise DemoError("no Maven ('mvn') to fetch Cassandra with: install it, for example 'apt-get install maven'")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as work:
+        jars = Path(work, "jars")
+        if pom is not None:
+            Path(work, "pom.xml").write_text(pom)
+        command = [maven, "-B", "-q", *goal, f"-DoutputDirectory={jars}"]
+        with Path(work, "maven.log").open("w+") as log:
+            with subprocess.Popen(command, cwd=work, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as running:
+                _watch(running, jars, progress, what)
+            if running.returncode != 0:
+                log.seek(0)
+                errors = [line.strip() for line in log if "[ERROR]" in line and "Failed" in line or "Could not" in line]
+                raise DemoError(f"Maven could not fetch {what}: {(errors or ['no reason given'])[0][:300]}")
+        # Another process may have fetched the same meanwhile: theirs is as good.
+        if not folder.is_dir():
+            jars.rename(folder)
+
+
+def _watch(running: subprocess.Popen[bytes], jars: Path, progress: Callable[[str], None], what: str) -> None:
+    waited_s = 0.0
+    while True:
+        try:
+            running.wait(timeout=0.5)
+            return
+        except subprocess.TimeoutExpired:
+            waited_s += 0.5
+        done = list(jars.glob("*.jar")) if jars.is_dir() else []
+        size_mb = sum(jar.stat().st_size for jar in done if jar.exists()) / 1e6
+        progress(f"fetching {what}: {len(done)} jars, {size_mb:.0f} MB, {waited_s:.0f} s")
+        if waited_s > MAVEN_TIMEOUT_S:
+            running.kill()
+            raise DemoError(f"Maven did not fetch {what} within {MAVEN_TIMEOUT_S} s: look at the network and try again")

@@ -1,0 +1,142 @@
+"""A mixed load of known rate: it counts what it did, so that others can be checked against it.
+
+Run as a program it loads nodes until it is told to stop (SIGTERM) or `--seconds` have passed, keeps its
+counts in a file and prints them as one JSON object at the end.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import RoundRobinPolicy, WhiteListRoundRobinPolicy
+
+KEYS = 10_000
+PAYLOAD_BYTES = 200
+STEP_S = 0.01
+COUNTS_EVERY_S = 1.0
+
+
+@dataclass
+class Counts:
+    """What the load did so far: operations the cluster acknowledged, and those that failed."""
+
+    reads: int = 0
+    writes: int = 0
+    errors: int = 0
+
+
+class Load:
+    """Reads and writes single partitions at a steady rate; never more than `in_flight` at once."""
+
+    def __init__(
+        self, addresses: Sequence[str], *, keyspace: str = "demo", tables: int = 1, only_these: bool = False
+    ) -> None:
+        policy = WhiteListRoundRobinPolicy(list(addresses)) if only_these else RoundRobinPolicy()
+        profile = ExecutionProfile(policy, consistency_level=ConsistencyLevel.LOCAL_ONE, request_timeout=10)
+        self._cluster = Cluster(list(addresses), execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+        self._session = self._cluster.connect()
+        self.counts = Counts()
+        self._lock = threading.Lock()
+        self._room = threading.Semaphore(256)
+        self._prepare(keyspace, tables)
+
+    def _prepare(self, keyspace: str, tables: int) -> None:
+        run = self._session.execute
+        replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {min(3, len(self._cluster.metadata.all_hosts()))}}}"
+        run(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication}")
+        self._statements = []
+        for number in range(tables):
+            table = f"{keyspace}.t{number:03d}"
+            run(f"CREATE TABLE IF NOT EXISTS {table} (k int PRIMARY KEY, v blob)")
+            read = self._session.prepare(f"SELECT v FROM {table} WHERE k = ?")
+            write = self._session.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?)")
+            self._statements.append((read, write))
+
+    def run(self, rate: float, seconds: float, stop: threading.Event, *, reads: float = 0.5) -> None:
+        """Do `rate` operations a second for `seconds`, the share `reads` of them reads; wait for the last answer.
+
+        Work that could not be started in time is made up for at once: the mean rate holds.
+        """
+        began = time.monotonic()
+        started = 0
+        while not stop.is_set() and (now := time.monotonic() - began) < seconds:
+            due = int(rate * now)
+            for _ in range(due - started):
+                self._one(random.random() < reads)  # noqa: S311 - a load, no secret
+            started = due
+            stop.wait(STEP_S)
+        for _ in range(256):
+            self._room.acquire()
+        self._room.release(256)
+
+    def _one(self, is_read: bool) -> None:
+        read, write = random.choice(self._statements)  # noqa: S311
+        key = random.randrange(KEYS)  # noqa: S311
+        self._room.acquire()
+        if is_read:
+            future = self._session.execute_async(read, (key,))
+        else:
+            future = self._session.execute_async(write, (key, random.randbytes(PAYLOAD_BYTES)))  # noqa: S311
+        future.add_callbacks(
+            lambda _: self._count("reads" if is_read else "writes"), lambda _: self._count("errors")
+        )
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            setattr(self.counts, what, getattr(self.counts, what) + 1)
+        self._room.release()
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._cluster.shutdown()
+
+
+def write_counts(path: Path, counts: Counts) -> None:
+    """Replace the file at `path` by the counts as one JSON object."""
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(asdict(counts)) + "\n")
+    os.replace(temporary, path)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Load the nodes given on the command line."""
+    parser = argparse.ArgumentParser(description="load Cassandra nodes at a known rate")
+    parser.add_argument("addresses", nargs="+")
+    parser.add_argument("--rate", type=float, default=500, help="operations a second [500]")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="how long [until told to stop]")
+    parser.add_argument("--tables", type=int, default=1, help="how many tables [1]")
+    parser.add_argument("--keyspace", default="demo")
+    parser.add_argument("--counts", type=Path, help="file that always holds the counts so far")
+    parser.add_argument("--only-these", action="store_true", help="send to no other node of the cluster")
+    options = parser.parse_args(arguments)
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    load = Load(options.addresses, keyspace=options.keyspace, tables=options.tables, only_these=options.only_these)
+    runner: Any = threading.Thread(target=load.run, args=(options.rate, options.seconds, stop))
+    runner.start()
+    while runner.is_alive():
+        runner.join(COUNTS_EVERY_S)
+        if options.counts:
+            write_counts(options.counts, load.counts)
+    load.close()
+    print(json.dumps(asdict(load.counts)))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

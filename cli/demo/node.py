@@ -1,0 +1,304 @@
+"""One real Cassandra node on a loopback address: its configuration, its JVM and its life."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from cli.demo.java import DemoError
+
+START_TIMEOUT_S = 180
+STOP_TIMEOUT_S = 20
+POLL_S = 0.1
+
+NATIVE_PORT = 9042
+STORAGE_PORT = 7000
+JOLOKIA_PORT = 8778
+FIRST_JMX_PORT = 7199
+
+YAML = """cluster_name: {cluster}
+num_tokens: 16
+partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+endpoint_snitch: SimpleSnitch
+seed_provider:
+  - class_name: org.apache.cassandra.locator.SimpleSeedProvider
+    parameters: [{{seeds: "{seeds}"}}]
+data_file_directories: ["{home}/data"]
+commitlog_directory: "{home}/commitlog"
+saved_caches_directory: "{home}/saved_caches"
+hints_directory: "{home}/hints"
+cdc_raw_directory: "{home}/cdc_raw"
+commitlog_sync: periodic
+{commitlog}
+listen_address: {address}
+rpc_address: {address}
+native_transport_port: {native_port}
+storage_port: {storage_port}
+start_native_transport: true
+auto_bootstrap: false
+"""
+COMMITLOG = "commitlog_sync_period: 10s\ncommitlog_segment_size: 8MiB"
+COMMITLOG_4_0 = "commitlog_sync_period_in_ms: 10000\ncommitlog_segment_size_in_mb: 8"
+
+LOGBACK = """<configuration>
+<appender name="LOG" class="ch.qos.logback.core.FileAppender">
+<file>{home}/logs/system.log</file>
+<encoder><pattern>%-5level [%thread] %date{{ISO8601}} %F:%L - %msg%n</pattern></encoder>
+</appender>
+<root level="INFO"><appender-ref ref="LOG"/></root>
+<logger name="org.apache.cassandra" level="INFO"/>
+</configuration>
+"""
+
+# What Cassandra reaches into that Java 11 and later keep closed (its own jvm17-server.options, abridged).
+OPENINGS = [
+    "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-exports=java.management.rmi/com.sun.jmx.remote.internal.rmi=ALL-UNNAMED",
+    "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
+    "--add-exports=java.rmi/sun.rmi.server=ALL-UNNAMED",
+    "--add-exports=java.rmi/sun.rmi.transport.tcp=ALL-UNNAMED",
+    "--add-exports=java.sql/java.sql=ALL-UNNAMED",
+    "--add-opens=java.base/java.io=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang.module=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.loader=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.math=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.module=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.reflect=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.util.jar=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=jdk.management/com.sun.management.internal=ALL-UNNAMED",
+]
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """What a node is made of: `home` holds all it writes, `jars` Cassandra's jars, `jolokia` the agent's jar."""
+
+    version: str
+    address: str
+    home: Path
+    java: Path
+    jars: Path
+    jolokia: Path | None
+    seeds: str
+    jmx_port: int = FIRST_JMX_PORT
+    heap: str = "512M"
+    cluster: str = "casstat-demo"
+
+    @property
+    def jolokia_url(self) -> str:
+        """Where the node's Jolokia answers."""
+        return f"http://{self.address}:{JOLOKIA_PORT}/jolokia"
+
+    @property
+    def log(self) -> Path:
+        """The node's own log."""
+        return self.home / "logs" / "system.log"
+
+
+def write_configuration(spec: NodeSpec) -> None:
+    """Write cassandra.yaml and logback.xml into the node's home."""
+    conf = spec.home / "conf"
+    conf.mkdir(parents=True, exist_ok=True)
+    (spec.home / "logs").mkdir(exist_ok=True)
+    yaml = YAML.format(
+        cluster=spec.cluster,
+        seeds=spec.seeds,
+        home=spec.home,
+        address=spec.address,
+        native_port=NATIVE_PORT,
+        storage_port=STORAGE_PORT,
+        commitlog=COMMITLOG_4_0 if spec.version.startswith("4.0.") else COMMITLOG,
+    )
+    (conf / "cassandra.yaml").write_text(yaml)
+    (conf / "logback.xml").write_text(LOGBACK.format(home=spec.home))
+
+
+def command(spec: NodeSpec) -> list[str]:
+    """Return the command line of the node's JVM."""
+    properties = {
+        "cassandra.config": f"file://{spec.home}/conf/cassandra.yaml",
+        "cassandra.storagedir": str(spec.home),
+        "logback.configurationFile": str(spec.home / "conf" / "logback.xml"),
+        "cassandra.jmx.local.port": str(spec.jmx_port),
+        "java.rmi.server.hostname": "127.0.0.1",
+        "cassandra.ring_delay_ms": "3000",
+        "cassandra.skip_wait_for_gossip_to_settle": "0",
+        # Without it every answer of Jolokia waits about 45 ms for a delayed acknowledgement.
+        "sun.net.httpserver.nodelay": "true",
+    }
+    agents = [f"-javaagent:{jar}" for jar in spec.jars.glob("jamm-*.jar")]
+    if spec.jolokia is not None:
+        agents.append(f"-javaagent:{spec.jolokia}=host={spec.address},port={JOLOKIA_PORT}")
+    return [
+        str(spec.java),
+        f"-Xms{spec.heap}",
+        f"-Xmx{spec.heap}",
+        "-XX:+UseG1GC",
+        "-Xss512k",
+        *OPENINGS,
+        *agents,
+        *(f"-D{key}={value}" for key, value in properties.items()),
+        "-cp",
+        f"{spec.home}/conf:{spec.jars}/*",
+        "org.apache.cassandra.service.CassandraDaemon",
+    ]
+
+
+class Node:
+    """A node that this or an earlier process started: start, wait, stop, and the faults tests need."""
+
+    def __init__(self, spec: NodeSpec) -> None:
+        self.spec = spec
+        self._process: psutil.Process | None = None
+
+    @property
+    def pid_file(self) -> Path:
+        """`PID CREATE_TIME` of the JVM: together they name one process for good."""
+        return self.spec.home / "pid"
+
+    def process(self) -> psutil.Process | None:
+        """Return the node's live process, or None."""
+        if self._process is None:
+            self._process = read_pid_file(self.pid_file)
+        if self._process is not None and not alive(self._process):
+            self._process = None
+        return self._process
+
+    def start(self) -> None:
+        """Start the JVM and return at once. Raises DemoError when a port is taken."""
+        if self.process():
+            return
+        for port in (NATIVE_PORT, STORAGE_PORT, JOLOKIA_PORT):
+            require_free(self.spec.address, port)
+        require_free("127.0.0.1", self.spec.jmx_port)
+        write_configuration(self.spec)
+        with (self.spec.home / "logs" / "stdout.log").open("ab") as out:
+            jvm = subprocess.Popen(
+                command(self.spec),
+                cwd=self.spec.home,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        self._process = write_pid_file(self.pid_file, jvm)
+
+    def wait(self, progress: Callable[[str], None] = lambda _: None) -> None:
+        """Wait until the node takes clients. Raises DemoError when it dies or takes too long."""
+        began = time.monotonic()
+        while not _listens(self.spec.address, NATIVE_PORT):
+            waited_s = time.monotonic() - began
+            progress(f"starting Cassandra {self.spec.version} on {self.spec.address}: {waited_s:.0f} s")
+            if self.process() is None:
+                raise DemoError(f"Cassandra on {self.spec.address} ended while starting: {self._last_words()}")
+            if waited_s > START_TIMEOUT_S:
+                raise DemoError(
+                    f"Cassandra on {self.spec.address} takes no clients after {START_TIMEOUT_S} s: see {self.spec.log}"
+                )
+            time.sleep(POLL_S)
+
+    def stop(self) -> None:
+        """Stop the node, by force when it does not go by itself."""
+        if process := self.process():
+            end(process, STOP_TIMEOUT_S)
+        self.pid_file.unlink(missing_ok=True)
+        self._process = None
+
+    def kill(self) -> None:
+        """End the node as a power cut would."""
+        if process := self.process():
+            end(process, 0)
+        self._process = None
+
+    def suspend(self) -> None:
+        """Stop the node's clock: it keeps its connections and answers nothing."""
+        if process := self.process():
+            process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a suspended node go on."""
+        if process := self.process():
+            process.send_signal(signal.SIGCONT)
+
+    def _last_words(self) -> str:
+        for path in (self.spec.home / "logs" / "stdout.log", self.spec.log):
+            lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+            errors = [line for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
+            if errors:
+                return f"{errors[0].strip()[:300]} (all of it: {path})"
+        return f"see {self.spec.home / 'logs'}"
+
+
+def end(process: psutil.Process, patience_s: float) -> None:
+    """End a process: SIGTERM, and SIGKILL after `patience_s`; return when it is gone."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.send_signal(signal.SIGTERM if patience_s else signal.SIGKILL)
+        try:
+            process.wait(patience_s or STOP_TIMEOUT_S)
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait(STOP_TIMEOUT_S)
+
+
+def alive(process: psutil.Process) -> bool:
+    """Whether this very process (not another of the same number) still runs."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def write_pid_file(path: Path, child: "subprocess.Popen[bytes]") -> psutil.Process:
+    """Note which process `child` is, so that a later command finds it."""
+    process = psutil.Process(child.pid)
+    temporary = path.with_suffix(".new")
+    temporary.write_text(f"{process.pid} {process.create_time()}\n")
+    os.replace(temporary, path)
+    return process
+
+
+def read_pid_file(path: Path) -> psutil.Process | None:
+    """Return the process noted in `path`, or None when it is gone."""
+    try:
+        pid, created = path.read_text().split()
+        process = psutil.Process(int(pid))
+        return process if abs(process.create_time() - float(created)) < 1 else None
+    except (OSError, ValueError, psutil.NoSuchProcess):
+        return None
+
+
+def require_free(address: str, port: int) -> None:
+    """Raise DemoError when something listens on the port already."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            raise DemoError(
+                f"{address}:{port} cannot be used ({error.strerror}): stop what listens there,"
+                " or choose other addresses with --address"
+            ) from error
+
+
+def _listens(address: str, port: int) -> bool:
+    try:
+        with socket.create_connection((address, port), timeout=1):
+            return True
+    except OSError:
+        return False

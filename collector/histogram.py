@@ -1,0 +1,173 @@
+"""Histograms: what Cassandra's bucket counts mean, their differences, percentiles and sums.
+
+Cassandra's offsets are 1 and then max(previous + 1, round(previous * 1.2)); bucket i counts the values v with
+offset[i-1] < v <= offset[i], and one more bucket counts what lies above the last offset (EstimatedHistogram and
+DecayingEstimatedHistogramReservoir in Cassandra's sources). Timers of 3.11 and 4.0 have 165 counts in nanoseconds,
+of 4.1 and later 128 counts in microseconds. Histograms of counts have 165, or 166 when zero has its own bucket.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from math import inf, isinf
+from operator import sub
+
+GROWTH = 1.2
+TIMER_UNITS_S = {165: 1e-9, 128: 1e-6}
+COUNTS_WITH_ZERO = 166
+
+
+class LayoutError(ValueError):
+    """Bucket counts of a length whose meaning is not known."""
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Counts of values by range: counts[i] of them in (edges[i-1], edges[i]], the first from `low` on.
+
+    `edges` ascend, are in the metric's unit, and end with infinity; as many edges as counts.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[float, ...]
+    low: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """How many values there are."""
+        return sum(self.counts)
+
+
+@lru_cache(maxsize=16)
+def edges_of(unit: str, length: int) -> tuple[float, ...]:
+    """Return the upper edges, in `unit`, of Cassandra's histogram with `length` counts.
+
+    Raises LayoutError when a timer (unit "seconds") has a length that no known Cassandra writes: its unit
+    would be a guess.
+    """
+    if unit == "seconds":
+        if length not in TIMER_UNITS_S:
+            raise LayoutError(f"{length} buckets: neither the nanoseconds of 4.0 (165) nor the microseconds of 4.1 (128)")
+        # Dividing by a whole number gives the nearest double; multiplying by 1e-6 does not.
+        per_second = round(1 / TIMER_UNITS_S[length])
+        return (*(offset / per_second for offset in offsets(length - 1)), inf)
+    if length < 2:
+        raise LayoutError(f"{length} buckets")
+    if length == COUNTS_WITH_ZERO:
+        return (0.0, *map(float, offsets(length - 2)), inf)
+    return (*map(float, offsets(length - 1)), inf)
+
+
+@lru_cache(maxsize=16)
+def offsets(number: int) -> tuple[int, ...]:
+    """Return the first `number` of Cassandra's bucket offsets."""
+    grown = accumulate(range(number - 1), lambda last, _: max(last + 1, _round(last * GROWTH)), initial=1)
+    return tuple(grown)
+
+
+def _round(value: float) -> int:
+    # Java's Math.round: half up.
+    return int(value + 0.5)
+
+
+def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Buckets | None:
+    """Return what came between two readings of the same cumulative counts; None when they went back.
+
+    Raises LayoutError as `edges_of`.
+    """
+    if len(before) != len(after):
+        return None
+    counts = tuple(map(sub, after, before))
+    if min(counts) < 0:
+        return None
+    return Buckets(edges_of(unit, len(counts)), counts)
+
+
+def quantile(buckets: Buckets, q: float) -> float | None:
+    """Return the value below which the share `q` (0 to 1) lies; None when there are no values.
+
+    Values are taken as evenly spread inside their bucket: the answer never leaves the edges of the bucket that
+    holds the true one. In the last bucket, which has no upper edge, it is the lower one ("at least").
+    """
+    total = buckets.total
+    if not total:
+        return None
+    rank = q * total
+    below = 0.0
+    last = buckets.low
+    for index, count in enumerate(buckets.counts):
+        if count and below + count >= rank:
+            low, high = _bounds(buckets, index)
+            share = min(max((rank - below) / count, 0.0), 1.0)
+            return low if isinf(high) else min(low + (high - low) * share, high)
+        if count:
+            below += count
+            last = _bounds(buckets, index)[1]
+    # Only reached when adding fractions lost the last bit of the total.
+    return buckets.edges[-2] if isinf(last) else last
+
+
+def highest(buckets: Buckets) -> float | None:
+    """Return the upper edge of the highest bucket that holds a value (the last one: its lower edge)."""
+    for index in range(len(buckets.counts) - 1, -1, -1):
+        if buckets.counts[index]:
+            low, high = _bounds(buckets, index)
+            return low if isinf(high) else high
+    return None
+
+
+def _bounds(buckets: Buckets, index: int) -> tuple[float, float]:
+    return (buckets.edges[index - 1] if index else buckets.low), buckets.edges[index]
+
+
+def merge(parts: Sequence[Buckets]) -> Buckets:
+    """Return the histogram of all values of `parts`, such as the nodes of a cluster or the intervals of a run.
+
+    Equal edges: the counts are added, exactly. Different ones (nanoseconds and microseconds): every bucket is
+    spread evenly over the edges of all, so that no count leaves its own bucket. A percentile of the result then
+    lies within one bucket, the wider of the two (a factor of 1.2), of the percentile of the values themselves.
+    Raises ValueError when there is nothing to merge.
+    """
+    if not parts:
+        raise ValueError("no histograms to merge")
+    if len({(part.edges, part.low) for part in parts}) == 1:
+        counts = tuple(map(sum, zip(*(part.counts for part in parts), strict=True)))
+        return Buckets(parts[0].edges, counts, parts[0].low)
+    low = min(part.low for part in parts)
+    edges = tuple(sorted({edge for part in parts for edge in part.edges} | {p.low for p in parts if p.low > low}))
+    spread = [_spread(part, edges, low) for part in parts]
+    return Buckets(edges, tuple(map(sum, zip(*spread, strict=True))), low)
+
+
+def _spread(part: Buckets, edges: tuple[float, ...], low: float) -> list[float]:
+    """Return the counts of `part` on finer edges that include its own."""
+    counts = [0.0] * len(edges)
+    at = {edge: index for index, edge in enumerate(edges)}
+    for index, count in enumerate(part.counts):
+        if not count:
+            continue
+        start, end = _bounds(part, index)
+        first = 0 if start <= low else at[start] + 1
+        if isinf(end):
+            # What lies beyond the last offset is only known to: as near to it as the edges allow.
+            counts[first] += count
+            continue
+        for fine in range(first, at[end] + 1):
+            lower = edges[fine - 1] if fine else low
+            share = (edges[fine] - lower) / (end - start) if end > start else 1.0
+            counts[fine] += count * share
+    return counts
+
+
+def mean_bounds(buckets: Buckets) -> tuple[float, float] | None:
+    """Return the least and the greatest mean that values with these counts can have; None without values."""
+    total = buckets.total
+    if not total:
+        return None
+    lows = (buckets.low, *buckets.edges[:-1])
+    least = sum(count * low for count, low in zip(buckets.counts, lows, strict=True) if count)
+    if buckets.counts[-1]:
+        return least / total, inf
+    most = sum(count * edge for count, edge in zip(buckets.counts, buckets.edges, strict=True) if count)
+    return least / total, most / total

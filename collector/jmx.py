@@ -1,0 +1,172 @@
+"""The node itself as a source: which of the catalogue's MBeans it has, when to ask for each, and one POST a tick."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import json
+
+from collector.beans import Bean, Labels, Question, questions
+from collector.clock import Clock
+from collector.jolokia import Jolokia, JolokiaError
+from collector.model import Batch, SourceError, Tier, Values
+from collector.sources.jvm import START_TIME
+from collector.sources.storage import SCHEMA_VERSION
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+# Of what is read once a minute, at most so many requests ride along in one tick.
+RARE_PER_TICK = 300
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What of the catalogue is wanted: metrics by name (None: all), and what is watched every tick.
+
+    With a keyspace only its own series are read; with a table (which needs the keyspace) only that table's.
+    Without, keyspaces and tables other than Cassandra's own are read once a minute.
+    """
+
+    metrics: frozenset[str] | None = None
+    keyspace: str = ""
+    table: str = ""
+
+    def tier(self, bean: Bean, labels: Mapping[str, str]) -> Tier | None:
+        """Return how often to read this, or None for never."""
+        tier = bean.metric.tier
+        if tier is Tier.HOURLY or (self.metrics is not None and bean.metric.name not in self.metrics):
+            return None
+        keyspace, table = labels.get("keyspace"), labels.get("table")
+        if keyspace is None:
+            return tier
+        if not self.keyspace:
+            return None if keyspace.startswith("system") else Tier.SLOW
+        if keyspace != self.keyspace or (self.table and table is not None and table != self.table):
+            return None
+        return tier
+
+
+class _Entry:
+    """A question, when to ask it next, and how long it has been put off since the node does not have it."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.due_s = 0.0
+        self.pause_s = 0.0
+        self.asked = False
+
+    def heard(self, found: bool, now_s: float, spread: float) -> None:
+        period_s = self.question.tier.value
+        if found:
+            # The first time each waits a little less, so that they do not all come due in the same tick again.
+            self.due_s = now_s + period_s * (1.0 if self.asked else 0.5 + spread / 2)
+            self.pause_s, self.asked = 0.0, True
+        else:
+            self.pause_s = min(max(2 * self.pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+            self.due_s = now_s + max(self.pause_s, period_s)
+
+
+class NodeSource:
+    """Cassandra's metrics through Jolokia.
+
+    Names are searched for at first contact, after a restart, when the schema changes, and now and then for what
+    appears only on first use. What the node does not have is asked for again after 1, 2, 4 … 60 s.
+    """
+
+    name = "cassandra"
+
+    def __init__(self, jolokia: Jolokia, beans: Sequence[Bean], selection: Selection, clock: Clock) -> None:
+        wanted = selection.metrics
+        self._jolokia = jolokia
+        self._beans = [bean for bean in beans if wanted is None or bean.metric.name in wanted]
+        self._marks = [bean for bean in (START_TIME, SCHEMA_VERSION) if bean not in self._beans]
+        self._selection = selection
+        self._clock = clock
+        self._entries: list[_Entry] = []
+        self._known: dict[str, list[Labels]] = {}
+        self._look_at_s = 0.0
+        self._look_pause_s = 0.0
+        self._origin = ""
+        self._schema = ""
+
+    def read(self, timeout_s: float) -> Batch:
+        """Read what is due. Raises SourceError when the node does not answer usably within `timeout_s`."""
+        began_s = self._clock.monotonic_s()
+
+        def left_s() -> float:
+            return timeout_s - (self._clock.monotonic_s() - began_s)
+
+        if not self._entries:
+            self._look(left_s(), tables=True)
+        asked = self._due(began_s)
+        answers = self._jolokia.ask([entry.question.request for entry in asked], left_s())
+        now_s = self._clock.monotonic_s()
+        values: Values = {}
+        for position, (entry, answer) in enumerate(zip(asked, answers, strict=True)):
+            found = entry.question.values(answer)
+            values.update(found)
+            entry.heard(bool(found), now_s, position / len(asked))
+        if not values:
+            raise SourceError(f"{self._jolokia.url}: a Jolokia, but not of a Cassandra node")
+        problem = self._keep_up(values, now_s, left_s)
+        return Batch(self.name, now_s, values, self._origin, problem)
+
+    def _due(self, now_s: float) -> list[_Entry]:
+        due = [entry for entry in self._entries if entry.due_s <= now_s]
+        often = [entry for entry in due if entry.question.tier is Tier.TICK]
+        rare = sorted((entry for entry in due if entry.question.tier is not Tier.TICK), key=lambda e: e.due_s)
+        return often + rare[:RARE_PER_TICK]
+
+    def _keep_up(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
+        """Notice restarts and schema changes, look for new names when it is time; return what went wrong."""
+        origin = str(values.get((START_TIME.metric.name,), self._origin))
+        schema = str(values.get((SCHEMA_VERSION.metric.name,), self._schema))
+        restarted = bool(self._origin) and origin != self._origin
+        altered = restarted or (bool(self._schema) and schema != self._schema)
+        self._origin, self._schema = origin, schema
+        if restarted:
+            self._look_pause_s = 0.0
+            for entry in self._entries:
+                entry.pause_s = entry.due_s = 0.0
+        if not altered and now_s < self._look_at_s:
+            return ""
+        try:
+            self._look(left_s(), tables=altered)
+        except SourceError as error:
+            if altered:
+                self._schema = ""
+            return f"could not look for new names: {error}"
+        return ""
+
+    def _look(self, timeout_s: float, *, tables: bool) -> None:
+        """Search the node for label values and make the questions anew; those that stay keep their pace."""
+        searches = {
+            bean.family: bean
+            for bean in reversed(self._beans)
+            if tables or "keyspace" not in bean.metric.labels or bean.family not in self._known
+        }
+        asked = [bean for bean in searches.values() if bean.search]
+        requests = [json.dumps({"type": "search", "mbean": bean.search}) for bean in asked]
+        answers = self._jolokia.ask(requests, timeout_s) if requests else []
+        found = {bean.family: _names(answer) for bean, answer in zip(asked, answers, strict=True)}
+        for family, bean in searches.items():
+            self._known[family] = bean.labels(found.get(family, []))
+        for bean in self._marks:
+            self._known[bean.family] = [{}]
+        marks = questions(self._marks, self._known, lambda bean, _: bean.metric.tier)
+        wanted = questions(self._beans, self._known, self._selection.tier)
+        kept = {entry.question.request: entry for entry in self._entries}
+        self._entries = []
+        for question in (*marks, *wanted):
+            entry = kept.get(question.request) or _Entry(question)
+            entry.question = question
+            self._entries.append(entry)
+        self._look_pause_s = min(max(2 * self._look_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+        self._look_at_s = self._clock.monotonic_s() + self._look_pause_s
+
+
+def _names(answer: Mapping[str, Any]) -> list[str]:
+    value = answer.get("value")
+    if answer.get("status") != 200 or not isinstance(value, list):
+        raise JolokiaError(f"search refused: {str(answer.get('error', 'no reason given'))[:200]}")
+    return [name for name in value if isinstance(name, str)]

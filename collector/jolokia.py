@@ -1,0 +1,213 @@
+"""Jolokia, the bridge that speaks HTTP and JSON to the node's JMX: bytes out, answers in, errors typed.
+
+One connection is kept alive; every call has a deadline for all of it, and a bound on the answer's size. Only
+what was asked is believed: an answer of another shape is an error.
+"""
+
+import http.client
+import io
+import json
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from collector.model import SourceError
+
+DEFAULT_PORTS = {"http": 8778, "https": 443}
+DEFAULT_PATH = "/jolokia/"
+MAX_ANSWER_BYTES = 64 << 20
+CHUNK_BYTES = 1 << 16
+# What the answers need not repeat; a missing attribute spoils its own value only. Unknown to old Jolokias: ignored.
+OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
+HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat"}
+
+
+class JolokiaError(SourceError):
+    """Jolokia did not answer as it should."""
+
+
+class UrlError(ValueError):
+    """The URL given for Jolokia cannot be one."""
+
+
+class Jolokia:
+    """One Jolokia agent, at a URL such as http://127.0.0.1:8778/jolokia."""
+
+    def __init__(self, url: str) -> None:
+        """Take `url` apart without connecting; a bare HOST or HOST:PORT will do. Raises UrlError."""
+        try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise UrlError(f"'{url}' is no URL: {error}") from error
+        if parts.scheme not in ("http", "https") or not host:
+            raise UrlError(f"'{url}' is no Jolokia URL: it looks like http://127.0.0.1:8778/jolokia")
+        if parts.username or parts.password:
+            raise UrlError("a Jolokia URL holds no user and password: others on this machine could read them")
+        if parts.query or parts.fragment:
+            raise UrlError(f"'{url}' is no Jolokia URL: it ends with the path, as in http://127.0.0.1:8778/jolokia")
+        self.host = host
+        self.port = port or DEFAULT_PORTS[parts.scheme]
+        self.url = parts.geturl()
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._path = (parts.path.rstrip("/") + "/" if parts.path.strip("/") else DEFAULT_PATH) + OPTIONS
+        self._connection: _Connection | None = None
+
+    def ask(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
+        """Return Jolokia's answers to `requests` (each one JSON object), in their order, within `timeout_s`.
+
+        An answer may be an error of its own (`status` other than 200). Raises JolokiaError when there is no
+        usable answer as a whole.
+        """
+        body = f"[{','.join(requests)}]".encode()
+        deadline_s = time.monotonic() + timeout_s
+        kept = self._connection is not None
+        try:
+            raw = self._exchange(body, deadline_s)
+        except _StaleConnectionError:
+            if not kept:
+                raise JolokiaError(f"{self.url}: closed the connection without an answer") from None
+            # A kept connection may have been closed meanwhile, for example by a restart: once more on a new one.
+            try:
+                raw = self._exchange(body, deadline_s)
+            except _StaleConnectionError:
+                raise JolokiaError(f"{self.url}: closed the connection without an answer") from None
+        return self._answers(raw, len(requests))
+
+    def close(self) -> None:
+        """Give up the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _exchange(self, body: bytes, deadline_s: float) -> bytes:
+        whole = False
+        try:
+            connection = self._connection or _Connection(self.host, self.port, self._tls)
+            self._connection = connection
+            connection.deadline_s = deadline_s
+            connection.request("POST", self._path, body, HEADERS)
+            response = connection.getresponse()
+            raw = self._read(response)
+            whole = True
+        except TimeoutError:
+            raise JolokiaError(f"{self.url}: no whole answer in time") from None
+        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
+            raise _StaleConnectionError from error
+        except http.client.IncompleteRead as error:
+            raise JolokiaError(f"{self.url}: the answer broke off after {len(error.partial)} bytes") from None
+        except http.client.HTTPException as error:
+            raise JolokiaError(f"{self.url}: does not speak HTTP as Jolokia does ({type(error).__name__})") from None
+        except ssl.SSLError as error:
+            raise JolokiaError(f"{self.url}: no TLS connection: {error.reason}") from None
+        except OSError as error:
+            raise JolokiaError(f"{self.url}: {error.strerror or error}") from None
+        finally:
+            if not whole:
+                self.close()
+        if response.status != http.client.OK:
+            self.close()
+            raise JolokiaError(f"{self.url}: {_meaning(response)}")
+        return raw
+
+    def _read(self, response: http.client.HTTPResponse) -> bytes:
+        parts, size = [], 0
+        while chunk := response.read1(CHUNK_BYTES):
+            parts.append(chunk)
+            size += len(chunk)
+            if size > MAX_ANSWER_BYTES or (response.length or 0) > MAX_ANSWER_BYTES:
+                raise JolokiaError(f"{self.url}: the answer is larger than {MAX_ANSWER_BYTES >> 20} MiB")
+        if response.length:
+            raise JolokiaError(f"{self.url}: the answer broke off after {size} bytes")
+        return b"".join(parts)
+
+    def _answers(self, raw: bytes, expected: int) -> list[dict[str, Any]]:
+        try:
+            answers = json.loads(raw)
+        except (ValueError, RecursionError):
+            raise JolokiaError(f"{self.url}: the answer is no JSON: is this Jolokia?") from None
+        if isinstance(answers, dict) and "error" in answers:
+            raise JolokiaError(f"{self.url}: refused: {str(answers['error'])[:200]!r}")
+        if (
+            not isinstance(answers, list)
+            or len(answers) != expected
+            or not all(isinstance(answer, dict) for answer in answers)
+        ):
+            raise JolokiaError(f"{self.url}: the answer does not fit what was asked: is this Jolokia?")
+        return answers
+
+
+class _StaleConnectionError(Exception):
+    """The other side closed before it answered."""
+
+
+def _meaning(response: http.client.HTTPResponse) -> str:
+    status = response.status
+    if status in (401, 403):
+        return f"HTTP {status}: it wants credentials or its policy refuses this host"
+    if status == 404:
+        return "HTTP 404: no Jolokia at this path"
+    if 300 <= status < 400:
+        return f"HTTP {status}: it points to {response.headers.get('Location', 'nowhere')!r}; give the final URL"
+    return f"HTTP {status} {response.reason}"[:200]
+
+
+class _Connection(http.client.HTTPConnection):
+    """An HTTP connection whose every wait ends at `deadline_s` (monotonic), however the bytes trickle in."""
+
+    deadline_s = 0.0
+
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        super().__init__(host, port)
+        self._tls = tls
+
+    def connect(self) -> None:
+        stream = socket.create_connection((self.host, self.port), self.left_s())
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls is not None:
+            stream = self._tls.wrap_socket(stream, server_hostname=self.host)
+        self.sock = _BoundedSocket(stream, self)
+
+    def left_s(self) -> float:
+        left_s = self.deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        return left_s
+
+
+class _BoundedSocket:
+    """As much of a socket as http.client uses, each call bounded by its connection's deadline."""
+
+    def __init__(self, stream: socket.socket, connection: _Connection) -> None:
+        self._stream = stream
+        self._connection = connection
+
+    def sendall(self, data: bytes) -> None:
+        self._stream.settimeout(self._connection.left_s())
+        self._stream.sendall(data)
+
+    def recv_into(self, buffer: Any) -> int:
+        self._stream.settimeout(self._connection.left_s())
+        return self._stream.recv_into(buffer)
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_Incoming(self), CHUNK_BYTES)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _Incoming(io.RawIOBase):
+    """The receiving side as a file."""
+
+    def __init__(self, stream: _BoundedSocket) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._stream.recv_into(buffer)

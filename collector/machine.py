@@ -1,0 +1,30 @@
+"""The machine's own figures as sources of a tick."""
+
+from collector.catalogue import HostPart
+from collector.clock import Clock
+from collector.host import Host
+from collector.model import Batch, SourceError
+
+
+class HostSource:
+    """One part of the machine's figures, such as its disks."""
+
+    def __init__(self, part: HostPart, host: Host, clock: Clock) -> None:
+        self.name = part.name
+        self._part = part
+        self._host = host
+        self._clock = clock
+        self._every_s = min(metric.tier.value for metric in part.metrics)
+        self._due_s = 0.0
+
+    def read(self, timeout_s: float) -> Batch:  # noqa: ARG002 - the kernel answers at once
+        """Read the part if it is due. Raises SourceError when the kernel's files cannot be read."""
+        now_s = self._clock.monotonic_s()
+        if now_s < self._due_s:
+            return Batch(self.name, now_s)
+        try:
+            values = self._part.read(self._host)
+        except (IndexError, KeyError, ValueError) as error:
+            raise SourceError(f"not in the form that is known: {error}") from None
+        self._due_s = now_s + self._every_s
+        return Batch(self.name, self._clock.monotonic_s(), values, origin=str(self._host.pid or ""))

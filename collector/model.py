@@ -1,0 +1,168 @@
+"""The vocabulary: metrics, what is read of them, and what is derived from two readings.
+
+    tick -> Source.read -> Batch -> Snapshot -> rates(previous, current) -> Sample
+
+All of it is frozen plain data. A number that is not known is not there: neither 0 nor a stale one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from collector.histogram import Buckets
+
+Series = tuple[str, ...]
+"""A metric's name, then the values of its labels in the order of `Metric.labels`."""
+
+Value = int | float | str | tuple[int, ...]
+"""What a source reads: a number, a text, or a histogram's cumulative bucket counts."""
+
+Values = dict[Series, Value]
+
+
+class Kind(Enum):
+    """What a raw value means."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+    TEXT = "text"
+
+
+class Tier(Enum):
+    """How often a metric is read: its value is the number of seconds between two readings."""
+
+    TICK = 0.0
+    """Every tick: what people watch."""
+    SLOW = 60.0
+    """Once a minute: sizes, capacities, versions."""
+    HOURLY = 3600.0
+    """Costly to read (it touches the node's disk): only when asked for."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of the wide view: the series of its metric with `labels`, or the only one.
+
+    `name` is the column's name in JSON and CSV with the unit last, `header` the terminal's. The value shown
+    is the metric's (a rate for counters) times `scale`, with `digits` decimals.
+    """
+
+    name: str
+    header: str
+    labels: tuple[str, ...] = ()
+    scale: float = 1.0
+    digits: int = 0
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One thing that is measured.
+
+    name    Prometheus style, with the base unit.
+    unit    of the scaled value: seconds, bytes, 1 (a count), ratio, or "" for texts.
+    scale   raw value times `scale` is the value in `unit`.
+    count   for histograms: name of the counter that counts the same events.
+    total   for histograms: name of the counter that adds up the same events' values.
+    """
+
+    name: str
+    kind: Kind
+    unit: str
+    help: str
+    labels: tuple[str, ...] = ()
+    tier: Tier = Tier.TICK
+    scale: float = 1.0
+    count: str = ""
+    total: str = ""
+    shown: tuple[Shown, ...] = ()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one source read in one tick.
+
+    at_s      monotonic time at which the source finished: rates divide by differences of it.
+    origin    what its counters count from, such as a process' start: no rate spans two origins.
+    problem   why there are no values (or not all of them), in one line; "" when all is well.
+    """
+
+    source: str
+    at_s: float
+    values: Mapping[Series, Value] = field(default_factory=dict)
+    origin: str = ""
+    problem: str = ""
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Tick:
+    """One point of the clock's grid.
+
+    time_s   wall time of the grid point, seconds since the epoch.
+    late_s   how long after it the tick really began.
+    missed   grid points that passed without a tick since the one before.
+    """
+
+    time_s: float
+    late_s: float = 0.0
+    missed: int = 0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything read of one node in one tick."""
+
+    node: str
+    tick: Tick
+    batches: tuple[Batch, ...]
+
+
+class Reading(NamedTuple):
+    """The last raw value of a series, when it was read and what it counts from."""
+
+    value: Value
+    at_s: float
+    origin: str
+
+
+class Rate(NamedTuple):
+    """What a counter gained, in the metric's unit, and over how long."""
+
+    gained: float
+    elapsed_s: float
+
+    @property
+    def per_s(self) -> float:
+        """The mean rate over the interval."""
+        return self.gained / self.elapsed_s
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something worth a word in its row, such as a restart; `kind` is one of a few fixed words."""
+
+    kind: str
+    text: str
+
+
+Derived = float | str | Rate | Buckets
+"""Of gauges, texts, counters and histograms."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What happened on one node in one interval, in base units. A series that is absent is not known."""
+
+    node: str
+    tick: Tick
+    values: Mapping[Series, Derived]
+    elapsed_s: Mapping[str, float]
+    """By source: how long its rates of this interval cover."""
+    events: tuple[Event, ...] = ()
+
+
+class SourceError(Exception):
+    """A source could not be read this time; the message says what, where and what to do, in one line."""

@@ -1,0 +1,186 @@
+"""What happened between two readings: pure functions from raw values to a Sample.
+
+A rate is absent at first sight, across a restart, when a counter or the clock went back; a histogram also when
+what it says contradicts the counters beside it.
+"""
+
+from collections.abc import Mapping
+from math import inf
+
+from collector import histogram
+from collector.histogram import Buckets, LayoutError
+from collector.model import (
+    Derived,
+    Event,
+    Kind,
+    Metric,
+    Rate,
+    Reading,
+    Sample,
+    Series,
+    Snapshot,
+    Value,
+)
+
+Catalogue = Mapping[str, Metric]
+Readings = dict[Series, Reading]
+
+# How far a histogram may be from the counters beside it, which are read a moment before or after it.
+COUNT_SLACK = 0.05
+COUNT_SLACK_FEW = 50
+MEAN_SLACK = 1.1
+MEAN_SLACK_S = 2e-6
+MEAN_NEEDS = 1000
+
+
+def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot) -> Sample:
+    """Derive the Sample of the interval that `now` ends.
+
+    `before` holds the last reading of every series up to now (see `remember`); series of a metric that the
+    catalogue does not have are left out.
+    """
+    values: dict[Series, Derived] = {}
+    elapsed: dict[str, float] = {}
+    events: list[Event] = []
+    if now.tick.missed:
+        events.append(Event("missed", f"{now.tick.missed} ticks missed"))
+    for batch in now.batches:
+        if batch.problem:
+            events.append(Event("no_answer", f"{batch.source}: {batch.problem}"))
+        histograms: list[tuple[Metric, Series, Value]] = []
+        restarted = False
+        for series, value in batch.values.items():
+            metric = catalogue.get(series[0])
+            if metric is None:
+                continue
+            last = before.get(series)
+            if last is not None and last.origin != batch.origin:
+                last, restarted = None, True
+            if metric.kind is Kind.HISTOGRAM:
+                histograms.append((metric, series, value))
+            elif metric.kind is Kind.TEXT:
+                values[series] = str(value)
+            elif isinstance(value, str | tuple):
+                continue
+            elif metric.kind is Kind.GAUGE:
+                values[series] = float(value * metric.scale)
+            elif last is not None and (rate := _rate(metric, last, value, batch.at_s)):
+                values[series] = rate
+                # Series that are read more rarely, or were missing for a while, look back further.
+                elapsed[batch.source] = min(rate.elapsed_s, elapsed.get(batch.source, inf))
+        for metric, series, value in histograms:
+            last = before.get(series)
+            if last is None or last.origin != batch.origin or batch.at_s <= last.at_s:
+                continue
+            buckets, why = _checked(metric, series, last.value, value, values, batch.values)
+            if buckets is not None:
+                values[series] = buckets
+            if why:
+                events.append(Event("disagreement", f"{' '.join(series)}: {why}"))
+        if restarted:
+            events.append(Event("restart", f"{batch.source}: counters began anew"))
+    return Sample(now.node, now.tick, values, elapsed, tuple(events))
+
+
+def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | None:
+    if isinstance(last.value, str | tuple):
+        return None
+    gained, elapsed_s = value - last.value, at_s - last.at_s
+    if elapsed_s <= 0 or gained < 0:
+        return None
+    return Rate(gained * metric.scale, elapsed_s)
+
+
+def _checked(
+    metric: Metric, series: Series, last: Value, now: Value, derived: Mapping[Series, Derived], raw: Mapping[Series, Value]
+) -> tuple[Buckets | None, str]:
+    """Return the interval's buckets, or None and why they are not to be believed ("" when merely unknown)."""
+    if not isinstance(last, tuple) or not isinstance(now, tuple):
+        return None, ""
+    try:
+        buckets = histogram.difference(metric.unit, last, now)
+        since_start = Buckets(histogram.edges_of(metric.unit, len(now)), now)
+    except LayoutError as error:
+        return None, str(error)
+    if buckets is None:
+        return None, ""
+    counted = derived.get((metric.count, *series[1:]))
+    if isinstance(counted, Rate) and abs(buckets.total - counted.gained) > max(
+        COUNT_SLACK_FEW, COUNT_SLACK * counted.gained
+    ):
+        return None, f"{buckets.total:g} values in the buckets, {counted.gained:g} counted"
+    return _mean_checked(buckets, since_start, raw.get((metric.count, *series[1:])), raw.get((metric.total, *series[1:])))
+
+
+def _mean_checked(
+    buckets: Buckets, since_start: Buckets, count: Value | None, total_us: Value | None
+) -> tuple[Buckets | None, str]:
+    """Hold the histogram's unit against the mean of the counters, over all values since the node's start.
+
+    Over one interval a single slow request that is counted in one and not yet in the other would look like a
+    wrong unit; over many values it does not.
+    """
+    if not isinstance(count, int) or not isinstance(total_us, int) or count < MEAN_NEEDS:
+        return buckets, ""
+    bounds = histogram.mean_bounds(since_start)
+    if bounds is None:
+        return buckets, ""
+    mean_s = total_us * 1e-6 / count
+    if bounds[0] / MEAN_SLACK - MEAN_SLACK_S <= mean_s <= bounds[1] * MEAN_SLACK + MEAN_SLACK_S:
+        return buckets, ""
+    return None, f"the buckets' mean is {bounds[0]:.3g} to {bounds[1]:.3g} s, the counters' {mean_s:.3g} s: a wrong unit?"
+
+
+def remember(before: Readings, now: Snapshot) -> None:
+    """Take the snapshot's readings up into `before`, the last reading of every series.
+
+    What an earlier life of a source left is forgotten.
+    """
+    for batch in now.batches:
+        ended: set[str] = set()
+        for series, value in batch.values.items():
+            last = before.get(series)
+            if last is not None and last.origin != batch.origin:
+                ended.add(last.origin)
+            before[series] = Reading(value, batch.at_s, batch.origin)
+        if ended:
+            for series in [series for series, reading in before.items() if reading.origin in ended]:
+                del before[series]
+
+
+class Summary:
+    """Consecutive intervals of one node as if they had been one."""
+
+    def __init__(self) -> None:
+        self._values: dict[Series, Derived] = {}
+        self._gauges: dict[Series, int] = {}
+        self._elapsed: dict[str, float] = {}
+        self._last: Sample | None = None
+
+    def add(self, sample: Sample) -> None:
+        """Take up one more interval."""
+        for series, value in sample.values.items():
+            self._values[series] = self._joined(series, self._values.get(series), value)
+        for source, elapsed_s in sample.elapsed_s.items():
+            self._elapsed[source] = self._elapsed.get(source, 0.0) + elapsed_s
+        self._last = sample
+
+    def _joined(self, series: Series, whole: Derived | None, value: Derived) -> Derived:
+        if isinstance(value, Rate) and isinstance(whole, Rate):
+            return Rate(whole.gained + value.gained, whole.elapsed_s + value.elapsed_s)
+        if isinstance(value, Buckets) and isinstance(whole, Buckets):
+            return histogram.merge([whole, value])
+        if isinstance(value, float):
+            self._gauges[series] = known = self._gauges.get(series, 0) + 1
+            return whole + (value - whole) / known if isinstance(whole, float) else value
+        return value
+
+    def sample(self) -> Sample | None:
+        """Return the whole as one Sample, or None when there was no interval.
+
+        Gains, elapsed times and buckets are sums; gauges means over the intervals they are known in; texts the
+        last. Events are left out.
+        """
+        if self._last is None:
+            return None
+        return Sample(self._last.node, self._last.tick, dict(self._values), dict(self._elapsed))

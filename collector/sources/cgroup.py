@@ -1,0 +1,92 @@
+"""The limits of the control group that Cassandra's process runs in, version 1 and 2 (Linux' cgroup-v2.rst)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from collector.host import Host, text_of
+from collector.model import Kind, Metric, SourceError, Values
+
+_LIMIT = Metric(
+    "casstat_cgroup_memory_limit_bytes", Kind.GAUGE, "bytes", "Memory the control group may use; absent without a limit."
+)
+_MEMORY = Metric(
+    "casstat_cgroup_memory_bytes", Kind.GAUGE, "bytes", "Memory the control group uses, file cache included."
+)
+_CPUS = Metric(
+    "casstat_cgroup_cpu_limit", Kind.GAUGE, "1", "Processors the control group may use; absent without a limit."
+)
+_THROTTLED = Metric(
+    "casstat_cgroup_cpu_throttled_seconds_total",
+    Kind.COUNTER,
+    "seconds",
+    "Time the control group was held back for using more processors than it may.",
+    scale=1e-9,
+)
+METRICS = (_LIMIT, _MEMORY, _CPUS, _THROTTLED)
+
+# Version 1 says "no limit" by a number near the largest there is.
+_NO_LIMIT_BYTES = 1 << 60
+
+
+def read(host: Host) -> Values:
+    """Read the group of Cassandra's process; nothing without a process on this machine."""
+    if host.pid is None:
+        return {}
+    groups = parse_groups(text_of(host.own / "cgroup"))
+    mount = host.root / "sys/fs/cgroup"
+    if "memory" in groups or "cpu" in groups:
+        return _version_1(_folder(mount / "memory", groups, "memory"), _folder(mount / "cpu", groups, "cpu"))
+    return _version_2(_folder(mount, groups, ""))
+
+
+def parse_groups(text: str) -> dict[str, str]:
+    """Take /proc/PID/cgroup apart: the group's path by controller, version 2's under ""."""
+    groups = {}
+    for line in text.splitlines():
+        _, controllers, path = line.split(":", 2)
+        groups.update(dict.fromkeys(controllers.split(","), path))
+    return groups
+
+
+def _folder(mount: Path, groups: Mapping[str, str], controller: str) -> Path:
+    # Inside a container the path is the host's, and what is mounted is the group itself.
+    folder = mount / groups.get(controller, "/").lstrip("/")
+    return folder if folder.is_dir() else mount
+
+
+def _version_1(memory: Path, cpu: Path) -> Values:
+    values: Values = {}
+    limit, used = _line(memory / "memory.limit_in_bytes"), _line(memory / "memory.usage_in_bytes")
+    if limit.isdigit() and int(limit) < _NO_LIMIT_BYTES:
+        values[(_LIMIT.name,)] = int(limit)
+    if used.isdigit():
+        values[(_MEMORY.name,)] = int(used)
+    quota, period = _line(cpu / "cpu.cfs_quota_us"), _line(cpu / "cpu.cfs_period_us")
+    return {**values, **_cpu(quota, period, _line(cpu / "cpu.stat"), "throttled_time", 1)}
+
+
+def _version_2(folder: Path) -> Values:
+    values: Values = {}
+    for metric, name in ((_LIMIT, "memory.max"), (_MEMORY, "memory.current")):
+        if (amount := _line(folder / name)).isdigit():
+            values[(metric.name,)] = int(amount)
+    quota, _, period = _line(folder / "cpu.max").partition(" ")
+    return {**values, **_cpu(quota, period, _line(folder / "cpu.stat"), "throttled_usec", 1000)}
+
+
+def _cpu(quota: str, period: str, stat: str, throttled: str, nanoseconds: int) -> Values:
+    values: Values = {}
+    if quota.isdigit() and period.isdigit():
+        values[(_CPUS.name,)] = int(quota) / int(period)
+    fields = dict(line.split(" ", 1) for line in stat.splitlines() if " " in line)
+    if throttled in fields:
+        values[(_THROTTLED.name,)] = int(fields[throttled]) * nanoseconds
+    return values
+
+
+def _line(path: Path) -> str:
+    """Return what the file says, "" where the kernel has no such account."""
+    try:
+        return text_of(path).strip()
+    except SourceError:
+        return ""

@@ -1,0 +1,21 @@
+"""Native-protocol clients: connections, logins and statements."""
+
+from collector.beans import METRICS, counter, gauge
+from collector.model import Shown
+
+_CLIENT = METRICS + "type=Client,name="
+_CQL = METRICS + "type=CQL,name="
+
+BEANS = (
+    gauge(
+        "cassandra_native_connections",
+        "Connections of clients.",
+        _CLIENT + "connectedNativeClients",
+        shown=(Shown("native_connections", "Clients"),),
+    ),
+    counter("cassandra_auth_success_total", "Logins.", _CLIENT + "AuthSuccess"),
+    counter("cassandra_auth_failure_total", "Logins refused.", _CLIENT + "AuthFailure"),
+    counter("cassandra_native_discarded_total", "Requests discarded under overload.", _CLIENT + "RequestDiscarded"),
+    counter("cassandra_cql_prepared_total", "Prepared statements executed.", _CQL + "PreparedStatementsExecuted"),
+    counter("cassandra_cql_regular_total", "Other statements executed.", _CQL + "RegularStatementsExecuted"),
+)

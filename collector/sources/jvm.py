@@ -1,0 +1,62 @@
+"""The node's JVM: heap, garbage collectors, threads, CPU, files."""
+
+from collector.beans import counter, gauge
+from collector.model import Shown, Tier
+
+_MEMORY = "java.lang:type=Memory"
+_COLLECTOR = "java.lang:type=GarbageCollector,name={collector}"
+_THREADING = "java.lang:type=Threading"
+_SYSTEM = "java.lang:type=OperatingSystem"
+
+START_TIME = gauge(
+    "cassandra_jvm_start_time_seconds",
+    "When the JVM started, seconds since the epoch.",
+    "java.lang:type=Runtime",
+    "StartTime",
+    unit="seconds",
+    scale=1e-3,
+)
+
+BEANS = (
+    START_TIME,
+    gauge(
+        "cassandra_jvm_heap_used_bytes",
+        "Heap in use, garbage included.",
+        _MEMORY,
+        "HeapMemoryUsage.used",
+        unit="bytes",
+        shown=(Shown("heap_used_mb", "HeapMB", scale=1 / 2**20),),
+    ),
+    gauge("cassandra_jvm_heap_max_bytes", "Largest heap.", _MEMORY, "HeapMemoryUsage.max", unit="bytes"),
+    gauge("cassandra_jvm_nonheap_used_bytes", "Memory beside the heap.", _MEMORY, "NonHeapMemoryUsage.used", unit="bytes"),
+    counter("cassandra_jvm_gc_total", "Garbage collections.", _COLLECTOR, "CollectionCount"),
+    counter(
+        "cassandra_jvm_gc_seconds_total",
+        "Time they took, added up.",
+        _COLLECTOR,
+        "CollectionTime",
+        unit="seconds",
+        scale=1e-3,
+    ),
+    gauge(
+        "cassandra_jvm_gc_last_seconds",
+        "How long the last one took.",
+        _COLLECTOR,
+        "LastGcInfo.duration",
+        unit="seconds",
+        scale=1e-3,
+        tier=Tier.SLOW,
+    ),
+    gauge("cassandra_jvm_threads", "Live threads.", _THREADING, "ThreadCount", tier=Tier.SLOW),
+    counter(
+        "cassandra_jvm_cpu_seconds_total",
+        "CPU time of the JVM.",
+        _SYSTEM,
+        "ProcessCpuTime",
+        unit="seconds",
+        scale=1e-9,
+        shown=(Shown("jvm_cpu_pct", "JvmCPU%", scale=100, digits=1),),
+    ),
+    gauge("cassandra_jvm_open_files", "Open file descriptors.", _SYSTEM, "OpenFileDescriptorCount", tier=Tier.SLOW),
+    gauge("cassandra_jvm_max_files", "File descriptors it may open.", _SYSTEM, "MaxFileDescriptorCount", tier=Tier.SLOW),
+)

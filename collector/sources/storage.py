@@ -1,0 +1,45 @@
+"""The node as a member of its cluster: load, exceptions, version, state, and which peers it sees."""
+
+from typing import Any
+
+from collector.beans import METRICS, Many, counter, gauge, text
+from collector.model import Tier
+
+_STORAGE = METRICS + "type=Storage,name="
+SERVICE = "org.apache.cassandra.db:type=StorageService"
+_DETECTOR = "org.apache.cassandra.net:type=FailureDetector"
+
+
+def _number(endpoints: Any) -> Many:
+    return [((), len(endpoints))] if isinstance(endpoints, list) else []
+
+
+SCHEMA_VERSION = text(
+    "cassandra_schema_version", "The schema as this node knows it.", SERVICE, "SchemaVersion", tier=Tier.TICK
+)
+
+BEANS = (
+    SCHEMA_VERSION,
+    text("cassandra_release_version", "Cassandra's version.", SERVICE, "ReleaseVersion"),
+    text("cassandra_cluster_name", "The cluster's name.", SERVICE, "ClusterName"),
+    text("cassandra_operation_mode", "What the node is doing, such as NORMAL.", SERVICE, "OperationMode", tier=Tier.TICK),
+    gauge(
+        "cassandra_load_bytes",
+        "Size of the data on disk.",
+        _STORAGE + "Load",
+        "Count",
+        unit="bytes",
+        tier=Tier.SLOW,
+    ),
+    counter("cassandra_exceptions_total", "Exceptions that nobody caught.", _STORAGE + "Exceptions"),
+    gauge("cassandra_endpoints_live", "Nodes that this one believes to be live, itself too.", SERVICE, "LiveNodes", many=_number),
+    gauge(
+        "cassandra_endpoints_unreachable",
+        "Nodes that this one cannot reach.",
+        SERVICE,
+        "UnreachableNodes",
+        many=_number,
+    ),
+    gauge("cassandra_endpoints_up", "Nodes that the failure detector calls up.", _DETECTOR, "UpEndpointCount"),
+    gauge("cassandra_endpoints_down", "Nodes that the failure detector calls down.", _DETECTOR, "DownEndpointCount"),
+)
