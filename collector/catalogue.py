@@ -14,11 +14,12 @@ from collector.model import Metric, Values
 
 @dataclass(frozen=True)
 class HostPart:
-    """One source of the machine's own figures."""
+    """One source of the machine's own figures; `origin` tells what its counters count from."""
 
     name: str
     metrics: tuple[Metric, ...]
     read: Callable[[Host], Values]
+    origin: Callable[[Host], str]
 
 
 def _modules() -> list[ModuleType]:
@@ -37,7 +38,12 @@ def _by_name(metrics: Iterable[Metric]) -> dict[str, Metric]:
 
 BEANS: tuple[Bean, ...] = tuple(bean for module in _modules() for bean in getattr(module, "BEANS", ()))
 HOST: tuple[HostPart, ...] = tuple(
-    HostPart(module.__name__.rpartition(".")[2], module.METRICS, module.read)
+    HostPart(
+        module.__name__.rpartition(".")[2],
+        module.METRICS,
+        module.read,
+        getattr(module, "origin", lambda _: "boot"),
+    )
     for module in _modules()
     if hasattr(module, "read")
 )

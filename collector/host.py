@@ -18,6 +18,7 @@ class Host:
     disks        block devices, such as sda or md0; empty for all.
     interfaces   network interfaces; empty for all.
     directories  whose file systems are watched.
+    own_network  whether that process has a network of its own (a container's), not this process'.
     """
 
     root: Path = Path("/")
@@ -25,6 +26,7 @@ class Host:
     disks: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
     directories: tuple[Path, ...] = ()
+    own_network: bool = False
 
     @property
     def proc(self) -> Path:
@@ -33,8 +35,18 @@ class Host:
 
     @property
     def own(self) -> Path:
-        """Where Cassandra's process shows itself and its network; this one's stands in without it."""
-        return self.proc / (str(self.pid) if self.pid is not None else "self")
+        """Where Cassandra's process shows itself; this process stands in when it is not there."""
+        return self.proc / str(self.pid) if self.lives else self.proc / "self"
+
+    @property
+    def net(self) -> Path:
+        """Where the network shows itself that Cassandra's process is in."""
+        return self.proc / (str(self.pid) if self.own_network else "self") / "net"
+
+    @property
+    def lives(self) -> bool:
+        """Whether the Cassandra process is there."""
+        return self.pid is not None and (self.proc / str(self.pid)).exists()
 
 
 def text_of(path: Path) -> str:

@@ -1,10 +1,9 @@
 """The node itself as a source: which of the catalogue's MBeans it has, when to ask for each, and one POST a tick."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import json
 
 from collector.beans import Bean, Labels, Question, questions
 from collector.clock import Clock
@@ -15,6 +14,7 @@ from collector.sources.storage import SCHEMA_VERSION
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
+LOOK_TIMEOUT_S = 2.0
 # Of what is read once a minute, at most so many requests ride along in one tick.
 RARE_PER_TICK = 300
 
@@ -97,7 +97,7 @@ class NodeSource:
             return timeout_s - (self._clock.monotonic_s() - began_s)
 
         if not self._entries:
-            self._look(left_s(), tables=True)
+            self.look(left_s())
         asked = self._due(began_s)
         answers = self._jolokia.ask([entry.question.request for entry in asked], left_s())
         now_s = self._clock.monotonic_s()
@@ -110,6 +110,10 @@ class NodeSource:
             raise SourceError(f"{self._jolokia.url}: a Jolokia, but not of a Cassandra node")
         problem = self._keep_up(values, now_s, left_s)
         return Batch(self.name, now_s, values, self._origin, problem)
+
+    def asks_for(self, metric: str) -> bool:
+        """Return whether any series of the metric is among the questions."""
+        return any(series[0] == metric for entry in self._entries for _, series in entry.question.parts)
 
     def _due(self, now_s: float) -> list[_Entry]:
         due = [entry for entry in self._entries if entry.due_s <= now_s]
@@ -131,15 +135,18 @@ class NodeSource:
         if not altered and now_s < self._look_at_s:
             return ""
         try:
-            self._look(left_s(), tables=altered)
+            self.look(left_s(), tables=altered)
         except SourceError as error:
             if altered:
                 self._schema = ""
             return f"could not look for new names: {error}"
         return ""
 
-    def _look(self, timeout_s: float, *, tables: bool) -> None:
-        """Search the node for label values and make the questions anew; those that stay keep their pace."""
+    def look(self, timeout_s: float, *, tables: bool = True) -> None:
+        """Search the node for label values and make the questions anew; those that stay keep their pace.
+
+        Takes as long as it must, whatever the interval. Raises SourceError when the node does not answer.
+        """
         searches = {
             bean.family: bean
             for bean in reversed(self._beans)
@@ -147,7 +154,7 @@ class NodeSource:
         }
         asked = [bean for bean in searches.values() if bean.search]
         requests = [json.dumps({"type": "search", "mbean": bean.search}) for bean in asked]
-        answers = self._jolokia.ask(requests, timeout_s) if requests else []
+        answers = self._jolokia.ask(requests, max(timeout_s, LOOK_TIMEOUT_S)) if requests else []
         found = {bean.family: _names(answer) for bean, answer in zip(asked, answers, strict=True)}
         for family, bean in searches.items():
             self._known[family] = bean.labels(found.get(family, []))

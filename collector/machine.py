@@ -1,5 +1,7 @@
 """The machine's own figures as sources of a tick."""
 
+from collections.abc import Callable
+
 from collector.catalogue import HostPart
 from collector.clock import Clock
 from collector.host import Host
@@ -9,7 +11,8 @@ from collector.model import Batch, SourceError
 class HostSource:
     """One part of the machine's figures, such as its disks."""
 
-    def __init__(self, part: HostPart, host: Host, clock: Clock) -> None:
+    def __init__(self, part: HostPart, host: Callable[[], Host | None], clock: Clock) -> None:
+        """Take the `part` to read and what tells the machine; None when it is not the node's."""
         self.name = part.name
         self._part = part
         self._host = host
@@ -19,12 +22,12 @@ class HostSource:
 
     def read(self, timeout_s: float) -> Batch:  # noqa: ARG002 - the kernel answers at once
         """Read the part if it is due. Raises SourceError when the kernel's files cannot be read."""
-        now_s = self._clock.monotonic_s()
-        if now_s < self._due_s:
+        now_s, host = self._clock.monotonic_s(), self._host()
+        if host is None or now_s < self._due_s:
             return Batch(self.name, now_s)
         try:
-            values = self._part.read(self._host)
+            values = self._part.read(host)
         except (IndexError, KeyError, ValueError) as error:
             raise SourceError(f"not in the form that is known: {error}") from None
         self._due_s = now_s + self._every_s
-        return Batch(self.name, self._clock.monotonic_s(), values, origin=str(self._host.pid or ""))
+        return Batch(self.name, self._clock.monotonic_s(), values, origin=self._part.origin(host))

@@ -42,20 +42,22 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
     values: dict[Series, Derived] = {}
     elapsed: dict[str, float] = {}
     events: list[Event] = []
+    anew: list[str] = []
     if now.tick.missed:
         events.append(Event("missed", f"{now.tick.missed} ticks missed"))
     for batch in now.batches:
         if batch.problem:
             events.append(Event("no_answer", f"{batch.source}: {batch.problem}"))
         histograms: list[tuple[Metric, Series, Value]] = []
-        restarted = False
         for series, value in batch.values.items():
             metric = catalogue.get(series[0])
             if metric is None:
                 continue
             last = before.get(series)
             if last is not None and last.origin != batch.origin:
-                last, restarted = None, True
+                last = None
+                if batch.source not in anew:
+                    anew.append(batch.source)
             if metric.kind is Kind.HISTOGRAM:
                 histograms.append((metric, series, value))
             elif metric.kind is Kind.TEXT:
@@ -77,8 +79,8 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
                 values[series] = buckets
             if why:
                 events.append(Event("disagreement", f"{' '.join(series)}: {why}"))
-        if restarted:
-            events.append(Event("restart", f"{batch.source}: counters began anew"))
+    if anew:
+        events.append(Event("restart", f"restarted: {', '.join(anew)} counted anew"))
     return Sample(now.node, now.tick, values, elapsed, tuple(events))
 
 

@@ -1,7 +1,7 @@
 """One tick after the other: read every source, and let no source's trouble be another's."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from collector.clock import Clock
@@ -26,17 +26,16 @@ class Source(Protocol):
 class Sampler:
     """Reads the sources of one node, in their order: those that cannot hang come first."""
 
-    def __init__(self, node: str, sources: Sequence[Source], clock: Clock, interval_s: float) -> None:
-        self._node = node
+    def __init__(self, sources: Sequence[Source], clock: Clock, interval_s: float) -> None:
         self._sources = sources
         self._clock = clock
         self._timeout_s = min(SHARE_OF_INTERVAL * interval_s, LONGEST_WAIT_S)
 
-    def snapshots(self, ticks: Iterable[Tick]) -> Iterator[Snapshot]:
-        """Yield what was read at each tick."""
+    def snapshots(self, node: Callable[[], str], ticks: Iterable[Tick]) -> Iterator[Snapshot]:
+        """Yield what was read at each tick, under the name that the node then has."""
         for tick in ticks:
             ends_s = self._clock.monotonic_s() + self._timeout_s
-            yield Snapshot(self._node, tick, tuple(self._read(source, ends_s) for source in self._sources))
+            yield Snapshot(node(), tick, tuple(self._read(source, ends_s) for source in self._sources))
 
     def _read(self, source: Source, ends_s: float) -> Batch:
         began_s, cpu_s = self._clock.monotonic_s(), time.thread_time()

@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from cli.main import Failure
+
 JOLOKIA = "org.jolokia:jolokia-agent-jvm:2.3.0:jar:javaagent"
 # Cassandra 4.0 to 5.0 all run on 17; 11 is what 4.x was released for.
 JAVA_MAJORS = (17, 11)
@@ -20,8 +22,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 
-class DemoError(Exception):
-    """The demo cannot go on; the message says why and what to do."""
+class DemoError(Failure):
+    """The demo cannot go on."""
 
 
 def find_java(environ: Mapping[str, str], system: Path = Path("/usr/lib/jvm")) -> Path:

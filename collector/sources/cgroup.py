@@ -30,13 +30,18 @@ _NO_LIMIT_BYTES = 1 << 60
 
 def read(host: Host) -> Values:
     """Read the group of Cassandra's process; nothing without a process on this machine."""
-    if host.pid is None:
+    if not host.lives:
         return {}
     groups = parse_groups(text_of(host.own / "cgroup"))
     mount = host.root / "sys/fs/cgroup"
     if "memory" in groups or "cpu" in groups:
         return _version_1(_folder(mount / "memory", groups, "memory"), _folder(mount / "cpu", groups, "cpu"))
     return _version_2(_folder(mount, groups, ""))
+
+
+def origin(host: Host) -> str:
+    """Return which process it is that is counted."""
+    return str(host.pid)
 
 
 def parse_groups(text: str) -> dict[str, str]:

@@ -31,8 +31,12 @@ METRICS = (*COLUMNS.values(), _RETRANSMITS)
 
 def read(host: Host) -> Values:
     """Read the host's interfaces and TCP's counters."""
-    net = host.own / "net"
-    return {**parse_dev(text_of(net / "dev"), host.interfaces), **parse_snmp(text_of(net / "snmp"))}
+    return {**parse_dev(text_of(host.net / "dev"), host.interfaces), **parse_snmp(text_of(host.net / "snmp"))}
+
+
+def origin(host: Host) -> str:
+    """Return which network it is that is counted."""
+    return str(host.net)
 
 
 def parse_dev(dev: str, wanted: tuple[str, ...]) -> Values:

@@ -39,9 +39,10 @@ _FILES = Metric("casstat_process_open_files", Kind.GAUGE, "1", "Open file descri
 METRICS = (*STAT.values(), _FILES)
 
 
+
 def read(host: Host) -> Values:
     """Read the process; nothing without one on this machine."""
-    if host.pid is None:
+    if not host.lives:
         return {}
     values = parse_stat(text_of(host.own / "stat"))
     try:
@@ -53,6 +54,11 @@ def read(host: Host) -> Values:
         # It ended while it was read: what was read last is gone too.
         return {}
     return values
+
+
+def origin(host: Host) -> str:
+    """Return which process it is that is counted."""
+    return str(host.pid)
 
 
 def parse_stat(stat: str) -> Values:

@@ -1,0 +1,100 @@
+"""Run a real local Cassandra cluster, with a load if wanted, for people without one."""
+
+import ipaddress
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from cli.demo.cluster import LocalCluster, Plan, cache_folder, state_folder
+
+VERSION = "5.0.8"
+
+
+def _folder(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
+    return value or state_folder(os.environ)
+
+
+def _loopback(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    try:
+        if ipaddress.IPv4Address(value).is_loopback:
+            return value
+    except ValueError:
+        pass
+    raise click.BadParameter(f"'{value}' is no loopback address such as 127.0.0.1: the demo is for this machine alone")
+
+
+def progress(message: str) -> None:
+    """Show on stderr what takes long: on a terminal in one line that changes, elsewhere each step once."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns - 1
+        sys.stderr.write(f"\r{message[:width].ljust(width)}\r")
+        sys.stderr.flush()
+        return
+    step = message.partition(":")[0]
+    if step != getattr(progress, "last", None):
+        click.echo(f"{step} …", err=True)
+        progress.last = step  # type: ignore[attr-defined]
+
+
+in_folder = click.option(
+    "--dir", "folder", type=click.Path(path_type=Path), callback=_folder, help="Where the cluster's files are."
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Run a real local Cassandra cluster, with Jolokia, for people without one.
+
+    Cassandra comes through Maven and needs Java 17 (or 11). Nodes listen on loopback addresses only.
+    """
+
+
+@command.command()
+@click.option("--nodes", type=click.IntRange(1, 9), default=1, show_default=True, help="How many.")
+@click.option("--version", default=VERSION, show_default=True, help="Cassandra's version, 4.0 to 5.0.")
+@click.option("--load", type=click.FloatRange(min=0.1), metavar="RATE", help="Load it with RATE operations a second.")
+@click.option("--address", default="127.0.0.1", callback=_loopback, show_default=True, help="The first node's address.")
+@click.option("--heap", default="512M", show_default=True, help="Each node's heap, as -Xmx wants it.")
+@in_folder
+def up(nodes: int, version: str, load: float | None, address: str, heap: str, folder: Path) -> None:
+    """Start the cluster and return when it takes clients; it runs on until `casstat demo down`."""
+    cluster = LocalCluster(folder, cache_folder(os.environ))
+    started = cluster.up(Plan(version, nodes, address, heap), os.environ, progress)
+    if load is not None:
+        cluster.start_load(load)
+    for node in started:
+        click.echo(f"{node.spec.address}  Cassandra {version}  {node.spec.jolokia_url}  log {node.spec.log}")
+
+
+@command.command()
+@click.option("--keep", is_flag=True, help="Keep the data for the next `up`.")
+@in_folder
+def down(keep: bool, folder: Path) -> None:
+    """Stop the cluster and its load, and remove its data."""
+    cluster = LocalCluster(folder, cache_folder(os.environ))
+    stopped = cluster.down()
+    if not keep:
+        cluster.remove()
+    click.echo(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+
+
+@command.command()
+@in_folder
+def status(folder: Path) -> None:
+    """Show what runs; exit with 1 when not all of the cluster does."""
+    cluster = LocalCluster(folder, cache_folder(os.environ))
+    plan, running = cluster.plan(), cluster.running()
+    if plan is None:
+        click.echo("no demo cluster")
+        sys.exit(1)
+    names = [f"node{number + 1}" for number in range(plan.nodes)]
+    for name, address in zip(names, plan.addresses(), strict=True):
+        state = f"up    process {running[name]}" if name in running else "down"
+        click.echo(f"{name}  {address}  Cassandra {plan.version}  {state}")
+    if "load" in running:
+        counts = cluster.counts.read_text().strip() if cluster.counts.exists() else "starting"
+        click.echo(f"load   process {running['load']}  {counts}")
+    sys.exit(0 if all(name in running for name in names) else 1)

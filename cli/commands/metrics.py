@@ -1,0 +1,56 @@
+"""Print the catalogue: every metric, its kind, unit, labels, pace and meaning."""
+
+import json
+
+import click
+
+from collector.catalogue import CATALOGUE
+from collector.model import Metric
+from exporters.catalogue_page import page
+
+
+def _object(metric: Metric) -> dict[str, object]:
+    return {
+        "name": metric.name,
+        "kind": metric.kind.value,
+        "unit": metric.unit,
+        "labels": list(metric.labels),
+        "every_s": metric.tier.value,
+        "columns": [shown.name for shown in metric.shown],
+        "help": metric.help,
+    }
+
+
+def _text(metrics: list[Metric]) -> str:
+    width = max((len(metric.name) for metric in metrics), default=0)
+    rows = []
+    for metric in metrics:
+        labels = f" {{{', '.join(metric.labels)}}}" if metric.labels else ""
+        pace = f" [{metric.tier.name.lower()}]" if metric.tier.value else ""
+        rows.append(f"{metric.name:{width}}  {metric.kind.value:9}  {metric.unit:7}  {metric.help}{labels}{pace}")
+    return "\n".join(rows)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("pattern", default="")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    help="How to print; markdown makes docs/metrics.md.  [text]",
+)
+def command(pattern: str, output: str) -> None:
+    """Print the catalogue: every metric whose name contains PATTERN (all without one).
+
+    Behind a metric's meaning stand its {labels}, and [slow] when it is read once a minute, [hourly] when it is
+    only read on demand because it touches the node's disk.
+    """
+    metrics = [metric for name, metric in sorted(CATALOGUE.items()) if pattern.lower() in name.lower()]
+    if output == "json":
+        for metric in metrics:
+            click.echo(json.dumps(_object(metric)))
+    elif output == "markdown":
+        click.echo(page(metrics), nl=False)
+    elif metrics:
+        click.echo(_text(metrics))

@@ -1,0 +1,73 @@
+"""`casstat`: without a command's name it prints the line, as vmstat does; with one it runs that command.
+
+Commands are the files in `cli/commands`: only the one that runs is imported. This is the one place where errors
+become messages and exit codes.
+"""
+
+import ast
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from cli import commands
+from collector.model import SourceError
+
+LINE = "line"
+INTERRUPTED = 130
+
+
+class Failure(Exception):
+    """What casstat was asked to do cannot be done; the message says why and what to do, in one line."""
+
+
+def note(message: str) -> None:
+    """Say something on stderr that is no output."""
+    click.echo(f"casstat: {message}", err=True)
+
+
+def command_names() -> list[str]:
+    """Return the names of all commands but the line, which needs none."""
+    files = (path.stem for folder in commands.__path__ for path in Path(folder).glob("[a-z]*.py"))
+    return sorted(name for name in files if name != LINE)
+
+
+def short_help(name: str) -> str:
+    """Return the first line of a command's docstring without importing it."""
+    (folder,) = commands.__path__
+    text = ast.get_docstring(ast.parse(Path(folder, f"{name}.py").read_text()))
+    return (text or "").partition("\n")[0]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run casstat and return its exit code: 0, 1 for what failed, 2 for what cannot be meant."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    name = given.pop(0) if given and given[0] in command_names() else LINE
+    called = "casstat" if name == LINE else f"casstat {name}"
+    prefix = "CASSTAT" if name == LINE else f"CASSTAT_{name.upper()}"
+    command: click.Command = importlib.import_module(f"{commands.__name__}.{name}").command
+    try:
+        command.main(given, called, standalone_mode=False, auto_envvar_prefix=prefix)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except (Failure, SourceError) as error:
+        note(str(error))
+        return 1
+    except BrokenPipeError:
+        # Nobody reads on, as behind `head`: no fault of anybody. What is still buffered goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        note(f"{error.filename or 'cannot write'}: {error.strerror}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""Printing rows as they come: headers, averages, closed pipes and Ctrl-C."""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import FrameType
+
+from collector.catalogue import CATALOGUE
+from collector.model import Sample, Tick
+from collector.rates import Readings, Summary, rates, remember
+from collector.watch import Watch
+from exporters import line, table
+from exporters.columns import Column
+from exporters.view import View
+
+BOLD, YELLOW, PLAIN = "\x1b[1m", "\x1b[33m", "\x1b[0m"
+
+
+@dataclass(frozen=True)
+class Output:
+    """How to print: "text", "json" or "csv", after how many rows to end (None: never), and whether with a header."""
+
+    form: str
+    rows: int | None
+    header: bool
+
+
+def print_rows(watch: Watch, view: View, ticks: Iterable[Tick], interval_s: float, output: Output) -> None:
+    """Print a row for every tick after the first; end after the last one, on Ctrl-C, or when nobody reads on."""
+    whole = Summary()
+    printed = 0
+    printer = _Text(interval_s, output) if output.form == "text" else _Lines(output)
+    with _ended_by_signals():
+        for sample in samples(watch, ticks, interval_s):
+            view = shown(view, watch)
+            printer.row(view, sample)
+            whole.add(sample)
+            printed += 1
+            if printed == output.rows:
+                break
+    average = whole.sample()
+    if average is not None and printed > 1:
+        printer.average(view, average)
+
+
+def samples(watch: Watch, ticks: Iterable[Tick], interval_s: float) -> Iterator[Sample]:
+    """Yield a Sample for every tick after the first."""
+    before: Readings = {}
+    started = answered = False
+    for snapshot in watch.snapshots(ticks, interval_s):
+        sample = rates(CATALOGUE, before, snapshot)
+        remember(before, snapshot)
+        answered = answered or watch.answered
+        if not answered:
+            # Said once, at the start: a machine without a Cassandra is no news in every row.
+            sample = replace(sample, events=tuple(event for event in sample.events if event.kind != "no_answer"))
+        if started:
+            yield sample
+        started = True
+
+
+def shown(view: View, watch: Watch) -> View:
+    """Return the view with the disk and interface that are now watched."""
+    host = watch.host
+    disk, interface = (host.disks[0], host.interfaces[0]) if host else ("", "")
+    if (disk, interface) == (view.disk, view.interface):
+        return view
+    return replace(view, disk=disk, interface=interface)
+
+
+class _Lines:
+    """Rows of JSON or CSV."""
+
+    def __init__(self, output: Output) -> None:
+        self._header = output.header and output.form == "csv"
+        self._text = table.json_row if output.form == "json" else table.csv_row
+
+    def row(self, view: View, sample: Sample) -> None:
+        if self._header:
+            _print(table.csv_header(view))
+            self._header = False
+        _print(self._text(view, sample))
+
+    def average(self, view: View, sample: Sample) -> None:
+        """Print nothing: who reads these can add."""
+
+
+class _Text:
+    """Rows for people."""
+
+    def __init__(self, interval_s: float, output: Output) -> None:
+        self._interval_s = interval_s
+        self._header = output.header
+        self._terminal = sys.stdout.isatty()
+        self._colour = self._terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._last_header = ""
+        self._since_header = 0
+
+    def row(self, view: View, sample: Sample) -> None:
+        columns = self._columns(view)
+        text = line.row(view, columns, sample)
+        marks = line.marks(sample, self._interval_s)
+        if marks:
+            text += f"  {self._paint(YELLOW, '# ' + marks)}"
+        _print(text)
+        self._since_header += 1
+
+    def average(self, view: View, sample: Sample) -> None:
+        covered_s = line.interval_s(sample) or 0.0
+        text = line.row(view, self._columns(view), sample, "Average")
+        _print(f"{text}  {self._paint(BOLD, f'# average over {covered_s:.1f} s')}")
+
+    def _columns(self, view: View) -> list[Column]:
+        """Return the columns that fit, with a new header when it is time for one or they have changed."""
+        size = shutil.get_terminal_size() if self._terminal else None
+        columns = line.fitting(view, size.columns if size else None)
+        header = line.header(view, columns)
+        screen_full = size is not None and self._since_header >= max(size.lines - 2, 5)
+        if self._header and (header != self._last_header or screen_full):
+            _print(self._paint(BOLD, header))
+            self._last_header, self._since_header = header, 0
+        return columns
+
+    def _paint(self, colour: str, text: str) -> str:
+        return f"{colour}{text}{PLAIN}" if self._colour else text
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the block, and nothing more."""
+
+    def on_term(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, on_term)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if sys.stdout.isatty():
+            # What the terminal echoed for Ctrl-C shall not stand before the averages.
+            _print("")
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,191 @@
+"""Find things out, so that nobody needs to configure them: the node, its process, its disk and its interface."""
+
+import ipaddress
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from collector.host import text_of
+from collector.jolokia import Jolokia
+from collector.model import SourceError
+from collector.sources.storage import SERVICE
+
+DAEMON = "org.apache.cassandra.service.CassandraDaemon"
+DEFAULT_URL = "http://127.0.0.1:8778/jolokia"
+DEFAULT_DATA = Path("/var/lib/cassandra")
+# A JVM's own idea of its start comes a little after the kernel's, and the kernel's moves with the clock.
+START_SLACK_S = 10.0
+
+_AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a node says of itself: its own address, data directories, JVM ("PID@HOST") and that JVM's start."""
+
+    address: str = ""
+    directories: tuple[Path, ...] = ()
+    jvm: str = ""
+    started_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class LocalNode:
+    """A Cassandra process on this machine and where its Jolokia answers ("" when it was given none)."""
+
+    pid: int
+    started_s: float
+    url: str
+
+
+def ask_facts(jolokia: Jolokia, timeout_s: float) -> Facts:
+    """Ask the node about itself; what it does not say stays empty. Raises JolokiaError as `Jolokia.ask`."""
+    wanted = {
+        SERVICE: ["LocalHostId", "EndpointToHostId", "AllDataFileLocations"],
+        "java.lang:type=Runtime": ["Name", "StartTime"],
+    }
+    requests = [json.dumps({"type": "read", "mbean": bean, "attribute": names}) for bean, names in wanted.items()]
+    service, runtime = (_mapping(answer.get("value")) for answer in jolokia.ask(requests, timeout_s))
+    own = service.get("LocalHostId")
+    hosts = _mapping(service.get("EndpointToHostId"))
+    address = next((str(endpoint) for endpoint, host in hosts.items() if host == own), "")
+    places = service.get("AllDataFileLocations")
+    start_ms = runtime.get("StartTime")
+    return Facts(
+        address.lstrip("/").rpartition("/")[2],
+        tuple(Path(place) for place in places if isinstance(place, str)) if isinstance(places, list) else (),
+        str(runtime.get("Name", "")),
+        start_ms / 1000 if isinstance(start_ms, int) else 0.0,
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def local_nodes() -> list[LocalNode]:
+    """Return the Cassandra processes on this machine, those with a Jolokia first, then the oldest first."""
+    nodes = []
+    for process in psutil.process_iter(["pid", "cmdline", "create_time"]):
+        line = process.info["cmdline"] or []
+        if DAEMON in line:
+            nodes.append(LocalNode(process.info["pid"], process.info["create_time"], agent_url(line)))
+    return sorted(nodes, key=lambda node: (not node.url, node.started_s))
+
+
+def agent_url(command: Iterable[str]) -> str:
+    """Return the URL of the Jolokia agent that a JVM's command line loads, "" without one."""
+    for argument in command:
+        if match := _AGENT.fullmatch(argument):
+            options = dict(part.split("=", 1) for part in (match["options"] or "").split(",") if "=" in part)
+            host = options.get("host", "127.0.0.1")
+            host = "127.0.0.1" if host in ("*", "0.0.0.0", "localhost") else host  # noqa: S104 - compared, not bound
+            host = f"[{host}]" if ":" in host else host
+            context = options.get("agentContext", "/jolokia").strip("/")
+            return f"{options.get('protocol', 'http')}://{host}:{options.get('port', '8778')}/{context}"
+    return ""
+
+
+def local_pid(facts: Facts, nodes: Sequence[LocalNode]) -> int | None:
+    """Return which of this machine's Cassandra processes the facts are about, or None when it runs elsewhere.
+
+    A container's own process number is not the machine's, so the start decides where the number does not.
+    """
+    near = [node for node in nodes if abs(node.started_s - facts.started_s) < START_SLACK_S]
+    number = facts.jvm.partition("@")[0]
+    for node in near:
+        if str(node.pid) == number:
+            return node.pid
+    if near:
+        return min(near, key=lambda node: abs(node.started_s - facts.started_s)).pid
+    # The clock may have been set since: then the number alone must do, where the name of the host fits it.
+    same_host = facts.jvm.partition("@")[2] == os.uname().nodename
+    return next((node.pid for node in nodes if same_host and str(node.pid) == number), None)
+
+
+def disk_of(path: Path, proc: Path, root: Path = Path("/")) -> str:
+    """Return the block device under `path` as /proc/diskstats calls it, whole disks for partitions; "" if none.
+
+    `proc` is the folder of the process whose view of the file system `path` is in, such as /proc/123.
+    """
+    for seen in (proc / "root" / str(path).lstrip("/"), path):
+        try:
+            device = seen.stat().st_dev
+            break
+        except OSError:
+            continue
+    else:
+        return ""
+    if os.major(device):
+        return _block_device(device, root)
+    # btrfs, overlays and their like have numbers of their own: what is mounted tells the device.
+    source = _mount_source(path, proc)
+    try:
+        return _block_device(Path(source).stat().st_rdev, root) if source.startswith("/dev/") else ""
+    except OSError:
+        return ""
+
+
+def _block_device(number: int, root: Path) -> str:
+    entry = root / "sys/dev/block" / f"{os.major(number)}:{os.minor(number)}"
+    try:
+        folder = entry.resolve(strict=True)
+    except OSError:
+        return ""
+    return folder.parent.name if (folder / "partition").exists() else folder.name
+
+
+def _mount_source(path: Path, proc: Path) -> str:
+    best, source = -1, ""
+    try:
+        lines = text_of(proc / "mountinfo").splitlines()
+    except SourceError:
+        return ""
+    for line in lines:
+        fields, _, rest = line.partition(" - ")
+        point = fields.split()[4]
+        if (path == Path(point) or Path(point) in path.parents) and len(point) > best:
+            best, source = len(point), rest.split()[1]
+    return source
+
+
+def has_own_network(proc: Path) -> bool:
+    """Return whether the process with this folder in /proc has another network than this process."""
+    try:
+        return os.stat(proc / "ns" / "net").st_ino != os.stat("/proc/self/ns/net").st_ino  # noqa: PTH116
+    except OSError:
+        # Another user's process does not show: reading its network through itself is right either way.
+        return True
+
+
+def interface_of(address: str, net: Path) -> str:
+    """Return the interface that has `address`, else the one of the default route in `net`; "" when there is none."""
+    try:
+        wanted = ipaddress.ip_address(address)
+    except ValueError:
+        return _default_interface(net)
+    for name, addresses in psutil.net_if_addrs().items():
+        for each in addresses:
+            try:
+                have = ipaddress.ip_address(each.address.partition("%")[0])
+            except ValueError:
+                continue
+            if have == wanted or (have.is_loopback and wanted.is_loopback):
+                return name
+    return _default_interface(net)
+
+
+def _default_interface(net: Path) -> str:
+    try:
+        lines = text_of(net / "route").splitlines()[1:]
+    except SourceError:
+        return ""
+    return next((line.split()[0] for line in lines if line.split()[1] == "00000000"), "")
+
+

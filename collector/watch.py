@@ -1,0 +1,121 @@
+"""One node and the machine under it, watched: what to sample is found by itself, and anew when the node returns."""
+
+import socket
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from collector.catalogue import BEANS, HOST
+from collector.clock import Clock
+from collector.find import (
+    DEFAULT_DATA,
+    Facts,
+    ask_facts,
+    disk_of,
+    has_own_network,
+    interface_of,
+    local_nodes,
+    local_pid,
+)
+from collector.host import Host
+from collector.jmx import NodeSource, Selection
+from collector.jolokia import Jolokia
+from collector.machine import HostSource
+from collector.model import Snapshot, SourceError, Tick
+from collector.sampler import Sampler, Source
+
+LEARN_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user chose and need not be found: the node's name, disk and interface; "" for what is found."""
+
+    node: str = ""
+    disk: str = ""
+    interface: str = ""
+
+
+class Watch:
+    """Samples one node.
+
+    Without a `jolokia` only this machine is watched. `host` is None when the node runs on another machine: this
+    machine's figures are not its own.
+    """
+
+    def __init__(
+        self, jolokia: Jolokia | None, selection: Selection, given: Given, clock: Clock, root: Path = Path("/")
+    ) -> None:
+        self._jolokia = jolokia
+        self._selection = selection
+        self._given = given
+        self._clock = clock
+        self._root = root
+        self._origin = ""
+        self.facts = Facts()
+        self.host: Host | None = self._host(None)
+        self._cassandra = NodeSource(jolokia, BEANS, selection, clock) if jolokia else None
+
+    @property
+    def node(self) -> str:
+        """The node's name: the one given, else the address it announces, else this machine's name."""
+        return self._given.node or self.facts.address or socket.gethostname()
+
+    def learn(self, timeout_s: float = LEARN_TIMEOUT_S) -> None:
+        """Ask the node about itself and find its process here. Raises SourceError when it does not answer."""
+        if self._jolokia is None or self._cassandra is None:
+            return
+        self.facts = ask_facts(self._jolokia, timeout_s)
+        self._cassandra.look(timeout_s)
+        pid = local_pid(self.facts, local_nodes())
+        self.host = self._host(pid) if pid is not None else None
+
+    def _host(self, pid: int | None) -> Host:
+        host = Host(self._root, pid, directories=self.facts.directories or (_existing(DEFAULT_DATA),))
+        host = replace(host, own_network=has_own_network(host.own))
+        disk = self._given.disk or disk_of(host.directories[0], host.own, self._root)
+        interface = self._given.interface or interface_of(self.facts.address, host.net)
+        return replace(host, disks=_known(disk), interfaces=_known(interface))
+
+    def asks_for(self, metric: str) -> bool:
+        """Return whether the node has what stands behind a metric of its catalogue."""
+        return self._cassandra is not None and self._cassandra.asks_for(metric)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the node ever answered."""
+        return bool(self.facts.jvm or self._origin)
+
+    def snapshots(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Snapshot]:
+        """Yield what was read at each tick; after a restart the node is asked about itself again."""
+        wanted = self._selection.metrics
+        sources: list[Source] = [
+            HostSource(part, lambda: self.host, self._clock)
+            for part in HOST
+            if wanted is None or any(metric.name in wanted for metric in part.metrics)
+        ]
+        if self._cassandra is not None:
+            sources.append(self._cassandra)
+        for snapshot in Sampler(sources, self._clock, interval_s).snapshots(lambda: self.node, ticks):
+            self._notice(snapshot)
+            yield snapshot
+
+    def _notice(self, snapshot: Snapshot) -> None:
+        origin = next((batch.origin for batch in snapshot.batches if batch.source == NodeSource.name), "")
+        if not origin or origin == self._origin:
+            return
+        try:
+            self.learn()
+            self._origin = origin
+        except SourceError:
+            # It went away again; the tick in which it is back comes here again.
+            pass
+
+
+def _existing(path: Path) -> Path:
+    return path if path.exists() else Path("/")
+
+
+def _known(name: str) -> tuple[str, ...]:
+    # A name that no device has reads nothing: better than reading all of them.
+    return (name or "-",)

@@ -1,0 +1,238 @@
+"""Columns of the line: their names in JSON and CSV, their headers in a terminal, and how a Sample fills them.
+
+The classic columns are written down here, because their names and order are a promise. Those that only the wide
+view has come from the metrics' own rows (`Metric.shown`).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from collector import histogram
+from collector.histogram import Buckets
+from collector.model import Kind, Metric, Rate, Sample, Series, Shown
+
+MS = 1000.0
+MB = 2**20
+KBIT = 8 / 1000
+
+Cell = float | str | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    needs   the metrics it is made of.
+    keep    its rank on a narrow terminal: the lowest goes first.
+    """
+
+    name: str
+    header: str
+    of: Callable[[Sample], Cell]
+    needs: frozenset[str]
+    digits: int = 1
+    keep: int = 5
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Which reads and writes the line is about: the node's as coordinator, or a keyspace's or table's own."""
+
+    keyspace: str = ""
+    table: str = ""
+    metrics: tuple[str, str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        kind = "table" if self.table else "keyspace"
+        local = tuple(f"cassandra_{kind}_{what}" for what in _LOCAL)
+        object.__setattr__(self, "metrics", local if self.keyspace else _COORDINATED)
+
+    def series(self, metric: str, operation: str) -> Series:
+        """Return the series of `metric` for an operation such as Read."""
+        return (metric, *(label for label in (self.keyspace, self.table) if label), operation)
+
+
+_COORDINATED = (
+    "cassandra_client_requests_total",
+    "cassandra_client_request_seconds_total",
+    "cassandra_client_request_duration_seconds",
+)
+_LOCAL = ("operations_total", "operation_seconds_total", "operation_duration_seconds")
+
+
+def per_s(sample: Sample, series: Series) -> float | None:
+    """Return a counter's rate."""
+    rate = sample.values.get(series)
+    return rate.per_s if isinstance(rate, Rate) else None
+
+
+def ratio(sample: Sample, part: Series, whole: Series) -> float | None:
+    """Return what one counter gained over what another did: a mean, or a share; None when nothing happened."""
+    above, below = sample.values.get(part), sample.values.get(whole)
+    if not isinstance(above, Rate) or not isinstance(below, Rate) or not below.gained:
+        return None
+    return above.gained / below.gained
+
+
+def times(factor: float, value: float | None) -> float | None:
+    """Return the product, None for None."""
+    return None if value is None else factor * value
+
+
+def number(sample: Sample, series: Series) -> float | None:
+    """Return a gauge's value."""
+    value = sample.values.get(series)
+    return value if isinstance(value, float) else None
+
+
+def operation_columns(operations: Operations, operation: str, short: str) -> list[Column]:
+    """Return the columns of reads or writes: per second, mean, percentiles and maximum of the interval."""
+    word = operation.lower()
+    count, total, duration = (operations.series(metric, operation) for metric in operations.metrics)
+    rates, tails = frozenset((count[0], total[0])), frozenset((*operations.metrics,))
+
+    def percentile(q: float) -> Callable[[Sample], Cell]:
+        return lambda sample: times(MS, _of_buckets(sample, duration, lambda b: histogram.quantile(b, q)))
+
+    return [
+        Column(f"{word}s_per_s", f"{short}s/s", lambda s: per_s(s, count), rates, 1, 9),
+        Column(f"{word}_mean_ms", f"{short}Lat", lambda s: times(MS, ratio(s, total, count)), rates, 3, 9),
+        *(
+            Column(f"{word}_p{q}_ms", f"{short}{q}th", percentile(q / 100), tails, 3, keep)
+            for q, keep in ((50, 2), (95, 6), (99, 8))
+        ),
+        Column(
+            f"{word}_max_ms",
+            f"{short}Max",
+            lambda s: times(MS, _of_buckets(s, duration, histogram.highest)),
+            tails,
+            3,
+            3,
+        ),
+    ]
+
+
+def _of_buckets(sample: Sample, series: Series, take: Callable[[Buckets], float | None]) -> float | None:
+    value = sample.values.get(series)
+    return take(value) if isinstance(value, Buckets) else None
+
+
+def cpu_columns() -> list[Column]:
+    """Return the CPU's columns, defined as iostat does: interrupts belong to %system."""
+    name = "casstat_cpu_seconds_total"
+    parts = {
+        "user": ("user",),
+        "nice": ("nice",),
+        "system": ("system", "irq", "softirq"),
+        "idle": ("idle",),
+        "iowait": ("iowait",),
+        "steal": ("steal",),
+    }
+    modes = [mode for part in parts.values() for mode in part]
+
+    def share(of: tuple[str, ...]) -> Callable[[Sample], Cell]:
+        def take(sample: Sample) -> Cell:
+            gains = {mode: rate.gained for mode in modes if isinstance(rate := sample.values.get((name, mode)), Rate)}
+            whole = sum(gains.values())
+            return 100 * sum(gains[mode] for mode in of) / whole if len(gains) == len(modes) and whole else None
+
+        return take
+
+    keeps = {"user": 7, "nice": 1, "system": 6, "idle": 5, "iowait": 6, "steal": 3}
+    return [
+        Column(f"cpu_{part}_pct", f"%{part}", share(of), frozenset((name,)), 2, keeps[part])
+        for part, of in parts.items()
+    ]
+
+
+def disk_columns(disk: str) -> list[Column]:
+    """Return the disk's columns, defined as `iostat -x -m` does."""
+    short = {
+        "reads": "reads_completed_total",
+        "writes": "writes_completed_total",
+        "read": "read_bytes_total",
+        "written": "written_bytes_total",
+        "read_time": "read_time_seconds_total",
+        "write_time": "write_time_seconds_total",
+        "busy": "io_time_seconds_total",
+        "queue": "io_time_weighted_seconds_total",
+    }
+    series = {key: (f"node_disk_{name}", disk) for key, name in short.items()}
+
+    def column(
+        name: str, header: str, of: Callable[[Sample], Cell], keys: Iterable[str], keep: int
+    ) -> Column:
+        return Column(name, header, of, frozenset(series[key][0] for key in keys), 2, keep)
+
+    def rate(key: str, factor: float = 1.0) -> Callable[[Sample], Cell]:
+        return lambda sample: times(factor, per_s(sample, series[key]))
+
+    def wait(time: str, count: str) -> Callable[[Sample], Cell]:
+        return lambda sample: times(MS, ratio(sample, series[time], series[count]))
+
+    return [
+        column("disk_reads_per_s", f"{disk}r/s", rate("reads"), ["reads"], 5),
+        column("disk_writes_per_s", "w/s", rate("writes"), ["writes"], 5),
+        column("disk_read_mb_per_s", "rMB/s", rate("read", 1 / MB), ["read"], 4),
+        column("disk_write_mb_per_s", "wMB/s", rate("written", 1 / MB), ["written"], 4),
+        column("disk_read_await_ms", "r_await", wait("read_time", "reads"), ["read_time", "reads"], 2),
+        column("disk_write_await_ms", "w_await", wait("write_time", "writes"), ["write_time", "writes"], 2),
+        column("disk_queue", "aqu-sz", rate("queue"), ["queue"], 2),
+        column("disk_util_pct", "%util", rate("busy", 100), ["busy"], 3),
+    ]
+
+
+def network_columns(interface: str) -> list[Column]:
+    """Return the interface's columns."""
+
+    def column(name: str, header: str, metric: str, factor: float, keep: int) -> Column:
+        series = (f"node_network_{metric}_total", interface)
+        return Column(name, header, lambda s: times(factor, per_s(s, series)), frozenset((series[0],)), 2, keep)
+
+    return [
+        column("net_rx_kbit_per_s", "NetRxKb", "receive_bytes", KBIT, 5),
+        column("net_tx_kbit_per_s", "NetTxKb", "transmit_bytes", KBIT, 5),
+        column("net_rx_packets_per_s", "RxPck/s", "receive_packets", 1, 1),
+        column("net_tx_packets_per_s", "TxPck/s", "transmit_packets", 1, 1),
+        column("net_rx_dropped_per_s", "RxDrp/s", "receive_drop", 1, 1),
+        column("net_tx_dropped_per_s", "TxDrp/s", "transmit_drop", 1, 1),
+    ]
+
+
+def derived_columns() -> list[Column]:
+    """Return the wide view's columns that several series make together."""
+    gc = "cassandra_jvm_gc_seconds_total"
+
+    def gc_share(sample: Sample) -> Cell:
+        found = [rate.per_s for series, rate in sample.values.items() if series[0] == gc and isinstance(rate, Rate)]
+        return 100 * sum(found) if found else None
+
+    def hits(cache: str) -> Callable[[Sample], Cell]:
+        return lambda s: times(100, ratio(s, (_HITS, cache), (_LOOKUPS, cache)))
+
+    caches = [
+        Column(f"{name}_cache_hit_pct", f"{short}Hit%", hits(cache), frozenset((_HITS, _LOOKUPS)), 1, 2)
+        for name, short, cache in (("key", "Key", "KeyCache"), ("row", "Row", "RowCache"), ("chunk", "Chk", "ChunkCache"))
+    ]
+    return [Column("gc_pct", "GC%", gc_share, frozenset((gc,)), 2, 4), *caches]
+
+
+_HITS, _LOOKUPS = "cassandra_cache_hits_total", "cassandra_cache_requests_total"
+
+
+def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
+    """Return the columns that the metrics' own rows ask for."""
+    return [_shown(metric, shown) for metric in metrics for shown in metric.shown]
+
+
+def _shown(metric: Metric, shown: Shown) -> Column:
+    series = (metric.name, *shown.labels)
+    take = per_s if metric.kind is Kind.COUNTER else number
+    return Column(
+        shown.name,
+        shown.header,
+        lambda sample: times(shown.scale, take(sample, series)),
+        frozenset((metric.name,)),
+        shown.digits,
+        1,
+    )

@@ -1,0 +1,77 @@
+"""The line in a terminal: one Sample as one row of text."""
+
+import time
+from collections.abc import Sequence
+
+from collector.model import Sample
+from exporters.columns import Cell, Column, number
+from exporters.view import View, interval_s, running
+
+# Ticks later than this share of their interval are worth a mark.
+LATE_SHARE = 0.1
+GAP_SHARE = 1.5
+ABSENT = "-"
+
+_TIME_WIDTH = {"": 0, "Time": 8, "Epoch": 10}
+_SHORT = {"Compaction": "Min", "Major compaction": "Maj"}
+
+
+def fitting(view: View, width: int | None) -> list[Column]:
+    """Return the columns that fit into `width` (None: all do): whole ones are dropped, the least important first."""
+    kept = list(view.text_columns)
+    used = _TIME_WIDTH[view.time]
+    while width is not None and len(kept) > 1 and used + sum(_width(column) + 1 for column in kept) > width:
+        lowest = min(column.keep for column in kept)
+        kept.remove([column for column in kept if column.keep == lowest][-1])
+    return kept
+
+
+def _width(column: Column) -> int:
+    return max(len(column.header), 5 + column.digits)
+
+
+def header(view: View, columns: Sequence[Column]) -> str:
+    """Return the header of the rows."""
+    return _joined(view, view.time, [column.header.rjust(_width(column)) for column in columns], "Compactions")
+
+
+def row(view: View, columns: Sequence[Column], sample: Sample, label: str = "") -> str:
+    """Return the row; `label` stands in for the time."""
+    cells = [_cell(column, column.of(sample)).rjust(_width(column)) for column in columns]
+    return _joined(view, label or _clock(view, sample), cells, compactions_text(sample))
+
+
+def _joined(view: View, first: str, cells: list[str], last: str) -> str:
+    parts = [first.rjust(_TIME_WIDTH[view.time])] if view.time else []
+    return " ".join([*parts, *cells, *([f" {last}"] if view.compactions else [])])
+
+
+def _clock(view: View, sample: Sample) -> str:
+    if view.time == "Epoch":
+        return f"{sample.tick.time_s:.3f}".rstrip("0").rstrip(".")
+    return time.strftime("%H:%M:%S", time.localtime(sample.tick.time_s))
+
+
+def _cell(column: Column, value: Cell) -> str:
+    if value is None:
+        return ABSENT
+    return f"{value:.{column.digits}f}" if isinstance(value, float) else str(value)
+
+
+def compactions_text(sample: Sample) -> str:
+    """Return `Pen/2 Min/58%`: compactions that are due, and how far each running one is, by its kind."""
+    pending = number(sample, ("cassandra_compaction_pending",))
+    words = [f"Pen/{ABSENT if pending is None else round(pending)}"]
+    words += [f"{_SHORT.get(each['type'], each['type'][:3])}/{each['done_pct']:.0f}%" for each in running(sample)]
+    return " ".join(words)
+
+
+def marks(sample: Sample, interval: float) -> str:
+    """Return what is to be said of the row beside its numbers, "" when nothing is."""
+    words = [event.text for event in sample.events]
+    if sample.tick.late_s > LATE_SHARE * interval:
+        words.append(f"late by {1000 * sample.tick.late_s:.0f} ms")
+    covered_s = interval_s(sample)
+    if covered_s is not None and covered_s > GAP_SHARE * interval:
+        words.append(f"over {covered_s:.1f} s")
+    return "; ".join(words)
