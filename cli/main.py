@@ -20,7 +20,7 @@ LINE = "line"
 INTERRUPTED = 130
 
 
-class Failure(Exception):
+class CasstatError(Exception):
     """What casstat was asked to do cannot be done; the message says why and what to do, in one line."""
 
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except (Failure, SourceError) as error:
+    except (CasstatError, SourceError) as error:
         note(str(error))
         return 1
     except BrokenPipeError:

@@ -15,7 +15,7 @@ from collector.rates import Readings, Summary, rates, remember
 from collector.watch import Watch
 from exporters import line, table
 from exporters.columns import Column
-from exporters.view import View
+from exporters.view import View, interval_s
 
 BOLD, YELLOW, PLAIN = "\x1b[1m", "\x1b[33m", "\x1b[0m"
 
@@ -110,7 +110,7 @@ class _Text:
         self._since_header += 1
 
     def average(self, view: View, sample: Sample) -> None:
-        covered_s = line.interval_s(sample) or 0.0
+        covered_s = interval_s(sample) or 0.0
         text = line.row(view, self._columns(view), sample, "Average")
         _print(f"{text}  {self._paint(BOLD, f'# average over {covered_s:.1f} s')}")
 

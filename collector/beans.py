@@ -124,7 +124,12 @@ def histogram(
 ) -> Bean:
     """Return the row of a histogram, read through VALUES."""
     labels = tuple(_HOLE.findall(bean))
-    return Bean(Metric(name, Kind.HISTOGRAM, unit, text, labels, tier, count=count, total=total), bean, VALUES, only or {})
+    return Bean(
+        Metric(name, Kind.HISTOGRAM, unit, text, labels, tier, count=count, total=total),
+        bean,
+        VALUES,
+        only or {},
+    )
 
 
 def text(name: str, what: str, bean: str, attribute: str, *, tier: Tier = Tier.SLOW) -> Bean:
@@ -159,9 +164,8 @@ class Question:
 
 
 def _taken(bean: Bean, series: Series, value: Any) -> Iterator[tuple[Series, Value]]:
-    if bean.many is None:
-        parts = [((), value)]
-    else:
+    parts: list[tuple[tuple[str, ...], Any]] = [((), value)]
+    if bean.many is not None:
         try:
             parts = list(bean.many(value))
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -199,7 +203,10 @@ def questions(
     for bean in beans:
         for labels in known.get(bean.family, ()):
             if (pace := tier(bean, labels)) is not None:
-                series = (bean.metric.name, *(labels[label] for label in bean.metric.labels if label in labels))
+                series = (
+                    bean.metric.name,
+                    *(labels[label] for label in bean.metric.labels if label in labels),
+                )
                 key = (bean.name.format_map(labels), bean.attribute == VALUES, pace)
                 groups.setdefault(key, []).append((bean, series))
     return [_question(name, is_values, pace, parts) for (name, is_values, pace), parts in groups.items()]

@@ -187,5 +187,3 @@ def _default_interface(net: Path) -> str:
     except SourceError:
         return ""
     return next((line.split()[0] for line in lines if line.split()[1] == "00000000"), "")
-
-

@@ -48,7 +48,9 @@ def edges_of(unit: str, length: int) -> tuple[float, ...]:
     """
     if unit == "seconds":
         if length not in TIMER_UNITS_S:
-            raise LayoutError(f"{length} buckets: neither the nanoseconds of 4.0 (165) nor the microseconds of 4.1 (128)")
+            raise LayoutError(
+                f"{length} buckets: neither the nanoseconds of 4.0 (165) nor the microseconds of 4.1 (128)"
+            )
         # Dividing by a whole number gives the nearest double; multiplying by 1e-6 does not.
         per_second = round(1 / TIMER_UNITS_S[length])
         return (*(offset / per_second for offset in offsets(length - 1)), inf)

@@ -56,10 +56,10 @@ def text_of(path: Path) -> str:
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror}") from None
     try:
-        parts = []
-        while sum(map(len, parts)) < MAX_FILE_BYTES and (part := os.read(descriptor, 1 << 16)):
-            parts.append(part)
-        return b"".join(parts).decode(errors="replace")
+        text = bytearray()
+        while len(text) < MAX_FILE_BYTES and (part := os.read(descriptor, 1 << 16)):
+            text += part
+        return text.decode(errors="replace")
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror}") from None
     finally:

@@ -20,7 +20,7 @@ class HostSource:
         self._every_s = min(metric.tier.value for metric in part.metrics)
         self._due_s = 0.0
 
-    def read(self, timeout_s: float) -> Batch:  # noqa: ARG002 - the kernel answers at once
+    def read(self, timeout_s: float) -> Batch:
         """Read the part if it is due. Raises SourceError when the kernel's files cannot be read."""
         now_s, host = self._clock.monotonic_s(), self._host()
         if host is None or now_s < self._due_s:

@@ -5,11 +5,11 @@ what it says contradicts the counters beside it.
 """
 
 from collections.abc import Mapping
-from math import inf
 
 from collector import histogram
 from collector.histogram import Buckets, LayoutError
 from collector.model import (
+    Batch,
     Derived,
     Event,
     Kind,
@@ -41,47 +41,64 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
     """
     values: dict[Series, Derived] = {}
     elapsed: dict[str, float] = {}
-    events: list[Event] = []
-    anew: list[str] = []
-    if now.tick.missed:
-        events.append(Event("missed", f"{now.tick.missed} ticks missed"))
+    events = [Event("missed", f"{now.tick.missed} ticks missed")] if now.tick.missed else []
+    anew = []
     for batch in now.batches:
         if batch.problem:
             events.append(Event("no_answer", f"{batch.source}: {batch.problem}"))
-        histograms: list[tuple[Metric, Series, Value]] = []
-        for series, value in batch.values.items():
-            metric = catalogue.get(series[0])
-            if metric is None:
-                continue
-            last = before.get(series)
-            if last is not None and last.origin != batch.origin:
-                last = None
-                if batch.source not in anew:
-                    anew.append(batch.source)
-            if metric.kind is Kind.HISTOGRAM:
-                histograms.append((metric, series, value))
-            elif metric.kind is Kind.TEXT:
-                values[series] = str(value)
-            elif isinstance(value, str | tuple):
-                continue
-            elif metric.kind is Kind.GAUGE:
-                values[series] = float(value * metric.scale)
-            elif last is not None and (rate := _rate(metric, last, value, batch.at_s)):
-                values[series] = rate
-                # Series that are read more rarely, or were missing for a while, look back further.
-                elapsed[batch.source] = min(rate.elapsed_s, elapsed.get(batch.source, inf))
-        for metric, series, value in histograms:
-            last = before.get(series)
-            if last is None or last.origin != batch.origin or batch.at_s <= last.at_s:
-                continue
-            buckets, why = _checked(metric, series, last.value, value, values, batch.values)
-            if buckets is not None:
-                values[series] = buckets
-            if why:
-                events.append(Event("disagreement", f"{' '.join(series)}: {why}"))
+        known = {series: last for series in batch.values if (last := before.get(series)) is not None}
+        same = {series: last for series, last in known.items() if last.origin == batch.origin}
+        if len(same) < len(known):
+            anew.append(batch.source)
+        scalars = _scalars(catalogue, same, batch)
+        # Series that are read more rarely, or were missing for a while, look back further.
+        elapsed_s = min((rate.elapsed_s for rate in scalars.values() if isinstance(rate, Rate)), default=None)
+        if elapsed_s is not None:
+            elapsed[batch.source] = elapsed_s
+        values.update(scalars)
+        values.update(_histograms(catalogue, same, batch, scalars, events))
     if anew:
         events.append(Event("restart", f"restarted: {', '.join(anew)} counted anew"))
     return Sample(now.node, now.tick, values, elapsed, tuple(events))
+
+
+def _scalars(catalogue: Catalogue, before: Mapping[Series, Reading], batch: Batch) -> dict[Series, Derived]:
+    """Return the batch's gauges and texts, and the rates of its counters."""
+    values: dict[Series, Derived] = {}
+    for series, value in batch.values.items():
+        metric = catalogue.get(series[0])
+        if metric is None or isinstance(value, tuple):
+            continue
+        if metric.kind is Kind.TEXT:
+            values[series] = str(value)
+        elif isinstance(value, str):
+            continue
+        elif metric.kind is Kind.GAUGE:
+            values[series] = float(value * metric.scale)
+        elif (last := before.get(series)) and (rate := _rate(metric, last, value, batch.at_s)):
+            values[series] = rate
+    return values
+
+
+def _histograms(
+    catalogue: Catalogue,
+    before: Mapping[Series, Reading],
+    batch: Batch,
+    scalars: Mapping[Series, Derived],
+    events: list[Event],
+) -> dict[Series, Derived]:
+    """Return the batch's histograms of the interval; add to `events` what is wrong with the others."""
+    values: dict[Series, Derived] = {}
+    for series, value in batch.values.items():
+        metric, last = catalogue.get(series[0]), before.get(series)
+        if metric is None or metric.kind is not Kind.HISTOGRAM or last is None or batch.at_s <= last.at_s:
+            continue
+        buckets, why = _checked(metric, series, last.value, value, scalars, batch.values)
+        if buckets is not None:
+            values[series] = buckets
+        if why:
+            events.append(Event("disagreement", f"{' '.join(series)}: {why}"))
+    return values
 
 
 def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | None:
@@ -94,7 +111,12 @@ def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | No
 
 
 def _checked(
-    metric: Metric, series: Series, last: Value, now: Value, derived: Mapping[Series, Derived], raw: Mapping[Series, Value]
+    metric: Metric,
+    series: Series,
+    last: Value,
+    now: Value,
+    derived: Mapping[Series, Derived],
+    raw: Mapping[Series, Value],
 ) -> tuple[Buckets | None, str]:
     """Return the interval's buckets, or None and why they are not to be believed ("" when merely unknown)."""
     if not isinstance(last, tuple) or not isinstance(now, tuple):
@@ -111,7 +133,9 @@ def _checked(
         COUNT_SLACK_FEW, COUNT_SLACK * counted.gained
     ):
         return None, f"{buckets.total:g} values in the buckets, {counted.gained:g} counted"
-    return _mean_checked(buckets, since_start, raw.get((metric.count, *series[1:])), raw.get((metric.total, *series[1:])))
+    return _mean_checked(
+        buckets, since_start, raw.get((metric.count, *series[1:])), raw.get((metric.total, *series[1:]))
+    )
 
 
 def _mean_checked(
@@ -130,7 +154,10 @@ def _mean_checked(
     mean_s = total_us * 1e-6 / count
     if bounds[0] / MEAN_SLACK - MEAN_SLACK_S <= mean_s <= bounds[1] * MEAN_SLACK + MEAN_SLACK_S:
         return buckets, ""
-    return None, f"the buckets' mean is {bounds[0]:.3g} to {bounds[1]:.3g} s, the counters' {mean_s:.3g} s: a wrong unit?"
+    return (
+        None,
+        f"the buckets' mean is {bounds[0]:.3g} to {bounds[1]:.3g} s, the counters' {mean_s:.3g} s: a wrong unit?",
+    )
 
 
 def remember(before: Readings, now: Snapshot) -> None:

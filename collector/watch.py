@@ -44,7 +44,12 @@ class Watch:
     """
 
     def __init__(
-        self, jolokia: Jolokia | None, selection: Selection, given: Given, clock: Clock, root: Path = Path("/")
+        self,
+        jolokia: Jolokia | None,
+        selection: Selection,
+        given: Given,
+        clock: Clock,
+        root: Path = Path("/"),
     ) -> None:
         self._jolokia = jolokia
         self._selection = selection

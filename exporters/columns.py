@@ -159,9 +159,7 @@ def disk_columns(disk: str) -> list[Column]:
     }
     series = {key: (f"node_disk_{name}", disk) for key, name in short.items()}
 
-    def column(
-        name: str, header: str, of: Callable[[Sample], Cell], keys: Iterable[str], keep: int
-    ) -> Column:
+    def column(name: str, header: str, of: Callable[[Sample], Cell], keys: Iterable[str], keep: int) -> Column:
         return Column(name, header, of, frozenset(series[key][0] for key in keys), 2, keep)
 
     def rate(key: str, factor: float = 1.0) -> Callable[[Sample], Cell]:
@@ -212,7 +210,11 @@ def derived_columns() -> list[Column]:
 
     caches = [
         Column(f"{name}_cache_hit_pct", f"{short}Hit%", hits(cache), frozenset((_HITS, _LOOKUPS)), 1, 2)
-        for name, short, cache in (("key", "Key", "KeyCache"), ("row", "Row", "RowCache"), ("chunk", "Chk", "ChunkCache"))
+        for name, short, cache in (
+            ("key", "Key", "KeyCache"),
+            ("row", "Row", "RowCache"),
+            ("chunk", "Chk", "ChunkCache"),
+        )
     ]
     return [Column("gc_pct", "GC%", gc_share, frozenset((gc,)), 2, 4), *caches]
 

@@ -1,7 +1,7 @@
 """What a line shows: which columns, made from which metrics."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -32,7 +32,7 @@ class View:
     time  header of the first column of text: "Time", "Epoch", or "" for none.
     """
 
-    operations: Operations = Operations()
+    operations: Operations = field(default_factory=Operations)
     disk: str = ""
     interface: str = ""
     time: str = ""

@@ -40,7 +40,11 @@ def progress(message: str) -> None:
 
 
 in_folder = click.option(
-    "--dir", "folder", type=click.Path(path_type=Path), callback=_folder, help="Where the cluster's files are."
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path),
+    callback=_folder,
+    help="Where the cluster's files are.",
 )
 
 

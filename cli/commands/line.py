@@ -47,8 +47,22 @@ def _name(_context: click.Context, parameter: click.Parameter, value: str | None
 @click.command(cls=LineCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("interval", type=float, required=False)
 @click.argument("count", type=click.IntRange(min=1), required=False)
-@click.option("-i", "--interval", "interval_option", type=float, envvar="CASSTAT_INTERVAL", help="Seconds between rows, from 0.1 on.  [1]")
-@click.option("-n", "--count", "count_option", type=click.IntRange(min=1), envvar="CASSTAT_COUNT", help="End after so many rows.")
+@click.option(
+    "-i",
+    "--interval",
+    "interval_option",
+    type=float,
+    envvar="CASSTAT_INTERVAL",
+    help="Seconds between rows, from 0.1 on.  [1]",
+)
+@click.option(
+    "-n",
+    "--count",
+    "count_option",
+    type=click.IntRange(min=1),
+    envvar="CASSTAT_COUNT",
+    help="End after so many rows.",
+)
 @click.option("-t", "--time", "with_time", is_flag=True, help="Begin each row with the time of day.")
 @click.option("-e", "--epoch", is_flag=True, help="Begin each row with the seconds since the epoch.")
 @click.option("-x", "--no-header", is_flag=True, help="Print no header.")
@@ -138,7 +152,9 @@ def _jolokia(url: str | None) -> Jolokia:
 
 
 def _known_disk(name: str | None) -> str:
-    return _known("disk", name and name.removeprefix("/dev/"), [series[1] for series in parse_disks(text_of(DISKS), ())])
+    return _known(
+        "disk", name and name.removeprefix("/dev/"), [series[1] for series in parse_disks(text_of(DISKS), ())]
+    )
 
 
 def _known_interface(name: str | None) -> str:
@@ -157,7 +173,8 @@ def _first_contact(watch: Watch, operations: Operations) -> None:
     try:
         watch.learn(START_TIMEOUT_S)
     except SourceError as error:
-        note(f"no answer from Cassandra, its columns show '-': {error} (start Jolokia in the node, or give --jolokia URL)")
+        mend = "start Jolokia in the node, or give --jolokia URL"
+        note(f"no answer from Cassandra, its columns show '-': {error} ({mend})")
         return
     if watch.host is None:
         note("the node runs on another machine: CPU, disk and network of this one are not its own and show '-'")

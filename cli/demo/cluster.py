@@ -157,5 +157,3 @@ def state_folder(environ: Mapping[str, str]) -> Path:
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Return where fetched jars are kept."""
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "casstat"
-
-

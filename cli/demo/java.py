@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from cli.main import Failure
+from cli.main import CasstatError
 
 JOLOKIA = "org.jolokia:jolokia-agent-jvm:2.3.0:jar:javaagent"
 # Cassandra 4.0 to 5.0 all run on 17; 11 is what 4.x was released for.
@@ -22,7 +22,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 
-class DemoError(Failure):
+class DemoError(CasstatError):
     """The demo cannot go on."""
 
 
@@ -100,7 +100,9 @@ def _fetch(folder: Path, goal: list[str], pom: str | None, progress: Callable[[s
                 _watch(running, jars, progress, what)
             if running.returncode != 0:
                 log.seek(0)
-                errors = [line.strip() for line in log if "[ERROR]" in line and "Failed" in line or "Could not" in line]
+                errors = [
+                    line.strip() for line in log if ("[ERROR]" in line and "Failed" in line) or "Could not" in line
+                ]
                 raise DemoError(f"Maven could not fetch {what}: {(errors or ['no reason given'])[0][:300]}")
         # Another process may have fetched the same meanwhile: theirs is as good.
         if not folder.is_dir():

@@ -6,7 +6,6 @@ counts in a file and prints them as one JSON object at the end.
 
 import argparse
 import json
-import os
 import random
 import signal
 import threading
@@ -53,14 +52,16 @@ class Load:
 
     def _prepare(self, keyspace: str, tables: int) -> None:
         run = self._session.execute
-        replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {min(3, len(self._cluster.metadata.all_hosts()))}}}"
+        replication = (
+            f"{{'class': 'SimpleStrategy', 'replication_factor': {min(3, len(self._cluster.metadata.all_hosts()))}}}"
+        )
         run(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication}")
         self._statements = []
         for number in range(tables):
             table = f"{keyspace}.t{number:03d}"
             run(f"CREATE TABLE IF NOT EXISTS {table} (k int PRIMARY KEY, v blob)")
-            read = self._session.prepare(f"SELECT v FROM {table} WHERE k = ?")
-            write = self._session.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?)")
+            read = self._session.prepare(f"SELECT v FROM {table} WHERE k = ?")  # noqa: S608 - our own names
+            write = self._session.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?)")  # noqa: S608
             self._statements.append((read, write))
 
     def run(self, rate: float, seconds: float, stop: threading.Event, *, reads: float = 0.5) -> None:
@@ -88,9 +89,7 @@ class Load:
             future = self._session.execute_async(read, (key,))
         else:
             future = self._session.execute_async(write, (key, random.randbytes(PAYLOAD_BYTES)))  # noqa: S311
-        future.add_callbacks(
-            lambda _: self._count("reads" if is_read else "writes"), lambda _: self._count("errors")
-        )
+        future.add_callbacks(lambda _: self._count("reads" if is_read else "writes"), lambda _: self._count("errors"))
 
     def _count(self, what: str) -> None:
         with self._lock:
@@ -106,7 +105,7 @@ def write_counts(path: Path, counts: Counts) -> None:
     """Replace the file at `path` by the counts as one JSON object."""
     temporary = path.with_suffix(".new")
     temporary.write_text(json.dumps(asdict(counts)) + "\n")
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -135,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.counts:
             write_counts(options.counts, load.counts)
     load.close()
-    print(json.dumps(asdict(load.counts)))  # noqa: T201
+    print(json.dumps(asdict(load.counts)))
 
 
 if __name__ == "__main__":

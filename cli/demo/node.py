@@ -1,7 +1,6 @@
 """One real Cassandra node on a loopback address: its configuration, its JVM and its life."""
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
@@ -269,7 +268,7 @@ def write_pid_file(path: Path, child: "subprocess.Popen[bytes]") -> psutil.Proce
     process = psutil.Process(child.pid)
     temporary = path.with_suffix(".new")
     temporary.write_text(f"{process.pid} {process.create_time()}\n")
-    os.replace(temporary, path)
+    temporary.replace(path)
     return process
 
 

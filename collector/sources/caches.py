@@ -10,8 +10,20 @@ BEANS = (
     counter("cassandra_cache_hits_total", "Look-ups that found what they wanted.", _BEAN + "Hits"),
     counter("cassandra_cache_requests_total", "Look-ups.", _BEAN + "Requests"),
     gauge("cassandra_cache_bytes", "Space that the cache takes.", _BEAN + "Size", unit="bytes", tier=Tier.SLOW),
-    gauge("cassandra_cache_capacity_bytes", "Space that it may take.", _BEAN + "Capacity", unit="bytes", tier=Tier.SLOW),
+    gauge(
+        "cassandra_cache_capacity_bytes",
+        "Space that it may take.",
+        _BEAN + "Capacity",
+        unit="bytes",
+        tier=Tier.SLOW,
+    ),
     gauge("cassandra_cache_entries", "Entries in the cache.", _BEAN + "Entries", tier=Tier.SLOW),
-    gauge("cassandra_buffer_pool_bytes", "Memory that the pool takes.", _POOL + "Size", unit="bytes", tier=Tier.SLOW),
+    gauge(
+        "cassandra_buffer_pool_bytes",
+        "Memory that the pool takes.",
+        _POOL + "Size",
+        unit="bytes",
+        tier=Tier.SLOW,
+    ),
     counter("cassandra_buffer_pool_misses_total", "Buffers allocated outside the pool.", _POOL + "Misses"),
 )

@@ -7,13 +7,19 @@ from collector.host import Host, text_of
 from collector.model import Kind, Metric, SourceError, Values
 
 _LIMIT = Metric(
-    "casstat_cgroup_memory_limit_bytes", Kind.GAUGE, "bytes", "Memory the control group may use; absent without a limit."
+    "casstat_cgroup_memory_limit_bytes",
+    Kind.GAUGE,
+    "bytes",
+    "Memory the control group may use; absent without a limit.",
 )
 _MEMORY = Metric(
     "casstat_cgroup_memory_bytes", Kind.GAUGE, "bytes", "Memory the control group uses, file cache included."
 )
 _CPUS = Metric(
-    "casstat_cgroup_cpu_limit", Kind.GAUGE, "1", "Processors the control group may use; absent without a limit."
+    "casstat_cgroup_cpu_limit",
+    Kind.GAUGE,
+    "1",
+    "Processors the control group may use; absent without a limit.",
 )
 _THROTTLED = Metric(
     "casstat_cgroup_cpu_throttled_seconds_total",

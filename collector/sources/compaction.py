@@ -36,7 +36,12 @@ BEANS = (
         _BEAN + "PendingTasks",
         shown=(Shown("compactions_pending", "CmpPnd"),),
     ),
-    counter("cassandra_compaction_completed_total", "Compaction tasks completed.", _BEAN + "CompletedTasks", "Value"),
+    counter(
+        "cassandra_compaction_completed_total",
+        "Compaction tasks completed.",
+        _BEAN + "CompletedTasks",
+        "Value",
+    ),
     counter("cassandra_compactions_total", "Compactions completed.", _BEAN + "TotalCompactionsCompleted"),
     counter(
         "cassandra_compaction_bytes_total",

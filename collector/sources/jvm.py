@@ -28,7 +28,13 @@ BEANS = (
         shown=(Shown("heap_used_mb", "HeapMB", scale=1 / 2**20),),
     ),
     gauge("cassandra_jvm_heap_max_bytes", "Largest heap.", _MEMORY, "HeapMemoryUsage.max", unit="bytes"),
-    gauge("cassandra_jvm_nonheap_used_bytes", "Memory beside the heap.", _MEMORY, "NonHeapMemoryUsage.used", unit="bytes"),
+    gauge(
+        "cassandra_jvm_nonheap_used_bytes",
+        "Memory beside the heap.",
+        _MEMORY,
+        "NonHeapMemoryUsage.used",
+        unit="bytes",
+    ),
     counter("cassandra_jvm_gc_total", "Garbage collections.", _COLLECTOR, "CollectionCount"),
     counter(
         "cassandra_jvm_gc_seconds_total",
@@ -57,6 +63,18 @@ BEANS = (
         scale=1e-9,
         shown=(Shown("jvm_cpu_pct", "JvmCPU%", scale=100, digits=1),),
     ),
-    gauge("cassandra_jvm_open_files", "Open file descriptors.", _SYSTEM, "OpenFileDescriptorCount", tier=Tier.SLOW),
-    gauge("cassandra_jvm_max_files", "File descriptors it may open.", _SYSTEM, "MaxFileDescriptorCount", tier=Tier.SLOW),
+    gauge(
+        "cassandra_jvm_open_files",
+        "Open file descriptors.",
+        _SYSTEM,
+        "OpenFileDescriptorCount",
+        tier=Tier.SLOW,
+    ),
+    gauge(
+        "cassandra_jvm_max_files",
+        "File descriptors it may open.",
+        _SYSTEM,
+        "MaxFileDescriptorCount",
+        tier=Tier.SLOW,
+    ),
 )

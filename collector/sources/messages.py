@@ -33,11 +33,29 @@ BEANS = (
     counter("cassandra_hints_succeeded_total", "Hints delivered.", _HINTS + "HintsSucceeded"),
     counter("cassandra_hints_failed_total", "Hints whose delivery failed.", _HINTS + "HintsFailed"),
     counter("cassandra_hints_timed_out_total", "Hints whose delivery timed out.", _HINTS + "HintsTimedOut"),
-    counter("cassandra_streaming_in_bytes_total", "Bytes streamed in.", _STREAMS + "TotalIncomingBytes", unit="bytes"),
-    counter("cassandra_streaming_out_bytes_total", "Bytes streamed out.", _STREAMS + "TotalOutgoingBytes", unit="bytes"),
+    counter(
+        "cassandra_streaming_in_bytes_total",
+        "Bytes streamed in.",
+        _STREAMS + "TotalIncomingBytes",
+        unit="bytes",
+    ),
+    counter(
+        "cassandra_streaming_out_bytes_total",
+        "Bytes streamed out.",
+        _STREAMS + "TotalOutgoingBytes",
+        unit="bytes",
+    ),
     gauge("cassandra_streams_active", "Outbound streams.", _STREAMS + "ActiveOutboundStreams", "Count"),
-    counter("cassandra_read_repairs_attempted_total", "Read repairs attempted (up to 3.11).", _REPAIR + "Attempted"),
-    counter("cassandra_read_repairs_blocking_total", "Reads that waited for a repair.", _REPAIR + "RepairedBlocking"),
+    counter(
+        "cassandra_read_repairs_attempted_total",
+        "Read repairs attempted (up to 3.11).",
+        _REPAIR + "Attempted",
+    ),
+    counter(
+        "cassandra_read_repairs_blocking_total",
+        "Reads that waited for a repair.",
+        _REPAIR + "RepairedBlocking",
+    ),
     counter(
         "cassandra_read_repairs_background_total",
         "Repairs done after the read had answered.",

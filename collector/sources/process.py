@@ -19,11 +19,13 @@ STAT = {
         "Page faults that needed the disk.",
         shown=(Shown("major_faults_per_s", "MajFlt/s", digits=1),),
     ),
-    11: Metric(
-        "casstat_process_user_seconds_total", Kind.COUNTER, "seconds", "CPU time in user mode.", scale=_CPU_S
-    ),
+    11: Metric("casstat_process_user_seconds_total", Kind.COUNTER, "seconds", "CPU time in user mode.", scale=_CPU_S),
     12: Metric(
-        "casstat_process_system_seconds_total", Kind.COUNTER, "seconds", "CPU time in the kernel.", scale=_CPU_S
+        "casstat_process_system_seconds_total",
+        Kind.COUNTER,
+        "seconds",
+        "CPU time in the kernel.",
+        scale=_CPU_S,
     ),
     17: Metric("casstat_process_threads", Kind.GAUGE, "1", "Threads."),
     21: Metric(
@@ -37,7 +39,6 @@ STAT = {
 }
 _FILES = Metric("casstat_process_open_files", Kind.GAUGE, "1", "Open file descriptors.")
 METRICS = (*STAT.values(), _FILES)
-
 
 
 def read(host: Host) -> Values:

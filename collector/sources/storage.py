@@ -22,7 +22,13 @@ BEANS = (
     SCHEMA_VERSION,
     text("cassandra_release_version", "Cassandra's version.", SERVICE, "ReleaseVersion"),
     text("cassandra_cluster_name", "The cluster's name.", SERVICE, "ClusterName"),
-    text("cassandra_operation_mode", "What the node is doing, such as NORMAL.", SERVICE, "OperationMode", tier=Tier.TICK),
+    text(
+        "cassandra_operation_mode",
+        "What the node is doing, such as NORMAL.",
+        SERVICE,
+        "OperationMode",
+        tier=Tier.TICK,
+    ),
     gauge(
         "cassandra_load_bytes",
         "Size of the data on disk.",
@@ -32,7 +38,13 @@ BEANS = (
         tier=Tier.SLOW,
     ),
     counter("cassandra_exceptions_total", "Exceptions that nobody caught.", _STORAGE + "Exceptions"),
-    gauge("cassandra_endpoints_live", "Nodes that this one believes to be live, itself too.", SERVICE, "LiveNodes", many=_number),
+    gauge(
+        "cassandra_endpoints_live",
+        "Nodes that this one believes to be live, itself too.",
+        SERVICE,
+        "LiveNodes",
+        many=_number,
+    ),
     gauge(
         "cassandra_endpoints_unreachable",
         "Nodes that this one cannot reach.",
@@ -41,5 +53,10 @@ BEANS = (
         many=_number,
     ),
     gauge("cassandra_endpoints_up", "Nodes that the failure detector calls up.", _DETECTOR, "UpEndpointCount"),
-    gauge("cassandra_endpoints_down", "Nodes that the failure detector calls down.", _DETECTOR, "DownEndpointCount"),
+    gauge(
+        "cassandra_endpoints_down",
+        "Nodes that the failure detector calls down.",
+        _DETECTOR,
+        "DownEndpointCount",
+    ),
 )

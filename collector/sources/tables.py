@@ -67,9 +67,7 @@ BEANS = (
     gauge("cassandra_table_live_sstables", "SSTables in use.", _TABLE + "LiveSSTableCount"),
     gauge("cassandra_table_pending_compactions", "Compactions that are due.", _TABLE + "PendingCompactions"),
     gauge("cassandra_table_pending_flushes", "Flushes that wait.", _TABLE + "PendingFlushes", "Count"),
-    counter(
-        "cassandra_table_flushed_bytes_total", "Bytes flushed.", _TABLE + "BytesFlushed", unit="bytes"
-    ),
+    counter("cassandra_table_flushed_bytes_total", "Bytes flushed.", _TABLE + "BytesFlushed", unit="bytes"),
     counter(
         "cassandra_table_compacted_bytes_total",
         "Bytes that compactions wrote.",
@@ -83,7 +81,12 @@ BEANS = (
     ),
     _size("live_disk_bytes", "Disk space of SSTables in use.", "Count", "LiveDiskSpaceUsed"),
     _size("total_disk_bytes", "Disk space of all SSTables, obsolete ones too.", "Count", "TotalDiskSpaceUsed"),
-    _size("memtable_bytes", "Live data in memtables, with secondary indexes.", "Value", "AllMemtablesLiveDataSize"),
+    _size(
+        "memtable_bytes",
+        "Live data in memtables, with secondary indexes.",
+        "Value",
+        "AllMemtablesLiveDataSize",
+    ),
     _size("max_partition_bytes", "Largest compacted partition.", "Value", "MaxPartitionSize"),
     _size("mean_partition_bytes", "Mean compacted partition.", "Value", "MeanPartitionSize"),
     gauge(
