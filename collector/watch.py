@@ -66,14 +66,21 @@ class Watch:
         """The node's name: the one given, else the address it announces, else this machine's name."""
         return self._given.node or self.facts.address or socket.gethostname()
 
-    def learn(self, timeout_s: float = LEARN_TIMEOUT_S) -> None:
-        """Ask the node about itself and find its process here. Raises SourceError when it does not answer."""
+    def learn(self, timeout_s: float = LEARN_TIMEOUT_S) -> bool:
+        """Ask the node about itself and find its process here; return whether it knows itself yet.
+
+        A node that is starting answers before it knows its own address: what was known before then stays.
+        Raises SourceError when it does not answer.
+        """
         if self._jolokia is None or self._cassandra is None:
-            return
-        self.facts = ask_facts(self._jolokia, timeout_s)
+            return False
+        facts = ask_facts(self._jolokia, timeout_s)
+        if facts.address or not self.facts.jvm:
+            self.facts = facts
+            pid = local_pid(facts, local_nodes())
+            self.host = self._host(pid) if pid is not None else None
         self._cassandra.look(timeout_s)
-        pid = local_pid(self.facts, local_nodes())
-        self.host = self._host(pid) if pid is not None else None
+        return bool(facts.address)
 
     def _host(self, pid: int | None) -> Host:
         host = Host(self._root, pid, directories=self.facts.directories or (_existing(DEFAULT_DATA),))
@@ -110,8 +117,8 @@ class Watch:
         if not origin or origin == self._origin:
             return
         try:
-            self.learn()
-            self._origin = origin
+            if self.learn():
+                self._origin = origin
         except SourceError:
             # It went away again; the tick in which it is back comes here again.
             pass

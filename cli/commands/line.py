@@ -26,7 +26,7 @@ START_TIMEOUT_S = 3.0
 DISKS, INTERFACES = Path("/proc/diskstats"), Path("/proc/net/dev")
 Number = TypeVar("Number", int, float)
 # Cassandra's own rule; anything else could mean something to JMX that the user did not.
-NAME = re.compile(r"\w+")
+NAME = re.compile(r"\w+", re.ASCII)
 
 
 class LineCommand(click.Command):
@@ -39,7 +39,7 @@ class LineCommand(click.Command):
 
 
 def _name(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
-    if value and not NAME.fullmatch(value, re.ASCII):
+    if value and not NAME.fullmatch(value):
         raise click.BadParameter(f"'{value}' cannot be the name of a {parameter.name}: letters, digits and _ only")
     return value or ""
 

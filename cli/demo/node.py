@@ -165,6 +165,7 @@ class Node:
     def __init__(self, spec: NodeSpec) -> None:
         self.spec = spec
         self._process: psutil.Process | None = None
+        self._child: subprocess.Popen[bytes] | None = None
 
     @property
     def pid_file(self) -> Path:
@@ -188,7 +189,7 @@ class Node:
         require_free("127.0.0.1", self.spec.jmx_port)
         write_configuration(self.spec)
         with (self.spec.home / "logs" / "stdout.log").open("ab") as out:
-            jvm = subprocess.Popen(
+            self._child = subprocess.Popen(
                 command(self.spec),
                 cwd=self.spec.home,
                 stdin=subprocess.DEVNULL,
@@ -196,7 +197,7 @@ class Node:
                 stderr=out,
                 start_new_session=True,
             )
-        self._process = write_pid_file(self.pid_file, jvm)
+        self._process = write_pid_file(self.pid_file, self._child)
 
     def wait(self, progress: Callable[[str], None] = lambda _: None) -> None:
         """Wait until the node takes clients. Raises DemoError when it dies or takes too long."""
@@ -214,16 +215,19 @@ class Node:
 
     def stop(self) -> None:
         """Stop the node, by force when it does not go by itself."""
-        if process := self.process():
-            end(process, STOP_TIMEOUT_S)
+        self._end(STOP_TIMEOUT_S)
         self.pid_file.unlink(missing_ok=True)
-        self._process = None
 
     def kill(self) -> None:
         """End the node as a power cut would."""
+        self._end(0)
+
+    def _end(self, patience_s: float) -> None:
         if process := self.process():
-            end(process, 0)
-        self._process = None
+            end(process, patience_s)
+        if self._child is not None:
+            self._child.wait(STOP_TIMEOUT_S)
+        self._process = self._child = None
 
     def suspend(self) -> None:
         """Stop the node's clock: it keeps its connections and answers nothing."""

@@ -1,0 +1,46 @@
+# Two commands do everything, on a machine that has never seen the project: make demo, make test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+
+.PHONY: help demo test check bench metrics clean
+
+help:
+	@echo "make demo    a real Cassandra node under load, and casstat's lines for it"
+	@echo "make test    the whole test suite, on real servers"
+	@echo "make check   lint, types, layers and unit tests, in under a minute"
+	@echo "make bench   speed and memory, as ratios measured in one run"
+	@echo "make metrics write docs/metrics.md anew from the catalogue"
+
+$(INSTALLED): setup.cfg pyproject.toml
+	sh tools/prepare python
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip setuptools
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: $(INSTALLED)
+	sh tools/prepare demo
+	sh tools/demo $(BIN)/casstat
+
+test: check
+	sh tools/prepare test
+	$(BIN)/pytest tests/faults tests/real
+
+check: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests --ignore tests/faults --ignore tests/real
+
+bench: $(INSTALLED)
+	sh tools/prepare test
+	$(BIN)/python -m benchmarks
+
+metrics: $(INSTALLED)
+	$(BIN)/casstat metrics --format markdown > docs/metrics.md
+
+clean:
+	rm -rf $(VENV) build *.egg-info

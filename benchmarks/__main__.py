@@ -1,0 +1,31 @@
+"""`python -m benchmarks [NAME …]`: run all benchmarks, or those named, and print a line for each figure."""
+
+import platform
+import sys
+import time
+
+import psutil
+
+from benchmarks import cost, line, startup, ticks
+
+BENCHMARKS = {"startup": startup.run, "line": line.run, "cost": cost.run, "ticks": ticks.run}
+
+
+def main(names: list[str]) -> int:
+    """Run the benchmarks and return how many figures miss their bound."""
+    print(
+        f"machine: {psutil.cpu_count()} CPUs, {psutil.virtual_memory().total / 2**30:.0f} GiB, "
+        f"Linux {platform.release()}, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}",
+        flush=True,
+    )
+    missed = 0
+    for name in names or list(BENCHMARKS):
+        print(f"\n{name}: {sys.modules[BENCHMARKS[name].__module__].__doc__}", flush=True)
+        for figure in BENCHMARKS[name]():
+            print(f"  {figure}", flush=True)
+            missed += not figure.holds
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,62 @@
+"""What the line itself takes, once a second on a node under load."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+
+from benchmarks.figures import Figure
+from benchmarks.node import ADDRESS, cpu_s, real_node
+
+SECONDS = 60
+MOST_CPU_MS = 5
+MOST_MB = 40
+HEAVY = ("rich", "polars", "pandas", "pyarrow", "numpy", "influxdb_client", "cassandra", "prometheus_client")
+
+
+def run() -> Iterator[Figure]:
+    """Measure the plain line, the one with percentiles, and the wide one."""
+    with real_node(10) as node:
+        load = [
+            sys.executable,
+            "-m",
+            "cli.demo.load",
+            ADDRESS,
+            "--keyspace",
+            "bench",
+            "--tables",
+            "10",
+            "--rate",
+            "300",
+        ]
+        with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as loading:
+            try:
+                for flags in ([], ["-s", "-p"], ["--wide"]):
+                    yield from _line([*flags, "--jolokia", node.spec.jolokia_url], " ".join(flags))
+            finally:
+                loading.terminate()
+    yield Figure("heavy packages that the line imports", len(_imported()), "of them", 0)
+
+
+def _line(arguments: list[str], name: str) -> Iterator[Figure]:
+    command = [sys.executable, "-m", "cli", "1", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
+        try:
+            process = psutil.Process(running.pid)
+            time.sleep(5)
+            before_s = cpu_s(process)
+            time.sleep(SECONDS)
+            used_s = cpu_s(process) - before_s
+            resident_mb = process.memory_info().rss / 2**20
+        finally:
+            running.terminate()
+    yield Figure(f"casstat 1 {name}: own CPU", 1000 * used_s / SECONDS, "ms a tick", MOST_CPU_MS)
+    yield Figure(f"casstat 1 {name}: resident", resident_mb, "MiB", MOST_MB)
+
+
+def _imported() -> list[str]:
+    code = "import sys, cli.commands.line; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    return [name for name in HEAVY if name in out.split()]

@@ -1,0 +1,65 @@
+"""A real node for the benchmarks, and what its JVM costs."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from cli.demo.cluster import cache_folder
+from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java
+from cli.demo.load import Load
+from cli.demo.node import Node, NodeSpec
+
+VERSION = "5.0.8"
+ADDRESS = "127.0.160.1"
+JMX_PORT = 28199
+
+
+def say(message: str) -> None:
+    """Show what takes long."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{message:70}\r")
+
+
+@contextmanager
+def real_node(tables: int) -> Iterator[Node]:
+    """Run a node with so many tables while the block runs."""
+    cache = cache_folder(os.environ)
+    with tempfile.TemporaryDirectory(prefix="casstat-bench-") as home:
+        spec = NodeSpec(
+            version=VERSION,
+            address=ADDRESS,
+            home=Path(home),
+            java=find_java(os.environ),
+            jars=fetch_cassandra(VERSION, cache, say),
+            jolokia=fetch_jolokia(cache, say),
+            seeds=ADDRESS,
+            jmx_port=JMX_PORT,
+            heap="1G",
+        )
+        node = Node(spec)
+        try:
+            node.start()
+            node.wait(say)
+            Load([ADDRESS], keyspace="bench", tables=tables).close()
+            yield node
+        finally:
+            node.stop()
+
+
+def cpu_s(process: psutil.Process) -> float:
+    """Return the CPU time that a process has used so far."""
+    times = process.cpu_times()
+    return times.user + times.system
+
+
+def jvm(node: Node) -> psutil.Process:
+    """Return the node's process."""
+    process = node.process()
+    if process is None:
+        raise SystemExit("the node ended")
+    return process

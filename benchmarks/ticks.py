@@ -1,0 +1,72 @@
+"""How punctual ticks are on an idle machine, and whether any is missed while all CPUs are busy."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.figures import Figure
+from benchmarks.node import ADDRESS, real_node
+
+IDLE_TICKS = 300
+BUSY_S = 600
+MOST_LATE_MS = 5
+BURN = "while True: pass"
+
+
+def run() -> Iterator[Figure]:
+    """Measure on a node that idles, then on one under full load with every CPU also burnt by a loop."""
+    with real_node(10) as node:
+        time.sleep(30)
+        idle = _rows(node.spec.jolokia_url, "1", IDLE_TICKS)
+        yield Figure("idle: lateness, median", _percentile(idle, 0.5), "ms")
+        yield Figure("idle: lateness, 99th percentile", _percentile(idle, 0.99), "ms", MOST_LATE_MS)
+        load = [
+            sys.executable,
+            "-m",
+            "cli.demo.load",
+            ADDRESS,
+            "--keyspace",
+            "bench",
+            "--tables",
+            "10",
+            "--rate",
+            "1e6",
+        ]
+        burners = [[sys.executable, "-c", BURN] for _ in range(os.cpu_count() or 1)]
+        running = [
+            subprocess.Popen(each, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for each in (load, *burners)
+        ]
+        try:
+            busy = _rows(node.spec.jolokia_url, "1", BUSY_S)
+        finally:
+            for each in running:
+                each.terminate()
+                each.wait()
+    cpu = [row["cpu_idle_pct"] for row in busy if row["cpu_idle_pct"] is not None]
+    yield Figure("busy: CPU idle, mean", sum(cpu) / len(cpu), "%")
+    yield Figure("busy: lateness, 99th percentile", _percentile(busy, 0.99), "ms")
+    yield Figure(f"busy: ticks missed in {BUSY_S} s", _missed(busy), "ticks", 0)
+    yield Figure(
+        "busy: ticks without an answer from the node", sum(row["reads_per_s"] is None for row in busy), "ticks"
+    )
+
+
+def _rows(url: str, interval: str, count: int) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "cli", interval, str(count), "--format", "json", "--jolokia", url]
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [json.loads(text) for text in out.splitlines()]
+
+
+def _percentile(rows: list[dict[str, Any]], q: float) -> float:
+    late = sorted(row["late_ms"] for row in rows)
+    return float(late[math.ceil(q * len(late)) - 1])
+
+
+def _missed(rows: list[dict[str, Any]]) -> int:
+    """Count the seconds without a row of their own."""
+    return int(rows[-1]["time"] - rows[0]["time"]) + 1 - len(rows)

@@ -1,0 +1,69 @@
+"""Real nodes for the tests: one of each Cassandra that casstat promises to read, started when first wanted."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.demo.cluster import cache_folder
+from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java
+from cli.demo.node import Node, NodeSpec
+
+VERSIONS = {"5.0.8": "127.0.150.1", "4.1.9": "127.0.141.1", "4.0.17": "127.0.140.1"}
+FIRST_JMX_PORT = 27199
+
+StartNode = Callable[[str], Node]
+
+
+def say(_message: str) -> None:
+    """Downloads and starts need no progress here: what fails says why."""
+
+
+@pytest.fixture(scope="session")
+def start_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNode]:
+    """Start a node of a version, or return the one that runs."""
+    nodes: dict[str, Node] = {}
+    cache = cache_folder(os.environ)
+
+    def start(version: str) -> Node:
+        if version not in nodes:
+            address = VERSIONS[version]
+            nodes[version] = Node(
+                NodeSpec(
+                    version=version,
+                    address=address,
+                    home=tmp_path_factory.mktemp(f"node-{version}"),
+                    java=find_java(os.environ),
+                    jars=fetch_cassandra(version, cache, say),
+                    jolokia=fetch_jolokia(cache, say),
+                    seeds=address,
+                    jmx_port=FIRST_JMX_PORT + list(VERSIONS).index(version),
+                )
+            )
+        nodes[version].start()
+        nodes[version].wait(say)
+        return nodes[version]
+
+    yield start
+    for node in nodes.values():
+        node.stop()
+
+
+@pytest.fixture(params=list(VERSIONS))
+def each_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
+    """Every version in turn."""
+    return start_node(request.param)
+
+
+@pytest.fixture
+def node(start_node: StartNode) -> Node:
+    """The newest version."""
+    return start_node("5.0.8")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.real)

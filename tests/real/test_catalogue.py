@@ -1,0 +1,92 @@
+"""The whole catalogue is read from real nodes: what is absent is known to be, and why."""
+
+from cli.demo.node import Node
+from collector.beans import Bean
+from collector.catalogue import BEANS, CATALOGUE, HOST
+from collector.clock import SystemClock, ticks
+from collector.jmx import Selection
+from collector.jolokia import Jolokia
+from collector.model import Kind, Tier
+from collector.rates import Readings, rates, remember
+from collector.watch import Given, Watch
+from tests.real.programs import Load, prepare
+
+# Appear on first use: hints delivered, streams, and what a node without a peer or without SSTables cannot know.
+ON_FIRST_USE = {
+    "cassandra_hints_succeeded_total",
+    "cassandra_hints_failed_total",
+    "cassandra_hints_timed_out_total",
+    "cassandra_streaming_in_bytes_total",
+    "cassandra_streaming_out_bytes_total",
+    "cassandra_streams_active",
+    "cassandra_compaction_pending_by_table",
+    "cassandra_compaction_progress",
+    "cassandra_compaction_size",
+    "cassandra_table_bloom_filter_false_ratio",
+    "cassandra_table_repaired_ratio",
+    "cassandra_table_compression_ratio",
+    "cassandra_jvm_gc_last_seconds",
+}
+SINCE_4_1 = {
+    "cassandra_client_request_aborts_total",
+    "cassandra_client_requests_local_total",
+    "cassandra_client_requests_remote_total",
+    "cassandra_pool_oldest_task_seconds",
+}
+# Of the control group: only where there is a limit.
+LIMITS = {"casstat_cgroup_memory_limit_bytes", "casstat_cgroup_cpu_limit"}
+KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup") for metric in part.metrics}
+
+
+def test_every_metric_is_read_or_known_to_be_absent(each_node: Node) -> None:
+    prepare(each_node)
+    clock = SystemClock()
+    watch = Watch(Jolokia(each_node.spec.jolokia_url), Selection(), Given(), clock)
+    assert watch.learn()
+    before: Readings = {}
+    read, derived = set(), set()
+    for number, snapshot in enumerate(watch.snapshots(ticks(clock, 1.0), 1.0)):
+        sample = rates(CATALOGUE, before, snapshot)
+        remember(before, snapshot)
+        read |= {series[0] for batch in snapshot.batches for series in batch.values}
+        derived |= {series[0] for series in sample.values}
+        assert [event for event in sample.events if event.kind != "missed"] == []
+        if number == 4:
+            break
+    hourly = {name for name, metric in CATALOGUE.items() if metric.tier is Tier.HOURLY}
+    old = SINCE_4_1 if each_node.spec.version.startswith("4.0") else set()
+    assert set(CATALOGUE) - read - ON_FIRST_USE - LIMITS - KERNEL == hourly | old
+    # Read once a minute: their rates are known after the second minute.
+    slow = {bean.metric.name for bean in BEANS if is_slow(bean)}
+    assert read - derived <= slow
+
+
+def is_slow(bean: Bean) -> bool:
+    return bean.metric.kind in (Kind.COUNTER, Kind.HISTOGRAM) and "keyspace" in bean.metric.labels
+
+
+def test_tables_of_the_load_are_found_and_the_systems_left_out(node: Node) -> None:
+    prepare(node, "--tables", "3")
+    watch = Watch(Jolokia(node.spec.jolokia_url), Selection(), Given(), SystemClock())
+    watch.learn()
+    batch = next(iter(watch.snapshots(ticks(SystemClock(), 0.1), 1.0))).batches[-1]
+    tables = {series[1:3] for series in batch.values if series[0] == "cassandra_table_live_sstables"}
+    assert {("demo", "t000"), ("demo", "t001"), ("demo", "t002")} <= tables
+    assert not any(keyspace.startswith("system") for keyspace, _ in tables)
+
+
+def test_what_the_load_did_is_in_the_tables_counters(node: Node) -> None:
+    prepare(node)
+    selection = Selection(frozenset({"cassandra_table_operations_total"}), "demo", "t000")
+    watch = Watch(Jolokia(node.spec.jolokia_url), selection, Given(), SystemClock())
+    watch.learn()
+
+    def reads() -> int:
+        values = next(iter(watch.snapshots(ticks(SystemClock(), 0.1), 1.0))).batches[-1].values
+        count = values["cassandra_table_operations_total", "demo", "t000", "Read"]
+        assert isinstance(count, int)
+        return count
+
+    before = reads()
+    counted = Load(node, 200, 3).wait()
+    assert reads() - before == counted["reads"]

@@ -1,0 +1,91 @@
+"""`casstat demo` as a person without a cluster uses it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.real.programs import casstat, eventually, gained
+
+FIRST_ADDRESS = "127.0.170.1"
+
+
+def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "cli", "demo", *arguments, "--dir", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "demo"
+    run(tmp_path / "demo", "down")
+
+
+def test_three_nodes_come_up_are_loaded_watched_and_leave_nothing_behind(folder: Path) -> None:
+    up = run(folder, "up", "--nodes", "3", "--load", "200", "--address", FIRST_ADDRESS, "--heap", "400M")
+    assert up.returncode == 0, up.stderr
+    addresses = [line.split()[0] for line in up.stdout.splitlines()]
+    assert addresses == ["127.0.170.1", "127.0.170.2", "127.0.170.3"]
+    pids = [int((folder / name / "pid").read_text().split()[0]) for name in ("node1", "node2", "node3")]
+    assert all(psutil.pid_exists(pid) for pid in pids)
+    eventually(lambda: '"reads"' in run(folder, "status").stdout, 60)
+    status = run(folder, "status")
+    assert status.returncode == 0
+    assert [line.split()[0] for line in status.stdout.splitlines()] == ["node1", "node2", "node3", "load"]
+    with casstat("1", "--wide", "--jolokia", f"http://{addresses[2]}:8778/jolokia") as line:
+        line.wait_for(lambda rows: gained(rows, "reads_per_s") > 50)
+    assert line.rows[-1]["node"] == addresses[2]
+    down = run(folder, "down")
+    assert down.stdout.split() == ["stopped", "node1,", "node2,", "node3,", "load"]
+    assert not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in pids)
+    assert not folder.exists()
+    assert run(folder, "status").returncode == 1
+
+
+def test_a_taken_port_is_said_and_nothing_is_left_running(folder: Path) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((FIRST_ADDRESS, 9042))
+        taken.listen()
+        up = run(folder, "up", "--address", FIRST_ADDRESS)
+    assert up.returncode == 1
+    assert up.stderr.splitlines()[-1].startswith(f"casstat: {FIRST_ADDRESS}:9042 cannot be used")
+    assert "Traceback" not in up.stderr
+    assert run(folder, "down").stdout.strip() == "nothing was running"
+
+
+def test_a_version_that_does_not_exist_is_said(folder: Path) -> None:
+    up = run(folder, "up", "--version", "5.0.999", "--address", FIRST_ADDRESS)
+    assert up.returncode == 1
+    assert "could not fetch Cassandra 5.0.999" in up.stderr
+    assert "Traceback" not in up.stderr
+
+
+def test_without_java_or_maven_it_says_what_to_install(folder: Path, tmp_path: Path) -> None:
+    environ = {"PATH": str(tmp_path), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "cli", "demo", "up", "--dir", str(folder)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environ, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "install" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_only_loopback_addresses_are_taken(folder: Path) -> None:
+    done = run(folder, "up", "--address", "192.0.2.1")
+    assert done.returncode == 2
+    assert "no loopback address" in done.stderr
+
+
+def test_counts_of_the_load_are_json(tmp_path: Path) -> None:
+    from cli.demo.load import Counts, write_counts
+
+    write_counts(tmp_path / "counts", Counts(reads=1, writes=2, errors=3))
+    assert json.loads((tmp_path / "counts").read_text()) == {"reads": 1, "writes": 2, "errors": 3}

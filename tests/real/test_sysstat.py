@@ -1,0 +1,201 @@
+"""The machine's columns are those of iostat and sar, run over the very same interval.
+
+The kernel's files are captured twice, some busy seconds apart. sysstat's own programs then read the two captures
+(put over /proc and /sys/block in a mount namespace of their own, swapped between their two reads), and so do
+casstat's sources.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collector.catalogue import CATALOGUE, HOST
+from collector.find import disk_of, interface_of
+from collector.host import Host
+from collector.model import Batch, Sample, Snapshot, Tick
+from collector.rates import Readings, rates, remember
+from exporters.columns import Column, cpu_columns, disk_columns, network_columns
+from tests.real.programs import PATIENCE_S
+
+FILES = ("stat", "diskstats", "uptime", "net/dev", "net/snmp", "meminfo", "loadavg", "vmstat", "mounts", "devices")
+INTERVAL_S = 5.0
+
+DISK = disk_of(Path.cwd(), Path("/proc/self"))
+INTERFACE = interface_of("127.0.0.1", Path("/proc/self/net"))
+
+
+def capture(root: Path) -> float:
+    """Copy the kernel's files; return when that was, on the clock that uptime counts."""
+    folder = root / "proc"
+    for name in FILES:
+        to = folder / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_bytes(Path("/proc", name).read_bytes())
+    (folder / "self").mkdir(exist_ok=True)
+    shutil.copytree(folder / "net", folder / "self" / "net", dirs_exist_ok=True)
+    # iostat prefers /sys/block/DISK/stat: the same figures without the device's numbers and name.
+    disk = next(line.split()[3:] for line in (folder / "diskstats").read_text().splitlines() if line.split()[2] == DISK)
+    (root / "block" / DISK).mkdir(parents=True)
+    (root / "block" / DISK / "stat").write_text(" ".join(disk) + "\n")
+    return float((folder / "uptime").read_text().split()[0])
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, float]:
+    """Two captures with disk and network at work between them, and the seconds that lie between."""
+    folder = tmp_path_factory.mktemp("captures")
+    work = Path.cwd() / f".sysstat-test-{os.getpid()}"
+    stop = threading.Event()
+    busy = [
+        threading.Thread(target=write_and_sync, args=(work, stop)),
+        threading.Thread(target=send_to_self, args=(stop,)),
+    ]
+    first_s = capture(folder / "first")
+    for thread in busy:
+        thread.start()
+    stop.wait(INTERVAL_S)
+    stop.set()
+    for thread in busy:
+        thread.join()
+    work.unlink(missing_ok=True)
+    second_s = capture(folder / "second")
+    return folder / "first", folder / "second", second_s - first_s
+
+
+def write_and_sync(path: Path, stop: threading.Event) -> None:
+    with path.open("wb", buffering=0) as file:
+        while not stop.is_set():
+            file.seek(0)
+            file.write(os.urandom(1 << 18))
+            os.fsync(file.fileno())
+
+
+def send_to_self(stop: threading.Event) -> None:
+    import socket
+
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+    ):
+        receiver.bind(("127.0.0.1", 0))
+        while not stop.is_set():
+            sender.sendto(bytes(1000), receiver.getsockname())
+            receiver.recv(2000)
+            time.sleep(0.001)
+
+
+def of_casstat(captures: tuple[Path, Path, float]) -> Sample:
+    """The sample that casstat derives from the two captures."""
+    before: Readings = {}
+    for root, at_s in zip(captures[:2], (0.0, captures[2]), strict=True):
+        host = Host(root, disks=(DISK,), interfaces=(INTERFACE,))
+        batches = tuple(
+            Batch(part.name, at_s, part.read(host)) for part in HOST if part.name in ("cpu", "disk", "network")
+        )
+        snapshot = Snapshot("here", Tick(at_s), batches)
+        sample = rates(CATALOGUE, before, snapshot)
+        remember(before, snapshot)
+    return sample
+
+
+SWAPPED = """
+import os, shutil, subprocess, sys
+second, seen, *command = sys.argv[1:]
+running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "LC_ALL": "C"})
+lines = []
+for line in running.stdout:
+    lines.append(line)
+    if line.startswith(seen):
+        shutil.copytree(second + "/proc", "/proc", dirs_exist_ok=True)
+        shutil.copytree(second + "/block", "/sys/block", dirs_exist_ok=True)
+        seen = "never"
+sys.stdout.writelines(lines)
+sys.exit(running.wait())
+"""
+
+
+def of_sysstat(captures: tuple[Path, Path, float], tmp_path: Path, swap_after: str, command: list[str]) -> str:
+    """Run a program of sysstat over the first capture until it has printed `swap_after`, then over the second."""
+    first = tmp_path / "seen"
+    shutil.copytree(captures[0], first)
+    inner = [sys.executable, "-c", SWAPPED, str(captures[1]), swap_after, *command]
+    namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    over = 'mount --bind "$1/block" /sys/block && mount --bind "$1/proc" /proc && shift && exec "$@"'
+    mount = ["sh", "-c", over, "sh", str(first), *inner]
+    done = subprocess.run([*namespace, *mount], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def table(text: str, first: str) -> Iterator[dict[str, str]]:
+    """The rows of sysstat's tables whose header has a column called `first`."""
+    header: list[str] = []
+    for line in text.splitlines():
+        words = line.split()
+        if first in words:
+            header = words
+        elif header and len(words) == len(header):
+            yield dict(zip(header, words, strict=True))
+        else:
+            header = []
+
+
+def assert_same(columns: dict[Column, str], sample: Sample, factors: dict[str, float] | None = None) -> None:
+    """Each column shows what sysstat shows, to within sysstat's two decimals."""
+    for column, text in columns.items():
+        value = column.of(sample)
+        factor = (factors or {}).get(column.name, 1.0)
+        shown = float(value) if isinstance(value, float) else 0.0
+        assert shown / factor == pytest.approx(float(text), abs=0.0051), column.name
+
+
+def test_cpu_and_disk_are_those_of_iostat(captures: tuple[Path, Path, float], tmp_path: Path) -> None:
+    text = of_sysstat(captures, tmp_path, DISK, ["iostat", "-x", "-m", "-c", "-d", DISK, "2", "2"])
+    sample = of_casstat(captures)
+    cpu = {f"cpu_{word}_pct": f"%{word}" for word in ("user", "nice", "system", "iowait", "steal", "idle")}
+    disk = {
+        "disk_reads_per_s": "r/s",
+        "disk_writes_per_s": "w/s",
+        "disk_read_mb_per_s": "rMB/s",
+        "disk_write_mb_per_s": "wMB/s",
+        "disk_read_await_ms": "r_await",
+        "disk_write_await_ms": "w_await",
+        "disk_queue": "aqu-sz",
+        "disk_util_pct": "%util",
+    }
+    *_, cpu_row = iostat_cpu(text)
+    *_, disk_row = (row for row in table(text, "Device") if row["Device"] == DISK)
+    assert_same({column: cpu_row[cpu[column.name]] for column in cpu_columns()}, sample)
+    assert_same({column: disk_row[disk[column.name]] for column in disk_columns(DISK)}, sample)
+    assert float(disk_row["w/s"]) > 0
+
+
+def iostat_cpu(text: str) -> Iterator[dict[str, str]]:
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("avg-cpu:"):
+            yield dict(zip(line.split()[1:], lines[number + 1].split(), strict=True))
+
+
+def test_network_is_that_of_sar(captures: tuple[Path, Path, float], tmp_path: Path) -> None:
+    text = of_sysstat(captures, tmp_path, "Linux", ["sar", "-n", "DEV", "--iface=" + INTERFACE, "2", "1"])
+    sample = of_casstat(captures)
+    names = {
+        "net_rx_kbit_per_s": "rxkB/s",
+        "net_tx_kbit_per_s": "txkB/s",
+        "net_rx_packets_per_s": "rxpck/s",
+        "net_tx_packets_per_s": "txpck/s",
+    }
+    # sar's kB are 1024 bytes, the columns' kbit 1000 bits.
+    factors = {"net_rx_kbit_per_s": 8.192, "net_tx_kbit_per_s": 8.192}
+    row = next(row for row in table(text, "IFACE") if row["IFACE"] == INTERFACE)
+    shown = [column for column in network_columns(INTERFACE) if column.name in names]
+    assert_same({column: row[names[column.name]] for column in shown}, sample, factors)
+    assert float(row["rxkB/s"]) > 0

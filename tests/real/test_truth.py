@@ -1,0 +1,134 @@
+"""What casstat says is what happened: held against a client that counts, and against the node's own buckets."""
+
+from itertools import accumulate
+
+import pytest
+
+from cli.demo.node import Node
+from tests.real.programs import (
+    Load,
+    Row,
+    ask,
+    bucket_counts,
+    casstat,
+    gained,
+    load,
+    prepare,
+    text_of_casstat,
+)
+
+RATE = 400
+LIGHT = 300
+SECONDS = 25
+
+
+def reference_offsets(number: int) -> list[int]:
+    """Cassandra's offsets, written down once more."""
+    offsets = [1]
+    while len(offsets) < number:
+        offsets.append(max(offsets[-1] + 1, int(offsets[-1] * 1.2 + 0.5)))
+    return offsets
+
+
+def reference_percentile_bucket(before: list[int], after: list[int], q: float) -> int:
+    """The index of the bucket that holds the percentile of what came between two readings."""
+    counts = [b - a for a, b in zip(before, after, strict=True)]
+    rank = q * sum(counts)
+    return next(index for index, sum_so_far in enumerate(accumulate(counts)) if sum_so_far >= rank)
+
+
+def average_row(lines: list[str]) -> dict[str, str]:
+    header = lines[0].split()
+    last = lines[-1].partition("#")[0].split()
+    assert last[0] == "Average"
+    return dict(zip(header, last, strict=True))
+
+
+def assert_within_one_bucket(value_ms: float, index: int, length: int) -> None:
+    per_ms = {128: 1e3, 165: 1e6}[length]
+    offsets = reference_offsets(length - 1)
+    low = offsets[index - 2] / per_ms if index >= 2 else 0.0
+    high = offsets[min(index + 1, length - 2)] / per_ms
+    # The terminal shows three decimals.
+    assert low - 0.0005 <= value_ms <= high + 0.0005, f"{value_ms} is not in {low}..{high}"
+
+
+def test_operations_and_percentiles_are_those_of_the_client_and_of_the_buckets(each_node: Node) -> None:
+    prepare(each_node)
+    url = each_node.spec.jolokia_url
+    with casstat("1", "--jolokia", url) as line, text_of_casstat("1", "-t", "--wide", "--jolokia", url) as text:
+        line.wait_for_rows(1)
+        before = {scope: bucket_counts(each_node, scope) for scope in ("Read", "Write")}
+        counted = Load(each_node, RATE, SECONDS).wait()
+        line.wait_for_rows(3)
+        after = {scope: bucket_counts(each_node, scope) for scope in ("Read", "Write")}
+    assert counted["errors"] == 0
+    assert counted["reads"] + counted["writes"] == pytest.approx(RATE * SECONDS, rel=0.01)
+    assert gained(line.rows, "reads_per_s") == pytest.approx(counted["reads"], rel=0.005)
+    assert gained(line.rows, "writes_per_s") == pytest.approx(counted["writes"], rel=0.005)
+    average = average_row(text)
+    for scope, short in (("Read", "Rd"), ("Write", "Wrt")):
+        for q in (50, 99):
+            index = reference_percentile_bucket(before[scope], after[scope], q / 100)
+            assert_within_one_bucket(float(average[f"{short}{q}th"]), index, len(before[scope]))
+
+
+def test_a_table_shows_its_own_operations(each_node: Node) -> None:
+    prepare(each_node, "--tables", "3")
+    keyspace = ("1", "-k", "demo", "--jolokia", each_node.spec.jolokia_url)
+    with casstat(*keyspace, "-c", "t001") as one, casstat(*keyspace) as all_of_them:
+        one.wait_for_rows(1)
+        all_of_them.wait_for_rows(1)
+        counted = Load(each_node, RATE, 8, "--tables", "3").wait()
+        one.wait_for_rows(2)
+        all_of_them.wait_for_rows(2)
+    assert gained(all_of_them.rows, "reads_per_s") == pytest.approx(counted["reads"], rel=0.005)
+    assert gained(all_of_them.rows, "writes_per_s") == pytest.approx(counted["writes"], rel=0.005)
+    assert gained(one.rows, "reads_per_s") == pytest.approx(counted["reads"] / 3, rel=0.15)
+    assert any(row["read_p99_ms"] for row in one.rows)
+
+
+def test_percentiles_are_unknown_in_the_next_row_when_the_load_stops(node: Node) -> None:
+    prepare(node)
+    with casstat("1", "--jolokia", node.spec.jolokia_url) as line:
+        with load(node, 200):
+            line.wait_for(lambda rows: bool(rows) and (rows[-1]["reads_per_s"] or 0) > 50)
+        # The row in which it stopped still has its last operations.
+        line.wait_for_rows(1)
+        seen = len(line.rows)
+        line.wait_for_rows(3)
+    for row in line.rows[seen:]:
+        assert row["reads_per_s"] == 0
+        assert [row[f"read_{what}_ms"] for what in ("mean", "p50", "p95", "p99", "max")] == [None] * 5
+
+
+def test_after_a_heavy_phase_the_first_light_row_is_light_again(node: Node) -> None:
+    prepare(node)
+
+    def is_light(row: Row) -> bool:
+        return 0.7 * LIGHT / 2 < (row["reads_per_s"] or 0) < 1.3 * LIGHT / 2
+
+    with casstat("1", "--jolokia", node.spec.jolokia_url) as line:
+        with load(node, LIGHT):
+            line.wait_for(lambda rows: sum(map(is_light, rows)) >= 15)
+        light = sorted(row["read_p99_ms"] for row in line.rows if is_light(row))
+        start = len(line.rows)
+        with load(node, 1e6):
+            line.wait_for(lambda rows: sum((row["reads_per_s"] or 0) > LIGHT for row in rows[start:]) >= 12)
+        heavy = sorted(row["read_p99_ms"] for row in line.rows[start:] if (row["reads_per_s"] or 0) > LIGHT)
+        start = len(line.rows)
+        with load(node, LIGHT):
+            line.wait_for(lambda rows: any(map(is_light, rows[start:])))
+            decayed_ms = decayed_p99_ms(node)
+        first = next(row for row in line.rows[start:] if is_light(row))
+    typical_ms, heavy_ms = light[len(light) // 2], heavy[len(heavy) // 2]
+    halfway_ms = (typical_ms + heavy_ms) / 2
+    assert heavy_ms > 2 * typical_ms
+    # The attribute that other tools show still speaks of the heavy phase.
+    assert decayed_ms > halfway_ms
+    assert first["read_p99_ms"] < halfway_ms
+
+
+def decayed_p99_ms(node: Node) -> float:
+    name = "org.apache.cassandra.metrics:type=ClientRequest,scope=Read,name=Latency"
+    return float(ask(node, {"type": "read", "mbean": name, "attribute": "99thPercentile"})) / 1000
