@@ -17,7 +17,7 @@ $(INSTALLED): setup.cfg pyproject.toml
 	sh tools/prepare python
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip setuptools
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install -qq --editable '.[dev]'
 	touch $@
 
 demo: $(INSTALLED)

@@ -101,18 +101,23 @@ class _Text:
         self._since_header = 0
 
     def row(self, view: View, sample: Sample) -> None:
-        columns = self._columns(view)
-        text = line.row(view, columns, sample)
-        marks = line.marks(sample, self._interval_s)
-        if marks:
-            text += f"  {self._paint(YELLOW, '# ' + marks)}"
-        _print(text)
+        text = line.row(view, self._columns(view), sample)
+        self._print_marked(text, line.marks(sample, self._interval_s), YELLOW)
         self._since_header += 1
 
     def average(self, view: View, sample: Sample) -> None:
         covered_s = interval_s(sample) or 0.0
         text = line.row(view, self._columns(view), sample, "Average")
-        _print(f"{text}  {self._paint(BOLD, f'# average over {covered_s:.1f} s')}")
+        self._print_marked(text, f"average over {covered_s:.1f} s", BOLD)
+
+    def _print_marked(self, text: str, marks: str, colour: str) -> None:
+        """Print a row and what is to be said of it: in a line of its own where the terminal has no room beside."""
+        if not marks:
+            _print(text)
+            return
+        marks = f"# {marks}"
+        fits = not self._terminal or len(text) + 2 + len(marks) <= shutil.get_terminal_size().columns
+        _print(f"{text}{'  ' if fits else chr(10)}{self._paint(colour, marks)}")
 
     def _columns(self, view: View) -> list[Column]:
         """Return the columns that fit, with a new header when it is time for one or they have changed."""

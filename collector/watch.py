@@ -112,6 +112,11 @@ class Watch:
             self._notice(snapshot)
             yield snapshot
 
+    def close(self) -> None:
+        """Leave the node."""
+        if self._jolokia is not None:
+            self._jolokia.close()
+
     def _notice(self, snapshot: Snapshot) -> None:
         origin = next((batch.origin for batch in snapshot.batches if batch.source == NodeSource.name), "")
         if not origin or origin == self._origin:

@@ -13,13 +13,14 @@ GAP_SHARE = 1.5
 ABSENT = "-"
 
 _TIME_WIDTH = {"": 0, "Time": 8, "Epoch": 10}
+_COMPACTIONS = "Compactions"
 _SHORT = {"Compaction": "Min", "Major compaction": "Maj"}
 
 
 def fitting(view: View, width: int | None) -> list[Column]:
     """Return the columns that fit into `width` (None: all do): whole ones are dropped, the least important first."""
     kept = list(view.text_columns)
-    used = _TIME_WIDTH[view.time]
+    used = _TIME_WIDTH[view.time] + (len(_COMPACTIONS) + 2 if view.compactions else 0)
     while width is not None and len(kept) > 1 and used + sum(_width(column) + 1 for column in kept) > width:
         lowest = min(column.keep for column in kept)
         kept.remove([column for column in kept if column.keep == lowest][-1])
@@ -32,7 +33,7 @@ def _width(column: Column) -> int:
 
 def header(view: View, columns: Sequence[Column]) -> str:
     """Return the header of the rows."""
-    return _joined(view, view.time, [column.header.rjust(_width(column)) for column in columns], "Compactions")
+    return _joined(view, view.time, [column.header.rjust(_width(column)) for column in columns], _COMPACTIONS)
 
 
 def row(view: View, columns: Sequence[Column], sample: Sample, label: str = "") -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -126,10 +127,10 @@ def command(
     wanted = view.metrics(view.text_columns if output == "text" else view.columns)
     clock = SystemClock()
     given = Given(node, _known_disk(disk), _known_interface(net_interface))
-    watch = Watch(_jolokia(jolokia), Selection(wanted, keyspace, table), given, clock)
-    _first_contact(watch, view.operations)
     rows = _one_of("count", count, count_option)
-    print_rows(watch, view, ticks(clock, interval_s), interval_s, Output(output, rows, not no_header))
+    with closing(Watch(_jolokia(jolokia), Selection(wanted, keyspace, table), given, clock)) as watch:
+        _first_contact(watch, view.operations)
+        print_rows(watch, view, ticks(clock, interval_s), interval_s, Output(output, rows, not no_header))
 
 
 def _one_of(what: str, positional: Number | None, option: Number | None) -> Number | None:

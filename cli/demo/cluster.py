@@ -2,6 +2,7 @@
 
 import importlib.util
 import ipaddress
+import itertools
 import json
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from cli.demo.node import (
     Node,
     NodeSpec,
     end,
+    is_free,
     read_pid_file,
     write_pid_file,
 )
@@ -64,6 +66,7 @@ class LocalCluster:
         jolokia = fetch_jolokia(self._cache, progress)
         jars = fetch_cassandra(plan.version, self._cache, progress)
         addresses = plan.addresses()
+        jmx_ports = (port for port in itertools.count(FIRST_JMX_PORT) if is_free("127.0.0.1", port))
         return [
             Node(
                 NodeSpec(
@@ -74,7 +77,7 @@ class LocalCluster:
                     jars=jars,
                     jolokia=jolokia,
                     seeds=addresses[0],
-                    jmx_port=FIRST_JMX_PORT + number,
+                    jmx_port=next(jmx_ports),
                     heap=plan.heap,
                 )
             )

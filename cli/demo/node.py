@@ -288,15 +288,26 @@ def read_pid_file(path: Path) -> psutil.Process | None:
 
 def require_free(address: str, port: int) -> None:
     """Raise DemoError when something listens on the port already."""
+    if why := _taken(address, port):
+        raise DemoError(
+            f"{address}:{port} cannot be used ({why}): stop what listens there,"
+            " or choose other addresses with --address"
+        )
+
+
+def is_free(address: str, port: int) -> bool:
+    """Return whether nothing listens on the port."""
+    return not _taken(address, port)
+
+
+def _taken(address: str, port: int) -> str:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
         except OSError as error:
-            raise DemoError(
-                f"{address}:{port} cannot be used ({error.strerror}): stop what listens there,"
-                " or choose other addresses with --address"
-            ) from error
+            return error.strerror or str(error)
+    return ""
 
 
 def _listens(address: str, port: int) -> bool:

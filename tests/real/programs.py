@@ -149,4 +149,4 @@ def eventually(what: Callable[[], bool], patience_s: float = 30.0) -> None:
 
 def gained(rows: list[Row], rate: str) -> float:
     """Return what the rows' rates add up to."""
-    return sum(row[rate] * row["interval_s"] for row in rows if row[rate] is not None)
+    return sum(float(row[rate] * row["interval_s"]) for row in rows if row[rate] is not None)

@@ -1,12 +1,15 @@
 """The whole catalogue is read from real nodes: what is absent is known to be, and why."""
 
+from collections.abc import Iterator
+from contextlib import closing
+
 from cli.demo.node import Node
 from collector.beans import Bean
 from collector.catalogue import BEANS, CATALOGUE, HOST
 from collector.clock import SystemClock, ticks
 from collector.jmx import Selection
 from collector.jolokia import Jolokia
-from collector.model import Kind, Tier
+from collector.model import Kind, Snapshot, Tier
 from collector.rates import Readings, rates, remember
 from collector.watch import Given, Watch
 from tests.real.programs import Load, prepare
@@ -38,14 +41,18 @@ LIMITS = {"casstat_cgroup_memory_limit_bytes", "casstat_cgroup_cpu_limit"}
 KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup") for metric in part.metrics}
 
 
+def snapshots(node: Node, selection: Selection) -> Iterator[Snapshot]:
+    clock = SystemClock()
+    with closing(Watch(Jolokia(node.spec.jolokia_url), selection, Given(), clock)) as watch:
+        assert watch.learn()
+        yield from watch.snapshots(ticks(clock, 1.0), 1.0)
+
+
 def test_every_metric_is_read_or_known_to_be_absent(each_node: Node) -> None:
     prepare(each_node)
-    clock = SystemClock()
-    watch = Watch(Jolokia(each_node.spec.jolokia_url), Selection(), Given(), clock)
-    assert watch.learn()
     before: Readings = {}
     read, derived = set(), set()
-    for number, snapshot in enumerate(watch.snapshots(ticks(clock, 1.0), 1.0)):
+    for number, snapshot in enumerate(snapshots(each_node, Selection())):
         sample = rates(CATALOGUE, before, snapshot)
         remember(before, snapshot)
         read |= {series[0] for batch in snapshot.batches for series in batch.values}
@@ -67,9 +74,7 @@ def is_slow(bean: Bean) -> bool:
 
 def test_tables_of_the_load_are_found_and_the_systems_left_out(node: Node) -> None:
     prepare(node, "--tables", "3")
-    watch = Watch(Jolokia(node.spec.jolokia_url), Selection(), Given(), SystemClock())
-    watch.learn()
-    batch = next(iter(watch.snapshots(ticks(SystemClock(), 0.1), 1.0))).batches[-1]
+    batch = next(snapshots(node, Selection())).batches[-1]
     tables = {series[1:3] for series in batch.values if series[0] == "cassandra_table_live_sstables"}
     assert {("demo", "t000"), ("demo", "t001"), ("demo", "t002")} <= tables
     assert not any(keyspace.startswith("system") for keyspace, _ in tables)
@@ -78,11 +83,9 @@ def test_tables_of_the_load_are_found_and_the_systems_left_out(node: Node) -> No
 def test_what_the_load_did_is_in_the_tables_counters(node: Node) -> None:
     prepare(node)
     selection = Selection(frozenset({"cassandra_table_operations_total"}), "demo", "t000")
-    watch = Watch(Jolokia(node.spec.jolokia_url), selection, Given(), SystemClock())
-    watch.learn()
 
     def reads() -> int:
-        values = next(iter(watch.snapshots(ticks(SystemClock(), 0.1), 1.0))).batches[-1].values
+        values = next(snapshots(node, selection)).batches[-1].values
         count = values["cassandra_table_operations_total", "demo", "t000", "Read"]
         assert isinstance(count, int)
         return count

@@ -70,9 +70,7 @@ def test_a_version_that_does_not_exist_is_said(folder: Path) -> None:
 def test_without_java_or_maven_it_says_what_to_install(folder: Path, tmp_path: Path) -> None:
     environ = {"PATH": str(tmp_path), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     command = [sys.executable, "-m", "cli", "demo", "up", "--dir", str(folder)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environ, timeout=60, check=False
-    )
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=60, check=False)
     assert done.returncode == 1
     assert "install" in done.stderr
     assert "Traceback" not in done.stderr
