@@ -4,6 +4,7 @@ import ipaddress
 import json
 import os
 import re
+import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ class Facts:
     address: str = ""
     directories: tuple[Path, ...] = ()
     jvm: str = ""
-    started_s: float = 0.0
+    started_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def ask_facts(jolokia: Jolokia, timeout_s: float) -> Facts:
         address.lstrip("/").rpartition("/")[2],
         tuple(Path(place) for place in places if isinstance(place, str)) if isinstance(places, list) else (),
         str(runtime.get("Name", "")),
-        start_ms / 1000 if isinstance(start_ms, int) else 0.0,
+        start_ms if isinstance(start_ms, int) else 0,
     )
 
 
@@ -97,16 +98,26 @@ def local_pid(facts: Facts, nodes: Sequence[LocalNode]) -> int | None:
 
     A container's own process number is not the machine's, so the start decides where the number does not.
     """
-    near = [node for node in nodes if abs(node.started_s - facts.started_s) < START_SLACK_S]
+    near = [node for node in nodes if abs(node.started_s - facts.started_ms / 1000) < START_SLACK_S]
     number = facts.jvm.partition("@")[0]
     for node in near:
         if str(node.pid) == number:
             return node.pid
     if near:
-        return min(near, key=lambda node: abs(node.started_s - facts.started_s)).pid
+        return min(near, key=lambda node: abs(node.started_s - facts.started_ms / 1000)).pid
     # The clock may have been set since: then the number alone must do, where the name of the host fits it.
     same_host = facts.jvm.partition("@")[2] == os.uname().nodename
     return next((node.pid for node in nodes if same_host and str(node.pid) == number), None)
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether `host` (a name or an address) is this machine, so far as its name can be looked up."""
+    try:
+        found = {ipaddress.ip_address(info[4][0]) for info in socket.getaddrinfo(host, None)}
+    except (OSError, ValueError):
+        return False
+    own = {each.address.partition("%")[0] for addresses in psutil.net_if_addrs().values() for each in addresses}
+    return any(address.is_loopback or str(address) in own for address in found)
 
 
 def disk_of(path: Path, proc: Path, root: Path = Path("/")) -> str:

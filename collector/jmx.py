@@ -69,8 +69,9 @@ class _Entry:
 class NodeSource:
     """Cassandra's metrics through Jolokia.
 
-    Names are searched for at first contact, after a restart, when the schema changes, and now and then for what
-    appears only on first use. What the node does not have is asked for again after 1, 2, 4 … 60 s.
+    Names are searched for at first contact, when the node was restarted or its schema changed (again after 1, 2,
+    4 … s), and once a minute those of what appears on first use. What the node does not have is asked for again
+    after 1, 2, 4 … 60 s.
     """
 
     name = "cassandra"
@@ -79,7 +80,8 @@ class NodeSource:
         wanted = selection.metrics
         self._jolokia = jolokia
         self._beans = [bean for bean in beans if wanted is None or bean.metric.name in wanted]
-        self._marks = [bean for bean in (START_TIME, SCHEMA_VERSION) if bean not in self._beans]
+        self._marks = [START_TIME, SCHEMA_VERSION]
+        self._beans = [bean for bean in self._beans if bean not in self._marks]
         self._selection = selection
         self._clock = clock
         self._entries: list[_Entry] = []
@@ -97,6 +99,8 @@ class NodeSource:
             return timeout_s - (self._clock.monotonic_s() - began_s)
 
         if not self._entries:
+            # A node that hangs shows it within the tick; one that answers may take its time to search.
+            self._jolokia.ask([question.request for question in self._mark_questions()], left_s())
             self.look(left_s())
         asked = self._due(began_s)
         answers = self._jolokia.ask([entry.question.request for entry in asked], left_s())
@@ -123,22 +127,20 @@ class NodeSource:
 
     def _keep_up(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
         """Notice restarts and schema changes, look for new names when it is time; return what went wrong."""
-        origin = str(values.get((START_TIME.metric.name,), self._origin))
-        schema = str(values.get((SCHEMA_VERSION.metric.name,), self._schema))
-        restarted = bool(self._origin) and origin != self._origin
-        altered = restarted or (bool(self._schema) and schema != self._schema)
-        self._origin, self._schema = origin, schema
-        if restarted:
-            self._look_pause_s = 0.0
+        before = self._origin, self._schema
+        self._origin = str(values.get((START_TIME.metric.name,), self._origin))
+        self._schema = str(values.get((SCHEMA_VERSION.metric.name,), self._schema))
+        if all(before) and before != (self._origin, self._schema):
+            # What is new may appear a little later: all is looked for at once, and soon again.
+            self._look_at_s = self._look_pause_s = 0.0
             for entry in self._entries:
-                entry.pause_s = entry.due_s = 0.0
-        if not altered and now_s < self._look_at_s:
+                if entry.pause_s:
+                    entry.due_s = entry.pause_s = 0.0
+        if now_s < self._look_at_s:
             return ""
         try:
-            self.look(left_s(), tables=altered)
+            self.look(left_s(), tables=self._look_pause_s < LONGEST_PAUSE_S)
         except SourceError as error:
-            if altered:
-                self._schema = ""
             return f"could not look for new names: {error}"
         return ""
 
@@ -158,18 +160,19 @@ class NodeSource:
         found = {bean.family: _names(answer) for bean, answer in zip(asked, answers, strict=True)}
         for family, bean in searches.items():
             self._known[family] = bean.labels(found.get(family, []))
-        for bean in self._marks:
-            self._known[bean.family] = [{}]
-        marks = questions(self._marks, self._known, lambda bean, _: bean.metric.tier)
         wanted = questions(self._beans, self._known, self._selection.tier)
         kept = {entry.question.request: entry for entry in self._entries}
         self._entries = []
-        for question in (*marks, *wanted):
+        for question in (*self._mark_questions(), *wanted):
             entry = kept.get(question.request) or _Entry(question)
             entry.question = question
             self._entries.append(entry)
         self._look_pause_s = min(max(2 * self._look_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         self._look_at_s = self._clock.monotonic_s() + self._look_pause_s
+
+    def _mark_questions(self) -> list[Question]:
+        """Return what tells restarts and schema changes, where the wanted metrics do not."""
+        return questions(self._marks, {bean.family: [{}] for bean in self._marks}, lambda *_: Tier.TICK)
 
 
 def _names(answer: Mapping[str, Any]) -> list[str]:

@@ -14,11 +14,12 @@ from collector.find import (
     disk_of,
     has_own_network,
     interface_of,
+    is_this_machine,
     local_nodes,
     local_pid,
 )
 from collector.host import Host
-from collector.jmx import NodeSource, Selection
+from collector.jmx import FIRST_PAUSE_S, LONGEST_PAUSE_S, NodeSource, Selection
 from collector.jolokia import Jolokia
 from collector.machine import HostSource
 from collector.model import Snapshot, SourceError, Tick
@@ -56,9 +57,12 @@ class Watch:
         self._given = given
         self._clock = clock
         self._root = root
-        self._origin = ""
+        self._learned = ""
+        self._learn_at_s = self._learn_pause_s = 0.0
         self.facts = Facts()
-        self.host: Host | None = self._host(None)
+        self.host: Host | None = None
+        if jolokia is None or is_this_machine(jolokia.host):
+            self.host = self._host(None)
         self._cassandra = NodeSource(jolokia, BEANS, selection, clock) if jolokia else None
 
     @property
@@ -80,6 +84,8 @@ class Watch:
             pid = local_pid(facts, local_nodes())
             self.host = self._host(pid) if pid is not None else None
         self._cassandra.look(timeout_s)
+        if facts.address:
+            self._learned = str(facts.started_ms)
         return bool(facts.address)
 
     def _host(self, pid: int | None) -> Host:
@@ -96,7 +102,7 @@ class Watch:
     @property
     def answered(self) -> bool:
         """Whether the node ever answered."""
-        return bool(self.facts.jvm or self._origin)
+        return bool(self.facts.jvm)
 
     def snapshots(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Snapshot]:
         """Yield what was read at each tick; after a restart the node is asked about itself again."""
@@ -118,15 +124,18 @@ class Watch:
             self._jolokia.close()
 
     def _notice(self, snapshot: Snapshot) -> None:
+        """After a start, ask the node about itself, again after 1, 2, 4 … 60 s until it knows."""
         origin = next((batch.origin for batch in snapshot.batches if batch.source == NodeSource.name), "")
-        if not origin or origin == self._origin:
+        now_s = self._clock.monotonic_s()
+        if not origin or origin == self._learned or now_s < self._learn_at_s:
             return
         try:
-            if self.learn():
-                self._origin = origin
+            known = self.learn()
         except SourceError:
             # It went away again; the tick in which it is back comes here again.
-            pass
+            known = False
+        self._learn_pause_s = 0.0 if known else min(max(2 * self._learn_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+        self._learn_at_s = now_s + self._learn_pause_s
 
 
 def _existing(path: Path) -> Path:
