@@ -26,17 +26,23 @@ def _loopback(_context: click.Context, _parameter: click.Parameter, value: str) 
     raise click.BadParameter(f"'{value}' is no loopback address such as 127.0.0.1: the demo is for this machine alone")
 
 
-def progress(message: str) -> None:
-    """Show on stderr what takes long: on a terminal in one line that changes, elsewhere each step once."""
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(f"\r{message[:width].ljust(width)}\r")
-        sys.stderr.flush()
-        return
-    step = message.partition(":")[0]
-    if step != getattr(progress, "last", None):
-        click.echo(f"{step} …", err=True)
-        progress.last = step  # type: ignore[attr-defined]
+class Progress:
+    """Shows on stderr what takes long: on a terminal in one line that changes, elsewhere each step once."""
+
+    def __init__(self) -> None:
+        self._step = ""
+
+    def __call__(self, message: str) -> None:
+        """Show a message such as "fetching Cassandra: 3 s"; "" clears the line."""
+        if sys.stderr.isatty():
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r{message[:width].ljust(width)}\r")
+            sys.stderr.flush()
+            return
+        step = message.partition(":")[0]
+        if step not in ("", self._step):
+            click.echo(f"{step} …", err=True)
+            self._step = step
 
 
 in_folder = click.option(
@@ -66,9 +72,11 @@ def command() -> None:
 def up(nodes: int, version: str, load: float | None, address: str, heap: str, folder: Path) -> None:
     """Start the cluster and return when it takes clients; it runs on until `casstat demo down`."""
     cluster = LocalCluster(folder, cache_folder(os.environ))
+    progress = Progress()
     started = cluster.up(Plan(version, nodes, address, heap), os.environ, progress)
     if load is not None:
         cluster.start_load(load)
+    progress("")
     for node in started:
         click.echo(f"{node.spec.address}  Cassandra {version}  {node.spec.jolokia_url}  log {node.spec.log}")
 

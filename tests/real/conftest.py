@@ -67,3 +67,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.real)
+            # The first of them may have to fetch Cassandra.
+            item.add_marker(pytest.mark.timeout(1500))

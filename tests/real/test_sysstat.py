@@ -21,13 +21,15 @@ from collector.find import disk_of, interface_of
 from collector.host import Host
 from collector.model import Batch, Sample, Snapshot, Tick
 from collector.rates import Readings, rates, remember
+from collector.sources.disk import parse as parse_disks
 from exporters.columns import Column, cpu_columns, disk_columns, network_columns
 from tests.real.programs import PATIENCE_S
 
 FILES = ("stat", "diskstats", "uptime", "net/dev", "net/snmp", "meminfo", "loadavg", "vmstat", "mounts", "devices")
 INTERVAL_S = 5.0
 
-DISK = disk_of(Path.cwd(), Path("/proc/self"))
+# Where the file system has no disk of its own (an overlay), any that was ever used will do.
+DISK = disk_of(Path.cwd(), Path("/proc/self")) or next(iter(parse_disks(Path("/proc/diskstats").read_text(), ())))[1]
 INTERFACE = interface_of("127.0.0.1", Path("/proc/self/net"))
 
 
