@@ -12,6 +12,8 @@ from typing import Any
 from collector.model import Kind, Metric, Series, Shown, Tier, Value, Values
 
 METRICS = "org.apache.cassandra.metrics:"
+LARGEST = 2**63
+"""Of a Java long, or its negative; what is beyond is no number of Cassandra's."""
 VALUES = "values()"
 """Instead of an attribute: the operation that returns a histogram's cumulative bucket counts."""
 
@@ -67,7 +69,8 @@ class Bean:
         found = []
         for name in names:
             have = properties(name)
-            found.append({want[1:-1]: have[key] for key, want in pattern.items() if want[1:-1] not in self.only})
+            if pattern.keys() <= have.keys():
+                found.append({want[1:-1]: have[key] for key, want in pattern.items() if want[1:-1] not in self.only})
         return [{**labels, **more} for labels in found for more in known]
 
 
@@ -168,7 +171,7 @@ def _taken(bean: Bean, series: Series, value: Any) -> Iterator[tuple[Series, Val
     if bean.many is not None:
         try:
             parts = list(bean.many(value))
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
             # Not of the shape that is known: absent, as any value that is not understood.
             return
     for labels, part in parts:
@@ -182,12 +185,12 @@ def _usable(kind: Kind, value: Any) -> Value | None:
     if kind is Kind.TEXT:
         return value if isinstance(value, str) and not value.startswith("ERROR:") else None
     if kind is Kind.HISTOGRAM:
-        if isinstance(value, list) and value and set(map(type, value)) == {int}:
+        if isinstance(value, list) and value and set(map(type, value)) == {int} and max(value) <= LARGEST:
             return tuple(value)
         return None
-    if isinstance(value, int | float) and math.isfinite(value):
-        return value
-    return None
+    if type(value) is int:
+        return value if abs(value) <= LARGEST else None
+    return value if isinstance(value, float) and math.isfinite(value) else None
 
 
 def questions(

@@ -9,6 +9,8 @@ from collector.model import Tick
 
 # While it is being disciplined the wall clock may run a little slow: this much early is on time, not a step back.
 SLEW_MS = 50
+# Ticks are never quite on time: what comes due a moment after one is read in it, not a whole interval later.
+EARLY_S = 0.5
 
 
 class Clock(Protocol):
@@ -56,7 +58,7 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
     while True:
         wall_ms, now_s = clock.wall_s() * 1000, clock.monotonic_s()
         due = _point(wall_ms, step, phase) + step
-        if last is not None and due == round(last.time_s * 1000):
+        if last is not None and due == round(last.time_s * 1000) and due - wall_ms <= slew:
             due += step
         _sleep_until(clock, now_s + (due - wall_ms) / 1000)
         began_ms, began_s = clock.wall_s() * 1000, clock.monotonic_s()

@@ -23,6 +23,8 @@ DEFAULT_DATA = Path("/var/lib/cassandra")
 # A JVM's own idea of its start comes a little after the kernel's, and the kernel's moves with the clock.
 START_SLACK_S = 10.0
 
+# How mountinfo writes blanks and backslashes in paths.
+_ESCAPED = re.compile(r"\\([0-7]{3})")
 _AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
 
 
@@ -87,7 +89,7 @@ def agent_url(command: Iterable[str]) -> str:
             options = dict(part.split("=", 1) for part in (match["options"] or "").split(",") if "=" in part)
             host = options.get("host", "127.0.0.1")
             host = "127.0.0.1" if host in ("*", "0.0.0.0", "localhost") else host  # noqa: S104 - compared, not bound
-            host = f"[{host}]" if ":" in host else host
+            host = f"[{host.strip('[]')}]" if ":" in host else host
             context = options.get("agentContext", "/jolokia").strip("/")
             return f"{options.get('protocol', 'http')}://{host}:{options.get('port', '8778')}/{context}"
     return ""
@@ -160,8 +162,9 @@ def _mount_source(path: Path, proc: Path) -> str:
         return ""
     for line in lines:
         fields, _, rest = line.partition(" - ")
-        point = fields.split()[4]
-        if (path == Path(point) or Path(point) in path.parents) and len(point) > best:
+        point = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), fields.split()[4])
+        # Of two at the same place the later one covers the earlier.
+        if (path == Path(point) or Path(point) in path.parents) and len(point) >= best:
             best, source = len(point), rest.split()[1]
     return source
 

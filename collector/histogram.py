@@ -14,6 +14,7 @@ from math import inf, isinf
 from operator import sub
 
 GROWTH = 1.2
+ROUNDING = 1e-12
 TIMER_UNITS_S = {165: 1e-9, 128: 1e-6}
 COUNTS_WITH_ZERO = 166
 
@@ -78,12 +79,11 @@ def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Bucket
 
     Raises LayoutError as `edges_of`.
     """
+    edges = edges_of(unit, len(after))
     if len(before) != len(after):
         return None
     counts = tuple(map(sub, after, before))
-    if min(counts) < 0:
-        return None
-    return Buckets(edges_of(unit, len(counts)), counts)
+    return None if min(counts) < 0 else Buckets(edges, counts)
 
 
 def quantile(buckets: Buckets, q: float) -> float | None:
@@ -95,7 +95,8 @@ def quantile(buckets: Buckets, q: float) -> float | None:
     total = buckets.total
     if not total:
         return None
-    rank = q * total
+    # Counts that a merge has spread are fractions: what they lose in adding up must not push a rank further.
+    rank = q * total * (1 - ROUNDING)
     below = 0.0
     last = buckets.low
     for index, count in enumerate(buckets.counts):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from collector.beans import Bean, Labels, Question, questions
-from collector.clock import Clock
-from collector.jolokia import Jolokia, JolokiaError
+from collector.clock import EARLY_S, Clock
+from collector.jolokia import Jolokia, JolokiaError, one_line
 from collector.model import Batch, SourceError, Tier, Values
 from collector.sources.jvm import START_TIME
 from collector.sources.storage import SCHEMA_VERSION
@@ -40,7 +40,7 @@ class Selection:
         if keyspace is None:
             return tier
         if not self.keyspace:
-            return None if keyspace.startswith("system") else Tier.SLOW
+            return None if keyspace == "system" or keyspace.startswith("system_") else Tier.SLOW
         if keyspace != self.keyspace or (self.table and table is not None and table != self.table):
             return None
         return tier
@@ -120,7 +120,7 @@ class NodeSource:
         return any(series[0] == metric for entry in self._entries for _, series in entry.question.parts)
 
     def _due(self, now_s: float) -> list[_Entry]:
-        due = [entry for entry in self._entries if entry.due_s <= now_s]
+        due = [entry for entry in self._entries if entry.due_s <= now_s + EARLY_S]
         often = [entry for entry in due if entry.question.tier is Tier.TICK]
         rare = sorted((entry for entry in due if entry.question.tier is not Tier.TICK), key=lambda e: e.due_s)
         return often + rare[:RARE_PER_TICK]
@@ -178,5 +178,5 @@ class NodeSource:
 def _names(answer: Mapping[str, Any]) -> list[str]:
     value = answer.get("value")
     if answer.get("status") != 200 or not isinstance(value, list):
-        raise JolokiaError(f"search refused: {str(answer.get('error', 'no reason given'))[:200]}")
+        raise JolokiaError(f"search refused: {one_line(answer.get('error', 'no reason given'))}")
     return [name for name in value if isinstance(name, str)]

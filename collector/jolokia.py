@@ -130,7 +130,7 @@ class Jolokia:
         except (ValueError, RecursionError):
             raise JolokiaError(f"{self.url}: the answer is no JSON: is this Jolokia?") from None
         if isinstance(answers, dict) and "error" in answers:
-            raise JolokiaError(f"{self.url}: refused: {str(answers['error'])[:200]!r}")
+            raise JolokiaError(f"{self.url}: refused: {one_line(answers['error'])}")
         if (
             not isinstance(answers, list)
             or len(answers) != expected
@@ -138,6 +138,12 @@ class Jolokia:
         ):
             raise JolokiaError(f"{self.url}: the answer does not fit what was asked: is this Jolokia?")
         return answers
+
+
+def one_line(text: object) -> str:
+    """Return what another program said, fit for a message: one line, printable, not long."""
+    words = " ".join(str(text).split())
+    return "".join(letter if letter.isprintable() else "?" for letter in words)[:200]
 
 
 class _StaleConnectionError(Exception):
@@ -151,8 +157,8 @@ def _meaning(response: http.client.HTTPResponse) -> str:
     if status == 404:
         return "HTTP 404: no Jolokia at this path"
     if 300 <= status < 400:
-        return f"HTTP {status}: it points to {response.headers.get('Location', 'nowhere')!r}; give the final URL"
-    return f"HTTP {status} {response.reason}"[:200]
+        return f"HTTP {status}: it points to {one_line(response.headers.get('Location'))}; give the final URL"
+    return f"HTTP {status} {one_line(response.reason)}"
 
 
 class _Connection(http.client.HTTPConnection):

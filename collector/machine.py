@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from collector.catalogue import HostPart
-from collector.clock import Clock
+from collector.clock import EARLY_S, Clock
 from collector.host import Host
 from collector.model import Batch, SourceError
 
@@ -23,7 +23,7 @@ class HostSource:
     def read(self, timeout_s: float) -> Batch:
         """Read the part if it is due. Raises SourceError when the kernel's files cannot be read."""
         now_s, host = self._clock.monotonic_s(), self._host()
-        if host is None or now_s < self._due_s:
+        if host is None or now_s < self._due_s - EARLY_S:
             return Batch(self.name, now_s)
         try:
             values = self._part.read(host)

@@ -28,7 +28,8 @@ Readings = dict[Series, Reading]
 # How far a histogram may be from the counters beside it, which are read a moment before or after it.
 COUNT_SLACK = 0.05
 COUNT_SLACK_FEW = 50
-MEAN_SLACK = 1.1
+# A wrong unit is wrong by a thousand; a slow request that the buckets do not have yet, by much less.
+MEAN_SLACK = 10
 MEAN_SLACK_S = 2e-6
 MEAN_NEEDS = 1000
 
@@ -89,11 +90,11 @@ def _histograms(
 ) -> dict[Series, Derived]:
     """Return the batch's histograms of the interval; add to `events` what is wrong with the others."""
     values: dict[Series, Derived] = {}
-    for series, value in batch.values.items():
+    for series in batch.values:
         metric, last = catalogue.get(series[0]), before.get(series)
         if metric is None or metric.kind is not Kind.HISTOGRAM or last is None or batch.at_s <= last.at_s:
             continue
-        buckets, why = _checked(metric, series, last.value, value, scalars, batch.values)
+        buckets, why = _checked(metric, series, last, batch, scalars)
         if buckets is not None:
             values[series] = buckets
         if why:
@@ -111,53 +112,48 @@ def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | No
 
 
 def _checked(
-    metric: Metric,
-    series: Series,
-    last: Value,
-    now: Value,
-    derived: Mapping[Series, Derived],
-    raw: Mapping[Series, Value],
+    metric: Metric, series: Series, last: Reading, batch: Batch, scalars: Mapping[Series, Derived]
 ) -> tuple[Buckets | None, str]:
     """Return the interval's buckets, or None and why they are not to be believed ("" when merely unknown)."""
-    if not isinstance(last, tuple) or not isinstance(now, tuple):
+    now = batch.values[series]
+    if not isinstance(last.value, tuple) or not isinstance(now, tuple):
         return None, ""
     try:
-        buckets = histogram.difference(metric.unit, last, now)
+        buckets = histogram.difference(metric.unit, last.value, now)
         since_start = Buckets(histogram.edges_of(metric.unit, len(now)), now)
     except LayoutError as error:
         return None, str(error)
     if buckets is None:
         return None, ""
-    counted = derived.get((metric.count, *series[1:]))
-    if isinstance(counted, Rate) and abs(buckets.total - counted.gained) > max(
-        COUNT_SLACK_FEW, COUNT_SLACK * counted.gained
-    ):
-        return None, f"{buckets.total:g} values in the buckets, {counted.gained:g} counted"
-    return _mean_checked(
-        buckets, since_start, raw.get((metric.count, *series[1:])), raw.get((metric.total, *series[1:]))
+    counter, total = (metric.count, *series[1:]), (metric.total, *series[1:])
+    why = _count_differs(buckets, scalars.get(counter), batch.at_s - last.at_s) or _mean_differs(
+        since_start, batch.values.get(counter), batch.values.get(total)
     )
+    return (None, why) if why else (buckets, "")
 
 
-def _mean_checked(
-    buckets: Buckets, since_start: Buckets, count: Value | None, total_us: Value | None
-) -> tuple[Buckets | None, str]:
+def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) -> str:
+    """Hold the buckets against the counter beside them, where both cover the same time."""
+    if not isinstance(counted, Rate) or counted.elapsed_s != elapsed_s:
+        return ""
+    if abs(buckets.total - counted.gained) <= max(COUNT_SLACK_FEW, COUNT_SLACK * counted.gained):
+        return ""
+    return f"{buckets.total:g} values in the buckets, {counted.gained:g} counted"
+
+
+def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | None) -> str:
     """Hold the histogram's unit against the mean of the counters, over all values since the node's start.
 
     Over one interval a single slow request that is counted in one and not yet in the other would look like a
     wrong unit; over many values it does not.
     """
-    if not isinstance(count, int) or not isinstance(total_us, int) or count < MEAN_NEEDS:
-        return buckets, ""
     bounds = histogram.mean_bounds(since_start)
-    if bounds is None:
-        return buckets, ""
+    if bounds is None or not isinstance(count, int) or not isinstance(total_us, int) or count < MEAN_NEEDS:
+        return ""
     mean_s = total_us * 1e-6 / count
     if bounds[0] / MEAN_SLACK - MEAN_SLACK_S <= mean_s <= bounds[1] * MEAN_SLACK + MEAN_SLACK_S:
-        return buckets, ""
-    return (
-        None,
-        f"the buckets' mean is {bounds[0]:.3g} to {bounds[1]:.3g} s, the counters' {mean_s:.3g} s: a wrong unit?",
-    )
+        return ""
+    return f"the buckets' mean is {bounds[0]:.3g} to {bounds[1]:.3g} s, the counters' {mean_s:.3g} s: a wrong unit?"
 
 
 def remember(before: Readings, now: Snapshot) -> None:

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from collector.model import Sample
 from exporters.columns import Cell, Column, number
-from exporters.view import View, interval_s, running
+from exporters.view import View, interval_s, running, said
 
 # Ticks later than this share of their interval are worth a mark.
 LATE_SHARE = 0.1
 GAP_SHARE = 1.5
 ABSENT = "-"
 
-_TIME_WIDTH = {"": 0, "Time": 8, "Epoch": 10}
+_TIME_WIDTH = {"": 0, "Time": 8, "Epoch": 14}
 _COMPACTIONS = "Compactions"
 _SHORT = {"Compaction": "Min", "Major compaction": "Maj"}
 
@@ -56,7 +56,13 @@ def _clock(view: View, sample: Sample) -> str:
 def _cell(column: Column, value: Cell) -> str:
     if value is None:
         return ABSENT
-    return f"{value:.{column.digits}f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    for digits in range(column.digits, 0, -1):
+        # Large figures give up decimals before they push the others out of line.
+        if len(text := f"{value:.{digits}f}") <= _width(column):
+            return text
+    return f"{value:.0f}"
 
 
 def compactions_text(sample: Sample) -> str:
@@ -69,7 +75,7 @@ def compactions_text(sample: Sample) -> str:
 
 def marks(sample: Sample, interval: float) -> str:
     """Return what is to be said of the row beside its numbers, "" when nothing is."""
-    words = [event.text for event in sample.events]
+    words = [said(sample)] if sample.events else []
     if sample.tick.late_s > LATE_SHARE * interval:
         words.append(f"late by {1000 * sample.tick.late_s:.0f} ms")
     covered_s = interval_s(sample)

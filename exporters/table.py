@@ -9,7 +9,7 @@ from typing import Any
 from collector.model import Sample, Tick
 from exporters.columns import Cell
 from exporters.line import compactions_text
-from exporters.view import View, interval_s, running
+from exporters.view import View, interval_s, running, said
 
 
 def row(view: View, sample: Sample) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def csv_header(view: View) -> str:
 def csv_row(view: View, sample: Sample) -> str:
     """Return the row as CSV: absent values are empty, events words between semicolons."""
     cells = row(view, sample)
-    cells["events"] = "; ".join(event.text for event in sample.events)
+    cells["events"] = said(sample)
     if "compactions" in cells:
         cells["compactions"] = compactions_text(sample)
     return _csv("" if value is None else value for value in cells.values())

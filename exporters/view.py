@@ -107,6 +107,11 @@ def interval_s(sample: Sample) -> float | None:
     return known.get(NodeSource.name, known.get("cpu", min(known.values(), default=None)))
 
 
+def said(sample: Sample) -> str:
+    """Return what is to be said of the row, in one line; "" when nothing is."""
+    return " ".join("; ".join(event.text for event in sample.events).split())
+
+
 def running(sample: Sample) -> list[dict[str, Any]]:
     """Return the compactions that run, the furthest first: type, keyspace, table and done_pct of each."""
     found = []

@@ -87,7 +87,7 @@ def _version_2(folder: Path) -> Values:
 
 def _cpu(quota: str, period: str, stat: str, throttled: str, nanoseconds: int) -> Values:
     values: Values = {}
-    if quota.isdigit() and period.isdigit():
+    if quota.isdigit() and period.isdigit() and int(period):
         values[(_CPUS.name,)] = int(quota) / int(period)
     fields = dict(line.split(" ", 1) for line in stat.splitlines() if " " in line)
     if throttled in fields:
