@@ -48,10 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = given.pop(0) if given and given[0] in command_names() else LINE
     called = "casstat" if name == LINE else f"casstat {name}"
     prefix = "CASSTAT" if name == LINE else f"CASSTAT_{name.upper()}"
+    if sys.stdout is None:
+        note("standard output is closed: there is nowhere to print to")
+        return 1
     command: click.Command = importlib.import_module(f"{commands.__name__}.{name}").command
     try:
-        command.main(given, called, standalone_mode=False, auto_envvar_prefix=prefix)
+        # Not `command.main`: it would turn a closed pipe into a failure.
+        with command.make_context(called, given, auto_envvar_prefix=prefix) as context:
+            command.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -61,12 +68,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note(str(error))
         return 1
     except BrokenPipeError:
-        # Nobody reads on, as behind `head`: no fault of anybody. What is still buffered goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Nobody reads on, as behind `head`: no fault of anybody.
+        _drop_output()
     except OSError as error:
+        _drop_output()
         note(f"{error.filename or 'cannot write'}: {error.strerror}")
         return 1
     return 0
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, so that leaving does not fail at it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

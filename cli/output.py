@@ -101,13 +101,15 @@ class _Text:
         self._since_header = 0
 
     def row(self, view: View, sample: Sample) -> None:
-        text = line.row(view, self._columns(view), sample)
+        columns, width = self._columns(view)
+        text = line.row(view, columns, sample, width=width)
         self._print_marked(text, line.marks(sample, self._interval_s), YELLOW)
         self._since_header += 1
 
     def average(self, view: View, sample: Sample) -> None:
         covered_s = interval_s(sample) or 0.0
-        text = line.row(view, self._columns(view), sample, "Average")
+        columns, width = self._columns(view)
+        text = line.row(view, columns, sample, "Average", width)
         self._print_marked(text, f"average over {covered_s:.1f} s", BOLD)
 
     def _print_marked(self, text: str, marks: str, colour: str) -> None:
@@ -119,16 +121,17 @@ class _Text:
         fits = not self._terminal or len(text) + 2 + len(marks) <= shutil.get_terminal_size().columns
         _print(f"{text}{'  ' if fits else chr(10)}{self._paint(colour, marks)}")
 
-    def _columns(self, view: View) -> list[Column]:
-        """Return the columns that fit, with a new header when it is time for one or they have changed."""
+    def _columns(self, view: View) -> tuple[list[Column], int | None]:
+        """Return the columns that fit, and into what; print a header when it is time for one or they have changed."""
         size = shutil.get_terminal_size() if self._terminal else None
-        columns = line.fitting(view, size.columns if size else None)
+        width = size.columns if size else None
+        columns = line.fitting(view, width)
         header = line.header(view, columns)
         screen_full = size is not None and self._since_header >= max(size.lines - 2, 5)
         if self._header and (header != self._last_header or screen_full):
             _print(self._paint(BOLD, header))
             self._last_header, self._since_header = header, 0
-        return columns
+        return columns, width
 
     def _paint(self, colour: str, text: str) -> str:
         return f"{colour}{text}{PLAIN}" if self._colour else text

@@ -23,7 +23,7 @@ Many = Iterable[tuple[tuple[str, ...], Any]]
 
 # The `name` property, when it is fixed: `type=Cache,scope={cache},name=Hits` and `…,name=Size` are one family.
 _FIXED_NAME = re.compile(r",name=[^,{]+$")
-_PROPERTY = re.compile(r'([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)')
+_PROPERTY = re.compile(r'(?:^|,)([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)')
 _HOLE = re.compile(r"{(\w+)}")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from collector.beans import LARGEST
 from collector.host import text_of
 from collector.jolokia import Jolokia
 from collector.model import SourceError
@@ -64,7 +65,7 @@ def ask_facts(jolokia: Jolokia, timeout_s: float) -> Facts:
         address.lstrip("/").rpartition("/")[2],
         tuple(Path(place) for place in places if isinstance(place, str)) if isinstance(places, list) else (),
         str(runtime.get("Name", "")),
-        start_ms if isinstance(start_ms, int) else 0,
+        start_ms if isinstance(start_ms, int) and 0 <= start_ms <= LARGEST else 0,
     )
 
 

@@ -12,6 +12,7 @@ from collector.model import Batch, SourceError, Tier, Values
 from collector.sources.jvm import START_TIME
 from collector.sources.storage import SCHEMA_VERSION
 
+FORBIDDEN, NOT_FOUND = 403, 404
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 LOOK_TIMEOUT_S = 2.0
@@ -55,9 +56,9 @@ class _Entry:
         self.pause_s = 0.0
         self.asked = False
 
-    def heard(self, found: bool, now_s: float, spread: float) -> None:
+    def heard(self, status: object, now_s: float, spread: float) -> None:
         period_s = self.question.tier.value
-        if found:
+        if status not in (FORBIDDEN, NOT_FOUND):
             # The first time each waits a little less, so that they do not all come due in the same tick again.
             self.due_s = now_s + period_s * (1.0 if self.asked else 0.5 + spread / 2)
             self.pause_s, self.asked = 0.0, True
@@ -107,9 +108,8 @@ class NodeSource:
         now_s = self._clock.monotonic_s()
         values: Values = {}
         for position, (entry, answer) in enumerate(zip(asked, answers, strict=True)):
-            found = entry.question.values(answer)
-            values.update(found)
-            entry.heard(bool(found), now_s, position / len(asked))
+            values.update(entry.question.values(answer))
+            entry.heard(answer.get("status"), now_s, position / len(asked))
         if not values:
             raise SourceError(f"{self._jolokia.url}: a Jolokia, but not of a Cassandra node")
         problem = self._keep_up(values, now_s, left_s)

@@ -5,24 +5,26 @@ what was asked is believed: an answer of another shape is an error.
 """
 
 import http.client
-import io
 import json
-import socket
+import re
 import ssl
 import time
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from collector.bounded import CHUNK_BYTES, BoundedConnection
 from collector.model import SourceError
 
 DEFAULT_PORTS = {"http": 8778, "https": 443}
 DEFAULT_PATH = "/jolokia/"
-MAX_ANSWER_BYTES = 64 << 20
-CHUNK_BYTES = 1 << 16
+EXAMPLE = "one looks like http://127.0.0.1:8778/jolokia"
+MAX_ANSWER_BYTES = 16 << 20
 # What the answers need not repeat; a missing attribute spoils its own value only. Unknown to old Jolokias: ignored.
 OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat"}
+
+_PLAIN = re.compile(r"[!-~]+")
 
 
 class JolokiaError(SourceError):
@@ -38,23 +40,24 @@ class Jolokia:
 
     def __init__(self, url: str) -> None:
         """Take `url` apart without connecting; a bare HOST or HOST:PORT will do. Raises UrlError."""
+        if "@" in url:
+            # It may be anything but right otherwise: what stands in it is not to be repeated.
+            raise UrlError("a Jolokia URL holds no user and password: others on this machine could read them")
+        shown = one_line(url)
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
             host, port = parts.hostname, parts.port
-        except ValueError as error:
-            raise UrlError(f"'{url}' is no URL: {error}") from error
-        if parts.scheme not in ("http", "https") or not host:
-            raise UrlError(f"'{url}' is no Jolokia URL: it looks like http://127.0.0.1:8778/jolokia")
-        if parts.username or parts.password:
-            raise UrlError("a Jolokia URL holds no user and password: others on this machine could read them")
-        if parts.query or parts.fragment:
-            raise UrlError(f"'{url}' is no Jolokia URL: it ends with the path, as in http://127.0.0.1:8778/jolokia")
-        self.host = host
+        except ValueError:
+            raise UrlError(f"'{shown}' is no URL: {EXAMPLE}") from None
+        usable = parts.scheme in DEFAULT_PORTS and host and port != 0 and not parts.query and not parts.fragment
+        if not usable or not _PLAIN.fullmatch(url):
+            raise UrlError(f"'{shown}' is no Jolokia URL: {EXAMPLE}")
+        self.host = host or ""
         self.port = port or DEFAULT_PORTS[parts.scheme]
         self.url = parts.geturl()
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._path = (parts.path.rstrip("/") + "/" if parts.path.strip("/") else DEFAULT_PATH) + OPTIONS
-        self._connection: _Connection | None = None
+        self._connection: BoundedConnection | None = None
 
     def ask(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
         """Return Jolokia's answers to `requests` (each one JSON object), in their order, within `timeout_s`.
@@ -84,15 +87,22 @@ class Jolokia:
             self._connection = None
 
     def _exchange(self, body: bytes, deadline_s: float) -> bytes:
+        connection = self._connection
+        if connection is not None and connection.has_news():
+            # Nobody asked: it was closed, or an answer came twice. Neither may be taken for the next answer.
+            self.close()
+            connection = None
+        connection = self._connection = connection or BoundedConnection(self.host, self.port, self._tls)
+        connection.deadline_s = deadline_s
         whole = False
         try:
-            connection = self._connection or _Connection(self.host, self.port, self._tls)
-            self._connection = connection
-            connection.deadline_s = deadline_s
             connection.request("POST", self._path, body, HEADERS)
-            response = connection.getresponse()
-            raw = self._read(response)
-            whole = True
+            with connection.getresponse() as response:
+                if response.status != http.client.OK:
+                    raise JolokiaError(f"{self.url}: {_meaning(response)}")
+                raw = self._read(response)
+                whole = not response.will_close
+            return raw
         except TimeoutError:
             raise JolokiaError(f"{self.url}: no whole answer in time") from None
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
@@ -102,16 +112,12 @@ class Jolokia:
         except http.client.HTTPException as error:
             raise JolokiaError(f"{self.url}: does not speak HTTP as Jolokia does ({type(error).__name__})") from None
         except ssl.SSLError as error:
-            raise JolokiaError(f"{self.url}: no TLS connection: {error.reason}") from None
-        except OSError as error:
-            raise JolokiaError(f"{self.url}: {error.strerror or error}") from None
+            raise JolokiaError(f"{self.url}: no TLS connection: {one_line(error.reason)}") from None
+        except (OSError, UnicodeError) as error:
+            raise JolokiaError(f"{self.url}: {one_line(getattr(error, 'strerror', None) or error)}") from None
         finally:
             if not whole:
                 self.close()
-        if response.status != http.client.OK:
-            self.close()
-            raise JolokiaError(f"{self.url}: {_meaning(response)}")
-        return raw
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
         parts, size = [], 0
@@ -159,61 +165,3 @@ def _meaning(response: http.client.HTTPResponse) -> str:
     if 300 <= status < 400:
         return f"HTTP {status}: it points to {one_line(response.headers.get('Location'))}; give the final URL"
     return f"HTTP {status} {one_line(response.reason)}"
-
-
-class _Connection(http.client.HTTPConnection):
-    """An HTTP connection whose every wait ends at `deadline_s` (monotonic), however the bytes trickle in."""
-
-    deadline_s = 0.0
-
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
-        super().__init__(host, port)
-        self._tls = tls
-
-    def connect(self) -> None:
-        stream = socket.create_connection((self.host, self.port), self.left_s())
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._tls is not None:
-            stream = self._tls.wrap_socket(stream, server_hostname=self.host)
-        self.sock = _BoundedSocket(stream, self)
-
-    def left_s(self) -> float:
-        left_s = self.deadline_s - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError
-        return left_s
-
-
-class _BoundedSocket:
-    """As much of a socket as http.client uses, each call bounded by its connection's deadline."""
-
-    def __init__(self, stream: socket.socket, connection: _Connection) -> None:
-        self._stream = stream
-        self._connection = connection
-
-    def sendall(self, data: bytes) -> None:
-        self._stream.settimeout(self._connection.left_s())
-        self._stream.sendall(data)
-
-    def recv_into(self, buffer: Any) -> int:
-        self._stream.settimeout(self._connection.left_s())
-        return self._stream.recv_into(buffer)
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Incoming(self), CHUNK_BYTES)
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-class _Incoming(io.RawIOBase):
-    """The receiving side as a file."""
-
-    def __init__(self, stream: _BoundedSocket) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return self._stream.recv_into(buffer)

@@ -29,9 +29,9 @@ Readings = dict[Series, Reading]
 COUNT_SLACK = 0.05
 COUNT_SLACK_FEW = 50
 # A wrong unit is wrong by a thousand; a slow request that the buckets do not have yet, by much less.
-MEAN_SLACK = 10
+MEAN_SLACK = 30
 MEAN_SLACK_S = 2e-6
-MEAN_NEEDS = 1000
+MEAN_NEEDS = 100
 
 
 def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot) -> Sample:

@@ -67,9 +67,11 @@ def per_s(sample: Sample, series: Series) -> float | None:
 
 
 def ratio(sample: Sample, part: Series, whole: Series) -> float | None:
-    """Return what one counter gained over what another did: a mean, or a share; None when nothing happened."""
+    """Return what one counter gained over what another did in the same time: a mean, or a share; None for 0 / 0."""
     above, below = sample.values.get(part), sample.values.get(whole)
     if not isinstance(above, Rate) or not isinstance(below, Rate) or not below.gained:
+        return None
+    if above.elapsed_s != below.elapsed_s:
         return None
     return above.gained / below.gained
 

@@ -36,10 +36,13 @@ def header(view: View, columns: Sequence[Column]) -> str:
     return _joined(view, view.time, [column.header.rjust(_width(column)) for column in columns], _COMPACTIONS)
 
 
-def row(view: View, columns: Sequence[Column], sample: Sample, label: str = "") -> str:
-    """Return the row; `label` stands in for the time."""
+def row(view: View, columns: Sequence[Column], sample: Sample, label: str = "", width: int | None = None) -> str:
+    """Return the row; `label` stands in for the time. Compactions that do not fit into `width` are left out."""
     cells = [_cell(column, column.of(sample)).rjust(_width(column)) for column in columns]
-    return _joined(view, label or _clock(view, sample), cells, compactions_text(sample))
+    text = _joined(view, label or _clock(view, sample), cells, compactions_text(sample))
+    if view.compactions and width is not None and len(text) > width:
+        text = text[: width - 1].rpartition(" ")[0] + " …"
+    return text
 
 
 def _joined(view: View, first: str, cells: list[str], last: str) -> str:
@@ -62,7 +65,10 @@ def _cell(column: Column, value: Cell) -> str:
         # Large figures give up decimals before they push the others out of line.
         if len(text := f"{value:.{digits}f}") <= _width(column):
             return text
-    return f"{value:.0f}"
+    for power, letter in enumerate(("", "k", "M", "G", "T")):
+        if len(text := f"{value / 1000**power:.0f}{letter}") <= _width(column):
+            return text
+    return f"{value:.0e}"
 
 
 def compactions_text(sample: Sample) -> str:

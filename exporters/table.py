@@ -63,5 +63,5 @@ def csv_row(view: View, sample: Sample) -> str:
 
 def _csv(cells: Iterable[Any]) -> str:
     out = io.StringIO()
-    csv.writer(out, lineterminator="").writerow(cells)
-    return out.getvalue()
+    csv.writer(out, lineterminator="\r\n").writerow(cells)
+    return out.getvalue().removesuffix("\r\n")

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from cli.main import command_names, short_help
 from cli.settings import LineSettings
@@ -22,8 +23,8 @@ class LineCommand(click.Command):
 
 
 def _name(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
-    if value and not NAME.fullmatch(value):
-        raise click.BadParameter(f"'{value}' cannot be the name of a {parameter.name}: letters, digits and _ only")
+    if value is not None and not NAME.fullmatch(value):
+        raise click.BadParameter(f"{value!r} cannot be the name of a {parameter.name}: letters, digits and _ only")
     return value or ""
 
 
@@ -46,7 +47,9 @@ def _name(_context: click.Context, parameter: click.Parameter, value: str | None
     envvar="CASSTAT_COUNT",
     help="End after so many rows.",
 )
-@click.option("-t", "--time", "with_time", is_flag=True, help="Begin each row with the time of day.")
+@click.option(
+    "-t", "--time", "with_time", is_flag=True, envvar="CASSTAT_TIME", help="Begin each row with the time of day."
+)
 @click.option("-e", "--epoch", is_flag=True, help="Begin each row with the seconds since the epoch.")
 @click.option("-x", "--no-header", is_flag=True, help="Print no header.")
 @click.option("-k", "--keyspace", callback=_name, help="Show this keyspace's local reads and writes, not the node's.")
@@ -76,6 +79,11 @@ def command(**options: Any) -> None:
 
     Every option can also be set in the environment, as CASSTAT_JOLOKIA for --jolokia.
     """
+    context = click.get_current_context()
+    for option in ("interval_option", "count_option"):
+        if context.get_parameter_source(option) is ParameterSource.ENVIRONMENT and options[option[:-7]] is not None:
+            # What stands on the command line goes before the environment.
+            options[option] = None
     settings = LineSettings(**options)
     # Only now: help and mistakes need none of what samples.
     from cli.watching import run

@@ -1,0 +1,138 @@
+"""Stand-ins for what lies outside: a clock that tests move, and a node's MBeans behind a Jolokia."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from collector.jolokia import Jolokia, JolokiaError
+
+NS = 1_000_000_000
+NONE_SUCH = "javax.management.InstanceNotFoundException"
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What befalls one sleep: it lasts longer, and the wall clock is set meanwhile."""
+
+    longer_s: float = 0.0
+    wall_step_s: float = 0.0
+
+
+class FakeClock:
+    """A wall and a monotonic clock in whole nanoseconds; only sleeping and `busy` move them."""
+
+    def __init__(self, wall_s: float = 1_700_000_000.0, sleeps: Iterable[Disturbance] = ()) -> None:
+        self._wall_ns = round(wall_s * NS)
+        self._monotonic_ns = 5_000 * NS
+        self._sleeps = iter(sleeps)
+        self.slept: list[float] = []
+
+    def wall_s(self) -> float:
+        return self._wall_ns / NS
+
+    def monotonic_s(self) -> float:
+        return self._monotonic_ns / NS
+
+    def sleep(self, seconds: float) -> None:
+        disturbance = Disturbance()
+        # What is left over by rounding is no sleep of its own.
+        if seconds > 1e-6:
+            self.slept.append(seconds)
+            disturbance = next(self._sleeps, disturbance)
+        self.busy(ceil((seconds + disturbance.longer_s) * NS) / NS)
+        self.step(disturbance.wall_step_s)
+
+    def busy(self, seconds: float) -> None:
+        """Let time pass."""
+        self._wall_ns += round(seconds * NS)
+        self._monotonic_ns += round(seconds * NS)
+
+    def step(self, seconds: float) -> None:
+        """Set the wall clock."""
+        self._wall_ns += round(seconds * NS)
+
+
+Name = tuple[str, frozenset[str]]
+
+
+def _parts(name: str) -> Name:
+    """Return what an ObjectName says whatever the order of its properties; no quoted commas here."""
+    domain, _, properties = name.partition(":")
+    return domain, frozenset(properties.split(","))
+
+
+def _canonical(name: str) -> str:
+    """Return the name as Jolokia gives it: its properties sorted."""
+    domain, properties = _parts(name)
+    return f"{domain}:{','.join(sorted(properties))}"
+
+
+def _fits(pattern: Name, name: Name) -> bool:
+    have = dict(part.split("=", 1) for part in name[1])
+    want = dict(part.split("=", 1) for part in pattern[1])
+    same_keys = pattern[0] == name[0] and want.keys() == have.keys()
+    return same_keys and all(value in ("*", have[key]) for key, value in want.items())
+
+
+@dataclass
+class FakeJolokia(Jolokia):
+    """Answers as a Jolokia does for the MBeans in `beans`: their attributes by name, operations too.
+
+    With `refusing` it refuses searches, giving that as its reason; with `finds` it finds these, whatever was
+    searched for; with `down` it does not answer. Every answer takes `takes_s` on the `clock`.
+    """
+
+    beans: dict[str, dict[str, Any]] = field(default_factory=dict)
+    url: str = "http://node:8778/jolokia"
+    down: bool = False
+    refusing: str = ""
+    finds: list[str] | None = None
+    clock: FakeClock | None = None
+    takes_s: float = 0.0
+    rounds: list[list[dict[str, Any]]] = field(default_factory=list)
+
+    def ask(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
+        del timeout_s
+        if self.down:
+            raise JolokiaError(f"{self.url}: Connection refused")
+        if self.clock is not None:
+            self.clock.busy(self.takes_s)
+        asked = [json.loads(request) for request in requests]
+        self.rounds.append(asked)
+        index = {_parts(name): name for name in self.beans}
+        return [self._answer(index, request) for request in asked]
+
+    def _answer(self, index: dict[Name, str], request: dict[str, Any]) -> dict[str, Any]:
+        if request["type"] == "search":
+            if self.refusing:
+                return {"error": self.refusing, "error_type": "java.lang.SecurityException", "status": 403}
+            pattern = _parts(request["mbean"])
+            found = [_canonical(name) for parts, name in index.items() if _fits(pattern, parts)]
+            return {"value": found if self.finds is None else self.finds, "status": 200}
+        name = index.get(_parts(request["mbean"]))
+        if name is None:
+            return {"error": f"{NONE_SUCH} : {request['mbean']}", "error_type": NONE_SUCH, "status": 404}
+        return {"value": self._value(self.beans[name], request), "status": 200}
+
+    def _value(self, attributes: dict[str, Any], request: dict[str, Any]) -> Any:
+        if request["type"] == "exec":
+            return attributes.get(request["operation"])
+        wanted = request["attribute"]
+        if isinstance(wanted, list):
+            return {name: self._attribute(attributes, name) for name in wanted}
+        return self._attribute(attributes, wanted)
+
+    def _attribute(self, attributes: dict[str, Any], name: str) -> Any:
+        return attributes.get(name, f"ERROR: javax.management.AttributeNotFoundException : No such attribute: {name}")
+
+    def searches(self) -> list[list[str]]:
+        """Return the patterns searched for, round by round."""
+        rounds = [[each["mbean"] for each in asked if each["type"] == "search"] for asked in self.rounds]
+        return [patterns for patterns in rounds if patterns]
+
+    def asked_last(self) -> list[str]:
+        """Return the MBeans read in the last round that was not a search."""
+        rounds = [asked for asked in self.rounds if not any(each["type"] == "search" for each in asked)]
+        return [each["mbean"] for each in rounds[-1]]

@@ -1,0 +1,95 @@
+"""A node under a fake Jolokia, read tick by tick."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from collector.beans import METRICS, Bean, counter, gauge, histogram
+from collector.jmx import NodeSource, Selection
+from collector.model import Batch, Tier
+from tests.collector.fakes import FakeClock, FakeJolokia
+
+RUNTIME = "java.lang:type=Runtime"
+SERVICE = "org.apache.cassandra.db:type=StorageService"
+POOL = METRICS + "type=ThreadPools,path={path},scope={pool},name="
+TABLE = METRICS + "type=Table,keyspace={keyspace},scope={table},name="
+KEYSPACE = METRICS + "type=Keyspace,keyspace={keyspace},name="
+REQUEST = METRICS + "type=ClientRequest,scope={operation},name=Latency"
+PENDING = METRICS + "type=Compaction,name=PendingTasks"
+
+REQUESTS = counter("requests_total", "Text.", REQUEST, only={"operation": ("Read", "Write")})
+DURATIONS = histogram("request_seconds", "Text.", REQUEST, only={"operation": ("Read", "Write")})
+ACTIVE = gauge("pool_active", "Text.", POOL + "ActiveTasks")
+SSTABLES = gauge("table_sstables", "Text.", TABLE + "LiveSSTableCount")
+READS = counter("keyspace_reads_total", "Text.", KEYSPACE + "ReadLatency")
+SIZE = gauge("table_bytes", "Text.", TABLE + "LiveDiskSpaceUsed", "Count", tier=Tier.SLOW)
+SNAPSHOTS = gauge("table_snapshots_bytes", "Text.", TABLE + "SnapshotsSize", tier=Tier.HOURLY)
+COMPACTIONS = gauge("compaction_pending", "Text.", PENDING)
+
+Beans = dict[str, dict[str, Any]]
+
+
+def own(start_ms: int = 1_700_000_000_000, schema: str = "v1") -> Beans:
+    """Return what every node has."""
+    return {RUNTIME: {"StartTime": start_ms}, SERVICE: {"SchemaVersion": schema}}
+
+
+def requests() -> Beans:
+    return {
+        REQUEST.format(operation=operation): {"Count": 100, "values()": [0] * 128} for operation in ("Read", "Write")
+    }
+
+
+def pool(name: str, path: str = "request") -> Beans:
+    return {POOL.format(path=path, pool=name) + "ActiveTasks": {"Value": 2}}
+
+
+def table(keyspace: str, name: str) -> Beans:
+    labels = {"keyspace": keyspace, "table": name}
+    return {
+        TABLE.format_map(labels) + "LiveSSTableCount": {"Value": 3},
+        TABLE.format_map(labels) + "LiveDiskSpaceUsed": {"Count": 4096},
+        TABLE.format_map(labels) + "SnapshotsSize": {"Value": 0},
+        KEYSPACE.format_map(labels) + "ReadLatency": {"Count": 7},
+    }
+
+
+class Node:
+    """A fake node and the source that reads it."""
+
+    def __init__(
+        self, watched: Sequence[Bean], *there: Beans, selection: Selection | None = None, takes_s: float = 0.0
+    ) -> None:
+        self.clock = FakeClock()
+        self.jolokia = FakeJolokia(clock=self.clock, takes_s=takes_s)
+        self.add(own(), *there)
+        self.source = NodeSource(self.jolokia, watched, selection or Selection(), self.clock)
+
+    def add(self, *there: Beans) -> None:
+        for beans in there:
+            self.jolokia.beans.update(beans)
+
+    def restart(self) -> None:
+        self.jolokia.beans[RUNTIME]["StartTime"] += 60_000
+
+    def alter(self) -> None:
+        """Change the schema."""
+        self.jolokia.beans[SERVICE]["SchemaVersion"] += "+"
+
+    def tick(self, after_s: float = 1.0) -> Batch:
+        """Read, and let `after_s` pass."""
+        began_s = self.clock.monotonic_s()
+        try:
+            return self.source.read(1.0)
+        finally:
+            self.clock.busy(began_s + after_s - self.clock.monotonic_s())
+
+    def read_times(self, mbean: str, ticks: int, interval_s: float = 1.0) -> list[float]:
+        """Return at which of the next ticks the MBean is asked for, in seconds from now."""
+        began_s = self.clock.monotonic_s()
+        found = []
+        for _ in range(ticks):
+            at_s = self.clock.monotonic_s() - began_s
+            self.tick(interval_s)
+            if mbean in self.jolokia.asked_last():
+                found.append(round(at_s, 3))
+        return found

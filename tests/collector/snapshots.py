@@ -1,0 +1,78 @@
+"""A small catalogue, and snapshots of a node that has just these metrics."""
+
+from collections.abc import Iterable, Sequence
+
+from collector.model import Batch, Kind, Metric, Rate, Sample, Series, Snapshot, Tick, Value, Values
+from collector.rates import Readings, rates, remember
+
+COUNT = Metric("requests_total", Kind.COUNTER, "1", "Requests.", ("operation",))
+TIME = Metric("request_seconds_total", Kind.COUNTER, "seconds", "Their time.", ("operation",), scale=1e-6)
+DURATION = Metric(
+    "request_duration_seconds",
+    Kind.HISTOGRAM,
+    "seconds",
+    "How long they took.",
+    ("operation",),
+    count=COUNT.name,
+    total=TIME.name,
+)
+LOAD = Metric("load_bytes", Kind.GAUGE, "bytes", "Data on disk.", scale=1024)
+MODE = Metric("mode", Kind.TEXT, "", "What the node does.")
+CATALOGUE = {metric.name: metric for metric in (COUNT, TIME, DURATION, LOAD, MODE)}
+
+REQUESTS: Series = (COUNT.name, "Read")
+SECONDS: Series = (TIME.name, "Read")
+DURATIONS: Series = (DURATION.name, "Read")
+BYTES: Series = (LOAD.name,)
+STATE: Series = (MODE.name,)
+
+
+def batch(at_s: float, values: Values, origin: str = "1", source: str = "node", problem: str = "") -> Batch:
+    return Batch(source, at_s, values, origin, problem)
+
+
+def snapshot(*batches: Batch, missed: int = 0) -> Snapshot:
+    return Snapshot("node", Tick(batches[0].at_s if batches else 0.0, missed=missed), batches)
+
+
+def one(at_s: float, values: Values, origin: str = "1") -> Snapshot:
+    """Return a snapshot of one source."""
+    return snapshot(batch(at_s, values, origin))
+
+
+def counted(at_s: float, value: Value, origin: str = "1") -> Snapshot:
+    """Return a snapshot of one counter."""
+    return one(at_s, {REQUESTS: value}, origin)
+
+
+def samples(snapshots: Iterable[Snapshot]) -> list[Sample]:
+    """Return what follows from each snapshot and those before it."""
+    before: Readings = {}
+    found = []
+    for each in snapshots:
+        found.append(rates(CATALOGUE, before, each))
+        remember(before, each)
+    return found
+
+
+def last(*snapshots: Snapshot) -> Sample:
+    return samples(snapshots)[-1]
+
+
+def rate(sample: Sample, series: Series = REQUESTS) -> Rate | None:
+    value = sample.values.get(series)
+    assert value is None or isinstance(value, Rate)
+    return value
+
+
+def kinds(sample: Sample) -> list[str]:
+    return [event.kind for event in sample.events]
+
+
+def bucket_counts(length: int, filled: dict[int, int]) -> tuple[int, ...]:
+    """Return `length` counts, all 0 but the `filled` ones."""
+    return tuple(filled.get(index, 0) for index in range(length))
+
+
+def plus(counts: Sequence[int], more: Sequence[int]) -> tuple[int, ...]:
+    return tuple(a + b for a, b in zip(counts, more, strict=True))

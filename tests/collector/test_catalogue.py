@@ -1,0 +1,147 @@
+"""The catalogue: what must hold for every metric, whoever adds one."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from collector.beans import METRICS, VALUES
+from collector.catalogue import BEANS, CATALOGUE, HOST
+from collector.model import Kind, Metric, Shown, Tier
+from exporters.columns import Operations
+from exporters.view import View
+
+NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+# node_exporter's own name, which dashboards know.
+NOT_IN_TOTAL = {"node_netstat_Tcp_RetransSegs"}
+UNITS = {"seconds", "bytes", "1", "ratio", ""}
+OPERATIONS = [Operations(), Operations("ks"), Operations("ks", "t1")]
+
+
+def breakers(holds: Callable[[Metric], bool]) -> list[str]:
+    """Return which metrics a rule does not hold for."""
+    return [metric.name for metric in CATALOGUE.values() if not holds(metric)]
+
+
+def test_every_metric_has_a_name_that_prometheus_takes() -> None:
+    assert breakers(lambda metric: bool(NAME.fullmatch(metric.name))) == []
+    assert [metric.name for metric in CATALOGUE.values()] == list(CATALOGUE)
+
+
+def test_every_help_is_one_line_with_its_full_stop() -> None:
+    line = re.compile(r"[A-Z0-9].*[^.\s]\.")
+    assert breakers(lambda metric: bool(line.fullmatch(metric.help))) == []
+
+
+def test_every_label_is_legal_and_stands_once() -> None:
+    def legal(metric: Metric) -> bool:
+        fits = all(NAME.fullmatch(label) and not label.startswith("__") and label != "le" for label in metric.labels)
+        return fits and len(set(metric.labels)) == len(metric.labels)
+
+    assert breakers(legal) == []
+
+
+def test_counters_and_only_counters_end_in_total() -> None:
+    wrong = breakers(lambda metric: metric.name.endswith("_total") == (metric.kind is Kind.COUNTER))
+    assert set(wrong) == NOT_IN_TOTAL
+
+
+def test_every_unit_is_a_base_unit_and_stands_in_the_name() -> None:
+    assert {metric.unit for metric in CATALOGUE.values()} <= UNITS
+    assert breakers(lambda metric: (metric.unit == "") == (metric.kind is Kind.TEXT)) == []
+    assert breakers(lambda metric: metric.unit in ("", "1") or metric.unit in metric.name.split("_")) == []
+    assert breakers(lambda metric: metric.scale > 0) == []
+
+
+def test_a_histograms_counters_exist_and_have_its_labels() -> None:
+    def paired(metric: Metric) -> bool:
+        named = [CATALOGUE[name] for name in (metric.count, metric.total) if name]
+        return all(each.kind is Kind.COUNTER and each.labels == metric.labels for each in named)
+
+    assert breakers(paired) == []
+    assert breakers(lambda metric: metric.kind is Kind.HISTOGRAM or not (metric.count or metric.total)) == []
+
+
+def test_a_histograms_total_is_in_microseconds_as_the_check_of_its_unit_takes_it() -> None:
+    totals = [(CATALOGUE[metric.total], metric) for metric in CATALOGUE.values() if metric.total]
+    assert totals
+    assert all(total.unit == metric.unit == "seconds" and total.scale == 1e-6 for total, metric in totals)
+
+
+def test_no_histogram_is_scaled_since_its_unit_follows_from_its_length() -> None:
+    assert breakers(lambda metric: metric.kind is not Kind.HISTOGRAM or metric.scale == 1.0) == []
+
+
+def test_a_column_names_one_series_of_its_metric() -> None:
+    assert breakers(lambda metric: all(len(shown.labels) == len(metric.labels) for shown in metric.shown)) == []
+    assert breakers(lambda metric: not metric.shown or metric.kind in (Kind.COUNTER, Kind.GAUGE)) == []
+
+
+def test_a_column_needs_only_what_is_read_every_tick() -> None:
+    assert breakers(lambda metric: not metric.shown or metric.tier is Tier.TICK) == []
+
+
+def test_the_catalogue_has_every_row_of_every_source() -> None:
+    rows = [*(bean.metric for bean in BEANS), *(metric for part in HOST for metric in part.metrics)]
+    assert {metric.name for metric in rows} == set(CATALOGUE)
+
+
+def test_no_two_beans_read_one_series() -> None:
+    found = Counter((bean.metric.name, bean.name, bean.attribute) for bean in BEANS)
+    assert set(found.values()) == {1}
+    assert max(Counter(bean.metric.name for bean in BEANS).values()) == 1
+
+
+def test_a_beans_labels_are_those_of_its_metric() -> None:
+    for bean in BEANS:
+        assert set(bean.only) <= set(bean.holes) <= set(bean.metric.labels), bean
+        assert bean.many is not None or bean.holes == bean.metric.labels, bean
+
+
+def test_histograms_and_only_histograms_are_read_through_their_operation() -> None:
+    for bean in BEANS:
+        assert (bean.attribute == VALUES) == (bean.metric.kind is Kind.HISTOGRAM), bean
+
+
+def test_no_bean_is_read_twice_under_an_older_name() -> None:
+    assert not [bean.name for bean in BEANS if bean.name.startswith(METRICS + "type=ColumnFamily")]
+
+
+def test_every_part_of_the_machine_has_a_name_of_its_own() -> None:
+    assert len({part.name for part in HOST}) == len(HOST)
+
+
+def wide(operations: Operations) -> View:
+    return View(operations, disk="vda", interface="eth0", wide=True)
+
+
+@pytest.mark.parametrize("operations", OPERATIONS, ids=str)
+def test_names_and_headers_of_the_widest_line_are_unique(operations: Operations) -> None:
+    columns = wide(operations).columns
+    for words in ([column.name for column in columns], [column.header for column in columns]):
+        assert [word for word, number in Counter(words).items() if number > 1] == []
+
+
+@pytest.mark.parametrize("operations", OPERATIONS, ids=str)
+def test_names_of_the_widest_line_are_words_for_programs_and_headers_have_no_blanks(operations: Operations) -> None:
+    for column in wide(operations).columns:
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", column.name)
+        assert column.header.strip()
+        assert len(column.header.split()) == 1
+        assert 0 <= column.digits <= 4
+
+
+@pytest.mark.parametrize("operations", OPERATIONS, ids=str)
+def test_the_line_shows_nothing_that_is_read_more_rarely(operations: Operations) -> None:
+    view = View(operations, disk="vda", interface="eth0", wide=True, compactions=True)
+    for name in view.metrics(view.columns):
+        assert CATALOGUE[name].tier is Tier.TICK
+
+
+def test_every_column_of_a_metric_is_in_the_widest_line() -> None:
+    def names(shown: tuple[Shown, ...]) -> list[str]:
+        return [each.name for each in shown]
+
+    columns = {column.name for column in wide(Operations()).columns}
+    assert {name for metric in CATALOGUE.values() for name in names(metric.shown)} <= columns

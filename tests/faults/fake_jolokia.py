@@ -1,0 +1,135 @@
+"""A Jolokia of a Cassandra node on 127.0.0.1, which a test can turn into anything else at any moment."""
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from tests.faults.fake_node import FakeNode, Json
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One POST: the connection it came on, and the body that would be the right answer."""
+
+    stream: socket.socket
+    body: bytes
+    over: threading.Event
+
+    def send(self, data: bytes) -> None:
+        self.stream.sendall(data)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, and return whether the server is still there."""
+        return not self.over.wait(seconds)
+
+
+Fault = Callable[[Exchange], bool]
+"""What happens instead of the right answer; returns whether the connection stays open."""
+
+
+def chunked(body: bytes) -> bytes:
+    """Return a whole HTTP answer as Jolokia's JVM agent writes it."""
+    head = b"HTTP/1.1 200 OK\r\nTransfer-encoding: chunked\r\nContent-type: application/json; charset=utf-8\r\n\r\n"
+    return b"%b%x\r\n%b\r\n0\r\n\r\n" % (head, len(body), body)
+
+
+def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
+    """Return a whole HTTP answer as Jolokia in a servlet container, or a proxy before it, writes it."""
+    head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join([*head, "", ""]).encode("latin-1") + body
+
+
+class FakeJolokia:
+    """The server. `fault`, when set, answers every POST from then on; `greeting` every new connection."""
+
+    def __init__(self, node: FakeNode | None = None) -> None:
+        self.node = node or FakeNode()
+        self.fault: Fault | None = None
+        self.greeting: Fault | None = None
+        self.connections = 0
+        self.posts = 0
+        self.port = 0
+        self._lock = threading.Lock()
+        self._streams: set[socket.socket] = set()
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/jolokia"
+
+    def start(self) -> None:
+        """Listen: the first time anywhere, later on the same port."""
+        self._over = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", self.port), backlog=16)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listener, self._over), daemon=True).start()
+
+    def stop(self) -> None:
+        """Be gone: nobody listens, every connection is closed."""
+        self._over.set()
+        _shut(self._listener)
+        self._listener.close()
+        self.drop_connections()
+
+    def drop_connections(self) -> None:
+        """Close what is open, as a proxy does with what was idle for long."""
+        with self._lock:
+            for stream in self._streams:
+                _shut(stream)
+
+    def _accept(self, listener: socket.socket, over: threading.Event) -> None:
+        while True:
+            try:
+                stream, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(stream, over), daemon=True).start()
+
+    def _serve(self, stream: socket.socket, over: threading.Event) -> None:
+        self.connections += 1
+        with stream, stream.makefile("rb") as incoming:
+            with self._lock:
+                self._streams.add(stream)
+            try:
+                stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self.greeting is None or self.greeting(Exchange(stream, b"", over)):
+                    self._converse(stream, incoming, over)
+            except OSError:
+                # The client went away, which is its right.
+                pass
+            finally:
+                with self._lock:
+                    self._streams.discard(stream)
+
+    def _converse(self, stream: socket.socket, incoming: BinaryIO, over: threading.Event) -> None:
+        while (asked := _post(incoming)) is not None:
+            self.posts += 1
+            body = json.dumps([self.node.answer(request) for request in asked]).encode()
+            fault = self.fault
+            if fault is None:
+                stream.sendall(chunked(body))
+            elif not fault(Exchange(stream, body, over)):
+                return
+
+
+def _post(incoming: BinaryIO) -> list[Json] | None:
+    """Return the requests of the next POST, None when there is none."""
+    if not incoming.readline().startswith(b"POST "):
+        return None
+    length = 0
+    while (line := incoming.readline().strip()) != b"":
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            length = int(value)
+    asked: list[Json] = json.loads(incoming.read(length) or b"[]")
+    return asked
+
+
+def _shut(stream: socket.socket) -> None:
+    # The other side may have been faster.
+    with contextlib.suppress(OSError):
+        stream.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,204 @@
+"""What can go wrong on the wire, each as something a FakeJolokia does instead of answering."""
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tests.faults.fake_jolokia import Exchange, Fault, chunked, http
+
+DRIP_S = 0.01
+BLOCK = b"\0" * (1 << 16)
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+SSH = b"SSH-2.0-OpenSSH_9.6\r\n"
+# A CQL frame of version 4: ERROR, "Invalid or unsupported protocol version".
+CQL = b"\x84\x00\x00\x00\x00\x00\x00\x00\x2e\x00\x00\x00\x0a\x00\x28" + b"Invalid or unsupported protocol version "
+
+
+def raw(data: bytes) -> Fault:
+    """Send this and close."""
+
+    def fault(exchange: Exchange) -> bool:
+        exchange.send(data)
+        return False
+
+    return fault
+
+
+def held(data: bytes) -> Fault:
+    """Send this and nothing more, without closing."""
+
+    def fault(exchange: Exchange) -> bool:
+        exchange.send(data)
+        return hang(exchange)
+
+    return fault
+
+
+def hang(exchange: Exchange) -> bool:
+    """Say nothing until the client has gone or the test is over."""
+    exchange.stream.settimeout(DRIP_S)
+    while exchange.wait(0.0):
+        try:
+            if not exchange.stream.recv(1 << 16):
+                return False
+        except TimeoutError:
+            continue
+    return False
+
+
+def announced(reached: threading.Event, fault: Fault) -> Fault:
+    """Do `fault`, and tell when it begins."""
+
+    def first(exchange: Exchange) -> bool:
+        reached.set()
+        return fault(exchange)
+
+    return first
+
+
+def close(_: Exchange) -> bool:
+    """Close without a word."""
+    return False
+
+
+def reset(exchange: Exchange) -> bool:
+    """Close so that the client sees a reset."""
+    exchange.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return False
+
+
+def status(line: str, *headers: str, body: bytes = b"no") -> Fault:
+    """Answer with a status such as "404 Not Found", and keep the connection."""
+
+    def fault(exchange: Exchange) -> bool:
+        exchange.send(http(body, line, *headers))
+        return True
+
+    return fault
+
+
+def with_length(exchange: Exchange) -> bool:
+    """No fault at all: the right answer with a Content-Length."""
+    exchange.send(http(exchange.body))
+    return True
+
+
+def closing(head: str, *, with_length: bool) -> Fault:
+    """No fault at all: the right answer, and the connection closed behind it."""
+
+    def fault(exchange: Exchange) -> bool:
+        body = exchange.body + 3 * len(BLOCK) * b" "
+        length = f"\r\nContent-Length: {len(body)}" if with_length else ""
+        exchange.send(f"{head}{length}\r\n\r\n".encode() + body)
+        return False
+
+    return fault
+
+
+def body(change: Callable[[bytes], bytes]) -> Fault:
+    """Answer properly, but with the body changed."""
+
+    def fault(exchange: Exchange) -> bool:
+        exchange.send(http(change(exchange.body)))
+        return True
+
+    return fault
+
+
+def value(of: Any) -> Fault:
+    """Answer properly, but with this as JSON."""
+    return body(lambda _: json.dumps(of).encode())
+
+
+def wrong_length(by: int) -> Fault:
+    """Claim a Content-Length that is `by` more than what is sent, and close."""
+
+    def fault(exchange: Exchange) -> bool:
+        length = len(exchange.body) + by
+        exchange.send(f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode() + exchange.body)
+        return False
+
+    return fault
+
+
+def truncated(exchange: Exchange) -> bool:
+    """Send half of the answer and close."""
+    whole = http(exchange.body)
+    exchange.send(whole[: len(whole) - len(exchange.body) // 2])
+    return False
+
+
+def truncated_chunks(exchange: Exchange) -> bool:
+    """Send one chunk of the two that would be needed, and close."""
+    half = exchange.body[: len(exchange.body) // 2]
+    exchange.send(CHUNKED + b"%x\r\n%b\r\n" % (len(half), half))
+    return False
+
+
+def dripping_head(exchange: Exchange) -> bool:
+    """Send the answer byte by byte from its first one on."""
+    return _drip(exchange, http(exchange.body))
+
+
+def dripping_body(exchange: Exchange) -> bool:
+    """Send the head at once and the body byte by byte."""
+    head = http(exchange.body).removesuffix(exchange.body)
+    exchange.send(head)
+    return _drip(exchange, exchange.body + b" " * 10_000)
+
+
+def dripping_chunks(exchange: Exchange) -> bool:
+    """Send the body in chunks of one byte, one at a time."""
+    exchange.send(CHUNKED)
+    while exchange.wait(DRIP_S):
+        exchange.send(b"1\r\n \r\n")
+    return False
+
+
+def _drip(exchange: Exchange, data: bytes) -> bool:
+    for byte in data:
+        if not exchange.wait(DRIP_S):
+            break
+        exchange.send(bytes([byte]))
+    return False
+
+
+def endless(head: bytes, again: bytes) -> Fault:
+    """Send `head`, then `again` and again."""
+
+    def fault(exchange: Exchange) -> bool:
+        exchange.send(head)
+        while exchange.wait(0.0):
+            exchange.send(again)
+        return False
+
+    return fault
+
+
+def large(size: int, *, announced: bool) -> Fault:
+    """Send a body of `size` bytes, with a Content-Length or ended by closing."""
+
+    def fault(exchange: Exchange) -> bool:
+        length = f"Content-Length: {size}\r\n" if announced else "Connection: close\r\n"
+        exchange.send(f"HTTP/1.1 200 OK\r\n{length}\r\n".encode())
+        for _ in range(size // len(BLOCK)):
+            exchange.send(BLOCK)
+        return False
+
+    return fault
+
+
+def twice(sent: threading.Event) -> Fault:
+    """Send the answer and a little later once more: it would fit the next question too."""
+
+    def fault(exchange: Exchange) -> bool:
+        exchange.send(chunked(exchange.body))
+        exchange.wait(DRIP_S)
+        exchange.send(chunked(exchange.body))
+        sent.set()
+        return True
+
+    return fault

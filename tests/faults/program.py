@@ -1,0 +1,204 @@
+"""The real program in a process of its own, its rows read as they come."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import IO, Any
+
+from tests.faults.fake_node import FakeNode
+
+Row = dict[str, Any]
+PATIENCE_S = 20.0
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return this environment without what would change casstat's output."""
+    ours = ("CASSTAT_", "NO_COLOR", "COLUMNS", "LINES", "PYTHONUNBUFFERED", "PYTHONWARNINGS")
+    return {**{key: value for key, value in os.environ.items() if not key.startswith(ours)}, **more}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "cli", *arguments]
+
+
+def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run the program to its end, with `more` in its environment."""
+    return subprocess.run(
+        command(*arguments), env=environment(**more), capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+
+
+class Program:
+    """`casstat ARGUMENTS`, running; ended when the block ends."""
+
+    def __init__(self, *arguments: str, **more: str) -> None:
+        self._process = subprocess.Popen(
+            command(*arguments),
+            env=environment(**more),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._lines: queue.Queue[str] = queue.Queue()
+        self._errors: queue.Queue[str] = queue.Queue()
+        self._threads = [
+            _follow(self._process.stdout, self._lines),
+            _follow(self._process.stderr, self._errors),
+        ]
+
+    def __enter__(self) -> "Program":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._end()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def line(self) -> str:
+        """Return the next line, waiting for it."""
+        try:
+            return self._lines.get(timeout=PATIENCE_S)
+        except queue.Empty:
+            raise AssertionError(f"no line came; on stderr: {_all(self._errors)}") from None
+
+    def row(self) -> Row:
+        row: Row = json.loads(self.line())
+        return row
+
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def pause(self, seconds: float) -> None:
+        """Stop the process for a while, as Ctrl-Z and `fg` do."""
+        self.send(signal.SIGSTOP)
+        threading.Event().wait(seconds)
+        self.send(signal.SIGCONT)
+
+    def rest(self) -> list[str]:
+        """Return the lines that nobody has read yet; for when the program has ended."""
+        return _all(self._lines)
+
+    def end(self, number: signal.Signals | None = signal.SIGINT) -> tuple[int, str]:
+        """Send a signal, if any, wait for the end, and return the exit code and what stands on stderr."""
+        if number is not None:
+            self.send(number)
+        self._end()
+        return self._process.returncode, "".join(_all(self._errors))
+
+    def _end(self) -> None:
+        self._process.wait(PATIENCE_S)
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def _follow(stream: IO[str] | None, lines: "queue.Queue[str]") -> threading.Thread:
+    def follow() -> None:
+        with contextlib.suppress(ValueError):
+            for line in stream or ():
+                lines.put(line)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    return thread
+
+
+def _all(lines: "queue.Queue[str]") -> list[str]:
+    return [lines.get_nowait() for _ in range(lines.qsize())]
+
+
+class Load:
+    """Rows of a program while a node is read from; all that was done and all that was shown."""
+
+    def __init__(self, program: Program, node: FakeNode, per_row: int = 100) -> None:
+        self.rows: list[Row] = []
+        self.done = 0
+        self.program = program
+        self._node = node
+        self._per_row = per_row
+
+    def next(self, *, busy: bool = True) -> Row:
+        """Return the next row; `busy` has reads done after it."""
+        row = self.program.row()
+        self.rows.append(row)
+        if busy:
+            self._node.do_reads(self._per_row)
+            self.done += self._per_row
+        return row
+
+    def until(self, fits: Callable[[Row], bool], *, busy: bool = True) -> Row:
+        """Return the next row that fits."""
+        ends_s = time.monotonic() + PATIENCE_S
+        while not fits(row := self.next(busy=busy)):
+            assert time.monotonic() < ends_s, f"no such row among {self.rows[-10:]}"
+        return row
+
+    def quiet(self) -> None:
+        """Let all that was done be shown: in the row of a tick that came after it."""
+        now_s = time.time()
+        self.until(lambda row: row["time"] > now_s and known(row), busy=False)
+
+    def shown(self) -> float:
+        """Return how many reads the rows tell of."""
+        return sum(gained(self.rows))
+
+    def check(self) -> None:
+        """No read is lost, none is told twice, and no row tells of more than was done."""
+        assert abs(self.shown() - self.done) < 1e-3 * self.done + 1
+        assert max(gained(self.rows), default=0) <= self.done + 1
+
+
+def gained(rows: list[Row]) -> list[float]:
+    """Return how many reads each row tells of, leaving out those that tell nothing."""
+    return [row["reads_per_s"] * row["interval_s"] for row in rows if row["reads_per_s"] is not None]
+
+
+def known(row: Row) -> bool:
+    return row["reads_per_s"] is not None
+
+
+def unknown(row: Row) -> bool:
+    return row["reads_per_s"] is None
+
+
+def kinds(row: Row) -> set[str]:
+    return {event["kind"] for event in row["events"]}
+
+
+def texts(row: Row) -> str:
+    return "; ".join(event["text"] for event in row["events"])
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Assert that the block takes no more than `seconds`, with the margin of one that a busy machine needs."""
+    began_s = time.monotonic()
+    yield
+    assert time.monotonic() - began_s < seconds + 1
+
+
+def is_one_line(message: str) -> bool:
+    """Return whether this is a message fit for a terminal: one line, nothing that steers it, no longer than a few."""
+    return message.isprintable() and 0 < len(message) <= 500
+
+
+def is_clean(errors: str) -> bool:
+    """Return whether stderr holds nothing but messages of casstat's own, each one line."""
+    return all(line.startswith("casstat: ") and is_one_line(line) for line in errors.split("\n")[:-1]) and (
+        errors == "" or errors.endswith("\n")
+    )

@@ -1,0 +1,101 @@
+"""The line's own path from ticks to rows, with a clock that the test sets and that nobody waits for."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from types import TracebackType
+
+from cli.output import samples, shown
+from collector.clock import ticks
+from collector.jmx import Selection
+from collector.jolokia import Jolokia
+from collector.model import SourceError, Tick
+from collector.watch import Given, Watch
+from exporters import table
+from exporters.columns import Operations
+from exporters.view import View
+from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.program import Row
+
+BEGAN_S = 1_700_000_000.25
+
+
+class SetClock:
+    """A clock that moves only when something sleeps; `on_sleep` is told for how long, and may set the wall clock."""
+
+    def __init__(self) -> None:
+        self.wall = BEGAN_S
+        self.monotonic = 5000.0
+        self.slept: list[float] = []
+        self.on_sleep: Callable[[float], None] = lambda _: None
+
+    def wall_s(self) -> float:
+        return self.wall
+
+    def monotonic_s(self) -> float:
+        return self.monotonic
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds > 0
+        assert len(self.slept) < 100_000, "waits without end"
+        # A real clock never stands still.
+        seconds = max(seconds, 1e-6)
+        self.slept.append(seconds)
+        self.on_sleep(seconds)
+        self.wall += seconds
+        self.monotonic += seconds
+
+
+class Simulation:
+    """Rows of a line that runs on a clock of its own. The first row, without any load, is taken at the start."""
+
+    def __init__(self, fake: FakeJolokia, interval_s: float = 1.0, keyspace: str = "", table: str = "") -> None:
+        self.fake = fake
+        self.clock = SetClock()
+        self.rows: list[Row] = []
+        self.done = 0
+        self._operations = Operations(keyspace, table)
+        self._interval_s = interval_s
+        self._jolokia = Jolokia(fake.url)
+        self._stream = self._made()
+
+    def __enter__(self) -> "Simulation":
+        self.next()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._jolokia.close()
+
+    def next(self, reads: int = 0, latency_us: int = 500) -> Row:
+        """Let the node do reads, and return the row of the interval in which it did them."""
+        self.fake.node.do_reads(reads, latency_us)
+        self.done += reads
+        self.rows.append(next(self._stream))
+        return self.rows[-1]
+
+    def until(self, fits: Callable[[Row], bool], reads: int = 0, within: int = 70) -> Row:
+        """Return the next row that fits; it comes `within` so many."""
+        for _ in range(within):
+            if fits(row := self.next(reads)):
+                return row
+        raise AssertionError(f"no such row among {self.rows[-within:]}")
+
+    def _made(self) -> Iterator[Row]:
+        view = View(self._operations)
+        wanted = view.metrics(view.columns)
+        selection = Selection(wanted, self._operations.keyspace, self._operations.table)
+        watch = Watch(self._jolokia, selection, Given(), self.clock)
+        with suppress(SourceError):
+            watch.learn(3.0)
+        for sample in samples(watch, ticks(self.clock, self._interval_s), self._interval_s):
+            row: Row = json.loads(table.json_row(shown(view, watch), sample))
+            yield row
+
+
+def tick_list(clock: SetClock, interval_s: float, number: int) -> list[tuple[Tick, float]]:
+    """Return so many ticks, each with the monotonic time at which it came."""
+    stream = ticks(clock, interval_s)
+    with closing(stream):  # type: ignore[type-var]
+        return [(next(stream), clock.monotonic) for _ in range(number)]

@@ -1,0 +1,87 @@
+"""The real program in a terminal of a given width."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from types import TracebackType
+
+from tests.faults.program import PATIENCE_S, command, environment
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Terminal:
+    """`casstat ARGUMENTS` with a pseudo-terminal as its output."""
+
+    def __init__(self, columns: int, *arguments: str, lines: int = 24, **more: str) -> None:
+        self._master, slave = pty.openpty()
+        self._text = ""
+        self.resize(columns, lines)
+        env = environment(**{"TERM": "xterm", **more})
+        try:
+            self._process = subprocess.Popen(
+                command(*arguments), env=env, stdin=slave, stdout=slave, stderr=subprocess.PIPE, text=True
+            )
+        finally:
+            os.close(slave)
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait(PATIENCE_S)
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+        os.close(self._master)
+
+    @property
+    def lines(self) -> list[str]:
+        """The whole lines that were printed, escapes and all."""
+        return [line.rstrip("\r") for line in self._text.split("\n")[:-1]]
+
+    def resize(self, columns: int, lines: int = 24) -> None:
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def read(self, rows: int) -> list[str]:
+        """Wait until there are so many lines; return all of them."""
+        ends_s = time.monotonic() + PATIENCE_S
+        while len(self.lines) < rows:
+            assert time.monotonic() < ends_s, self._text
+            self._more()
+        return self.lines
+
+    def end(self, number: signal.Signals | None = signal.SIGINT) -> tuple[int, str]:
+        """Send a signal, if any, read to the end, and return the exit code and what stands on stderr."""
+        if number is not None:
+            self._process.send_signal(number)
+        while self._more():
+            continue
+        _, errors = self._process.communicate(timeout=PATIENCE_S)
+        return self._process.returncode, errors
+
+    def _more(self) -> bool:
+        """Read what is there, waiting for it; return whether there can be more."""
+        if not select.select([self._master], [], [], PATIENCE_S)[0]:
+            return False
+        # The other side's end is an error on Linux.
+        with contextlib.suppress(OSError):
+            data = os.read(self._master, 1 << 16)
+            self._text += data.decode()
+            return bool(data)
+        return False
+
+
+def plain(line: str) -> str:
+    """Return the line without colours and without the marks behind the numbers."""
+    return ESCAPE.sub("", line).partition("# ")[0].rstrip()

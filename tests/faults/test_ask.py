@@ -1,0 +1,307 @@
+"""Jolokia.ask against whatever may answer at its port: a typed error in one line, in time, and right again after."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
+
+import pytest
+
+from collector.jolokia import Jolokia, JolokiaError
+from tests.faults import faults
+from tests.faults.fake_jolokia import FakeJolokia, Fault, http
+from tests.faults.fake_node import PAST
+from tests.faults.program import is_one_line, within
+
+READS = "org.apache.cassandra.metrics:type=ClientRequest,scope=Read,name=Latency"
+QUESTION = json.dumps({"type": "read", "mbean": READS, "attribute": "Count"})
+SHORT_S, LONG_S = 0.2, 10.0
+
+AT_ONCE: dict[str, tuple[Fault, str]] = {
+    "an SSH server": (faults.raw(faults.SSH), "does not speak HTTP"),
+    "a CQL server": (faults.raw(faults.CQL), "does not speak HTTP"),
+    "garbage": (faults.raw(bytes(range(256)) * 4), "does not speak HTTP"),
+    "HTTP/0.9": (faults.raw(b"<html>hello</html>\n"), "does not speak HTTP"),
+    "a status that is no number": (faults.raw(b"HTTP/1.1 abc OK\r\n\r\n"), "does not speak HTTP"),
+    "another protocol's version": (faults.raw(b"HTTP/9 200 OK\r\n\r\n"), "does not speak HTTP"),
+    "a header of a megabyte": (faults.raw(b"HTTP/1.1 200 OK\r\nX: " + b"x" * (1 << 20)), "does not speak HTTP"),
+    "endless headers": (faults.endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 100), "does not speak HTTP"),
+    "a status line without end": (faults.endless(b"HTTP/1.1 200 ", b"O" * 4096), "does not speak HTTP"),
+    "401": (faults.status("401 Unauthorized", "WWW-Authenticate: Basic"), "HTTP 401.*credentials"),
+    "403": (faults.status("403 Forbidden"), "HTTP 403.*policy"),
+    "404": (faults.status("404 Not Found"), "HTTP 404.*no Jolokia at this path"),
+    "500": (faults.status("500 Internal Server Error"), "HTTP 500 Internal Server Error"),
+    "503": (faults.status("503 Service Unavailable", "Retry-After: 1"), "HTTP 503 Service Unavailable"),
+    "204": (faults.raw(b"HTTP/1.1 204 No Content\r\n\r\n"), "HTTP 204"),
+    "101": (faults.raw(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n"), "HTTP 101"),
+    "an error with a reason that steers the terminal": (
+        faults.raw(b"HTTP/1.1 500 \x1b[31mred\r\x85\n\r\n"),
+        "HTTP 500",
+    ),
+    "a status without end": (faults.raw(b"HTTP/1.1 500 " + b"x" * 60_000 + b"\r\n\r\n"), "HTTP 500"),
+    "nothing at all": (faults.close, "closed the connection without an answer"),
+    "a reset": (faults.reset, "closed the connection without an answer|reset"),
+    "an answer cut off": (faults.truncated, "broke off"),
+    "chunks cut off": (faults.truncated_chunks, "broke off"),
+    "a chunk size that is no number": (faults.raw(faults.CHUNKED + b"xyz\r\n[]\r\n0\r\n\r\n"), "broke off"),
+    "a chunk size below zero": (faults.raw(faults.CHUNKED + b"-5\r\n[{}]\r\n0\r\n\r\n"), "broke off|no JSON|not fit"),
+    "more promised than sent": (faults.wrong_length(10), "broke off"),
+    "less promised than sent": (faults.wrong_length(-10), "no JSON"),
+    "nothing promised and nothing sent": (faults.body(lambda _: b""), "no JSON"),
+    "no JSON": (faults.body(lambda _: b"<html>"), "no JSON"),
+    "half of the JSON": (faults.body(lambda body: body[:-2]), "no JSON"),
+    "JSON and more": (faults.body(lambda body: body + b"]"), "no JSON"),
+    "bytes that are no text": (faults.body(lambda _: b'[{"value": "\xff\xfe"}]'), "no JSON"),
+    "deeply nested JSON": (faults.body(lambda _: b"[" * 1_000_000), "no JSON"),
+    "deeply nested objects": (faults.body(lambda _: b'{"a":' * 100_000), "no JSON"),
+    "an integer of a million digits": (faults.body(lambda _: b"[" + b"9" * 1_000_000 + b"]"), "no JSON|not fit"),
+    "an object": (faults.value({}), "does not fit"),
+    "an object that is an error": (faults.value({"error": "no\n\x1b[31m" + 1000 * "x", "status": 500}), "refused"),
+    "a string": (faults.value("pong"), "does not fit"),
+    "a number": (faults.value(1), "does not fit"),
+    "null": (faults.value(None), "does not fit"),
+    "an empty list": (faults.value([]), "does not fit"),
+    "too long a list": (faults.value([{}, {}]), "does not fit"),
+    "a list of numbers": (faults.value([1]), "does not fit"),
+    "a list of lists": (faults.value([[]]), "does not fit"),
+}
+NEVER_DONE: dict[str, Fault] = {
+    "silence": faults.hang,
+    "a head and no body": faults.held(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"),
+    "a body without its end": faults.held(b"HTTP/1.1 200 OK\r\n\r\n[{}]"),
+    "a length that is no number": faults.held(b"HTTP/1.1 200 OK\r\nContent-Length: ten\r\n\r\n[{}]"),
+    "a length below zero": faults.held(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n[{}]"),
+    "a chunk without its end": faults.held(faults.CHUNKED + b"ffff\r\n[{}]"),
+    "a line without its end": faults.held(b"HTTP/1.1 200"),
+    "a head byte by byte": faults.dripping_head,
+    "a body byte by byte": faults.dripping_body,
+    "chunks byte by byte": faults.dripping_chunks,
+    "endless promises to continue": faults.endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "an endless trailer": faults.endless(faults.CHUNKED + b"0\r\n", b"X: y\r\n"),
+}
+TOO_LARGE: dict[str, Fault] = {
+    "100 MB announced": faults.large(100 << 20, announced=True),
+    "100 MB without a word": faults.large(100 << 20, announced=False),
+    "a terabyte announced": faults.large(1 << 40, announced=True),
+    "chunks without end": faults.endless(faults.CHUNKED, b"10000\r\n" + faults.BLOCK + b"\r\n"),
+    "a body without end": faults.endless(b"HTTP/1.1 200 OK\r\n\r\n", faults.BLOCK),
+}
+
+
+def refused(jolokia: Jolokia, timeout_s: float) -> str:
+    """Return what ask says when it cannot answer."""
+    with within(timeout_s), pytest.raises(JolokiaError) as caught:
+        jolokia.ask([QUESTION], timeout_s)
+    message = str(caught.value)
+    assert message.startswith(jolokia.url)
+    assert is_one_line(message)
+    return message
+
+
+def asked(jolokia: Jolokia) -> Any:
+    (answer,) = jolokia.ask([QUESTION], LONG_S)
+    return answer.get("value")
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_an_answer_that_is_none_is_an_error_and_the_next_one_is_right(name: str, fake: FakeJolokia) -> None:
+    fake.fault, words = AT_ONCE[name]
+    with closing(Jolokia(fake.url)) as jolokia:
+        assert re.search(words, refused(jolokia, LONG_S))
+        fake.fault = None
+        assert asked(jolokia) == PAST
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_an_answer_that_is_none_on_a_kept_connection_is_an_error_too(name: str, fake: FakeJolokia) -> None:
+    with closing(Jolokia(fake.url)) as jolokia:
+        assert asked(jolokia) == PAST
+        fake.fault, words = AT_ONCE[name]
+        assert re.search(words, refused(jolokia, LONG_S))
+
+
+@pytest.mark.parametrize("name", NEVER_DONE)
+def test_an_answer_that_never_ends_is_given_up_in_time(name: str, fake: FakeJolokia) -> None:
+    with closing(Jolokia(fake.url)) as jolokia:
+        fake.fault = NEVER_DONE[name]
+        assert "no whole answer in time" in refused(jolokia, SHORT_S)
+        fake.fault = None
+        assert asked(jolokia) == PAST
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_an_answer_that_is_too_large_is_not_read_to_its_end(name: str, fake: FakeJolokia) -> None:
+    with closing(Jolokia(fake.url)) as jolokia:
+        fake.fault = TOO_LARGE[name]
+        assert "larger than" in refused(jolokia, LONG_S)
+        fake.fault = None
+        assert asked(jolokia) == PAST
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_an_answer_that_is_too_large_takes_no_more_memory_than_the_bound(name: str, fake: FakeJolokia) -> None:
+    fake.fault = TOO_LARGE[name]
+    message, grown_mib, _ = asked_elsewhere(fake.url)
+    assert "larger than" in message
+    assert grown_mib < 64 + 32
+
+
+def test_an_answer_of_millions_of_values_takes_neither_gigabytes_nor_long(fake: FakeJolokia) -> None:
+    many = b'[{"value": [' + 20_000_000 * b"{}," + b"{}]}]"
+    fake.fault = faults.raw(http(many))
+    _, grown_mib, took_s = asked_elsewhere(fake.url)
+    assert grown_mib < 512
+    assert took_s < 1.0 + 1
+
+
+def asked_elsewhere(url: str) -> tuple[str, int, float]:
+    """Ask in a process of its own, for a second; return what it said, its memory's growth in MiB, and how long."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, url, QUESTION], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stderr == ""
+    message, grown_kib, took_s = done.stdout.splitlines()
+    return message, int(grown_kib) >> 10, float(took_s)
+
+
+def test_a_closed_port_is_an_error_at_once(nobody: str) -> None:
+    assert "Connection refused" in refused(Jolokia(nobody), LONG_S)
+
+
+def test_a_listener_that_accepts_nothing_is_given_up_in_time() -> None:
+    with full_listener() as port:
+        assert "no whole answer in time" in refused(Jolokia(f"http://127.0.0.1:{port}/jolokia"), SHORT_S)
+
+
+def test_several_addresses_that_do_not_answer_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    with full_listener() as port:
+        address = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: 8 * [address])
+        assert "no whole answer in time" in refused(Jolokia(f"http://many.example:{port}/jolokia"), SHORT_S)
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 64 + ".example"])
+def test_a_name_that_does_not_resolve_is_an_error(host: str) -> None:
+    with pytest.raises(JolokiaError) as caught:
+        Jolokia(f"http://{host}:8778/jolokia").ask([QUESTION], LONG_S)
+    assert is_one_line(str(caught.value))
+
+
+@pytest.mark.parametrize("code", ["301 Moved Permanently", "302 Found", "307 Temporary Redirect"])
+@pytest.mark.parametrize("port_of", ["another server", "itself"])
+def test_a_redirect_is_not_followed(code: str, port_of: str, fake: FakeJolokia) -> None:
+    other = FakeJolokia()
+    target = other.url if port_of == "another server" else fake.url
+    fake.fault = faults.status(code, f"Location: {target}")
+    with closing(Jolokia(fake.url)) as jolokia:
+        message = refused(jolokia, LONG_S)
+    other.stop()
+    assert f"HTTP {code[:3]}" in message
+    assert target in message
+    assert (fake.posts, other.connections) == (1, 0)
+
+
+def test_a_redirect_to_a_place_without_end_is_told_shortly(fake: FakeJolokia) -> None:
+    fake.fault = faults.status("302 Found", f"Location: http://{'x' * 50_000}/")
+    with closing(Jolokia(fake.url)) as jolokia:
+        assert "HTTP 302" in refused(jolokia, LONG_S)
+
+
+@pytest.mark.parametrize("greeting", [faults.raw(faults.SSH), faults.raw(faults.CQL), faults.close, faults.reset])
+def test_a_server_that_speaks_first_or_hangs_up_is_no_jolokia(greeting: Fault, fake: FakeJolokia) -> None:
+    fake.greeting = greeting
+    with closing(Jolokia(fake.url)) as jolokia:
+        refused(jolokia, LONG_S)
+        fake.greeting = None
+        assert asked(jolokia) == PAST
+
+
+@pytest.mark.parametrize("greeting", [None, faults.hang, faults.held(b"\x16\x03\x03\x40\x00\x02"), faults.raw(b"no")])
+def test_tls_where_there_is_none_is_an_error_in_time(greeting: Fault | None, fake: FakeJolokia) -> None:
+    fake.greeting = greeting
+    with closing(Jolokia(fake.url.replace("http:", "https:"))) as jolokia:
+        refused(jolokia, SHORT_S)
+
+
+def test_a_connection_closed_while_it_was_idle_is_opened_again_unnoticed(fake: FakeJolokia) -> None:
+    with closing(Jolokia(fake.url)) as jolokia:
+        for expected in range(1, 4):
+            assert asked(jolokia) == PAST
+            assert fake.connections == expected
+            fake.drop_connections()
+
+
+@pytest.mark.parametrize("head", ["HTTP/1.1 200 OK\r\nConnection: close", "HTTP/1.0 200 OK"])
+@pytest.mark.parametrize("length", [True, False], ids=["with a length", "without one"])
+def test_an_answer_that_ends_with_the_connection_is_as_good(head: str, length: bool, fake: FakeJolokia) -> None:
+    fake.fault = faults.closing(head, with_length=length)
+    with closing(Jolokia(fake.url)) as jolokia:
+        assert [asked(jolokia) for _ in range(3)] == 3 * [PAST]
+    assert (fake.connections, fake.posts) == (3, 3)
+
+
+@pytest.mark.parametrize("answer", [None, faults.with_length], ids=["in chunks", "with a length"])
+def test_a_connection_is_kept_while_all_is_well(answer: Fault | None, fake: FakeJolokia) -> None:
+    fake.fault = answer
+    with closing(Jolokia(fake.url)) as jolokia:
+        assert [asked(jolokia) for _ in range(3)] == 3 * [PAST]
+    assert (fake.connections, fake.posts) == (1, 3)
+
+
+def test_a_server_that_always_hangs_up_is_asked_twice_and_no_more(fake: FakeJolokia) -> None:
+    with closing(Jolokia(fake.url)) as jolokia:
+        assert asked(jolokia) == PAST
+        fake.fault = faults.close
+        refused(jolokia, LONG_S)
+    assert fake.posts == 3
+
+
+def test_an_answer_sent_twice_is_not_taken_for_the_next_one(fake: FakeJolokia) -> None:
+    with closing(Jolokia(fake.url)) as jolokia:
+        sent = threading.Event()
+        fake.fault = faults.twice(sent)
+        assert asked(jolokia) == PAST
+        assert sent.wait(LONG_S)
+        fake.fault = None
+        fake.node.do_reads(5)
+        assert asked(jolokia) == PAST + 5
+
+
+@contextmanager
+def full_listener() -> Iterator[int]:
+    """A port whose queue of connections is full: one more neither succeeds nor fails."""
+    with socket.socket() as listener, ExitStack() as stack:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+MEMORY = """
+import sys, time
+from contextlib import closing
+from pathlib import Path
+from collector.jolokia import Jolokia, JolokiaError
+
+def peak_kib():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+before, began = peak_kib(), time.monotonic()
+try:
+    with closing(Jolokia(sys.argv[1])) as jolokia:
+        jolokia.ask([sys.argv[2]], 1.0)
+    print("answered")
+except JolokiaError as error:
+    print(error)
+print(peak_kib() - before)
+print(time.monotonic() - began)
+"""

@@ -1,0 +1,103 @@
+"""A wall clock that is set while the line runs: no hang, no spike, and every read is told once."""
+
+from itertools import pairwise
+
+import pytest
+
+from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.program import gained, kinds
+from tests.faults.simulated import SetClock, Simulation, tick_list
+
+HOUR = 3600.0
+STEPS_S = [-HOUR, HOUR, -HOUR + 0.4, HOUR + 0.7, -0.3, 0.3, -1.0, 1.0, -2.0, -1e9, 0.04, -0.04, 86400 * 365.0]
+PER_S = 1000
+
+
+def working(fake: FakeJolokia, line: Simulation) -> None:
+    """Let the node do its reads while time passes."""
+
+    def on_sleep(seconds: float) -> None:
+        reads = round(PER_S * seconds)
+        fake.node.do_reads(reads)
+        line.done += reads
+
+    line.clock.on_sleep = on_sleep
+
+
+@pytest.mark.parametrize("interval_s", [1.0, 0.2, 60.0])
+@pytest.mark.parametrize("step_s", STEPS_S)
+def test_setting_the_clock_between_ticks_costs_no_row_and_makes_no_spike(
+    step_s: float, interval_s: float, fake: FakeJolokia
+) -> None:
+    with Simulation(fake, interval_s) as line:
+        working(fake, line)
+        for _ in range(3):
+            line.next()
+        line.clock.wall += step_s
+        rows = [line.next() for _ in range(6)]
+    # The grid moves with the clock: the row of the step may be shorter or longer, but by less than an interval.
+    assert all(0 < row["interval_s"] <= 2 * interval_s + 0.001 for row in rows)
+    assert all(row["interval_s"] == pytest.approx(interval_s) for row in rows[2:])
+    assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in line.rows[1:])
+    assert sum(gained(line.rows)) == pytest.approx(line.done, rel=1e-4)
+    assert not any({"restart", "no_answer", "disagreement"} & kinds(row) for row in rows)
+
+
+@pytest.mark.parametrize("step_s", STEPS_S)
+def test_setting_the_clock_while_the_line_waits_makes_nobody_wait_longer(step_s: float, fake: FakeJolokia) -> None:
+    with Simulation(fake) as line:
+        line.next()
+        line.next()
+        before_s = line.clock.monotonic
+        once = [step_s]
+
+        def on_sleep(seconds: float) -> None:
+            fake.node.do_reads(round(PER_S * seconds))
+            line.done += round(PER_S * seconds)
+            line.clock.wall += once.pop() if once else 0.0
+
+        line.clock.on_sleep = on_sleep
+        rows = [line.next() for _ in range(5)]
+        assert line.clock.monotonic - before_s < 6.001
+    assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in rows)
+    assert all(row["late_ms"] < 1000 for row in rows)
+    assert sum(gained(rows)) == pytest.approx(line.done, rel=1e-4)
+
+
+def test_a_clock_that_is_set_back_again_and_again_stops_nothing(fake: FakeJolokia) -> None:
+    with Simulation(fake) as line:
+        working(fake, line)
+        for _ in range(20):
+            line.clock.wall -= HOUR
+            line.next()
+    assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in line.rows[1:])
+    assert line.rows[-1]["time"] < line.rows[0]["time"] - 19 * HOUR
+
+
+def test_a_clock_that_drifts_names_every_point_once() -> None:
+    clock = SetClock()
+
+    def drift(seconds: float) -> None:
+        clock.wall -= 0.0005 * seconds
+
+    clock.on_sleep = drift
+    names = [tick.time_s for tick, _ in tick_list(clock, 1.0, 500)]
+    assert names == sorted(set(names))
+    assert names[-1] - names[0] == 499
+
+
+@pytest.mark.parametrize("step_s", STEPS_S)
+def test_ticks_are_no_burst_and_no_gap_whatever_the_clock_is_set_to(step_s: float) -> None:
+    clock = SetClock()
+
+    def once(_: float) -> None:
+        if len(clock.slept) == 5:
+            clock.wall += step_s
+
+    clock.on_sleep = once
+    found = tick_list(clock, 1.0, 20)
+    gaps = [later - sooner for (_, sooner), (_, later) in pairwise(found)]
+    assert all(gap == pytest.approx(1.0) for gap in gaps[8:])
+    assert all(0 < gap <= 2.001 for gap in gaps)
+    assert all(0 <= tick.late_s < 1.0 for tick, _ in found)
+    assert sum(tick.missed for tick, _ in found) <= 1

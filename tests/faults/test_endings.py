@@ -1,0 +1,174 @@
+"""How the program ends: pipes that nobody reads, full disks, and signals."""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.faults import faults
+from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.fake_node import Json
+from tests.faults.program import PATIENCE_S, Program, command, environment, is_clean, within
+
+ELSEWHERE = "casstat: the node runs on another machine: "
+FULL = Path("/dev/full")
+FORMS = ["text", "json", "csv"]
+
+
+@contextmanager
+def started(*arguments: str, stdout: IO[bytes] | int | None) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command(*arguments), env=environment(), stdout=stdout, stderr=subprocess.PIPE)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
+    """Wait for the end; return the exit code and what stands on stderr beside the note that the node is elsewhere."""
+    assert process.stderr is not None
+    errors = process.stderr.read().decode()
+    process.wait(PATIENCE_S)
+    return process.returncode, "".join(line for line in errors.splitlines(True) if not line.startswith(ELSEWHERE))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_reader_that_goes_away_ends_it_silently(form: str, fake: FakeJolokia) -> None:
+    with started("0.1", "--format", form, "--jolokia", fake.url, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() != b""
+        process.stdout.close()
+        assert ended(process) == (0, "")
+
+
+def test_a_reader_that_goes_away_before_the_first_row_ends_it_silently(fake: FakeJolokia) -> None:
+    with started("0.1", "--jolokia", fake.url, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert ended(process) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["metrics"]])
+def test_a_reader_that_never_was_is_no_fault_of_the_other_outputs(arguments: list[str]) -> None:
+    incoming, outgoing = os.pipe()
+    os.close(incoming)
+    with os.fdopen(outgoing, "wb") as out, started(*arguments, stdout=out) as process:
+        assert ended(process) == (0, "")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_full_disk_is_one_line_and_code_1(form: str, fake: FakeJolokia) -> None:
+    with FULL.open("wb") as full, started("0.1", "5", "--format", form, "--jolokia", fake.url, stdout=full) as process:
+        code, errors = ended(process)
+    assert code == 1
+    assert re.fullmatch(r"casstat: .*No space left on device.*\n", errors)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["metrics"]])
+def test_a_full_disk_is_one_line_for_the_other_outputs_too(arguments: list[str]) -> None:
+    with FULL.open("wb") as full, started(*arguments, stdout=full) as process:
+        code, errors = ended(process)
+    assert code == 1
+    assert re.fullmatch(r"casstat: .*No space left on device.*\n", errors)
+
+
+@pytest.mark.parametrize("streams", ["1", "2", "12", "012"])
+def test_closed_standard_streams_make_no_traceback(streams: str, fake: FakeJolokia) -> None:
+    closed = " ".join(f"{number}>&-" for number in streams)
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *command("0.1", "2", "--jolokia", fake.url)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (0 if "1" not in streams else 1)
+    assert len(done.stdout.splitlines()) == (0 if "1" in streams else 4)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_text_with_the_average(number: signal.Signals, fake: FakeJolokia) -> None:
+    with Program("0.1", "--jolokia", fake.url) as program:
+        program.line()
+        for _ in range(3):
+            program.line()
+            fake.node.do_reads(100)
+        code, errors = program.end(number)
+        rest = program.rest()
+    assert code == 0
+    assert is_clean(errors)
+    assert re.search(r"  # average over 0\.\d s\n$", rest[-1])
+    assert float(rest[-1].split()[0]) > 0
+    assert rest[-1].split()[1] == "0.500"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_signal_ends_rows_for_programs_after_a_whole_one(
+    form: str, number: signal.Signals, fake: FakeJolokia
+) -> None:
+    with Program("0.1", "--format", form, "--jolokia", fake.url) as program:
+        program.line()
+        program.line()
+        code, errors = program.end(number)
+        rest = program.rest()
+    assert code == 0
+    assert is_clean(errors)
+    assert all(line.endswith("\n") and "verage" not in line for line in rest)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_node_hangs_ends_at_once(number: signal.Signals, fake: FakeJolokia) -> None:
+    reached = threading.Event()
+    with Program("5", "--jolokia", fake.url, "--format", "json") as program:
+        # The first contact is answered, the first tick is not.
+        fake.node.twist = lambda _request, answer: hanging(fake, reached, answer)
+        assert reached.wait(PATIENCE_S)
+        with within(0.5):
+            code, errors = program.end(number)
+    assert code == 0
+    assert is_clean(errors)
+
+
+def hanging(fake: FakeJolokia, reached: threading.Event, answer: Json) -> Json:
+    """Return the answer, and have it kept back if it is not the very first."""
+    if fake.posts > 1:
+        fake.fault = faults.announced(reached, faults.hang)
+    return answer
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_the_first_contact_ends_at_once(number: signal.Signals, fake: FakeJolokia) -> None:
+    reached = threading.Event()
+    fake.fault = faults.announced(reached, faults.hang)
+    with Program("0.1", "--jolokia", fake.url) as program:
+        assert reached.wait(PATIENCE_S)
+        with within(0.5):
+            code, errors = program.end(number)
+    assert code in (0, 128 + number, -number)
+    assert errors.strip() == ""
+
+
+def test_the_average_of_rows_with_gaps_is_over_what_is_known(fake: FakeJolokia) -> None:
+    with Program("0.1", "-x", "--jolokia", fake.url) as program:
+        program.line()
+        fake.node.do_reads(1000)
+        while "0.500" not in program.line():
+            continue
+        fake.fault = faults.close
+        for _ in range(3):
+            program.line()
+        code, _ = program.end()
+        average = program.rest()[-1]
+    assert code == 0
+    assert average.split()[1] == "0.500"

@@ -1,0 +1,167 @@
+"""Options and arguments that cannot be meant: refused with code 2 and a message, before anything is watched."""
+
+import re
+
+import pytest
+
+from cli.main import main
+from tests.faults.program import is_one_line, run
+
+WRONG: list[tuple[list[str], str]] = [
+    (["abc"], "'abc'"),
+    (["0", "1"], "interval of 0 s"),
+    (["-1"], "-1"),
+    (["--", "-1", "1"], "interval of -1 s"),
+    (["0.01", "1"], r"interval of 0\.01 s"),
+    (["0.09999", "1"], "interval of"),
+    (["nan", "1"], "interval of nan s"),
+    (["inf", "1"], "interval of inf s"),
+    (["--", "-inf", "1"], "interval of -inf s"),
+    (["1e308", "1"], "interval of"),
+    (["1e999", "1"], "interval of"),
+    (["86401", "1"], "interval of"),
+    (["1s", "1"], "'1s'"),
+    (["1,5", "1"], "'1,5'"),
+    (["1", "0"], "0 is not in the range"),
+    (["1", "--", "-1"], "-1 is not in the range"),
+    (["1", "1.5"], r"'1\.5'"),
+    (["1", "nan"], "'nan'"),
+    (["1", "2", "3"], "unexpected extra argument"),
+    (["-i", "0", "-n", "1"], "interval of 0 s"),
+    (["-i", "x", "-n", "1"], "'x'"),
+    (["-i", "nan", "-n", "1"], "interval of nan s"),
+    (["-n", "0"], "0 is not in the range"),
+    (["-n", "-5"], "-5 is not in the range"),
+    (["-n", "many"], "'many'"),
+    (["1", "-i", "2", "-n", "1"], "two different values for the interval"),
+    (["1", "1", "-n", "2"], "two different values for the count"),
+    (["-c", "t", "1", "1"], "--table needs --keyspace"),
+    (["-k", "", "1", "1"], "keyspace"),
+    (["-k", "a*", "1", "1"], r"'a\*'.*letters, digits and _"),
+    (["-k", "x,y=z", "1", "1"], "'x,y=z'.*letters, digits and _"),
+    (["-k", "ü", "1", "1"], "'ü'.*letters, digits and _"),
+    (["-k", "\u0661", "1", "1"], "letters, digits and _"),
+    (["-k", "ks\n", "1", "1"], "letters, digits and _"),
+    (["-k", '"', "1", "1"], "letters, digits and _"),
+    (["-k", "ks", "-c", "t?", "1", "1"], r"'t\?'.*table.*letters, digits and _"),
+    (["-k"], "requires an argument"),
+    (["-o", "nosuch", "1", "1"], "no disk 'nosuch' on this machine"),
+    (["-o", "/dev/nosuch", "1", "1"], "no disk 'nosuch' on this machine"),
+    (["-f", "nosuch0", "1", "1"], "no interface 'nosuch0' on this machine"),
+    (["--format", "yaml", "1", "1"], "'yaml'"),
+    (["--frobnicate"], "--frobnicate"),
+    (["-Z"], "-Z"),
+    (["--jolokia"], "requires an argument"),
+]
+ENVIRONMENT = [
+    ("CASSTAT_INTERVAL", "abc", "'abc'"),
+    ("CASSTAT_INTERVAL", "0", "interval of 0 s"),
+    ("CASSTAT_INTERVAL", "nan", "interval of nan s"),
+    ("CASSTAT_COUNT", "0", "0 is not in the range"),
+    ("CASSTAT_COUNT", "x", "'x'"),
+    ("CASSTAT_FORMAT", "yaml", "'yaml'"),
+    ("CASSTAT_KEYSPACE", "a*", r"'a\*'"),
+    ("CASSTAT_DISK", "nosuch", "no disk 'nosuch'"),
+    ("CASSTAT_NET_INTERFACE", "nosuch0", "no interface 'nosuch0'"),
+    ("CASSTAT_JOLOKIA", "ftp://x/", "no Jolokia URL"),
+]
+
+
+def refusal(errors: str) -> str:
+    """Return click's last line, the one that says what is wrong."""
+    (line,) = [line for line in errors.splitlines() if line.startswith("Error: ")]
+    assert errors.splitlines()[-1] == line
+    assert is_one_line(line)
+    assert "Traceback" not in errors
+    return line
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
+def test_what_cannot_be_meant_is_refused(
+    arguments: list[str], words: str, nobody: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = arguments if arguments == ["--jolokia"] else [f"--jolokia={nobody}", *arguments]
+    assert main(given) == 2
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert re.search(words, refusal(errors))
+
+
+@pytest.mark.parametrize(("name", "value", "words"), ENVIRONMENT)
+def test_what_cannot_be_meant_in_the_environment_is_refused(
+    name: str, value: str, words: str, nobody: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CASSTAT_JOLOKIA", nobody)
+    monkeypatch.setenv("CASSTAT_COUNT", "1")
+    monkeypatch.setenv(name, value)
+    assert main([]) == 2
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert re.search(words, refusal(errors))
+
+
+@pytest.mark.parametrize("arguments", [["0.1", "1"], ["-i", "0.1", "-n", "1"]])
+def test_the_command_line_goes_before_the_environment(
+    arguments: list[str], nobody: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CASSTAT_INTERVAL", "30")
+    monkeypatch.setenv("CASSTAT_COUNT", "50")
+    assert main([*arguments, "--format=json", f"--jolokia={nobody}"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "first_word"), [("CASSTAT_TIME", "Time"), ("CASSTAT_EPOCH", "Epoch"), ("CASSTAT_NO_HEADER", "-")]
+)
+def test_an_option_in_the_environment_is_called_as_on_the_command_line(
+    name: str, first_word: str, nobody: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "1")
+    assert main(["0.1", "1", f"--jolokia={nobody}"]) == 0
+    assert capsys.readouterr().out.split()[0] == first_word
+
+
+@pytest.mark.parametrize("arguments", [["0.1", "2", "-i", "0.1", "-n", "2"], ["0.10", "2", "-i", ".1"]])
+def test_the_same_value_twice_is_no_contradiction(
+    arguments: list[str], nobody: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--format=json", f"--jolokia={nobody}"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_goes_to_stdout_and_names_the_commands(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([flag]) == 0
+    out, errors = capsys.readouterr()
+    assert errors == ""
+    assert out.startswith("Usage: casstat [OPTIONS]")
+    assert "--jolokia URL" in out
+    assert re.search(r"^ +demo +\w", out, re.MULTILINE)
+
+
+def test_the_version_is_one_line() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"casstat \d+\.\d+\.\d+\S*\n", done.stdout)
+
+
+def test_a_wrong_option_of_the_real_program_prints_nothing_on_stdout() -> None:
+    done = run("abc")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'abc'" in refusal(done.stderr)
+
+
+def test_an_option_that_is_no_text_is_refused_without_a_traceback(nobody: str) -> None:
+    done = run("-k", b"\xff\xfe".decode(errors="surrogateescape"), "0.1", "1", "--jolokia", nobody)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+
+
+def test_without_any_cassandra_there_is_one_message_and_the_machine_is_watched(nobody: str) -> None:
+    done = run("0.1", "3", "--format=csv", "--jolokia", nobody)
+    assert done.returncode == 0
+    assert re.fullmatch(r"casstat: no answer from Cassandra, .*Connection refused.*\n", done.stderr)
+    header, *rows = [line.split(",") for line in done.stdout.splitlines()]
+    assert len(rows) == 3
+    assert all(row[header.index("reads_per_s")] == row[header.index("events")] == "" for row in rows)
+    assert all(float(row[header.index("cpu_idle_pct")]) >= 0 for row in rows)

@@ -1,0 +1,119 @@
+"""What a terminal shows: rows that fit, whatever the numbers, and colours only where they are wanted."""
+
+import signal
+
+import pytest
+
+from tests.faults import faults
+from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.fake_node import Json
+from tests.faults.program import run
+from tests.faults.terminal import Terminal, plain
+
+COMPACTION: Json = {
+    "compactionId": "7f",
+    "keyspace": "a_keyspace",
+    "columnfamily": "a_table",
+    "taskType": "Compaction",
+    "completed": "500",
+    "total": "1000",
+}
+FLAGS = [["-t"], ["-e"], ["-s"], ["--wide", "-e"], ["-p"], ["-t", "-s", "-p"]]
+
+
+@pytest.mark.parametrize("width", [40, 80, 132])
+@pytest.mark.parametrize("flags", FLAGS, ids=" ".join)
+def test_no_row_is_wider_than_the_terminal(flags: list[str], width: int, fake: FakeJolokia) -> None:
+    fake.node.compactions = [{**COMPACTION, "compactionId": str(number)} for number in range(2)]
+    with Terminal(width, "0.1", "3", "--jolokia", fake.url, *flags) as terminal:
+        terminal.read(2)
+        fake.node.do_reads(12_345)
+        code, _ = terminal.end(None)
+    assert code == 0
+    assert [line for line in map(plain, terminal.lines) if len(line) > width] == []
+
+
+@pytest.mark.parametrize("width", [24, 60])
+@pytest.mark.parametrize("flags", [[], ["-t", "-s"]], ids=" ".join)
+def test_no_row_is_wider_than_the_terminal_when_numbers_are_large(
+    flags: list[str], width: int, fake: FakeJolokia
+) -> None:
+    with Terminal(width, "0.1", "6", "--jolokia", fake.url, *flags) as terminal:
+        for rows in range(2, 6):
+            terminal.read(rows)
+            fake.node.do_reads(10**6, 90_000_000)
+            fake.node.add("Write", 10**6, 90_000_000)
+        code, _ = terminal.end(None)
+    assert code == 0
+    assert [line for line in map(plain, terminal.lines) if len(line) > width] == []
+
+
+def test_a_terminal_that_is_resized_gets_a_new_header_and_rows_that_fit(fake: FakeJolokia) -> None:
+    with Terminal(120, "0.1", "--jolokia", fake.url) as terminal:
+        before = len(terminal.read(3))
+        terminal.resize(30)
+        lines = terminal.read(before + 4)[before + 1 :]
+        assert terminal.end()[0] == 0
+    assert max(len(plain(line)) for line in lines) <= 30
+    assert sum("Rds/s" in line for line in terminal.lines) == 2
+
+
+def test_a_terminal_without_a_size_gets_rows_all_the_same(fake: FakeJolokia) -> None:
+    with Terminal(0, "0.1", "3", "--jolokia", fake.url, lines=0) as terminal:
+        assert terminal.end(None)[0] == 0
+    # A header, three rows and the average.
+    assert len([line for line in map(plain, terminal.lines) if line]) == 5
+
+
+def test_the_header_comes_again_with_every_screen(fake: FakeJolokia) -> None:
+    with Terminal(100, "0.1", "13", "--jolokia", fake.url, lines=8) as terminal:
+        assert terminal.end(None)[0] == 0
+    assert [number for number, line in enumerate(terminal.lines) if "Rds/s" in line] == [0, 7, 14]
+
+
+def test_a_terminal_gets_colours(fake: FakeJolokia) -> None:
+    fake.fault = faults.with_length
+    with Terminal(100, "0.1", "2", "--jolokia", fake.url) as terminal:
+        terminal.end(None)
+    assert terminal.lines[0].startswith("\x1b[1m")
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("NO_COLOR", "0"), ("TERM", "dumb")])
+def test_who_wants_no_colours_gets_none_in_header_marks_and_average(name: str, value: str, fake: FakeJolokia) -> None:
+    with Terminal(100, "0.1", "4", "--jolokia", fake.url, lines=24, **{name: value}) as terminal:
+        terminal.read(2)
+        fake.fault = faults.close
+        assert terminal.end(None)[0] == 0
+    assert any("closed the connection" in line for line in terminal.lines)
+    assert not any("\x1b" in line for line in terminal.lines)
+
+
+def test_what_is_no_terminal_gets_no_colours_and_one_header(fake: FakeJolokia) -> None:
+    fake.fault = faults.close
+    done = run("0.1", "4", "--jolokia", fake.url, TERM="xterm-256color", COLUMNS="20", CLICOLOR_FORCE="1")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout + done.stderr
+    header, *rows = done.stdout.splitlines()
+    assert len(rows) == 5
+    assert len(header) > 80
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_a_terminal_ends_with_the_average_on_a_line_of_its_own(
+    number: signal.Signals, fake: FakeJolokia
+) -> None:
+    with Terminal(100, "0.1", "--jolokia", fake.url) as terminal:
+        terminal.read(4)
+        assert terminal.end(number)[0] == 0
+    assert "# average over 0." in terminal.lines[-1]
+    assert "" in terminal.lines[-3:-1]
+
+
+def test_what_a_server_says_steers_no_terminal(fake: FakeJolokia) -> None:
+    with Terminal(100, "0.1", "6", "--jolokia", fake.url, NO_COLOR="1") as terminal:
+        terminal.read(2)
+        fake.fault = faults.raw(b"HTTP/1.1 500 \x1b]0;owned\x07\x1b[2J\r\n\r\n")
+        code, errors = terminal.end(None)
+    assert code == 0
+    assert any("HTTP 500" in line for line in terminal.lines)
+    assert all(line.isprintable() for line in [*terminal.lines, *errors.splitlines()])

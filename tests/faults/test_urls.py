@@ -1,0 +1,92 @@
+"""URLs that cannot be Jolokia's: refused before anything is asked, and never a password in the message."""
+
+import pytest
+
+from cli.main import main
+from collector.jolokia import Jolokia, UrlError
+from tests.faults.program import is_one_line, run
+
+SECRET = "hunter2"  # noqa: S105 - the secret of nothing
+WRONG = [
+    "",
+    "http://",
+    "http:///jolokia",
+    "http://:8778/jolokia",
+    "ftp://127.0.0.1/jolokia",
+    "file:///etc/passwd",
+    "service:jmx:rmi:///jndi/rmi://127.0.0.1:7199/jmxrmi",
+    "http://127.0.0.1:99999/jolokia",
+    "http://127.0.0.1:-1/jolokia",
+    "http://127.0.0.1:0/jolokia",
+    "http://127.0.0.1:port/jolokia",
+    "http://[::1/jolokia",
+    "http://[127.0.0.1]:x/jolokia",
+    "http://127.0.0.1:8778/jolokia?user=me",
+    "http://127.0.0.1:8778/jolokia#top",
+    "http://127.0.0.1:8778/jolo kia",
+    "http://127.0.0.1:8778/jölokia",
+    "http://127.0.0.1 :8778/jolokia",
+]
+WITH_PASSWORD = [
+    f"http://me:{SECRET}@127.0.0.1:8778/jolokia",
+    f"https://me:{SECRET}@127.0.0.1/jolokia",
+    f"me:{SECRET}@127.0.0.1:8778",
+    f"http://:{SECRET}@127.0.0.1:8778/jolokia",
+    f"ftp://me:{SECRET}@127.0.0.1/jolokia",
+    f"http://me:{SECRET}@/jolokia",
+    f"http://me:{SECRET}@127.0.0.1:99999/jolokia",
+    f"http://me:{SECRET}@127.0.0.1:port/jolokia",
+    f"http://me:{SECRET}/3@127.0.0.1:8778/jolokia",
+    f"http://me:{SECRET}#3@127.0.0.1:8778/jolokia",
+    f"http://me:{SECRET}?3@127.0.0.1:8778/jolokia",
+    f"http://me:{SECRET}@[::1/jolokia",
+]
+
+
+@pytest.mark.parametrize("url", [*WRONG, *WITH_PASSWORD])
+def test_what_cannot_be_the_url_of_a_jolokia_is_refused_in_one_line(url: str) -> None:
+    with pytest.raises(UrlError) as caught:
+        Jolokia(url)
+    assert is_one_line(str(caught.value))
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://h:9\x1b[31m/", "http://h\n:99999/", "http://h/?\x1b]0;x\x07", f"ftp:{10_000 * 'x'}"]
+)
+def test_the_message_about_a_url_is_one_line_whatever_the_url(url: str) -> None:
+    with pytest.raises(UrlError) as caught:
+        Jolokia(url)
+    assert is_one_line(str(caught.value))
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://", "http://127.0.0.1:99999/", f"http://me:{SECRET}@h/"])
+def test_a_wrong_url_ends_the_program_before_the_first_tick(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["1", "1", "--jolokia", url]) == 2
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert "--jolokia" in errors
+    assert SECRET not in errors
+
+
+def test_a_wrong_url_in_the_environment_is_refused_without_its_password() -> None:
+    done = run("1", "1", CASSTAT_JOLOKIA=f"http://me:{SECRET}@127.0.0.1:8778/jolokia")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert SECRET not in done.stderr
+    assert "holds no user and password" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "host", "port"),
+    [
+        ("127.0.0.1", "127.0.0.1", 8778),
+        ("node7:8779", "node7", 8779),
+        ("http://node7/jolokia/", "node7", 8778),
+        ("https://node7/jolokia", "node7", 443),
+        ("[::1]:8778", "::1", 8778),
+        ("HTTP://node7:1/", "node7", 1),
+    ],
+)
+def test_what_people_type_is_understood(given: str, host: str, port: int) -> None:
+    jolokia = Jolokia(given)
+    assert (jolokia.host, jolokia.port) == (host, port)

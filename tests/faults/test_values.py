@@ -1,0 +1,259 @@
+"""Single answers that are wrong: their cells are empty, the others stay right, and no wrong number is ever shown."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from collector.beans import properties
+from collector.find import ask_facts
+from collector.jolokia import Jolokia
+from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.fake_node import Json, Twist, error, is_about
+from tests.faults.program import Load, Program, Row, gained, is_one_line, kinds, known, run, texts, unknown, within
+from tests.faults.simulated import Simulation
+
+COUNT = "type=ClientRequest,scope=Read,name=Latency"
+TOTAL = "type=ClientRequest,scope=Read,name=TotalLatency"
+PERCENTILES = ("read_p50_ms", "read_p95_ms", "read_p99_ms", "read_max_ms")
+# 500 µs lie in the bucket from 446 to 535 µs.
+LOW_MS, HIGH_MS = 0.446, 0.536
+
+NO_NUMBER: dict[str, Any] = {
+    "NaN": float("nan"),
+    "infinity": float("-inf"),
+    "the text NaN": "NaN",
+    "null": None,
+    "an error's text": "ERROR: java.lang.IllegalStateException : not now",
+    "a list": [1],
+    "an object": {"Count": 1},
+    "true": True,
+    "an integer of 400 digits": 10**400,
+    "a float of 400 digits in words": "1e400",
+}
+NO_ANSWER: dict[str, Json] = {
+    "gone": error(404, "javax.management.InstanceNotFoundException", "ClientRequest"),
+    "failed": error(500, "java.lang.NullPointerException", "null"),
+    "refused by policy": error(403, "java.lang.SecurityException", "No access from client 127.0.0.1 allowed"),
+    "without a status": {"value": 5},
+    "with a status in words": {"status": "200", "value": 5},
+    "without a value": {"status": 200},
+    "empty": {},
+}
+
+
+def replaced(kind: str, names: str, value: Any) -> Twist:
+    """Return what gives `value` instead of the right one in the answers about a bean."""
+    return changed(kind, names, lambda _: value)
+
+
+def changed(kind: str, names: str, change: Callable[[Any], Any]) -> Twist:
+    def twist(request: Json, answer: Json) -> Json:
+        return {**answer, "value": change(answer["value"])} if is_about(request, kind, names) else answer
+
+    return twist
+
+
+def instead(kind: str, names: str, other: Json) -> Twist:
+    return lambda request, answer: other if is_about(request, kind, names) else answer
+
+
+@pytest.fixture
+def line(fake: FakeJolokia) -> Iterator[Simulation]:
+    """A running line of a node that is read from."""
+    with Simulation(fake) as line:
+        assert with_percentiles(line.next(2000))
+        yield line
+
+
+def with_percentiles(row: Row) -> bool:
+    return all(row[name] is not None for name in PERCENTILES)
+
+
+def without_percentiles(row: Row) -> bool:
+    return all(row[name] is None for name in PERCENTILES)
+
+
+def check_right(line: Simulation) -> None:
+    """No row has a rate, mean or percentile that never was."""
+    assert all(0 <= number <= line.done for number in gained(line.rows))
+    assert {row["reads_per_s"] for row in line.rows} <= {None, 0, 2000}
+    assert {row["read_mean_ms"] for row in line.rows} <= {None, 0.5}
+    assert all(row[name] is None or LOW_MS <= row[name] <= HIGH_MS for row in line.rows for name in PERCENTILES)
+
+
+@pytest.mark.parametrize("ticks", [1, 3, 20])
+@pytest.mark.parametrize("name", [*NO_NUMBER, *NO_ANSWER])
+def test_a_count_that_is_no_number_is_absent_and_comes_back(name: str, ticks: int, line: Simulation) -> None:
+    if name in NO_NUMBER:
+        line.fake.node.twist = replaced("read", COUNT, NO_NUMBER[name])
+    else:
+        line.fake.node.twist = instead("read", COUNT, NO_ANSWER[name])
+    rows = [line.next(2000) for _ in range(ticks)]
+    line.fake.node.twist = None
+    line.until(known, 2000)
+    line.until(with_percentiles, 2000, within=5)
+    assert all(unknown(row) and row["read_mean_ms"] is None and row["writes_per_s"] == 0 for row in rows)
+    check_right(line)
+
+
+@pytest.mark.parametrize("name", NO_NUMBER)
+def test_a_sum_of_latencies_that_is_no_number_leaves_the_mean_empty(name: str, line: Simulation) -> None:
+    line.fake.node.twist = replaced("read", TOTAL, NO_NUMBER[name])
+    rows = [line.next(2000) for _ in range(3)]
+    line.fake.node.twist = None
+    line.until(lambda row: row["read_mean_ms"] is not None, 2000)
+    assert all(row["read_mean_ms"] is None and row["reads_per_s"] == 2000 for row in rows)
+    check_right(line)
+
+
+@pytest.mark.parametrize("name", [*NO_ANSWER, "one that is null", "floats", "texts", "no list", "huge", "negative"])
+def test_buckets_that_are_none_leave_percentiles_empty(name: str, line: Simulation) -> None:
+    changes: dict[str, Callable[[Any], Any]] = {
+        "one that is null": lambda buckets: [None, *buckets[1:]],
+        "floats": lambda buckets: [float(count) for count in buckets],
+        "texts": lambda buckets: [str(count) for count in buckets],
+        "no list": lambda buckets: {"values": buckets},
+        "huge": lambda buckets: [10**400 + count for count in buckets],
+        "negative": lambda buckets: [-1 - count for count in buckets],
+    }
+    if name in changes:
+        line.fake.node.twist = changed("exec", COUNT, changes[name])
+    else:
+        line.fake.node.twist = instead("exec", COUNT, NO_ANSWER[name])
+    rows = [line.next(2000) for _ in range(3)]
+    line.fake.node.twist = None
+    line.until(with_percentiles, 2000)
+    assert all(without_percentiles(row) and row["reads_per_s"] == 2000 for row in rows)
+    check_right(line)
+    assert sum(gained(line.rows)) == pytest.approx(line.done)
+
+
+@pytest.mark.parametrize("length", [1, 2, 127, 129, 150, 164, 166, 1000])
+def test_buckets_of_an_unknown_length_are_told_and_never_read(length: int, fake: FakeJolokia) -> None:
+    fake.node.twist = changed("exec", COUNT, lambda buckets: (buckets + length * [0])[:length])
+    with Simulation(fake) as line:
+        rows = [line.next(2000) for _ in range(3)]
+        fake.node.twist = None
+        line.until(with_percentiles, 2000)
+    assert all(without_percentiles(row) and row["reads_per_s"] == 2000 for row in rows)
+    assert all(kinds(row) == {"disagreement"} and f"{length} buckets" in texts(row) for row in rows)
+    assert all(is_one_line(texts(row)) for row in rows)
+    check_right(line)
+
+
+def test_buckets_whose_length_changes_are_not_read_across_the_change(line: Simulation) -> None:
+    line.fake.node.twist = changed("exec", COUNT, lambda buckets: [*buckets, *(37 * [0])])
+    assert without_percentiles(line.next(2000))
+    line.fake.node.twist = None
+    assert without_percentiles(line.next(2000))
+    assert with_percentiles(line.next(2000))
+    check_right(line)
+
+
+def test_buckets_of_another_unit_are_told_and_never_read(fake: FakeJolokia) -> None:
+    # The node counts 500 µs in the bucket of 500,000: nanoseconds in the layout of microseconds.
+    fake.node.reset()
+    fake.node.do_reads(5000, 500_000)
+    fake.node.twist = changed("read", TOTAL, lambda total: total // 1000)
+    with Simulation(fake) as line:
+        rows = [line.next(2000, 500_000) for _ in range(3)]
+    assert all(without_percentiles(row) for row in rows)
+    assert all(kinds(row) == {"disagreement"} and "a wrong unit?" in texts(row) for row in rows)
+    assert all((row["reads_per_s"], row["read_mean_ms"]) == (2000, 0.5) for row in rows)
+
+
+def test_buckets_that_count_what_nobody_counted_are_told_and_never_read(line: Simulation) -> None:
+    more = iter(range(10_000, 100_000_000, 10_000))
+    line.fake.node.twist = changed("exec", COUNT, lambda buckets: [next(more), *buckets[1:]])
+    rows = [line.next(2000) for _ in range(3)]
+    assert all(without_percentiles(row) for row in rows)
+    assert all(re.search(r"\d+ values in the buckets, 2000 counted", texts(row)) for row in rows)
+    check_right(line)
+
+
+def test_a_counter_that_goes_back_is_absent_once_and_goes_on(line: Simulation) -> None:
+    line.fake.node.reset()
+    row = line.next(500)
+    assert unknown(row)
+    assert row["read_mean_ms"] is None
+    assert without_percentiles(row)
+    assert line.next(2000)["reads_per_s"] == 2000
+    check_right(line)
+
+
+@pytest.mark.parametrize("name", NO_ANSWER)
+def test_a_node_whose_every_answer_is_an_error_is_a_row_without_numbers(name: str, line: Simulation) -> None:
+    line.fake.node.twist = lambda _request, _answer: NO_ANSWER[name]
+    rows = [line.next(2000) for _ in range(3)]
+    line.fake.node.twist = None
+    line.until(with_percentiles, 2000)
+    assert all(unknown(row) and row["writes_per_s"] is None for row in rows)
+    assert kinds(rows[0]) == {"no_answer"}
+    assert "not of a Cassandra node" in texts(rows[0])
+    check_right(line)
+
+
+@pytest.mark.parametrize("name", ["failed", "refused by policy"])
+def test_in_the_real_program_too_a_wrong_answer_is_an_empty_cell(name: str, fake: FakeJolokia) -> None:
+    with Program("0.1", "--format", "json", "--jolokia", fake.url) as program:
+        load = Load(program, fake.node)
+        load.until(known)
+        fake.node.twist = instead("exec", COUNT, NO_ANSWER[name])
+        row = load.until(without_percentiles)
+        load.quiet()
+        code, errors = program.end()
+    assert row["read_mean_ms"] in (0.5, None)
+    load.check()
+    assert (code, errors.count("\n")) == (0, 1)
+
+
+@pytest.mark.parametrize("value", [10**400, "12", None, True, [], {"a": 1}, float("nan"), 10**18], ids=range(8))
+def test_a_start_time_that_is_none_ends_nothing(value: Any, fake: FakeJolokia) -> None:
+    fake.node.twist = changed(
+        "read", "type=Runtime", lambda good: {**good, "StartTime": value} if isinstance(good, dict) else value
+    )
+    done = run("0.1", "3", "--format", "csv", "--jolokia", fake.url)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert len(done.stdout.splitlines()) == 4
+
+
+@pytest.mark.parametrize("value", [None, True, "x", [], 10**400], ids=range(5))
+def test_a_start_time_that_is_lost_for_a_while_is_no_restart(value: Any, line: Simulation) -> None:
+    line.fake.node.twist = changed("read", "type=Runtime", lambda good: good if isinstance(good, dict) else value)
+    rows = [line.next(2000) for _ in range(3)]
+    line.fake.node.twist = None
+    rows += [line.next(2000) for _ in range(3)]
+    assert all(row["reads_per_s"] == 2000 and row["events"] == [] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x", 5, None, [], {}, {"a": [1]}, {"": ""}, {"//": "0f0f"}, [None, 5], "ERROR: no", 10**400],
+    ids=range(11),
+)
+@pytest.mark.parametrize("attribute", ["EndpointToHostId", "AllDataFileLocations", "LocalHostId"])
+def test_facts_of_another_shape_are_none(attribute: str, value: Any, fake: FakeJolokia) -> None:
+    fake.node.twist = changed("read", "type=StorageService", lambda good: {**good, attribute: value})
+    with closing(Jolokia(fake.url)) as jolokia:
+        facts = ask_facts(jolokia, 5.0)
+    assert facts.jvm == "4242@another-host"
+    assert all(place.is_absolute() for place in facts.directories) or attribute == "AllDataFileLocations"
+
+
+@pytest.mark.parametrize(
+    "names", [["x"], [""], ["a:b"], ["a:b=c"], [5, None], "x", None, {}, ["a:b"] * 10_000], ids=range(9)
+)
+def test_names_that_nobody_searched_for_are_not_believed(names: Any, fake: FakeJolokia) -> None:
+    fake.node.create_table("ks", "t")
+    fake.node.twist = lambda request, answer: {**answer, "value": names} if request["type"] == "search" else answer
+    with Simulation(fake, keyspace="ks", table="t") as line:
+        assert unknown(line.next(2000))
+
+
+def test_a_name_without_end_is_taken_apart_in_no_time() -> None:
+    with within(1.0):
+        assert properties("a:" + 30_000 * "x") == {}
