@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psutil
 
 from benchmarks.figures import Figure
-from benchmarks.node import ADDRESS, cpu_s, real_node
+from benchmarks.node import cpu_s, loaded, real_node
 
 SECONDS = 60
 MOST_CPU_MS = 5
@@ -18,25 +18,9 @@ HEAVY = ("rich", "polars", "pandas", "pyarrow", "numpy", "influxdb_client", "cas
 
 def run() -> Iterator[Figure]:
     """Measure the plain line, the one with percentiles, and the wide one."""
-    with real_node(10) as node:
-        load = [
-            sys.executable,
-            "-m",
-            "cli.demo.load",
-            ADDRESS,
-            "--keyspace",
-            "bench",
-            "--tables",
-            "10",
-            "--rate",
-            "300",
-        ]
-        with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as loading:
-            try:
-                for flags in ([], ["-s", "-p"], ["--wide"]):
-                    yield from _line([*flags, "--jolokia", node.spec.jolokia_url], " ".join(flags))
-            finally:
-                loading.terminate()
+    with real_node(10) as node, loaded(300):
+        for flags in ([], ["-s", "-p"], ["--wide"]):
+            yield from _line([*flags, "--jolokia", node.spec.jolokia_url], " ".join(flags))
     yield Figure("heavy packages that the line imports", len(_imported()), "of them", 0)
 
 

@@ -1,6 +1,7 @@
 """A real node for the benchmarks, and what its JVM costs."""
 
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -49,6 +50,28 @@ def real_node(tables: int) -> Iterator[Node]:
             yield node
         finally:
             node.stop()
+
+
+@contextmanager
+def loaded(rate: float) -> Iterator[None]:
+    """Load the node's ten tables with `rate` operations a second while the block runs."""
+    command = [
+        sys.executable,
+        "-m",
+        "cli.demo.load",
+        ADDRESS,
+        "--keyspace",
+        "bench",
+        "--tables",
+        "10",
+        "--rate",
+        str(rate),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as load:
+        try:
+            yield
+        finally:
+            load.terminate()
 
 
 def cpu_s(process: psutil.Process) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.figures import Figure
-from benchmarks.node import ADDRESS, real_node
+from benchmarks.node import loaded, real_node
 
 IDLE_TICKS = 300
 BUSY_S = 600
@@ -25,28 +25,17 @@ def run() -> Iterator[Figure]:
         idle = _rows(node.spec.jolokia_url, "1", IDLE_TICKS)
         yield Figure("idle: lateness, median", _percentile(idle, 0.5), "ms")
         yield Figure("idle: lateness, 99th percentile", _percentile(idle, 0.99), "ms", MOST_LATE_MS)
-        load = [
-            sys.executable,
-            "-m",
-            "cli.demo.load",
-            ADDRESS,
-            "--keyspace",
-            "bench",
-            "--tables",
-            "10",
-            "--rate",
-            "1e6",
-        ]
-        burners = [[sys.executable, "-c", BURN] for _ in range(os.cpu_count() or 1)]
-        running = [
-            subprocess.Popen(each, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for each in (load, *burners)
+        burners = [
+            subprocess.Popen([sys.executable, "-c", BURN], stdout=subprocess.DEVNULL)
+            for _ in range(os.cpu_count() or 1)
         ]
         try:
-            busy = _rows(node.spec.jolokia_url, "1", BUSY_S)
+            with loaded(1e6):
+                busy = _rows(node.spec.jolokia_url, "1", BUSY_S)
         finally:
-            for each in running:
-                each.terminate()
-                each.wait()
+            for burner in burners:
+                burner.terminate()
+                burner.wait()
     cpu = [row["cpu_idle_pct"] for row in busy if row["cpu_idle_pct"] is not None]
     yield Figure("busy: CPU idle, mean", sum(cpu) / len(cpu), "%")
     yield Figure("busy: lateness, 99th percentile", _percentile(busy, 0.99), "ms")

@@ -12,16 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cli.demo.java import DemoError, fetch_cassandra, fetch_jolokia, find_java
-from cli.demo.node import (
-    FIRST_JMX_PORT,
-    STOP_TIMEOUT_S,
-    Node,
-    NodeSpec,
-    end,
-    is_free,
-    read_pid_file,
-    write_pid_file,
-)
+from cli.demo.node import FIRST_JMX_PORT, STOP_TIMEOUT_S, Node, NodeSpec
+from cli.demo.process import end, is_free, read_pid_file, write_pid_file
 
 Progress = Callable[[str], None]
 

@@ -1,8 +1,6 @@
 """One real Cassandra node on a loopback address: its configuration, its JVM and its life."""
 
-import contextlib
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from cli.demo.java import DemoError
+from cli.demo.process import alive, end, listens, read_pid_file, require_free, write_pid_file
 
 START_TIMEOUT_S = 180
 STOP_TIMEOUT_S = 20
@@ -202,7 +201,7 @@ class Node:
     def wait(self, progress: Callable[[str], None] = lambda _: None) -> None:
         """Wait until the node takes clients. Raises DemoError when it dies or takes too long."""
         began = time.monotonic()
-        while not _listens(self.spec.address, NATIVE_PORT):
+        while not listens(self.spec.address, NATIVE_PORT):
             waited_s = time.monotonic() - began
             progress(f"starting Cassandra {self.spec.version} on {self.spec.address}: {waited_s:.0f} s")
             if self.process() is None:
@@ -246,73 +245,3 @@ class Node:
             if errors:
                 return f"{errors[0].strip()[:300]} (all of it: {path})"
         return f"see {self.spec.home / 'logs'}"
-
-
-def end(process: psutil.Process, patience_s: float) -> None:
-    """End a process: SIGTERM, and SIGKILL after `patience_s`; return when it is gone."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        process.send_signal(signal.SIGTERM if patience_s else signal.SIGKILL)
-        try:
-            process.wait(patience_s or STOP_TIMEOUT_S)
-        except psutil.TimeoutExpired:
-            process.kill()
-            process.wait(STOP_TIMEOUT_S)
-
-
-def alive(process: psutil.Process) -> bool:
-    """Whether this very process (not another of the same number) still runs."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def write_pid_file(path: Path, child: "subprocess.Popen[bytes]") -> psutil.Process:
-    """Note which process `child` is, so that a later command finds it."""
-    process = psutil.Process(child.pid)
-    temporary = path.with_suffix(".new")
-    temporary.write_text(f"{process.pid} {process.create_time()}\n")
-    temporary.replace(path)
-    return process
-
-
-def read_pid_file(path: Path) -> psutil.Process | None:
-    """Return the process noted in `path`, or None when it is gone."""
-    try:
-        pid, created = path.read_text().split()
-        process = psutil.Process(int(pid))
-        return process if abs(process.create_time() - float(created)) < 1 else None
-    except (OSError, ValueError, psutil.NoSuchProcess):
-        return None
-
-
-def require_free(address: str, port: int) -> None:
-    """Raise DemoError when something listens on the port already."""
-    if why := _taken(address, port):
-        raise DemoError(
-            f"{address}:{port} cannot be used ({why}): stop what listens there,"
-            " or choose other addresses with --address"
-        )
-
-
-def is_free(address: str, port: int) -> bool:
-    """Return whether nothing listens on the port."""
-    return not _taken(address, port)
-
-
-def _taken(address: str, port: int) -> str:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except OSError as error:
-            return error.strerror or str(error)
-    return ""
-
-
-def _listens(address: str, port: int) -> bool:
-    try:
-        with socket.create_connection((address, port), timeout=1):
-            return True
-    except OSError:
-        return False
