@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from collector.clock import Clock
@@ -43,12 +44,4 @@ class Sampler:
             batch = source.read(max(0.0, ends_s - began_s))
         except SourceError as error:
             batch = Batch(source.name, self._clock.monotonic_s(), problem=str(error))
-        return Batch(
-            batch.source,
-            batch.at_s,
-            batch.values,
-            batch.origin,
-            batch.problem,
-            wall_s=self._clock.monotonic_s() - began_s,
-            cpu_s=time.thread_time() - cpu_s,
-        )
+        return replace(batch, wall_s=self._clock.monotonic_s() - began_s, cpu_s=time.thread_time() - cpu_s)
