@@ -48,7 +48,7 @@ BEANS = (
     gauge("cassandra_streams_active", "Outbound streams.", _STREAMS + "ActiveOutboundStreams", "Count"),
     counter(
         "cassandra_read_repairs_attempted_total",
-        "Read repairs attempted (up to 3.11).",
+        "Read repairs attempted.",
         _REPAIR + "Attempted",
     ),
     counter(

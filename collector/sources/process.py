@@ -45,9 +45,11 @@ def read(host: Host) -> Values:
     """Read the process; nothing without one on this machine."""
     if not host.lives:
         return {}
-    values = parse_stat(text_of(host.own / "stat"))
+    # Not `host.own`, which would turn into this process if Cassandra's ended right now.
+    folder = host.proc / str(host.pid)
+    values = parse_stat(text_of(folder / "stat"))
     try:
-        values[(_FILES.name,)] = len(os.listdir(host.own / "fd"))  # noqa: PTH208 - only counted
+        values[(_FILES.name,)] = len(os.listdir(folder / "fd"))  # noqa: PTH208 - only counted
     except PermissionError:
         # Another user's process: its files are not to be seen, all else is.
         pass

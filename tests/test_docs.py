@@ -1,0 +1,55 @@
+"""The documents say what the code does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cli.commands.line import command as line_command
+from cli.main import command_names, short_help
+from collector.catalogue import CATALOGUE
+from exporters.catalogue_page import page
+from exporters.view import View
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+def test_the_page_of_metrics_is_current() -> None:
+    wanted = page(metric for _, metric in sorted(CATALOGUE.items()))
+    assert (ROOT / "docs" / "metrics.md").read_text() == wanted, "run `make metrics`"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):
+        assert target.startswith("https://") or (path.parent / target).exists(), target
+
+
+def test_every_command_has_a_line_of_help_and_stands_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for name in command_names():
+        assert short_help(name).endswith(".")
+        assert f"casstat {name}" in readme
+
+
+def test_every_flag_in_the_readme_exists() -> None:
+    known = {flag for parameter in line_command.params for flag in parameter.opts}
+    used = re.findall(r"`casstat (?!demo|metrics|--help)([^`\\|]*)`?", (ROOT / "README.md").read_text())
+    flags = {word for command in used for word in command.split() if word.startswith("-")}
+    assert flags
+    assert flags <= known
+
+
+def test_every_column_of_the_line_is_explained_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    explained = set(re.findall(r"`([^`\s]+)`", readme[readme.index("### The columns") :]))
+    for column in View(disk="vda", interface="eth0", percentiles=True).text_columns:
+        in_a_range = re.fullmatch(r"%(system|idle|iowait)|Rd95th|Wrt99th", column.header)
+        assert column.header in explained or in_a_range, column.header
+
+
+def test_every_make_target_in_the_pages_exists() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for path in PAGES:
+        assert set(re.findall(r"`(?:UPDATE_GOLDEN=1 )?make (\w+)`", path.read_text())) <= targets
