@@ -3,7 +3,6 @@
 import sys
 from collections import deque
 
-from cli.output import samples
 from collector.clock import SystemClock, ticks
 from collector.jmx import Selection
 from collector.jolokia import Jolokia
@@ -15,7 +14,7 @@ def main(url: str) -> None:
     clock = SystemClock()
     watch = Watch(Jolokia(url), Selection(), Given(), clock)
     watch.learn()
-    deque(samples(watch, ticks(clock, 1.0), 1.0), maxlen=0)
+    deque(watch.samples(ticks(clock, 1.0), 1.0), maxlen=0)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
 
-from collector.catalogue import CATALOGUE
 from collector.model import Sample, Tick
-from collector.rates import Readings, Summary, rates, remember
-from collector.watch import Watch
+from collector.rates import Summary
+from collector.watch import UNKNOWN, Watch
 from exporters import line, table
 from exporters.columns import Column
 from exporters.view import View, interval_s
@@ -35,7 +34,7 @@ def print_rows(watch: Watch, view: View, ticks: Iterable[Tick], interval_s: floa
     printed = 0
     printer = _Text(interval_s, output) if output.form == "text" else _Lines(output)
     with _ended_by_signals():
-        for sample in samples(watch, ticks, interval_s):
+        for sample in watch.samples(ticks, interval_s):
             view = shown(view, watch)
             printer.row(view, sample)
             whole.add(sample)
@@ -47,26 +46,11 @@ def print_rows(watch: Watch, view: View, ticks: Iterable[Tick], interval_s: floa
         printer.average(view, average)
 
 
-def samples(watch: Watch, ticks: Iterable[Tick], interval_s: float) -> Iterator[Sample]:
-    """Yield a Sample for every tick after the first."""
-    before: Readings = {}
-    started = answered = False
-    for snapshot in watch.snapshots(ticks, interval_s):
-        sample = rates(CATALOGUE, before, snapshot)
-        remember(before, snapshot)
-        answered = answered or watch.answered
-        if not answered:
-            # Said once, at the start: a machine without a Cassandra is no news in every row.
-            sample = replace(sample, events=tuple(event for event in sample.events if event.kind != "no_answer"))
-        if started:
-            yield sample
-        started = True
-
-
 def shown(view: View, watch: Watch) -> View:
     """Return the view with the disk and interface that are now watched."""
     host = watch.host
-    disk, interface = (host.disks[0], host.interfaces[0]) if host else ("", "")
+    names = (host.disks[0], host.interfaces[0]) if host else ("", "")
+    disk, interface = ("" if name == UNKNOWN else name for name in names)
     if (disk, interface) == (view.disk, view.interface):
         return view
     return replace(view, disk=disk, interface=interface)

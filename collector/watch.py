@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from collector.catalogue import BEANS, HOST
+from collector.catalogue import BEANS, CATALOGUE, HOST
 from collector.clock import Clock
 from collector.find import (
     DEFAULT_DATA,
@@ -22,10 +22,13 @@ from collector.host import Host
 from collector.jmx import FIRST_PAUSE_S, LONGEST_PAUSE_S, NodeSource, Selection
 from collector.jolokia import Jolokia
 from collector.machine import HostSource
-from collector.model import Snapshot, SourceError, Tick
+from collector.model import Sample, Snapshot, SourceError, Tick
+from collector.rates import Readings, rates, remember
 from collector.sampler import Sampler, Source
 
 LEARN_TIMEOUT_S = 5.0
+UNKNOWN = "-"
+"""A disk or interface that was not found: no device has this name, so nothing is read rather than all of them."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,20 @@ class Watch:
             self._notice(snapshot)
             yield snapshot
 
+    def samples(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Sample]:
+        """Yield what happened between one tick and the next, for every tick after the first."""
+        before: Readings = {}
+        started = False
+        for snapshot in self.snapshots(ticks, interval_s):
+            sample = rates(CATALOGUE, before, snapshot)
+            remember(before, snapshot)
+            if not self.answered:
+                # Said once, at the start: a machine without a Cassandra is no news in every row.
+                sample = replace(sample, events=tuple(event for event in sample.events if event.kind != "no_answer"))
+            if started:
+                yield sample
+            started = True
+
     def close(self) -> None:
         """Leave the node."""
         if self._jolokia is not None:
@@ -143,5 +160,4 @@ def _existing(path: Path) -> Path:
 
 
 def _known(name: str) -> tuple[str, ...]:
-    # A name that no device has reads nothing: better than reading all of them.
-    return (name or "-",)
+    return (name or UNKNOWN,)

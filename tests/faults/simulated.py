@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from types import TracebackType
 
-from cli.output import samples, shown
+from cli.output import shown
 from collector.clock import ticks
 from collector.jmx import Selection
 from collector.jolokia import Jolokia
@@ -89,7 +89,7 @@ class Simulation:
         watch = Watch(self._jolokia, selection, Given(), self.clock)
         with suppress(SourceError):
             watch.learn(3.0)
-        for sample in samples(watch, ticks(self.clock, self._interval_s), self._interval_s):
+        for sample in watch.samples(ticks(self.clock, self._interval_s), self._interval_s):
             row: Row = json.loads(table.json_row(shown(view, watch), sample))
             yield row
 
