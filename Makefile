@@ -1,5 +1,6 @@
 # Two commands do everything, on a machine that has never seen the project: make demo, make test.
 PYTHON ?= python3
+export PYTHON
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
