@@ -48,17 +48,21 @@ class Selection:
 
 
 class _Entry:
-    """A question, when to ask it next, and how long it has been put off since the node does not have it."""
+    """A question, when to ask it next, and how long it has been put off since the node does not have it.
 
-    def __init__(self, question: Question) -> None:
+    `always` is for those that are never put off.
+    """
+
+    def __init__(self, question: Question, *, always: bool) -> None:
         self.question = question
+        self.always = always
         self.due_s = 0.0
         self.pause_s = 0.0
         self.asked = False
 
     def heard(self, status: object, now_s: float, spread: float) -> None:
         period_s = self.question.tier.value
-        if status not in (FORBIDDEN, NOT_FOUND):
+        if self.always or status not in (FORBIDDEN, NOT_FOUND):
             # The first time each waits a little less, so that they do not all come due in the same tick again.
             self.due_s = now_s + period_s * (1.0 if self.asked else 0.5 + spread / 2)
             self.pause_s, self.asked = 0.0, True
@@ -129,8 +133,9 @@ class NodeSource:
         """Notice restarts and schema changes, look for new names when it is time; return what went wrong."""
         before = self._origin, self._schema
         self._origin = str(values.get((START_TIME.metric.name,), self._origin))
-        self._schema = str(values.get((SCHEMA_VERSION.metric.name,), self._schema))
-        if all(before) and before != (self._origin, self._schema):
+        # A node that starts has no schema at first: that it has one now is the sign that the rest is coming too.
+        self._schema = str(values.get((SCHEMA_VERSION.metric.name,), ""))
+        if before[0] and before != (self._origin, self._schema):
             # What is new may appear a little later: all is looked for at once, and soon again.
             self._look_at_s = self._look_pause_s = 0.0
             for entry in self._entries:
@@ -163,8 +168,11 @@ class NodeSource:
         wanted = questions(self._beans, self._known, self._selection.tier)
         kept = {entry.question.request: entry for entry in self._entries}
         self._entries = []
-        for question in (*self._mark_questions(), *wanted):
-            entry = kept.get(question.request) or _Entry(question)
+        for question, always in [
+            *((mark, True) for mark in self._mark_questions()),
+            *((each, False) for each in wanted),
+        ]:
+            entry = kept.get(question.request) or _Entry(question, always=always)
             entry.question = question
             self._entries.append(entry)
         self._look_pause_s = min(max(2 * self._look_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)

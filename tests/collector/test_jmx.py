@@ -195,6 +195,23 @@ def test_after_a_restart_what_was_missing_is_asked_for_at_once() -> None:
     assert node.read_times(PENDING, 1) == [0]
 
 
+def test_a_node_that_takes_long_to_start_is_read_soon_after_it_has_its_schema() -> None:
+    node = Node([REQUESTS], requests())
+    schema = "org.apache.cassandra.db:type=StorageService"
+    started, later = dict(node.jolokia.beans), 30
+    for _ in range(10):
+        node.tick()
+    node.restart()
+    for name in [*requests(), schema]:
+        node.jolokia.beans.pop(name)
+    for _ in range(later):
+        assert ("requests_total", "Read") not in node.tick().values
+    node.add({schema: started[schema]})
+    node.tick()
+    node.add(requests())
+    assert ("requests_total", "Read") in [*node.tick().values, *node.tick().values]
+
+
 def test_a_table_that_appears_a_little_after_the_schema_changed_is_found() -> None:
     node = Node([SSTABLES], table("ks", "t1"), selection=Selection(keyspace="ks"))
     for _ in range(200):
