@@ -16,14 +16,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra import ConsistencyLevel, DriverException
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.policies import RoundRobinPolicy, WhiteListRoundRobinPolicy
 
 KEYS = 10_000
 PAYLOAD_BYTES = 200
 STEP_S = 0.01
 COUNTS_EVERY_S = 1.0
+SCHEMA_TIMEOUT_S = 120.0
 
 
 @dataclass
@@ -43,15 +44,35 @@ class Load:
     ) -> None:
         policy = WhiteListRoundRobinPolicy(list(addresses)) if only_these else RoundRobinPolicy()
         profile = ExecutionProfile(policy, consistency_level=ConsistencyLevel.LOCAL_ONE, request_timeout=10)
-        self._cluster = Cluster(list(addresses), execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+        self._cluster = Cluster(
+            list(addresses),
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            max_schema_agreement_wait=SCHEMA_TIMEOUT_S,
+        )
         self._session = self._cluster.connect()
         self.counts = Counts()
         self._lock = threading.Lock()
         self._room = threading.Semaphore(256)
-        self._prepare(keyspace, tables)
+        self._prepare_patiently(keyspace, tables)
+
+    def _prepare_patiently(self, keyspace: str, tables: int) -> None:
+        """Prepare again while nodes that have only just started do not agree on the schema yet."""
+        ends_s = time.monotonic() + SCHEMA_TIMEOUT_S
+        while True:
+            try:
+                self._prepare(keyspace, tables)
+                return
+            except (DriverException, NoHostAvailable):
+                if time.monotonic() > ends_s:
+                    raise
+                time.sleep(1)
 
     def _prepare(self, keyspace: str, tables: int) -> None:
-        run = self._session.execute
+
+        def run(statement: str) -> None:
+            # Nodes that have only just started take their time to agree on a schema.
+            self._session.execute(statement, timeout=SCHEMA_TIMEOUT_S)
+
         replication = (
             f"{{'class': 'SimpleStrategy', 'replication_factor': {min(3, len(self._cluster.metadata.all_hosts()))}}}"
         )

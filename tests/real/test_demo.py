@@ -32,7 +32,7 @@ def test_three_nodes_come_up_are_loaded_watched_and_leave_nothing_behind(folder:
     assert addresses == ["127.0.170.1", "127.0.170.2", "127.0.170.3"]
     pids = [int((folder / name / "pid").read_text().split()[0]) for name in ("node1", "node2", "node3")]
     assert all(psutil.pid_exists(pid) for pid in pids)
-    eventually(lambda: '"reads"' in run(folder, "status").stdout, 60)
+    eventually(lambda: '"reads"' in run(folder, "status").stdout, 180)
     status = run(folder, "status")
     assert status.returncode == 0
     assert [line.split()[0] for line in status.stdout.splitlines()] == ["node1", "node2", "node3", "load"]
