@@ -54,7 +54,9 @@ class Jolokia:
             raise UrlError(f"'{shown}' is no Jolokia URL: {EXAMPLE}")
         self.host = host or ""
         self.port = port or DEFAULT_PORTS[parts.scheme]
-        self.url = parts.geturl()
+        # As it will be asked: whoever gave a bare host reads in messages which port that meant.
+        named = f"[{self.host}]" if ":" in self.host else self.host
+        self.url = parts.geturl() if port else f"{parts.scheme}://{named}:{self.port}{parts.path or '/jolokia'}"
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._path = (parts.path.rstrip("/") + "/" if parts.path.strip("/") else DEFAULT_PATH) + OPTIONS
         self._connection: BoundedConnection | None = None
