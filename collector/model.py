@@ -80,12 +80,25 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Event:
+    """Something worth a word in its row, such as a restart; `kind` is one of a few fixed words.
+
+    time_s   when it happened, seconds since the epoch, where the event says so itself (a log's line does).
+    """
+
+    kind: str
+    text: str
+    time_s: float | None = None
+
+
+@dataclass(frozen=True)
 class Batch:
     """What one source read in one tick.
 
     at_s      monotonic time at which the source finished: rates divide by differences of it.
     origin    what its counters count from, such as a process' start: no rate spans two origins.
     problem   why there are no values (or not all of them), in one line; "" when all is well.
+    events    what the source saw happen since the tick before.
     """
 
     source: str
@@ -93,6 +106,7 @@ class Batch:
     values: Mapping[Series, Value] = field(default_factory=dict)
     origin: str = ""
     problem: str = ""
+    events: tuple[Event, ...] = ()
     wall_s: float = 0.0
     cpu_s: float = 0.0
 
@@ -138,14 +152,6 @@ class Rate(NamedTuple):
     def per_s(self) -> float:
         """The mean rate over the interval."""
         return self.gained / self.elapsed_s
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something worth a word in its row, such as a restart; `kind` is one of a few fixed words."""
-
-    kind: str
-    text: str
 
 
 Derived = float | str | Rate | Buckets

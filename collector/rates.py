@@ -45,6 +45,7 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
     events = [Event("missed", f"{now.tick.missed} ticks missed")] if now.tick.missed else []
     anew = []
     for batch in now.batches:
+        events.extend(batch.events)
         if batch.problem:
             events.append(Event("no_answer", f"{batch.source}: {batch.problem}"))
         known = {series: last for series in batch.values if (last := before.get(series)) is not None}

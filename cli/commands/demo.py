@@ -64,7 +64,7 @@ def command() -> None:
 
 @command.command()
 @click.option("--nodes", type=click.IntRange(1, 9), default=1, show_default=True, help="How many.")
-@click.option("--version", default=VERSION, show_default=True, help="Cassandra's version, 4.0 to 5.0.")
+@click.option("--version", default=VERSION, show_default=True, help="Cassandra's version, 3.11 to 5.0.")
 @click.option("--load", type=click.FloatRange(min=0.1), metavar="RATE", help="Load it with RATE operations a second.")
 @click.option("--address", default="127.0.0.1", callback=_loopback, show_default=True, help="The first node's address.")
 @click.option("--heap", default="512M", show_default=True, help="Each node's heap, as -Xmx wants it.")
@@ -78,7 +78,9 @@ def up(nodes: int, version: str, load: float | None, address: str, heap: str, fo
         cluster.start_load(load)
     progress("")
     for node in started:
-        click.echo(f"{node.spec.address}  Cassandra {version}  {node.spec.jolokia_url}  log {node.spec.log}")
+        spec = node.spec
+        click.echo(f"{spec.address}  Cassandra {version}  {spec.jolokia_url if spec.jolokia else 'no Jolokia'}")
+        click.echo(f"  nodetool {spec.nodetool}  log {spec.log}")
 
 
 @command.command()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cli.demo.java import DemoError, fetch_cassandra, fetch_jolokia, find_java
+from cli.demo.java import DemoError, fetch_cassandra, fetch_jolokia, find_java, has_http_server
 from cli.demo.node import FIRST_JMX_PORT, STOP_TIMEOUT_S, Node, NodeSpec
 from cli.demo.process import end, is_free, read_pid_file, write_pid_file
 
@@ -54,8 +54,8 @@ class LocalCluster:
         plan = self.plan()
         if plan is None:
             raise DemoError(f"no demo cluster in {self.folder}")
-        java = find_java(environ)
-        jolokia = fetch_jolokia(self._cache, progress)
+        java = find_java(environ, plan.version)
+        jolokia = fetch_jolokia(self._cache, progress) if has_http_server(java) else None
         jars = fetch_cassandra(plan.version, self._cache, progress)
         addresses = plan.addresses()
         jmx_ports = (port for port in itertools.count(FIRST_JMX_PORT) if is_free("127.0.0.1", port))

