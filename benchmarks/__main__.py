@@ -7,9 +7,9 @@ import time
 
 import psutil
 
-from benchmarks import cost, line, startup, ticks
+from benchmarks import cost, line, startup, tables, ticks
 
-BENCHMARKS = {"startup": startup.run, "line": line.run, "cost": cost.run, "ticks": ticks.run}
+BENCHMARKS = {"startup": startup.run, "line": line.run, "cost": cost.run, "tables": tables.run, "ticks": ticks.run}
 
 
 def main(names: list[str]) -> int:

@@ -25,7 +25,7 @@ def run() -> Iterator[Figure]:
     for tables in TABLES:
         with real_node(tables) as node:
             time.sleep(WARM_S)
-            idle_s = _idle(node)
+            idle_s = idle(node)
             nodetool = _nodetool(node, idle_s)
             yield Figure(f"{tables} tables: nodetool x 4, own", 1000 * nodetool[0], "ms CPU a sample")
             yield Figure(f"{tables} tables: nodetool x 4, node", 1000 * nodetool[1], "ms CPU a sample")
@@ -35,14 +35,14 @@ def run() -> Iterator[Figure]:
                 "whole catalogue": [sys.executable, "-m", "benchmarks.everything", url],
             }
             for kind, command in kinds.items():
-                own_s, node_s = _sampler(node, command, idle_s)
+                own_s, node_s = sampler(node, command, idle_s)
                 yield Figure(f"{tables} tables: casstat, {kind}, own", 1000 * own_s, "ms CPU a sample")
                 yield Figure(f"{tables} tables: casstat, {kind}, node", 1000 * node_s, "ms CPU a sample")
                 ratio = sum(nodetool) / (own_s + node_s)
                 yield Figure(f"{tables} tables: nodetool x 4 / casstat, {kind}", ratio, "times", LEAST_RATIO, True)
 
 
-def _idle(node: Node) -> float:
+def idle(node: Node) -> float:
     """Return the node's CPU a second when nobody asks."""
     before_s, began_s = cpu_s(jvm(node)), time.monotonic()
     time.sleep(SAMPLES)
@@ -68,11 +68,12 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _sampler(node: Node, command: Sequence[str], idle_s: float) -> tuple[float, float]:
+def sampler(node: Node, command: Sequence[str], idle_s: float, warm_s: float = WARM_S) -> tuple[float, float]:
+    """Run a sampler; return its own CPU a second, and by how much the node's is more than when nobody asks."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
         try:
             process = psutil.Process(running.pid)
-            time.sleep(WARM_S)
+            time.sleep(warm_s)
             before = cpu_s(process), cpu_s(jvm(node)), time.monotonic()
             time.sleep(SAMPLES)
             lasted_s = time.monotonic() - before[2]

@@ -3,16 +3,19 @@
 import sys
 from collections import deque
 
+from collector.catalogue import BEANS
 from collector.clock import SystemClock, ticks
-from collector.jmx import Selection
+from collector.jmx import NodeSource
 from collector.jolokia import Jolokia
+from collector.selection import DEFAULT_TABLES, Selection
 from collector.watch import Given, Watch
 
 
 def main(url: str) -> None:
     """Sample and forget."""
     clock = SystemClock()
-    watch = Watch(Jolokia(url), Selection(), Given(), clock)
+    selection = Selection(tables=DEFAULT_TABLES)
+    watch = Watch(NodeSource(Jolokia(url), BEANS, selection, clock), selection, Given(), clock)
     watch.learn()
     deque(watch.samples(ticks(clock, 1.0), 1.0), maxlen=0)
 

@@ -27,7 +27,7 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def real_node(tables: int) -> Iterator[Node]:
+def real_node(tables: int, heap: str = "1G") -> Iterator[Node]:
     """Run a node with so many tables while the block runs."""
     cache = cache_folder(os.environ)
     with tempfile.TemporaryDirectory(prefix="casstat-bench-") as home:
@@ -40,7 +40,7 @@ def real_node(tables: int) -> Iterator[Node]:
             jolokia=fetch_jolokia(cache, say),
             seeds=ADDRESS,
             jmx_port=JMX_PORT,
-            heap="1G",
+            heap=heap,
         )
         node = Node(spec)
         try:
@@ -53,8 +53,8 @@ def real_node(tables: int) -> Iterator[Node]:
 
 
 @contextmanager
-def loaded(rate: float) -> Iterator[None]:
-    """Load the node's ten tables with `rate` operations a second while the block runs."""
+def loaded(rate: float, tables: int = 10) -> Iterator[None]:
+    """Load so many of the node's tables with `rate` operations a second in all while the block runs."""
     command = [
         sys.executable,
         "-m",
@@ -63,7 +63,7 @@ def loaded(rate: float) -> Iterator[None]:
         "--keyspace",
         "bench",
         "--tables",
-        "10",
+        str(tables),
         "--rate",
         str(rate),
     ]

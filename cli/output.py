@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +15,8 @@ from collector.rates import Summary
 from collector.watch import UNKNOWN, Watch
 from exporters import line, table
 from exporters.columns import Column
-from exporters.view import View, interval_s
+from exporters.tables import table_lines
+from exporters.view import View, interval_s, logged, with_held
 
 BOLD, YELLOW, PLAIN = "\x1b[1m", "\x1b[33m", "\x1b[0m"
 
@@ -35,7 +37,7 @@ def print_rows(watch: Watch, view: View, ticks: Iterable[Tick], interval_s: floa
     printer = _Text(interval_s, output) if output.form == "text" else _Lines(output)
     with _ended_by_signals():
         for sample in watch.samples(ticks, interval_s):
-            view = shown(view, watch)
+            view = shown(view, watch, sample)
             printer.row(view, sample)
             whole.add(sample)
             printed += 1
@@ -46,14 +48,15 @@ def print_rows(watch: Watch, view: View, ticks: Iterable[Tick], interval_s: floa
         printer.average(view, average)
 
 
-def shown(view: View, watch: Watch) -> View:
-    """Return the view with the disk and interface that are now watched."""
+def shown(view: View, watch: Watch, sample: Sample) -> View:
+    """Return the view with the disk and interface that are now watched, and whether its percentiles are decayed."""
     host = watch.host
     names = (host.disks[0], host.interfaces[0]) if host else ("", "")
     disk, interface = ("" if name == UNKNOWN else name for name in names)
-    if (disk, interface) == (view.disk, view.interface):
+    decayed = view.operations.is_decayed(with_held(sample))
+    if (disk, interface, decayed) == (view.disk, view.interface, view.decayed):
         return view
-    return replace(view, disk=disk, interface=interface)
+    return replace(view, disk=disk, interface=interface, decayed=decayed)
 
 
 class _Lines:
@@ -86,9 +89,13 @@ class _Text:
 
     def row(self, view: View, sample: Sample) -> None:
         columns, width = self._columns(view)
-        text = line.row(view, columns, sample, width=width)
+        text = line.row(view, columns, with_held(sample), width=width)
         self._print_marked(text, line.marks(sample, self._interval_s), YELLOW)
-        self._since_header += 1
+        below = table_lines(sample) if view.tables else []
+        below += [f"# {time.strftime('%H:%M:%S', time.localtime(e.time_s))} {e.text}" for e in logged(sample)]
+        for each in below:
+            _print(each)
+        self._since_header += 1 + len(below)
 
     def average(self, view: View, sample: Sample) -> None:
         covered_s = interval_s(sample) or 0.0

@@ -1,6 +1,9 @@
 """What the line was told: one field for each of its options."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cli.access import JolokiaSettings
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,15 @@ class LineSettings:
     compactions: bool = False
     disk: str | None = None
     net_interface: str | None = None
+    caches: bool = False
+    read_repair: bool = False
+    tables: int | None = None
+    source: str = "auto"
+    nodetool: Path | None = None
+    jmx_port: int | None = None
+    jmx_user: str = ""
+    jmx_password_file: Path | None = None
     wide: bool = False
     output: str = "text"
-    jolokia: str | None = None
+    jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
     node: str = ""

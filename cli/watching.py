@@ -1,7 +1,7 @@
 """The line at work: find the node, say what is missing, print."""
 
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,20 +10,20 @@ import click
 from cli.main import note
 from cli.output import Output, print_rows
 from cli.settings import LineSettings
-from collector.clock import SystemClock, ticks
-from collector.find import DEFAULT_URL, local_nodes
+from cli.ways import ways
+from collector.clock import Clock, SystemClock, ticks
 from collector.host import text_of
-from collector.jmx import Selection
-from collector.jolokia import Jolokia, UrlError
 from collector.model import SourceError
+from collector.selection import Selection
 from collector.sources.disk import parse as parse_disks
 from collector.sources.network import parse_dev
 from collector.watch import Given, Watch
-from exporters.columns import Operations
+from exporters.operations import Operations
 from exporters.view import View
 
 SHORTEST_S, DEFAULT_S, LONGEST_S = 0.1, 1.0, 86400.0
-START_TIMEOUT_S = 3.0
+# A JVM starts for every report of nodetool, and perhaps on a busy machine.
+START_TIMEOUT_S = {"jolokia": 3.0, "nodetool": 20.0}
 DISKS, INTERFACES = Path("/proc/diskstats"), Path("/proc/net/dev")
 Number = TypeVar("Number", int, float)
 
@@ -35,45 +35,85 @@ def run(settings: LineSettings) -> None:
     """
     if settings.table and not settings.keyspace:
         raise click.UsageError("--table needs --keyspace")
+    if settings.tables and settings.output == "csv":
+        raise click.UsageError("--tables has no place in CSV's columns: use --format json")
     chosen_s = _one_of("interval", settings.interval, settings.interval_option)
     interval_s = DEFAULT_S if chosen_s is None else chosen_s
     if not SHORTEST_S <= interval_s <= LONGEST_S:
         raise click.UsageError(f"an interval of {interval_s:g} s: it is a number of seconds, {SHORTEST_S} or more")
-    view = View(
-        Operations(settings.keyspace, settings.table),
+    rows = _one_of("count", settings.count, settings.count_option)
+    clock = SystemClock()
+    with ExitStack() as stack:
+        output = Output(settings.output, rows, header=not settings.no_header)
+        view, watch = _first_contact(settings, clock)
+        stack.enter_context(closing(watch))
+        print_rows(watch, view, ticks(clock, interval_s), interval_s, output)
+
+
+def _first_contact(settings: LineSettings, clock: Clock) -> tuple[View, Watch]:
+    """Return what to show of the node and how to watch it: the first way that answers, else the first of all.
+
+    The node is asked about itself before the first tick; what is missing is said in one line.
+    """
+    given = Given(settings.node, _known_disk(settings.disk), _known_interface(settings.net_interface))
+    failed: list[tuple[View, Watch, str]] = []
+    for kind, way in ways(settings):
+        view = _view(settings, kind)
+        wanted = view.metrics(view.text_columns if settings.output == "text" else view.columns)
+        selection = Selection(wanted, settings.keyspace, settings.table, settings.tables or 0)
+        watch = Watch(way(selection, clock), selection, given, clock)
+        try:
+            watch.learn(START_TIMEOUT_S[kind])
+        except SourceError as error:
+            failed.append((view, watch, str(error)))
+            continue
+        for _, other, _ in failed:
+            other.close()
+        _say_what_is_missing(watch, view, failed[0][2] if failed else "")
+        return view, watch
+    view, watch, _ = failed[0]
+    for _, other, _ in failed[1:]:
+        other.close()
+    why = "; ".join(reason for _, _, reason in failed)
+    note(
+        f"no answer from Cassandra, its columns show '-': {why} (start Jolokia in the node, give --jolokia URL, or --nodetool PATH)"
+    )
+    return view, watch
+
+
+def _view(settings: LineSettings, kind: str) -> View:
+    return View(
+        Operations(settings.keyspace, settings.table, local=kind == "nodetool"),
         time="Epoch" if settings.epoch else "Time" if settings.with_time else "",
         percentiles=settings.percentiles,
         compactions=settings.compactions,
+        caches=settings.caches,
+        read_repair=settings.read_repair,
+        tables=settings.tables is not None,
         wide=settings.wide,
+        source=kind,
     )
-    wanted = view.metrics(view.text_columns if settings.output == "text" else view.columns)
-    clock = SystemClock()
-    given = Given(settings.node, _known_disk(settings.disk), _known_interface(settings.net_interface))
-    rows = _one_of("count", settings.count, settings.count_option)
-    output = Output(settings.output, rows, header=not settings.no_header)
-    selection = Selection(wanted, settings.keyspace, settings.table)
-    with closing(Watch(_jolokia(settings.jolokia), selection, given, clock)) as watch:
-        _first_contact(watch, view.operations)
-        print_rows(watch, view, ticks(clock, interval_s), interval_s, output)
+
+
+def _say_what_is_missing(watch: Watch, view: View, passed: str) -> None:
+    operations = view.operations
+    if watch.kind == "nodetool":
+        what = "percentiles marked ~ decay over minutes"
+        if not operations.keyspace:
+            what = f"reads and writes are the local ones of all keyspaces but Cassandra's own, {what}"
+        reason = f" ({passed})" if passed else ""
+        note(f"asking through nodetool, every few seconds: {what}{reason}")
+    if watch.host is None:
+        note("the node runs on another machine: CPU, disk and network of this one are not its own and show '-'")
+    if operations.keyspace and not watch.asks_for(operations.count):
+        where = ".".join(name for name in (operations.keyspace, operations.table) if name)
+        note(f"the node has no {where} (yet), its columns show '-'")
 
 
 def _one_of(what: str, positional: Number | None, option: Number | None) -> Number | None:
     if positional is not None and option is not None and positional != option:
         raise click.UsageError(f"two different values for the {what}: {positional} and {option}")
     return option if positional is None else positional
-
-
-def _jolokia(url: str | None) -> Jolokia:
-    if url is None:
-        here = local_nodes()
-        url = here[0].url if here and here[0].url else DEFAULT_URL
-        others = [node.url or f"process {node.pid}, without Jolokia" for node in here[1:]]
-        if others:
-            note(f"watching {url}; also on this machine: {', '.join(others)} (choose with --jolokia URL)")
-    try:
-        return Jolokia(url)
-    except UrlError as error:
-        raise click.BadParameter(str(error), param_hint="--jolokia") from None
 
 
 def _known_disk(name: str | None) -> str:
@@ -91,18 +131,3 @@ def _known(what: str, name: str | None, there: Iterable[str]) -> str:
     if name and name not in known:
         raise click.UsageError(f"no {what} '{name}' on this machine; there are {', '.join(known) or 'none'}")
     return name or ""
-
-
-def _first_contact(watch: Watch, operations: Operations) -> None:
-    """Ask the node about itself before the first tick; say in one line what is missing."""
-    try:
-        watch.learn(START_TIMEOUT_S)
-    except SourceError as error:
-        mend = "start Jolokia in the node, or give --jolokia URL"
-        note(f"no answer from Cassandra, its columns show '-': {error} ({mend})")
-        return
-    if watch.host is None:
-        note("the node runs on another machine: CPU, disk and network of this one are not its own and show '-'")
-    if operations.keyspace and not watch.asks_for(operations.metrics[0]):
-        where = ".".join(name for name in (operations.keyspace, operations.table) if name)
-        note(f"the node has no {where} (yet), its columns show '-'")

@@ -21,8 +21,8 @@ Labels = dict[str, str]
 Many = Iterable[tuple[tuple[str, ...], Any]]
 """Label values (those beyond the name's) and the value they have."""
 
-# The `name` property, when it is fixed: `type=Cache,scope={cache},name=Hits` and `…,name=Size` are one family.
-_FIXED_NAME = re.compile(r",name=[^,{]+$")
+# The `name` property: `type=Cache,scope={cache},name=Hits` and `…,name=Size` have the same caches.
+_NAME = re.compile(r",name=[^,]+$")
 _PROPERTY = re.compile(r'(?:^|,)([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)')
 _HOLE = re.compile(r"{(\w+)}")
 
@@ -35,6 +35,7 @@ class Bean:
     attribute  the attribute, `HeapMemoryUsage.used` for a part of a composite one, or VALUES.
     only       label values that are known beforehand; those of other holes are searched for on the node.
     many       for an attribute that holds many values: takes it apart.
+    fixed      values of the metric's last labels, for several attributes that make one metric.
     """
 
     metric: Metric
@@ -42,6 +43,7 @@ class Bean:
     attribute: str
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
     many: Callable[[Any], Many] | None = None
+    fixed: tuple[str, ...] = ()
 
     @cached_property
     def holes(self) -> tuple[str, ...]:
@@ -50,8 +52,13 @@ class Bean:
 
     @cached_property
     def family(self) -> str:
-        """What beans have in common that exist for the same label values."""
-        return f"{_FIXED_NAME.sub('', self.name)} {sorted(self.only.items())}"
+        """What beans have in common that have the same label values."""
+        return f"{self.place} {sorted(self.only.items())}"
+
+    @cached_property
+    def place(self) -> str:
+        """What beans have in common that are found by the same search."""
+        return _NAME.sub("", self.name)
 
     @property
     def search(self) -> str:
@@ -149,6 +156,11 @@ class Question:
     parts: tuple[tuple[Bean, Series], ...]
     several: bool
 
+    @property
+    def is_operation(self) -> bool:
+        """Whether it asks to execute an operation, which Jolokia's policy may refuse, rather than to read."""
+        return self.parts[0][0].attribute == VALUES
+
     def values(self, answer: Mapping[str, Any]) -> Values:
         """Return what the answer says: nothing where the node does not have it (yet)."""
         if answer.get("status") != 200:
@@ -209,6 +221,7 @@ def questions(
                 series = (
                     bean.metric.name,
                     *(labels[label] for label in bean.metric.labels if label in labels),
+                    *bean.fixed,
                 )
                 key = (bean.name.format_map(labels), bean.attribute == VALUES, pace)
                 groups.setdefault(key, []).append((bean, series))

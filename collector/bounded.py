@@ -18,6 +18,8 @@ class BoundedConnection(http.client.HTTPConnection):
     """
 
     deadline_s = 0.0
+    greets = False
+    """Whether it is connected, but TLS is still being agreed upon."""
     _stream: "_BoundedSocket | None" = None
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
@@ -29,8 +31,19 @@ class BoundedConnection(http.client.HTTPConnection):
         stream = self._first_that_answers()
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:
-            stream = self._tls.wrap_socket(stream, server_hostname=self.host)
+            stream = self._secured(stream, self._tls)
         self.sock = self._stream = _BoundedSocket(stream, self)
+
+    def _secured(self, stream: socket.socket, tls: ssl.SSLContext) -> ssl.SSLSocket:
+        self.greets = True
+        try:
+            stream.settimeout(self.left_s())
+            secured = tls.wrap_socket(stream, server_hostname=self.host)
+        except BaseException:
+            stream.close()
+            raise
+        self.greets = False
+        return secured
 
     def _first_that_answers(self) -> socket.socket:
         refused: OSError | None = None
@@ -78,7 +91,8 @@ class _BoundedSocket:
     def has_news(self) -> bool:
         poll = select.poll()
         poll.register(self._stream, select.POLLIN)
-        return bool(poll.poll(0))
+        decrypted = self._stream.pending() if isinstance(self._stream, ssl.SSLSocket) else 0
+        return decrypted > 0 or bool(poll.poll(0))
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         self._readers += 1

@@ -1,4 +1,4 @@
-"""Every metric there is, collected from the sources. Adding a source adds a file under `sources/`, nothing here."""
+"""Every metric there is, from the sources and nodetool's reports. Adding one adds a file there, nothing here."""
 
 import importlib
 import pkgutil
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import ModuleType
 
+import collector.reports
 import collector.sources
 from collector.beans import Bean
 from collector.host import Host
@@ -22,9 +23,9 @@ class HostPart:
     origin: Callable[[Host], str]
 
 
-def _modules() -> list[ModuleType]:
-    names = sorted(module.name for module in pkgutil.iter_modules(collector.sources.__path__))
-    return [importlib.import_module(f"{collector.sources.__name__}.{name}") for name in names]
+def _modules(package: ModuleType = collector.sources) -> list[ModuleType]:
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
 
 
 def _by_name(metrics: Iterable[Metric]) -> dict[str, Metric]:
@@ -47,6 +48,12 @@ HOST: tuple[HostPart, ...] = tuple(
     for module in _modules()
     if hasattr(module, "read")
 )
+REPORTS: tuple[ModuleType, ...] = tuple(module for module in _modules(collector.reports) if hasattr(module, "parse"))
+"""nodetool's reports; what they tell is for the most part what the beans tell too."""
 CATALOGUE: dict[str, Metric] = _by_name(
-    [*(bean.metric for bean in BEANS), *(metric for part in HOST for metric in part.metrics)]
+    [
+        *(bean.metric for bean in BEANS),
+        *(metric for part in HOST for metric in part.metrics),
+        *(metric for module in _modules(collector.reports) for metric in getattr(module, "METRICS", ())),
+    ]
 )

@@ -1,12 +1,11 @@
-"""Find things out, so that nobody needs to configure them: the node, its process, its disk and its interface."""
+"""Find things out, so that nobody needs to configure them: what the node says of itself, its disk, its interface."""
 
 import ipaddress
 import json
 import os
 import re
 import socket
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +14,12 @@ import psutil
 from collector.beans import LARGEST
 from collector.host import text_of
 from collector.jolokia import Jolokia
+from collector.local import Facts
 from collector.model import SourceError
 from collector.sources.storage import SERVICE
 
-DAEMON = "org.apache.cassandra.service.CassandraDaemon"
-DEFAULT_URL = "http://127.0.0.1:8778/jolokia"
-DEFAULT_DATA = Path("/var/lib/cassandra")
-# A JVM's own idea of its start comes a little after the kernel's, and the kernel's moves with the clock.
-START_SLACK_S = 10.0
-
 # How mountinfo writes blanks and backslashes in paths.
 _ESCAPED = re.compile(r"\\([0-7]{3})")
-_AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a node says of itself: its own address, data directories, JVM ("PID@HOST") and that JVM's start."""
-
-    address: str = ""
-    directories: tuple[Path, ...] = ()
-    jvm: str = ""
-    started_ms: int = 0
-
-
-@dataclass(frozen=True)
-class LocalNode:
-    """A Cassandra process on this machine and where its Jolokia answers ("" when it was given none)."""
-
-    pid: int
-    started_s: float
-    url: str
 
 
 def ask_facts(jolokia: Jolokia, timeout_s: float) -> Facts:
@@ -61,56 +35,17 @@ def ask_facts(jolokia: Jolokia, timeout_s: float) -> Facts:
     address = next((str(endpoint) for endpoint, host in hosts.items() if host == own), "")
     places = service.get("AllDataFileLocations")
     start_ms = runtime.get("StartTime")
+    started_ms = start_ms if isinstance(start_ms, int) and 0 <= start_ms <= LARGEST else 0
     return Facts(
         address.lstrip("/").rpartition("/")[2],
         tuple(Path(place) for place in places if isinstance(place, str)) if isinstance(places, list) else (),
         str(runtime.get("Name", "")),
-        start_ms if isinstance(start_ms, int) and 0 <= start_ms <= LARGEST else 0,
+        started_ms,
     )
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def local_nodes() -> list[LocalNode]:
-    """Return the Cassandra processes on this machine, those with a Jolokia first, then the oldest first."""
-    nodes = []
-    for process in psutil.process_iter(["pid", "cmdline", "create_time"]):
-        line = process.info["cmdline"] or []
-        if DAEMON in line:
-            nodes.append(LocalNode(process.info["pid"], process.info["create_time"], agent_url(line)))
-    return sorted(nodes, key=lambda node: (not node.url, node.started_s))
-
-
-def agent_url(command: Iterable[str]) -> str:
-    """Return the URL of the Jolokia agent that a JVM's command line loads, "" without one."""
-    for argument in command:
-        if match := _AGENT.fullmatch(argument):
-            options = dict(part.split("=", 1) for part in (match["options"] or "").split(",") if "=" in part)
-            host = options.get("host", "127.0.0.1")
-            host = "127.0.0.1" if host in ("*", "0.0.0.0", "localhost") else host  # noqa: S104 - compared, not bound
-            host = f"[{host.strip('[]')}]" if ":" in host else host
-            context = options.get("agentContext", "/jolokia").strip("/")
-            return f"{options.get('protocol', 'http')}://{host}:{options.get('port', '8778')}/{context}"
-    return ""
-
-
-def local_pid(facts: Facts, nodes: Sequence[LocalNode]) -> int | None:
-    """Return which of this machine's Cassandra processes the facts are about, or None when it runs elsewhere.
-
-    A container's own process number is not the machine's, so the start decides where the number does not.
-    """
-    near = [node for node in nodes if abs(node.started_s - facts.started_ms / 1000) < START_SLACK_S]
-    number = facts.jvm.partition("@")[0]
-    for node in near:
-        if str(node.pid) == number:
-            return node.pid
-    if near:
-        return min(near, key=lambda node: abs(node.started_s - facts.started_ms / 1000)).pid
-    # The clock may have been set since: then the number alone must do, where the name of the host fits it.
-    same_host = facts.jvm.partition("@")[2] == os.uname().nodename
-    return next((node.pid for node in nodes if same_host and str(node.pid) == number), None)
 
 
 def is_this_machine(host: str) -> bool:

@@ -2,49 +2,32 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from collector.beans import Bean, Labels, Question, questions
+from collector.budget import Ranking, Remainder
 from collector.clock import EARLY_S, Clock
+from collector.find import ask_facts
 from collector.jolokia import Jolokia, JolokiaError, one_line
+from collector.local import Facts, local_nodes, local_pid
 from collector.model import Batch, SourceError, Tier, Values
+from collector.selection import Selection
+from collector.sources.decayed import DECAYED
 from collector.sources.jvm import START_TIME
 from collector.sources.storage import SCHEMA_VERSION
 
 FORBIDDEN, NOT_FOUND = 403, 404
+# What any JVM has.
+JVM = "cassandra_jvm_"
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
-LOOK_TIMEOUT_S = 2.0
+LOOK_TIMEOUT_S = 10.0
+# Every search goes through all names there are, 200,000 with a thousand tables: for so many times what it took
+# none is made, after a change and when nothing has changed.
+RESTS, LONG_RESTS = 20, 500
 # Of what is read once a minute, at most so many requests ride along in one tick.
 RARE_PER_TICK = 300
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What of the catalogue is wanted: metrics by name (None: all), and what is watched every tick.
-
-    With a keyspace only its own series are read; with a table (which needs the keyspace) only that table's.
-    Without, keyspaces and tables other than Cassandra's own are read once a minute.
-    """
-
-    metrics: frozenset[str] | None = None
-    keyspace: str = ""
-    table: str = ""
-
-    def tier(self, bean: Bean, labels: Mapping[str, str]) -> Tier | None:
-        """Return how often to read this, or None for never."""
-        tier = bean.metric.tier
-        if tier is Tier.HOURLY or (self.metrics is not None and bean.metric.name not in self.metrics):
-            return None
-        keyspace, table = labels.get("keyspace"), labels.get("table")
-        if keyspace is None:
-            return tier
-        if not self.keyspace:
-            return None if keyspace == "system" or keyspace.startswith("system_") else Tier.SLOW
-        if keyspace != self.keyspace or (self.table and table is not None and table != self.table):
-            return None
-        return tier
 
 
 class _Entry:
@@ -64,7 +47,8 @@ class _Entry:
         period_s = self.question.tier.value
         if self.always or status not in (FORBIDDEN, NOT_FOUND):
             # The first time each waits a little less, so that they do not all come due in the same tick again.
-            self.due_s = now_s + period_s * (1.0 if self.asked else 0.5 + spread / 2)
+            at_first = not self.asked and period_s > Tier.OFTEN.value
+            self.due_s = now_s + period_s * (0.5 + spread / 2 if at_first else 1.0)
             self.pause_s, self.asked = 0.0, True
         else:
             self.pause_s = min(max(2 * self.pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
@@ -76,25 +60,53 @@ class NodeSource:
 
     Names are searched for at first contact, when the node was restarted or its schema changed (again after 1, 2,
     4 … s), and once a minute those of what appears on first use. What the node does not have is asked for again
-    after 1, 2, 4 … 60 s.
+    after 1, 2, 4 … 60 s. Decaying percentiles are asked for only once the bucket counts were refused.
     """
 
     name = "cassandra"
+    kind = "jolokia"
+    paced = False
 
     def __init__(self, jolokia: Jolokia, beans: Sequence[Bean], selection: Selection, clock: Clock) -> None:
+        self.sources = [self]
         wanted = selection.metrics
         self._jolokia = jolokia
-        self._beans = [bean for bean in beans if wanted is None or bean.metric.name in wanted]
         self._marks = [START_TIME, SCHEMA_VERSION]
-        self._beans = [bean for bean in self._beans if bean not in self._marks]
+        chosen = [bean for bean in beans if wanted is None or bean.metric.name in wanted]
+        self._decayed = [bean for bean in chosen if bean.metric.name in DECAYED]
+        self._beans = [bean for bean in chosen if bean not in self._marks and bean not in self._decayed]
         self._selection = selection
         self._clock = clock
         self._entries: list[_Entry] = []
         self._known: dict[str, list[Labels]] = {}
+        self._ranking = Ranking(selection)
+        self._remainder = Remainder()
         self._look_at_s = 0.0
         self._look_pause_s = 0.0
         self._origin = ""
         self._schema = ""
+        self.refused = ""
+
+    @property
+    def host(self) -> str:
+        """The name or address at which it is asked."""
+        return self._jolokia.host
+
+    def learn(self, timeout_s: float) -> Facts:
+        """Ask the node about itself, find its process here, and look for what it has.
+
+        Raises SourceError when it does not answer.
+        """
+        facts = ask_facts(self._jolokia, timeout_s)
+        if not facts.address and not facts.directories:
+            raise SourceError(self._no_cassandra())
+        pid = local_pid(facts, local_nodes())
+        self.look(timeout_s)
+        return replace(facts, pid=pid, here=pid is not None, origin=str(facts.started_ms))
+
+    def close(self) -> None:
+        """Leave the node."""
+        self._jolokia.close()
 
     def read(self, timeout_s: float) -> Batch:
         """Read what is due. Raises SourceError when the node does not answer usably within `timeout_s`."""
@@ -107,17 +119,27 @@ class NodeSource:
             # A node that hangs shows it within the tick; one that answers may take its time to search.
             self._jolokia.ask([question.request for question in self._mark_questions()], left_s())
             self.look(left_s())
-        asked = self._due(began_s)
-        answers = self._jolokia.ask([entry.question.request for entry in asked], left_s())
+        asked, ranked = self._due(began_s), self._ranking.due(began_s)
+        requests = [entry.question.request for entry in asked] + [question.request for _, question in ranked]
+        answers = self._jolokia.ask(requests, left_s())
         now_s = self._clock.monotonic_s()
         values: Values = {}
-        for position, (entry, answer) in enumerate(zip(asked, answers, strict=True)):
+        for position, (entry, answer) in enumerate(zip(asked, answers, strict=False)):
             values.update(entry.question.values(answer))
             entry.heard(answer.get("status"), now_s, position / len(asked))
-        if not values:
-            raise SourceError(f"{self._jolokia.url}: a Jolokia, but not of a Cassandra node")
+            if answer.get("status") == FORBIDDEN and entry.question.is_operation:
+                self.refused = one_line(answer.get("error", "no reason given"))
+        if all(series[0].startswith(JVM) for series in values):
+            raise SourceError(self._no_cassandra())
+        counts = zip(ranked, answers[len(asked) :], strict=True)
+        if self._ranking.heard([(table, question.values(answer)) for (table, question), answer in counts], now_s):
+            self._ask_anew()
         problem = self._keep_up(values, now_s, left_s)
+        values.update(self._remainder.of(values))
         return Batch(self.name, now_s, values, self._origin, problem)
+
+    def _no_cassandra(self) -> str:
+        return f"{self._jolokia.url}: a Jolokia, but of no Cassandra node (yet)"
 
     def asks_for(self, metric: str) -> bool:
         """Return whether any series of the metric is among the questions."""
@@ -138,9 +160,16 @@ class NodeSource:
         if before[0] and before != (self._origin, self._schema):
             # What is new may appear a little later: all is looked for at once, and soon again.
             self._look_at_s = self._look_pause_s = 0.0
+            if before[0] != self._origin:
+                self._ranking.forget()
+                self._remainder = Remainder()
             for entry in self._entries:
                 if entry.pause_s:
                     entry.due_s = entry.pause_s = 0.0
+        if self.refused and self._decayed:
+            # Better than nothing, and shown as what they are.
+            self._beans, self._decayed = self._beans + self._decayed, []
+            self._look_at_s = 0.0
         if now_s < self._look_at_s:
             return ""
         try:
@@ -154,29 +183,48 @@ class NodeSource:
 
         Takes as long as it must, whatever the interval. Raises SourceError when the node does not answer.
         """
-        searches = {
+        families = {
             bean.family: bean
             for bean in reversed(self._beans)
             if tables or "keyspace" not in bean.metric.labels or bean.family not in self._known
         }
-        asked = [bean for bean in searches.values() if bean.search]
-        requests = [json.dumps({"type": "search", "mbean": bean.search}) for bean in asked]
+        searches = {bean.place: bean.search for bean in families.values() if bean.search}
+        requests = [json.dumps({"type": "search", "mbean": pattern}) for pattern in searches.values()]
+        began_s = self._clock.monotonic_s()
         answers = self._jolokia.ask(requests, max(timeout_s, LOOK_TIMEOUT_S)) if requests else []
-        found = {bean.family: _names(answer) for bean, answer in zip(asked, answers, strict=True)}
-        for family, bean in searches.items():
-            self._known[family] = bean.labels(found.get(family, []))
-        wanted = questions(self._beans, self._known, self._selection.tier)
+        took_s = self._clock.monotonic_s() - began_s
+        found = {place: _names(answer) for place, answer in zip(searches, answers, strict=True)}
+        for family, bean in families.items():
+            self._known[family] = bean.labels(found.get(bean.place, []))
+        found_tables = (each for bean in self._beans if "table" in bean.holes for each in self._known[bean.family])
+        self._ranking.know((labels["keyspace"], labels["table"]) for labels in found_tables)
+        self._ask_anew()
+        self._look_pause_s = min(max(2 * self._look_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+        rest_s = took_s * (RESTS if self._look_pause_s < LONGEST_PAUSE_S else LONG_RESTS)
+        self._look_at_s = self._clock.monotonic_s() + max(self._look_pause_s, rest_s)
+
+    def _ask_anew(self) -> None:
+        """Make the questions of all that is known and wanted; those that stay keep their pace."""
+        selection, active = self._selection, self._ranking.active
+
+        def is_read(labels: Labels) -> bool:
+            table = labels.get("keyspace", ""), labels.get("table", "")
+            return "table" not in labels or table in active or selection.names(*table)
+
+        def tier(bean: Bean, labels: Mapping[str, str]) -> Tier | None:
+            return selection.tier(bean, labels, active)
+
+        # Of thousands of tables few are read: the others are not gone through row by row.
+        known = {family: [labels for labels in there if is_read(labels)] for family, there in self._known.items()}
         kept = {entry.question.request: entry for entry in self._entries}
         self._entries = []
         for question, always in [
             *((mark, True) for mark in self._mark_questions()),
-            *((each, False) for each in wanted),
+            *((each, False) for each in questions(self._beans, known, tier)),
         ]:
             entry = kept.get(question.request) or _Entry(question, always=always)
             entry.question = question
             self._entries.append(entry)
-        self._look_pause_s = min(max(2 * self._look_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
-        self._look_at_s = self._clock.monotonic_s() + self._look_pause_s
 
     def _mark_questions(self) -> list[Question]:
         """Return what tells restarts and schema changes, where the wanted metrics do not."""

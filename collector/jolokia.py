@@ -7,14 +7,18 @@ what was asked is believed: an answer of another shape is an error.
 import http.client
 import json
 import re
-import ssl
 import time
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from collector.access import NO_ACCESS, Access, AccessError
 from collector.bounded import CHUNK_BYTES, BoundedConnection
+from collector.failures import Failures, Silence
+from collector.failures import one_line as one_line
 from collector.model import SourceError
+from collector.proxied import ProxyError, Target
+from collector.tls import client_context
 
 DEFAULT_PORTS = {"http": 8778, "https": 443}
 DEFAULT_PATH = "/jolokia/"
@@ -38,8 +42,11 @@ class UrlError(ValueError):
 class Jolokia:
     """One Jolokia agent, at a URL such as http://127.0.0.1:8778/jolokia."""
 
-    def __init__(self, url: str) -> None:
-        """Take `url` apart without connecting; a bare HOST or HOST:PORT will do. Raises UrlError."""
+    def __init__(self, url: str, access: Access = NO_ACCESS) -> None:
+        """Take `url` apart without connecting; a bare HOST or HOST:PORT will do.
+
+        Raises UrlError, and AccessError when a file of `access` cannot be used or does not fit the URL.
+        """
         if "@" in url:
             # It may be anything but right otherwise: what stands in it is not to be repeated.
             raise UrlError("a Jolokia URL holds no user and password: others on this machine could read them")
@@ -57,7 +64,13 @@ class Jolokia:
         # As it will be asked: whoever gave a bare host reads in messages which port that meant.
         named = f"[{self.host}]" if ":" in self.host else self.host
         self.url = parts.geturl() if port else f"{parts.scheme}://{named}:{self.port}{parts.path or '/jolokia'}"
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        if (access.ca or access.certificate) and parts.scheme != "https":
+            raise AccessError(f"--jolokia-ca and --jolokia-cert are for TLS: give a URL with https://, not {self.url}")
+        self._failures = Failures(self.host, parts.scheme == "https", access)
+        self._tls = client_context(access) if parts.scheme == "https" else None
+        self._headers = {**HEADERS, **access.headers}
+        self._target = Target(access) if access.target else None
+        self._answered = False
         self._path = (parts.path.rstrip("/") + "/" if parts.path.strip("/") else DEFAULT_PATH) + OPTIONS
         self._connection: BoundedConnection | None = None
 
@@ -67,19 +80,29 @@ class Jolokia:
         An answer may be an error of its own (`status` other than 200). Raises JolokiaError when there is no
         usable answer as a whole.
         """
-        body = f"[{','.join(requests)}]".encode()
         deadline_s = time.monotonic() + timeout_s
+        if self._target is None:
+            return self._posted(requests, deadline_s)
+        answers = self._posted(self._target.requests(requests), deadline_s)
+        try:
+            return self._target.answers(requests, answers)
+        except ProxyError as error:
+            raise JolokiaError(f"{self.url}: {self._failures.quoted(error)}") from None
+
+    def _posted(self, requests: Sequence[str], deadline_s: float) -> list[dict[str, Any]]:
+        body = f"[{','.join(requests)}]".encode()
         kept = self._connection is not None
         try:
             raw = self._exchange(body, deadline_s)
-        except _StaleConnectionError:
+        except Silence:
             if not kept:
-                raise JolokiaError(f"{self.url}: closed the connection without an answer") from None
+                raise JolokiaError(f"{self.url}: {self._failures.of_silence(answered=self._answered)}") from None
             # A kept connection may have been closed meanwhile, for example by a restart: once more on a new one.
             try:
                 raw = self._exchange(body, deadline_s)
-            except _StaleConnectionError:
-                raise JolokiaError(f"{self.url}: closed the connection without an answer") from None
+            except Silence:
+                raise JolokiaError(f"{self.url}: {self._failures.of_silence(answered=self._answered)}") from None
+        self._answered = True
         return self._answers(raw, len(requests))
 
     def close(self) -> None:
@@ -98,25 +121,15 @@ class Jolokia:
         connection.deadline_s = deadline_s
         whole = False
         try:
-            connection.request("POST", self._path, body, HEADERS)
+            connection.request("POST", self._path, body, self._headers)
             with connection.getresponse() as response:
                 if response.status != http.client.OK:
-                    raise JolokiaError(f"{self.url}: {_meaning(response)}")
+                    raise JolokiaError(f"{self.url}: {self._failures.of_status(response)}")
                 raw = self._read(response)
                 whole = not response.will_close
             return raw
-        except TimeoutError:
-            raise JolokiaError(f"{self.url}: no whole answer in time") from None
-        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
-            raise _StaleConnectionError from error
-        except http.client.IncompleteRead as error:
-            raise JolokiaError(f"{self.url}: the answer broke off after {len(error.partial)} bytes") from None
-        except http.client.HTTPException as error:
-            raise JolokiaError(f"{self.url}: does not speak HTTP as Jolokia does ({type(error).__name__})") from None
-        except ssl.SSLError as error:
-            raise JolokiaError(f"{self.url}: no TLS connection: {one_line(error.reason)}") from None
-        except (OSError, UnicodeError) as error:
-            raise JolokiaError(f"{self.url}: {one_line(getattr(error, 'strerror', None) or error)}") from None
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
+            raise JolokiaError(f"{self.url}: {self._failures.of_error(error, greets=connection.greets)}") from None
         finally:
             if not whole:
                 self.close()
@@ -138,7 +151,8 @@ class Jolokia:
         except (ValueError, RecursionError):
             raise JolokiaError(f"{self.url}: the answer is no JSON: is this Jolokia?") from None
         if isinstance(answers, dict) and "error" in answers:
-            raise JolokiaError(f"{self.url}: refused: {one_line(answers['error'])}")
+            why = "its policy refuses" if answers.get("status") == http.client.FORBIDDEN else "refused"
+            raise JolokiaError(f"{self.url}: {why}: {self._failures.quoted(answers['error'])}")
         if (
             not isinstance(answers, list)
             or len(answers) != expected
@@ -146,24 +160,3 @@ class Jolokia:
         ):
             raise JolokiaError(f"{self.url}: the answer does not fit what was asked: is this Jolokia?")
         return answers
-
-
-def one_line(text: object) -> str:
-    """Return what another program said, fit for a message: one line, printable, not long."""
-    words = " ".join(str(text).split())
-    return "".join(letter if letter.isprintable() else "?" for letter in words)[:200]
-
-
-class _StaleConnectionError(Exception):
-    """The other side closed before it answered."""
-
-
-def _meaning(response: http.client.HTTPResponse) -> str:
-    status = response.status
-    if status in (401, 403):
-        return f"HTTP {status}: it wants credentials or its policy refuses this host"
-    if status == 404:
-        return "HTTP 404: no Jolokia at this path"
-    if 300 <= status < 400:
-        return f"HTTP {status}: it points to {one_line(response.headers.get('Location'))}; give the final URL"
-    return f"HTTP {status} {one_line(response.reason)}"

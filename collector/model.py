@@ -35,6 +35,8 @@ class Tier(Enum):
 
     TICK = 0.0
     """Every tick: what people watch."""
+    OFTEN = 10.0
+    """What costs the node the more, the more tables there are: its keyspaces' own counters."""
     SLOW = 60.0
     """Once a minute: sizes, capacities, versions."""
     HOURLY = 3600.0
@@ -168,6 +170,10 @@ class Sample:
     elapsed_s: Mapping[str, float]
     """By source: how long its rates of this interval cover."""
     events: tuple[Event, ...] = ()
+    held: Mapping[Series, Derived] = field(default_factory=dict)
+    """What a source that answers at its own pace said before this interval: no news, and never part of a sum."""
+    age_s: float | None = None
+    """How long ago such a source was read; None where every source is read in every tick."""
 
 
 class SourceError(Exception):

@@ -1,30 +1,23 @@
 """One node and the machine under it, watched: what to sample is found by itself, and anew when the node returns."""
 
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
-from collector.catalogue import BEANS, CATALOGUE, HOST
+from collector.catalogue import CATALOGUE, HOST
 from collector.clock import Clock
-from collector.find import (
-    DEFAULT_DATA,
-    Facts,
-    ask_facts,
-    disk_of,
-    has_own_network,
-    interface_of,
-    is_this_machine,
-    local_nodes,
-    local_pid,
-)
+from collector.find import disk_of, has_own_network, interface_of, is_this_machine
+from collector.hold import Hold
 from collector.host import Host
-from collector.jmx import FIRST_PAUSE_S, LONGEST_PAUSE_S, NodeSource, Selection
-from collector.jolokia import Jolokia
+from collector.jmx import FIRST_PAUSE_S, LONGEST_PAUSE_S
+from collector.local import DEFAULT_DATA, Facts
 from collector.machine import HostSource
 from collector.model import Sample, Snapshot, SourceError, Tick
 from collector.rates import Readings, rates, remember
 from collector.sampler import Sampler, Source
+from collector.selection import Selection
 
 LEARN_TIMEOUT_S = 5.0
 UNKNOWN = "-"
@@ -40,38 +33,73 @@ class Given:
     interface: str = ""
 
 
+class Node(Protocol):
+    """One way to a Cassandra node, such as its Jolokia.
+
+    kind   in a word.
+    paced  whether its sources answer at their own pace, mostly between ticks.
+    """
+
+    kind: str
+    paced: bool
+
+    @property
+    def host(self) -> str:
+        """The name or address at which it is asked."""
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """What to read of it in every tick."""
+
+    def learn(self, timeout_s: float) -> Facts:
+        """Ask the node about itself and for what it has. Raises SourceError when it does not answer."""
+
+    def asks_for(self, metric: str) -> bool:
+        """Return whether it has what stands behind a metric."""
+
+    def close(self) -> None:
+        """Leave the node."""
+
+
 class Watch:
     """Samples one node.
 
-    Without a `jolokia` only this machine is watched. `host` is None when the node runs on another machine: this
+    Without a `node` only this machine is watched. `host` is None when the node runs on another machine: this
     machine's figures are not its own.
     """
 
     def __init__(
         self,
-        jolokia: Jolokia | None,
+        node: Node | None,
         selection: Selection,
         given: Given,
         clock: Clock,
         root: Path = Path("/"),
+        extra: Sequence[Source] = (),
     ) -> None:
-        self._jolokia = jolokia
+        """Take the way to the node, what to read, and further sources, such as the node's log."""
+        self._way = node
         self._selection = selection
         self._given = given
         self._clock = clock
         self._root = root
+        self._extra = extra
         self._learned = ""
         self._learn_at_s = self._learn_pause_s = 0.0
         self.facts = Facts()
         self.host: Host | None = None
-        if jolokia is None or is_this_machine(jolokia.host):
+        if node is None or is_this_machine(node.host):
             self.host = self._host(None)
-        self._cassandra = NodeSource(jolokia, BEANS, selection, clock) if jolokia else None
 
     @property
     def node(self) -> str:
         """The node's name: the one given, else the address it announces, else this machine's name."""
         return self._given.node or self.facts.address or socket.gethostname()
+
+    @property
+    def kind(self) -> str:
+        """How the node is asked, in a word; "" without one."""
+        return self._way.kind if self._way else ""
 
     def learn(self, timeout_s: float = LEARN_TIMEOUT_S) -> bool:
         """Ask the node about itself and find its process here; return whether it knows itself yet.
@@ -79,16 +107,14 @@ class Watch:
         A node that is starting answers before it knows its own address: what was known before then stays.
         Raises SourceError when it does not answer.
         """
-        if self._jolokia is None or self._cassandra is None:
+        if self._way is None:
             return False
-        facts = ask_facts(self._jolokia, timeout_s)
+        facts = self._way.learn(timeout_s)
         if facts.address or not self.facts.jvm:
             self.facts = facts
-            pid = local_pid(facts, local_nodes())
-            self.host = self._host(pid) if pid is not None else None
-        self._cassandra.look(timeout_s)
+            self.host = self._host(facts.pid) if facts.here else None
         if facts.address:
-            self._learned = str(facts.started_ms)
+            self._learned = facts.origin
         return bool(facts.address)
 
     def _host(self, pid: int | None) -> Host:
@@ -100,7 +126,7 @@ class Watch:
 
     def asks_for(self, metric: str) -> bool:
         """Return whether the node has what stands behind a metric of its catalogue."""
-        return self._cassandra is not None and self._cassandra.asks_for(metric)
+        return self._way is not None and self._way.asks_for(metric)
 
     @property
     def answered(self) -> bool:
@@ -115,8 +141,9 @@ class Watch:
             for part in HOST
             if wanted is None or any(metric.name in wanted for metric in part.metrics)
         ]
-        if self._cassandra is not None:
-            sources.append(self._cassandra)
+        sources += self._extra
+        if self._way is not None:
+            sources += self._way.sources
         for snapshot in Sampler(sources, self._clock, interval_s).snapshots(lambda: self.node, ticks):
             self._notice(snapshot)
             yield snapshot
@@ -124,10 +151,13 @@ class Watch:
     def samples(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Sample]:
         """Yield what happened between one tick and the next, for every tick after the first."""
         before: Readings = {}
+        hold = Hold([source.name for source in self._way.sources]) if self._way and self._way.paced else None
         started = False
         for snapshot in self.snapshots(ticks, interval_s):
             sample = rates(CATALOGUE, before, snapshot)
             remember(before, snapshot)
+            if hold is not None:
+                sample = hold.add(snapshot, sample)
             if not self.answered:
                 # Said once, at the start: a machine without a Cassandra is no news in every row.
                 sample = replace(sample, events=tuple(event for event in sample.events if event.kind != "no_answer"))
@@ -137,12 +167,13 @@ class Watch:
 
     def close(self) -> None:
         """Leave the node."""
-        if self._jolokia is not None:
-            self._jolokia.close()
+        if self._way is not None:
+            self._way.close()
 
     def _notice(self, snapshot: Snapshot) -> None:
         """After a start, ask the node about itself, again after 1, 2, 4 … 60 s until it knows."""
-        origin = next((batch.origin for batch in snapshot.batches if batch.source == NodeSource.name), "")
+        own = {source.name for source in self._way.sources} if self._way else set()
+        origin = next((batch.origin for batch in snapshot.batches if batch.origin and batch.source in own), "")
         now_s = self._clock.monotonic_s()
         if not origin or origin == self._learned or now_s < self._learn_at_s:
             return

@@ -5,10 +5,8 @@ view has come from the metrics' own rows (`Metric.shown`).
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from collector import histogram
-from collector.histogram import Buckets
 from collector.model import Kind, Metric, Rate, Sample, Series, Shown
 
 MS = 1000.0
@@ -32,32 +30,6 @@ class Column:
     needs: frozenset[str]
     digits: int = 1
     keep: int = 5
-
-
-@dataclass(frozen=True)
-class Operations:
-    """Which reads and writes the line is about: the node's as coordinator, or a keyspace's or table's own."""
-
-    keyspace: str = ""
-    table: str = ""
-    metrics: tuple[str, str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        kind = "table" if self.table else "keyspace"
-        local = tuple(f"cassandra_{kind}_{what}" for what in _LOCAL)
-        object.__setattr__(self, "metrics", local if self.keyspace else _COORDINATED)
-
-    def series(self, metric: str, operation: str) -> Series:
-        """Return the series of `metric` for an operation such as Read."""
-        return (metric, *(label for label in (self.keyspace, self.table) if label), operation)
-
-
-_COORDINATED = (
-    "cassandra_client_requests_total",
-    "cassandra_client_request_seconds_total",
-    "cassandra_client_request_duration_seconds",
-)
-_LOCAL = ("operations_total", "operation_seconds_total", "operation_duration_seconds")
 
 
 def per_s(sample: Sample, series: Series) -> float | None:
@@ -85,38 +57,6 @@ def number(sample: Sample, series: Series) -> float | None:
     """Return a gauge's value."""
     value = sample.values.get(series)
     return value if isinstance(value, float) else None
-
-
-def operation_columns(operations: Operations, operation: str, short: str) -> list[Column]:
-    """Return the columns of reads or writes: per second, mean, percentiles and maximum of the interval."""
-    word = operation.lower()
-    count, total, duration = (operations.series(metric, operation) for metric in operations.metrics)
-    rates, tails = frozenset((count[0], total[0])), frozenset((*operations.metrics,))
-
-    def percentile(q: float) -> Callable[[Sample], Cell]:
-        return lambda sample: times(MS, _of_buckets(sample, duration, lambda b: histogram.quantile(b, q)))
-
-    return [
-        Column(f"{word}s_per_s", f"{short}s/s", lambda s: per_s(s, count), rates, 1, 9),
-        Column(f"{word}_mean_ms", f"{short}Lat", lambda s: times(MS, ratio(s, total, count)), rates, 3, 9),
-        *(
-            Column(f"{word}_p{q}_ms", f"{short}{q}th", percentile(q / 100), tails, 3, keep)
-            for q, keep in ((50, 2), (95, 6), (99, 8))
-        ),
-        Column(
-            f"{word}_max_ms",
-            f"{short}Max",
-            lambda s: times(MS, _of_buckets(s, duration, histogram.highest)),
-            tails,
-            3,
-            3,
-        ),
-    ]
-
-
-def _of_buckets(sample: Sample, series: Series, take: Callable[[Buckets], float | None]) -> float | None:
-    value = sample.values.get(series)
-    return take(value) if isinstance(value, Buckets) else None
 
 
 def cpu_columns() -> list[Column]:
@@ -205,7 +145,10 @@ def derived_columns() -> list[Column]:
 
     def gc_share(sample: Sample) -> Cell:
         found = [rate.per_s for series, rate in sample.values.items() if series[0] == gc and isinstance(rate, Rate)]
-        return 100 * sum(found) if found else None
+        if found:
+            return 100 * sum(found)
+        whole_s, gc_s = number(sample, (_GC_WHOLE,)), number(sample, (_GC_TOTAL,))
+        return 100 * gc_s / whole_s if gc_s is not None and whole_s else None
 
     def hits(cache: str) -> Callable[[Sample], Cell]:
         return lambda s: times(100, ratio(s, (_HITS, cache), (_LOOKUPS, cache)))
@@ -218,9 +161,19 @@ def derived_columns() -> list[Column]:
             ("chunk", "Chk", "ChunkCache"),
         )
     ]
-    return [Column("gc_pct", "GC%", gc_share, frozenset((gc,)), 2, 4), *caches]
+    repairs = Column("read_repairs_per_s", "RdRep", _repairs, frozenset(_REPAIRS), 1, 3)
+    return [Column("gc_pct", "GC%", gc_share, frozenset((gc, _GC_WHOLE, _GC_TOTAL)), 2, 4), *caches, repairs]
 
 
+def _repairs(sample: Sample) -> Cell:
+    # Attempted by chance (3.11 alone does that), or since the replicas that were asked did not agree.
+    found = [rate for name in _REPAIRS if (rate := per_s(sample, (name,))) is not None]
+    return sum(found) if found else None
+
+
+_REPAIRS = ("cassandra_read_repairs_attempted_total", "cassandra_read_repairs_blocking_total")
+# From nodetool: since anybody last asked.
+_GC_WHOLE, _GC_TOTAL = "cassandra_gcstats_interval_seconds", "cassandra_gcstats_total_seconds"
 _HITS, _LOOKUPS = "cassandra_cache_hits_total", "cassandra_cache_requests_total"
 
 

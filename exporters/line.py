@@ -81,10 +81,12 @@ def compactions_text(sample: Sample) -> str:
 
 def marks(sample: Sample, interval: float) -> str:
     """Return what is to be said of the row beside its numbers, "" when nothing is."""
-    words = [said(sample)] if sample.events else []
+    words = [text] if (text := said(sample)) else []
     if sample.tick.late_s > LATE_SHARE * interval:
         words.append(f"late by {1000 * sample.tick.late_s:.0f} ms")
     covered_s = interval_s(sample)
     if covered_s is not None and covered_s > GAP_SHARE * interval:
         words.append(f"over {covered_s:.1f} s")
+    elif sample.held and sample.age_s is not None:
+        words.append(f"Cassandra {sample.age_s:.1f} s old")
     return "; ".join(words)

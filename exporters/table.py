@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from collector.model import Sample, Tick
+from collector.model import Event, Sample, Tick
 from exporters.columns import Cell
 from exporters.line import compactions_text
-from exporters.view import View, interval_s, running, said
+from exporters.tables import tables
+from exporters.view import View, interval_s, logged, running, said
 
 
 def row(view: View, sample: Sample) -> dict[str, Any]:
@@ -26,12 +27,21 @@ def row(view: View, sample: Sample) -> dict[str, Any]:
             cells["net_interface"] = view.interface or None
         cells[column.name] = _rounded(column.of(sample))
         if column.name == "compactions_pending":
-            cells["percentiles"] = "interval"
-            cells["events"] = [{"kind": event.kind, "text": event.text} for event in sample.events]
+            cells["percentiles"] = "decayed" if view.decayed else "interval"
+            cells["events"] = [_event(event) for event in sample.events]
             cells["late_ms"] = _rounded(1000 * sample.tick.late_s)
+            cells["source"] = view.source or None
+            cells["cassandra_age_s"] = _rounded(sample.age_s, 3)
     if view.compactions:
         cells["compactions"] = running(sample)
+    if view.tables:
+        cells["tables"] = tables(sample)
     return cells
+
+
+def _event(event: Event) -> dict[str, Any]:
+    when = {} if event.time_s is None else {"time": round(event.time_s, 3)}
+    return {"kind": event.kind, "text": event.text, **when}
 
 
 def _rounded(value: Cell, digits: int = 4) -> Cell:
@@ -55,7 +65,8 @@ def csv_header(view: View) -> str:
 def csv_row(view: View, sample: Sample) -> str:
     """Return the row as CSV: absent values are empty, events words between semicolons."""
     cells = row(view, sample)
-    cells["events"] = said(sample)
+    told = [said(sample), *(" ".join(event.text.split()) for event in logged(sample))]
+    cells["events"] = "; ".join(filter(None, told))
     if "compactions" in cells:
         cells["compactions"] = compactions_text(sample)
     return _csv("" if value is None else value for value in cells.values())

@@ -1,27 +1,35 @@
 """What a line shows: which columns, made from which metrics."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from collector.catalogue import CATALOGUE
 from collector.jmx import NodeSource
-from collector.model import Sample
+from collector.model import Event, Sample
 from exporters.columns import (
     Column,
-    Operations,
     cpu_columns,
     derived_columns,
     disk_columns,
     network_columns,
     number,
-    operation_columns,
     shown_columns,
 )
+from exporters.operations import Operations, operation_columns
+from exporters.tables import NEEDS as TABLE_METRICS
 
+DECAYED_MARK = "~"
+# The report of nodetool with the reads and writes in it.
+OPERATIONS_REPORT = "nodetool tablestats"
 _DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
 _WIDE_ONLY = {"cpu_nice_pct"}
+_CACHES = ("key_cache_hit_pct", "row_cache_hit_pct", "read_stage_active", "read_stage_pending")
+_READ_REPAIR = ("read_repairs_per_s",)
+# Columns in which decayed values may stand for those of the interval.
+_MAY_DECAY = {f"{word}_{what}_ms" for word in ("read", "write") for what in ("p50", "p95", "p99")}
+_MEANS = {"read_mean_ms", "write_mean_ms"}
 _NOT_IN_TEXT = {"read_p50_ms", "read_max_ms", "write_p50_ms", "write_max_ms", "compactions_pending"}
 
 
@@ -29,7 +37,10 @@ _NOT_IN_TEXT = {"read_p50_ms", "read_max_ms", "write_p50_ms", "write_max_ms", "c
 class View:
     """The user's choice, with the disk and interface that were chosen or found.
 
-    time  header of the first column of text: "Time", "Epoch", or "" for none.
+    time     header of the first column of text: "Time", "Epoch", or "" for none.
+    tables   whether single tables are shown below the row.
+    source   how the node is asked.
+    decayed  whether percentiles are decayed ones, for want of the interval's.
     """
 
     operations: Operations = field(default_factory=Operations)
@@ -38,30 +49,49 @@ class View:
     time: str = ""
     percentiles: bool = False
     compactions: bool = False
+    caches: bool = False
+    read_repair: bool = False
+    tables: bool = False
     wide: bool = False
+    source: str = ""
+    decayed: bool = False
 
     @cached_property
     def columns(self) -> list[Column]:
-        """Every column of JSON and CSV: those whose names are promised, and with `wide` all others."""
+        """Every column of JSON and CSV: those whose names are promised, those asked for, and with `wide` all others."""
         columns = list(self._promised)
-        if self.wide:
-            known = {column.name for column in columns}
-            columns += [column for column in self._extra() if column.name not in known]
+        known = {column.name for column in columns}
+        wanted = {*(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
+        columns += [c for c in self._extra() if c.name not in known and (self.wide or c.name in wanted)]
         return columns
 
     @cached_property
     def text_columns(self) -> list[Column]:
-        """The columns of the terminal's row."""
+        """The columns of the terminal's row, in the order of the old script."""
         if self.wide:
-            return self.columns
+            return [self._marked(column) for column in self.columns]
+        extra = {column.name: column for column in self.columns}
         tails = [column for column in self._promised if "_p9" in column.name]
         rest = [column for column in self._promised if column.name not in _NOT_IN_TEXT and column not in tails]
-        return rest + (sorted(tails, key=_tail_order) if self.percentiles else [])
+        operations = [column for column in rest if column.name.startswith(("read", "write"))]
+        machine = [column for column in rest if column not in operations]
+        caches = [extra[name] for name in _CACHES] if self.caches else []
+        repairs = [extra[name] for name in _READ_REPAIR] if self.read_repair else []
+        tails = sorted(tails, key=_tail_order) if self.percentiles else []
+        return [self._marked(column) for column in (*operations, *caches, *machine, *repairs, *tails)]
+
+    def _marked(self, column: Column) -> Column:
+        """Return the column, its header marked where its values are decayed ones."""
+        may = column.name in _MAY_DECAY or (
+            column.name in _MEANS and self.source == "nodetool" and self.operations.table
+        )
+        return replace(column, header=f"{DECAYED_MARK}{column.header}") if self.decayed and may else column
 
     def metrics(self, columns: Iterable[Column]) -> frozenset[str]:
         """Return the names of the metrics that a view with these columns needs."""
         needed = {name for column in columns for name in column.needs}
-        return frozenset(needed | ({*_PENDING.needs, _DONE, _SIZE} if self.compactions else set()))
+        needed |= {*_PENDING.needs, _DONE, _SIZE} if self.compactions else set()
+        return frozenset(needed | (TABLE_METRICS if self.tables else set()))
 
     @cached_property
     def _promised(self) -> list[Column]:
@@ -104,12 +134,25 @@ def interval_s(sample: Sample) -> float | None:
     happened.
     """
     known = sample.elapsed_s
-    return known.get(NodeSource.name, known.get("cpu", min(known.values(), default=None)))
+    for source in (NodeSource.name, OPERATIONS_REPORT, "cpu"):
+        if source in known:
+            return known[source]
+    return min(known.values(), default=None)
+
+
+def with_held(sample: Sample) -> Sample:
+    """Return the sample as people want to see it: what is held stands in for what is not new."""
+    return replace(sample, values={**sample.held, **sample.values}) if sample.held else sample
 
 
 def said(sample: Sample) -> str:
-    """Return what is to be said of the row, in one line; "" when nothing is."""
-    return " ".join("; ".join(event.text for event in sample.events).split())
+    """Return what is to be said of the row, in one line; "" when nothing is. What a log told is no part of it."""
+    return " ".join("; ".join(event.text for event in sample.events if event.time_s is None).split())
+
+
+def logged(sample: Sample) -> list[Event]:
+    """Return what the node's log told."""
+    return [event for event in sample.events if event.time_s is not None]
 
 
 def running(sample: Sample) -> list[dict[str, Any]]:

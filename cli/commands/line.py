@@ -1,16 +1,19 @@
 """Print one line per interval: what the node, its disk and its network did in it."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from cli.access import jolokia_options
 from cli.main import command_names, short_help
 from cli.settings import LineSettings
 
-# Cassandra's own rule; anything else could mean something to JMX that the user did not.
-NAME = re.compile(r"\w+", re.ASCII)
+# Cassandra's own rule, and the signs of a pattern; anything else could mean something to JMX that the user did not.
+NAME = re.compile(r"[\w*?]+", re.ASCII)
+PATH = click.Path(path_type=Path)
 
 
 class LineCommand(click.Command):
@@ -24,7 +27,9 @@ class LineCommand(click.Command):
 
 def _name(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
     if value is not None and not NAME.fullmatch(value):
-        raise click.BadParameter(f"{value!r} cannot be the name of a {parameter.name}: letters, digits and _ only")
+        raise click.BadParameter(
+            f"{value!r} cannot be the name of a {parameter.name}: letters, digits, _, and * or ? for patterns"
+        )
     return value or ""
 
 
@@ -52,8 +57,21 @@ def _name(_context: click.Context, parameter: click.Parameter, value: str | None
 )
 @click.option("-e", "--epoch", is_flag=True, help="Begin each row with the seconds since the epoch.")
 @click.option("-x", "--no-header", is_flag=True, help="Print no header.")
-@click.option("-k", "--keyspace", callback=_name, help="Show this keyspace's local reads and writes, not the node's.")
+@click.option(
+    "-k",
+    "--keyspace",
+    callback=_name,
+    help="Show this keyspace's local reads and writes, not the node's; * and ? match several.",
+)
 @click.option("-c", "--table", callback=_name, help="Show this table's; needs --keyspace.")
+@click.option(
+    "--tables",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Add the N busiest tables, one by one, and what the others did together.",
+)
+@click.option("-j", "--caches", is_flag=True, help="Add hit ratios of key and row cache, and the read stage.")
+@click.option("-r", "--read-repair", is_flag=True, help="Add read repairs per second.")
 @click.option("-s", "--percentiles", is_flag=True, help="Add the 99th and 95th percentiles of reads and writes.")
 @click.option("-p", "--compactions", is_flag=True, help="Add compactions: due, and how far each running one is.")
 @click.option("-o", "--disk", help="The disk to show.  [the one under Cassandra's data]")
@@ -67,7 +85,17 @@ def _name(_context: click.Context, parameter: click.Parameter, value: str | None
     envvar="CASSTAT_FORMAT",
     help="How to print.  [text]",
 )
-@click.option("--jolokia", metavar="URL", help="Where the node's Jolokia answers.  [found, else 127.0.0.1:8778]")
+@click.option("-m", "--jmx-port", type=click.IntRange(1, 65535), help="Choose the node with this JMX port.  [found]")
+@click.option(
+    "--source",
+    type=click.Choice(["auto", "jolokia", "nodetool"]),
+    default="auto",
+    help="How to ask the node.  [Jolokia where it answers, else nodetool]",
+)
+@jolokia_options
+@click.option("--nodetool", type=PATH, metavar="PATH", help="The nodetool to ask with.  [found]")
+@click.option("--jmx-user", default="", help="Who nodetool is to the node.")
+@click.option("--jmx-password-file", type=PATH, metavar="FILE", help="nodetool's own: lines of user and password.")
 @click.option("--node", default="", help="What to call the node.  [its address]")
 @click.version_option(package_name="casstat", message="casstat %(version)s")
 def command(**options: Any) -> None:

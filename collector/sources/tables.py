@@ -9,6 +9,11 @@ _TABLE = METRICS + "type=Table,keyspace={keyspace},scope={table},name="
 _KEYSPACE = METRICS + "type=Keyspace,keyspace={keyspace},name="
 
 
+def is_own(keyspace: str) -> bool:
+    """Return whether a keyspace is Cassandra's own."""
+    return keyspace == "system" or keyspace.startswith("system_")
+
+
 def _local(kind: str, bean: str) -> tuple[Bean, ...]:
     """Return operations, their time and their durations, of a keyspace or of a table."""
     return (
@@ -45,9 +50,17 @@ def _per_read(what: str, text: str, name: str) -> Bean:
     return histogram(f"cassandra_table_{what}", text, _TABLE + name, unit="1")
 
 
+_OF_KEYSPACE = _local("keyspace", _KEYSPACE)
+_OF_TABLE = _local("table", _TABLE)
+OPERATIONS = _OF_TABLE[0]
+# Counters of a keyspace, and those of its tables that add up to them.
+REMAINDERS = {k.metric.name: t.metric.name for k, t in zip(_OF_KEYSPACE[:2], _OF_TABLE[:2], strict=True)}
+# Of the most active tables, what is read in every tick; the rest once a minute.
+EVERY_TICK = frozenset(bean.metric.name for bean in _OF_TABLE)
+
 BEANS = (
-    *_local("keyspace", _KEYSPACE),
-    *_local("table", _TABLE),
+    *_OF_KEYSPACE,
+    *_OF_TABLE,
     counter(
         "cassandra_table_coordinated_total",
         "Requests on the table that this node coordinated (4.0 and later).",

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from collector.beans import METRICS, Bean, counter, gauge, histogram
-from collector.jmx import NodeSource, Selection
+from collector.jmx import NodeSource
 from collector.model import Batch, Tier
+from collector.selection import Selection
 from tests.collector.fakes import FakeClock, FakeJolokia
 
 RUNTIME = "java.lang:type=Runtime"
@@ -26,6 +27,8 @@ SNAPSHOTS = gauge("table_snapshots_bytes", "Text.", TABLE + "SnapshotsSize", tie
 COMPACTIONS = gauge("compaction_pending", "Text.", PENDING)
 
 Beans = dict[str, dict[str, Any]]
+# No test has more tables than these.
+ALL_TABLES = Selection(tables=1000)
 
 
 def own(start_ms: int = 1_700_000_000_000, schema: str = "v1") -> Beans:
@@ -53,8 +56,29 @@ def table(keyspace: str, name: str) -> Beans:
     }
 
 
+def real_table(keyspace: str, name: str, reads: int = 0, writes: int = 0) -> Beans:
+    """Return a table as the catalogue reads it."""
+    prefix = TABLE.format(keyspace=keyspace, table=name)
+    found: Beans = {
+        f"{prefix}{operation}{what}": {"Count": count, "values()": [0] * 128}
+        for operation, count in (("Read", reads), ("Write", writes), ("Range", 0))
+        for what in ("Latency", "TotalLatency")
+    }
+    return found | {prefix + what: {"Value": 3, "Count": 3} for what in ("LiveSSTableCount", "LiveDiskSpaceUsed")}
+
+
+def real_keyspace(keyspace: str, reads: int = 0, writes: int = 0) -> Beans:
+    """Return a keyspace as the catalogue reads it."""
+    prefix = KEYSPACE.format(keyspace=keyspace)
+    return {
+        f"{prefix}{operation}{what}": {"Count": count, "values()": [0] * 128}
+        for operation, count in (("Read", reads), ("Write", writes), ("Range", 0))
+        for what in ("Latency", "TotalLatency")
+    }
+
+
 class Node:
-    """A fake node and the source that reads it."""
+    """A fake node and the source that reads it: all its tables, unless the `selection` says otherwise."""
 
     def __init__(
         self, watched: Sequence[Bean], *there: Beans, selection: Selection | None = None, takes_s: float = 0.0
@@ -62,7 +86,7 @@ class Node:
         self.clock = FakeClock()
         self.jolokia = FakeJolokia(clock=self.clock, takes_s=takes_s)
         self.add(own(), *there)
-        self.source = NodeSource(self.jolokia, watched, selection or Selection(), self.clock)
+        self.source = NodeSource(self.jolokia, watched, selection or ALL_TABLES, self.clock)
 
     def add(self, *there: Beans) -> None:
         for beans in there:

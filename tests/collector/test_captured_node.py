@@ -8,8 +8,8 @@ import pytest
 
 from collector.beans import METRICS, Bean, properties
 from collector.catalogue import BEANS
-from collector.jmx import Selection
 from collector.model import Series, Value, Values
+from collector.selection import Selection
 from tests.collector import captures
 from tests.collector.nodes import Beans, Node
 

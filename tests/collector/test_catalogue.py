@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from collector.beans import METRICS, VALUES
-from collector.catalogue import BEANS, CATALOGUE, HOST
+from collector.catalogue import BEANS, CATALOGUE, HOST, REPORTS
 from collector.model import Kind, Metric, Shown, Tier
-from exporters.columns import Operations
+from collector.reports.sums import METRICS as SUMS
+from exporters.operations import Operations
 from exporters.view import View
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -82,21 +83,27 @@ def test_a_column_needs_only_what_is_read_every_tick() -> None:
     assert breakers(lambda metric: not metric.shown or metric.tier is Tier.TICK) == []
 
 
-def test_the_catalogue_has_every_row_of_every_source() -> None:
+def test_the_catalogue_has_every_row_of_every_source_and_every_report() -> None:
     rows = [*(bean.metric for bean in BEANS), *(metric for part in HOST for metric in part.metrics)]
-    assert {metric.name for metric in rows} == set(CATALOGUE)
+    rows += [metric for report in REPORTS for metric in getattr(report, "METRICS", ())]
+    assert {metric.name for metric in rows} | {metric.name for metric in SUMS} == set(CATALOGUE)
 
 
 def test_no_two_beans_read_one_series() -> None:
     found = Counter((bean.metric.name, bean.name, bean.attribute) for bean in BEANS)
     assert set(found.values()) == {1}
-    assert max(Counter(bean.metric.name for bean in BEANS).values()) == 1
+    assert max(Counter((bean.metric.name, bean.fixed) for bean in BEANS).values()) == 1
+    several = [name for name, number in Counter(bean.metric.name for bean in BEANS).items() if number > 1]
+    assert all(bean.fixed for bean in BEANS if bean.metric.name in several)
 
 
 def test_a_beans_labels_are_those_of_its_metric() -> None:
     for bean in BEANS:
         assert set(bean.only) <= set(bean.holes) <= set(bean.metric.labels), bean
-        assert bean.many is not None or bean.holes == bean.metric.labels, bean
+        fixed = len(bean.fixed)
+        assert bean.many is not None or len(bean.holes) + fixed == len(bean.metric.labels), bean
+        assert bean.metric.labels[: len(bean.holes)] == bean.holes, bean
+        assert not (fixed and bean.many), bean
 
 
 def test_histograms_and_only_histograms_are_read_through_their_operation() -> None:

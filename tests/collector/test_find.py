@@ -8,17 +8,8 @@ from typing import Any
 import psutil
 import pytest
 
-from collector.find import (
-    START_SLACK_S,
-    Facts,
-    LocalNode,
-    agent_url,
-    ask_facts,
-    disk_of,
-    interface_of,
-    is_this_machine,
-    local_pid,
-)
+from collector.find import ask_facts, disk_of, interface_of, is_this_machine
+from collector.local import START_SLACK_S, Facts, LocalNode, agent_url, local_pid
 from tests.collector import captures
 from tests.collector.fakes import FakeJolokia
 from tests.collector.nodes import RUNTIME, SERVICE

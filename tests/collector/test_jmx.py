@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from collector.jmx import RARE_PER_TICK, Selection
+from collector.jmx import RARE_PER_TICK
 from collector.model import SourceError, Tier
+from collector.selection import Selection
 from tests.collector.nodes import (
     ACTIVE,
     COMPACTIONS,
@@ -205,7 +206,8 @@ def test_a_node_that_takes_long_to_start_is_read_soon_after_it_has_its_schema() 
     for name in [*requests(), schema]:
         node.jolokia.beans.pop(name)
     for _ in range(later):
-        assert ("requests_total", "Read") not in node.tick().values
+        with pytest.raises(SourceError, match="of no Cassandra node"):
+            node.tick()
     node.add({schema: started[schema]})
     node.tick()
     node.add(requests())
@@ -213,7 +215,7 @@ def test_a_node_that_takes_long_to_start_is_read_soon_after_it_has_its_schema() 
 
 
 def test_a_table_that_appears_a_little_after_the_schema_changed_is_found() -> None:
-    node = Node([SSTABLES], table("ks", "t1"), selection=Selection(keyspace="ks"))
+    node = Node([SSTABLES], table("ks", "t1"), selection=Selection(keyspace="ks", table="*"))
     for _ in range(200):
         node.tick()
     node.alter()
@@ -226,7 +228,7 @@ def test_a_table_that_appears_a_little_after_the_schema_changed_is_found() -> No
 
 @pytest.mark.parametrize("ticks_before", [1, 3, 100])
 def test_a_change_of_the_schema_brings_the_new_table(ticks_before: int) -> None:
-    node = Node([SSTABLES, SIZE], table("ks", "t1"), selection=Selection(keyspace="ks"))
+    node = Node([SSTABLES, SIZE], table("ks", "t1"), selection=Selection(keyspace="ks", table="*"))
     for _ in range(ticks_before):
         node.tick()
     node.add(table("ks", "t2"))
@@ -236,7 +238,7 @@ def test_a_change_of_the_schema_brings_the_new_table(ticks_before: int) -> None:
 
 
 def test_a_dropped_table_is_no_longer_asked_for() -> None:
-    node = Node([SSTABLES], table("ks", "t1"), table("ks", "t2"), selection=Selection(keyspace="ks"))
+    node = Node([SSTABLES], table("ks", "t1"), table("ks", "t2"), selection=Selection(keyspace="ks", table="*"))
     node.tick()
     for name in table("ks", "t2"):
         del node.jolokia.beans[name]
@@ -258,7 +260,7 @@ def test_a_change_of_the_schema_does_not_bring_the_rest_forward() -> None:
 @pytest.mark.parametrize("change", [Node.alter, Node.restart])
 @pytest.mark.parametrize("ticks_before", [1, 3, 200])
 def test_a_search_that_failed_after_a_change_is_made_up_for(change: Callable[[Node], None], ticks_before: int) -> None:
-    node = Node([SSTABLES], table("ks", "t1"), selection=Selection(keyspace="ks"))
+    node = Node([SSTABLES], table("ks", "t1"), selection=Selection(keyspace="ks", table="*"))
     for _ in range(ticks_before):
         node.tick()
     node.add(table("ks", "t2"))
@@ -301,7 +303,7 @@ def test_names_that_do_not_fit_what_was_searched_for_are_left_out(found: str) ->
 def test_a_jolokia_of_another_program_is_told_apart() -> None:
     node = Node([REQUESTS])
     node.jolokia.beans.clear()
-    with pytest.raises(SourceError, match="not of a Cassandra"):
+    with pytest.raises(SourceError, match="of no Cassandra node"):
         node.tick()
 
 

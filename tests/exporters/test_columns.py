@@ -7,7 +7,8 @@ import pytest
 from collector.catalogue import CATALOGUE
 from collector.model import Derived, Kind, Metric, Rate, Sample, Series
 from exporters.catalogue_page import page
-from exporters.columns import Cell, Operations
+from exporters.columns import Cell
+from exporters.operations import Operations
 from exporters.view import View, interval_s
 from tests.exporters.samples import busy, durations, plain, rate, unknown
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collector.histogram import Buckets
 from collector.model import Derived, Event, Rate, Sample, Tick
 from exporters import line
-from exporters.columns import Operations
+from exporters.operations import Operations
 from exporters.view import View
 from tests.exporters.samples import busy, plain, unknown
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collector.model import Event, Sample, Tick
 from exporters import table
-from exporters.columns import Operations
+from exporters.operations import Operations
 from exporters.view import View
 from tests.exporters.samples import busy, plain, unknown
 
@@ -23,7 +23,7 @@ PROMISED = [
     *("cpu_user_pct", "cpu_system_pct", "cpu_idle_pct", "cpu_iowait_pct", "cpu_steal_pct"),
     *("disk", "disk_reads_per_s", "disk_writes_per_s", "disk_read_mb_per_s", "disk_write_mb_per_s"),
     *("net_interface", "net_rx_kbit_per_s", "net_tx_kbit_per_s"),
-    *("compactions_pending", "percentiles", "events", "late_ms"),
+    *("compactions_pending", "percentiles", "events", "late_ms", "source", "cassandra_age_s"),
 ]
 ALWAYS = {"time", "node", "percentiles", "events", "late_ms", "disk", "net_interface"}
 VIEWS = [

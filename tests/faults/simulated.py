@@ -6,13 +6,15 @@ from contextlib import closing, suppress
 from types import TracebackType
 
 from cli.output import shown
+from collector.catalogue import BEANS
 from collector.clock import ticks
-from collector.jmx import Selection
+from collector.jmx import NodeSource
 from collector.jolokia import Jolokia
 from collector.model import SourceError, Tick
+from collector.selection import Selection
 from collector.watch import Given, Watch
 from exporters import table
-from exporters.columns import Operations
+from exporters.operations import Operations
 from exporters.view import View
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.program import Row
@@ -86,11 +88,11 @@ class Simulation:
         view = View(self._operations)
         wanted = view.metrics(view.columns)
         selection = Selection(wanted, self._operations.keyspace, self._operations.table)
-        watch = Watch(self._jolokia, selection, Given(), self.clock)
+        watch = Watch(NodeSource(self._jolokia, BEANS, selection, self.clock), selection, Given(), self.clock)
         with suppress(SourceError):
             watch.learn(3.0)
         for sample in watch.samples(ticks(self.clock, self._interval_s), self._interval_s):
-            row: Row = json.loads(table.json_row(shown(view, watch), sample))
+            row: Row = json.loads(table.json_row(shown(view, watch, sample), sample))
             yield row
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from cli.demo.cluster import cache_folder
-from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java
+from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java, has_http_server
 from cli.demo.node import Node, NodeSpec
 
-VERSIONS = {"5.0.8": "127.0.150.1", "4.1.9": "127.0.141.1", "4.0.17": "127.0.140.1"}
+VERSIONS = {"5.0.8": "127.0.150.1", "4.1.9": "127.0.141.1", "4.0.17": "127.0.140.1", "3.11.19": "127.0.131.1"}
+# The Java 11 that comes as a package has no HTTP server, and Jolokia none without.
+WITH_JOLOKIA = [version for version in VERSIONS if not version.startswith("3.")]
 FIRST_JMX_PORT = 27199
 
 StartNode = Callable[[str], Node]
@@ -29,14 +31,15 @@ def start_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNode]:
     def start(version: str) -> Node:
         if version not in nodes:
             address = VERSIONS[version]
+            java = find_java(os.environ, version)
             nodes[version] = Node(
                 NodeSpec(
                     version=version,
                     address=address,
                     home=tmp_path_factory.mktemp(f"node-{version}"),
-                    java=find_java(os.environ),
+                    java=java,
                     jars=fetch_cassandra(version, cache, say),
-                    jolokia=fetch_jolokia(cache, say),
+                    jolokia=fetch_jolokia(cache, say) if has_http_server(java) else None,
                     seeds=address,
                     jmx_port=FIRST_JMX_PORT + list(VERSIONS).index(version),
                 )
@@ -50,9 +53,15 @@ def start_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNode]:
         node.stop()
 
 
-@pytest.fixture(params=list(VERSIONS))
+@pytest.fixture(params=WITH_JOLOKIA)
 def each_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
-    """Every version in turn."""
+    """Every version that has a Jolokia, in turn."""
+    return start_node(request.param)
+
+
+@pytest.fixture(params=list(VERSIONS))
+def every_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
+    """Every version in turn, with or without Jolokia."""
     return start_node(request.param)
 
 

@@ -131,6 +131,12 @@ def ask(node: Node, request: dict[str, Any]) -> Any:
         return json.load(answer)["value"]
 
 
+def nodetool(node: Node, *arguments: str) -> str:
+    """Return what the node's own nodetool prints."""
+    done = subprocess.run([node.spec.nodetool, *arguments], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout
+
+
 def bucket_counts(node: Node, scope: str) -> list[int]:
     """Return the cumulative bucket counts of the node's client requests."""
     name = f"org.apache.cassandra.metrics:type=ClientRequest,scope={scope},name=Latency"

@@ -7,10 +7,11 @@ from cli.demo.node import Node
 from collector.beans import Bean
 from collector.catalogue import BEANS, CATALOGUE, HOST
 from collector.clock import SystemClock, ticks
-from collector.jmx import Selection
+from collector.jmx import NodeSource
 from collector.jolokia import Jolokia
 from collector.model import Kind, Snapshot, Tier
 from collector.rates import Readings, rates, remember
+from collector.selection import Selection
 from collector.watch import Given, Watch
 from tests.real.programs import Load, prepare
 
@@ -43,7 +44,8 @@ KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup") fo
 
 def snapshots(node: Node, selection: Selection) -> Iterator[Snapshot]:
     clock = SystemClock()
-    with closing(Watch(Jolokia(node.spec.jolokia_url), selection, Given(), clock)) as watch:
+    way = NodeSource(Jolokia(node.spec.jolokia_url), BEANS, selection, clock)
+    with closing(Watch(way, selection, Given(), clock)) as watch:
         assert watch.learn()
         yield from watch.snapshots(ticks(clock, 1.0), 1.0)
 

@@ -1,0 +1,116 @@
+"""Running Jolokia's own launcher, which loads its agent into a running JVM: as that JVM's user, for so long at most."""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.main import CasstatError
+
+MAIN = "org.jolokia.jvmagent.client.AgentLauncher"
+TIMEOUT_S = 30.0
+LONGEST_OUTPUT = 1 << 16
+CHUNK_BYTES = 4096
+# It does little: it need not take what a JVM takes for itself.
+SMALL = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a program ended: its exit code (None when it was ended for taking too long) and all that it said."""
+
+    code: int | None
+    text: str
+
+    @property
+    def gist(self) -> str:
+        """What it said, in one line that is not long."""
+        words = " ".join(self.text.split())
+        return "".join(letter if letter.isprintable() else "?" for letter in words)[:300]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs programs as the user and group of the process they are about.
+
+    owner     user and group; None for this process' own.
+    inside    what comes before each command, to see the files that the process sees.
+    """
+
+    owner: tuple[int, int] | None = None
+    inside: tuple[str, ...] = ()
+
+    def run(self, command: Sequence[str | Path], environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> Done:
+        """Run a command to its end. Raises CasstatError when it cannot be started."""
+        user, group = self.owner or (None, None)
+        try:
+            process = subprocess.Popen(
+                [*self.inside, *command],
+                cwd="/",
+                # Options of the user's own Java would change what it does and says.
+                env={"PATH": environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                user=user,
+                group=group,
+                extra_groups=None if self.owner is None else [],
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CasstatError(f"{error.filename or command[0]}: {error.strerror}") from None
+        with process:
+            try:
+                said = _read(process, time.monotonic() + timeout_s)
+                ended = process.poll() is not None
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+        return Done(process.returncode if ended else None, said.decode(errors="replace"))
+
+    def modules(self, java: Path, environ: Mapping[str, str]) -> frozenset[str]:
+        """Return the names of the modules that a Java has; none for one from before there were modules, or for none."""
+        try:
+            done = self.run([java, "--list-modules"], environ)
+        except CasstatError:
+            return frozenset()
+        return frozenset(line.partition("@")[0] for line in done.text.splitlines()) if done.code == 0 else frozenset()
+
+
+def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
+    """Return what the process says until it ends, or its time is over."""
+    said = b""
+    stream = process.stdout
+    if stream is None:
+        return said
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while (left_s := deadline_s - time.monotonic()) > 0 and selector.select(left_s):
+            chunk = os.read(stream.fileno(), CHUNK_BYTES)
+            if not chunk:
+                break
+            said = (said + chunk)[:LONGEST_OUTPUT]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(max(deadline_s - time.monotonic(), 0))
+    return said
+
+
+def require_jolokia(jar: Path) -> None:
+    """Raise CasstatError unless `jar` is Jolokia's JVM agent, which can attach itself."""
+    try:
+        with zipfile.ZipFile(jar) as archive, archive.open("META-INF/MANIFEST.MF") as manifest:
+            lines = manifest.read(LONGEST_OUTPUT).decode(errors="replace").split("\n")
+    except OSError as error:
+        raise CasstatError(f"{jar}: {error.strerror}") from None
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError):
+        raise CasstatError(f"{jar}: is no jar: give Jolokia's JVM agent (jolokia-agent-jvm-…-javaagent.jar)") from None
+    if f"Main-Class: {MAIN}" not in (line.strip() for line in lines):
+        raise CasstatError(
+            f"{jar}: is not Jolokia's JVM agent: give jolokia-agent-jvm-…-javaagent.jar (or jolokia-jvm-1.7.…jar)"
+        )

@@ -1,0 +1,73 @@
+"""Single tables: the named and the most active ones, and what the others of a keyspace did together."""
+
+from typing import Any
+
+from collector import histogram
+from collector.budget import OTHERS
+from collector.histogram import Buckets
+from collector.model import Rate, Sample, Series
+from collector.sources.tables import REMAINDERS
+from exporters.columns import ratio
+
+_COUNT, _TOTAL = REMAINDERS.values()
+_DURATION = "cassandra_table_operation_duration_seconds"
+# The keyspaces' own counters too: without them nothing can be said of the others.
+NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
+_WORDS = {"Read": "read", "Write": "write"}
+
+
+def tables(sample: Sample) -> list[dict[str, Any]]:
+    """Return what each table did in the interval, the busiest first and the others of a keyspace last.
+
+    keyspace, table, and of reads and writes: per second, mean and 99th percentile in ms; None for what is not known.
+    """
+    found = dict.fromkeys(series[1:3] for series in sample.values if series[0] == _COUNT)
+    rows = [_row(sample, keyspace, table) for keyspace, table in found]
+    return sorted(rows, key=lambda row: (row["table"] == OTHERS, -_busy(row), row["keyspace"], row["table"]))
+
+
+def _row(sample: Sample, keyspace: str, table: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"keyspace": keyspace, "table": table}
+    for operation, word in _WORDS.items():
+        per_s, mean_s, p99_s = _figures(sample, (keyspace, table, operation))
+        row[f"{word}s_per_s"] = None if per_s is None else round(per_s, 4)
+        row[f"{word}_mean_ms"] = None if mean_s is None else round(1000 * mean_s, 4)
+        row[f"{word}_p99_ms"] = None if p99_s is None else round(1000 * p99_s, 4)
+    return row
+
+
+def _figures(sample: Sample, labels: Series) -> tuple[float | None, float | None, float | None]:
+    count, buckets = sample.values.get((_COUNT, *labels)), sample.values.get((_DURATION, *labels))
+    if isinstance(count, Rate) and OTHERS not in labels and count.elapsed_s not in sample.elapsed_s.values():
+        # It was not among those that are read for a while: what it did meanwhile was told among the others.
+        return None, None, None
+    return (
+        count.per_s if isinstance(count, Rate) else None,
+        ratio(sample, (_TOTAL, *labels), (_COUNT, *labels)),
+        histogram.quantile(buckets, 0.99) if isinstance(buckets, Buckets) else None,
+    )
+
+
+def _busy(row: dict[str, Any]) -> float:
+    return (row["reads_per_s"] or 0.0) + (row["writes_per_s"] or 0.0)
+
+
+def table_lines(sample: Sample) -> list[str]:
+    """Return a line of text for each table that did something."""
+    return [_line(row) for row in tables(sample) if _busy(row)]
+
+
+def _line(row: dict[str, Any]) -> str:
+    parts = [f"  {row['keyspace']}.{row['table']}".ljust(34)]
+    for word, short in (("read", "Rd"), ("write", "Wrt")):
+        cells = (
+            (f"{short}s/s", f"{word}s_per_s", 1),
+            (f"{short}Lat", f"{word}_mean_ms", 3),
+            (f"{short}99th", f"{word}_p99_ms", 3),
+        )
+        parts += [f"{name} {_cell(row[key], digits):>8}" for name, key, digits in cells]
+    return "  ".join(parts)
+
+
+def _cell(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

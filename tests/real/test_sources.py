@@ -1,0 +1,119 @@
+"""Both ways to a node, Jolokia and nodetool, with the command line that people have used for a decade."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.demo.node import Node
+from collector.find import disk_of
+from tests.real.programs import Casstat, Load, Row, casstat, load, nodetool, prepare
+
+SECONDS = 60
+RATE = 300
+
+
+def old_command(node: Node) -> list[str]:
+    """Every flag of the old script at once."""
+    disk = disk_of(node.spec.home, Path("/proc/self"))
+    return f"-e -k demo -c t000 -o {disk} -f lo -p -s -r -j -i 2 -n 3 -m {node.spec.jmx_port}".split()
+
+
+def assert_complete(out: str) -> None:
+    lines = [line for line in out.splitlines() if line and not line.startswith("#")]
+    header = lines[0].replace("~", "").split()
+    assert header[:5] == ["Epoch", "Rds/s", "RdLat", "Wrts/s", "WrtLat"]
+    assert header[5:9] == ["KeyHit%", "RowHit%", "RdAct", "RdPnd"]
+    assert header[9:14] == ["%user", "%system", "%idle", "%iowait", "%steal"]
+    assert header[14].endswith("r/s")
+    assert header[15:20] == ["w/s", "rMB/s", "wMB/s", "NetRxKb", "NetTxKb"]
+    assert header[20:] == ["RdRep", "Rd99th", "Rd95th", "Wrt99th", "Wrt95th", "Compactions"]
+    rows = [dict(zip(header, line.partition("#")[0].split(), strict=False)) for line in lines[1:]]
+    assert len(rows) == 4
+    assert rows[-1]["Epoch"] == "Average"
+    # Each column has a value somewhere, but for what may not have happened.
+    for name in header:
+        if name not in ("KeyHit%", "RowHit%"):
+            assert any(row[name] != "-" for row in rows), name
+    for row in rows[:-1]:
+        assert float(row["%idle"]) >= 0
+
+
+@pytest.mark.parametrize("source", ["nodetool", "jolokia"])
+def test_the_old_command_line_works(every_node: Node, source: str) -> None:
+    if source == "jolokia" and every_node.spec.jolokia is None:
+        # Nothing to test: Jolokia does not run in the Java that 3.11 has here.
+        return
+    prepare(every_node)
+    command = [sys.executable, "-m", "cli", *old_command(every_node), "--source", source]
+    with (
+        load(every_node, 200),
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
+    ):
+        out, said = running.communicate()
+    assert running.returncode == 0, said
+    assert "Traceback" not in said
+    assert_complete(out)
+
+
+def per_s(rows: list[Row], rate: str) -> float:
+    """The mean rate over the time for which it is known."""
+    known = [row for row in rows if row[rate] is not None]
+    return float(sum(row[rate] * row["interval_s"] for row in known) / sum(row["interval_s"] for row in known))
+
+
+def ways(node: Node) -> list[list[str]]:
+    common = ["-k", "demo", "-c", "t000", "-m", str(node.spec.jmx_port), "1"]
+    return [[*common, "--source", "nodetool"], [*common, "--source", "jolokia"]]
+
+
+def test_both_sources_agree_on_operations(each_node: Node) -> None:
+    prepare(each_node)
+    slow, quick = ways(each_node)
+    with load(each_node, RATE), casstat(*slow) as by_nodetool, casstat(*quick) as by_jolokia:
+        by_nodetool.wait_for(known)
+        began = by_nodetool.rows[-1]["time"]
+        by_nodetool.wait_for(lambda rows: rows[-1]["time"] >= began + SECONDS and known(rows))
+    rows = [[row for row in each.rows if row["time"] > began] for each in (by_nodetool, by_jolokia)]
+    for rate in ("reads_per_s", "writes_per_s"):
+        assert per_s(rows[0], rate) == pytest.approx(per_s(rows[1], rate), rel=0.03)
+        assert per_s(rows[1], rate) == pytest.approx(RATE / 2, rel=0.1)
+    assert {row["percentiles"] for row in rows[1]} == {"interval"}
+    assert "decayed" in {row["percentiles"] for row in rows[0]}
+    # The machine's own columns come each second whatever nodetool takes.
+    assert all(row["cpu_idle_pct"] is not None for row in rows[0])
+
+
+def known(rows: list[Row]) -> bool:
+    return bool(rows) and rows[-1]["reads_per_s"] is not None
+
+
+def test_both_sources_agree_on_compactions_that_run(each_node: Node) -> None:
+    Load(each_node, 2000, 6).wait()
+    slow, quick = ways(each_node)
+    nodetool(each_node, "setcompactionthroughput", "1")
+    try:
+        with casstat(*slow, "-p") as by_nodetool, casstat(*quick, "-p") as by_jolokia:
+            for _ in range(3):
+                nodetool(each_node, "flush", "demo")
+                Load(each_node, 2000, 2).wait()
+            compact = subprocess.Popen([each_node.spec.nodetool, "compact", "demo"], stdout=subprocess.DEVNULL)
+            try:
+                for each in (by_nodetool, by_jolokia):
+                    each.wait_for(lambda rows: bool(rows) and bool(rows[-1]["compactions"]))
+                by_nodetool.wait_for_rows(1)
+                assert_same_compaction(by_nodetool, by_jolokia)
+            finally:
+                nodetool(each_node, "setcompactionthroughput", "0")
+                compact.wait(60)
+    finally:
+        nodetool(each_node, "setcompactionthroughput", "0")
+
+
+def assert_same_compaction(by_nodetool: Casstat, by_jolokia: Casstat) -> None:
+    slow = next(row for row in reversed(by_nodetool.rows) if row["compactions"])
+    at_once = [row for row in by_jolokia.rows if abs(row["time"] - slow["time"]) <= 8 and row["compactions"]]
+    assert slow["compactions_pending"] in {row["compactions_pending"] for row in at_once}
+    tables = {(each["keyspace"], each["table"]) for row in at_once for each in row["compactions"]}
+    assert {(each["keyspace"], each["table"]) for each in slow["compactions"]} <= tables
