@@ -28,7 +28,7 @@ class LineCommand(click.Command):
 def _name(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
     if value is not None and not NAME.fullmatch(value):
         raise click.BadParameter(
-            f"{value!r} cannot be the name of a {parameter.name}: letters, digits, _, and * or ? for patterns"
+            f"{value!r} cannot be the name of a {parameter.name}: letters, digits and _, * and ? in patterns"
         )
     return value or ""
 

@@ -3,7 +3,7 @@
 import re
 
 from collector.model import Metric
-from collector.reports.report import Draft, Report, decimal, shown, size, unique, whole
+from collector.reports.report import Draft, Report, decimal, parted, shown, size, unique, whole
 
 METRICS: tuple[Metric, ...] = ()
 ARGUMENTS = ("info",)
@@ -51,6 +51,9 @@ def parse(text: str) -> Report:
         draft.take(("cassandra_exceptions_total",), whole, told["Exceptions"], "Exceptions")
     if _HEAP in told:
         _heap(draft, told[_HEAP])
+    if told and not any(parted(line)[0] == "Token" for line in draft.lines):
+        # It comes last of what every version tells: a cache that may be missing was not cut off.
+        draft.problem("there is no 'Token', with which it ends")
     chunks = unique(draft.lines, (_CHUNKS,), draft)
     for label, cache in {**_CACHES, _CHUNKS: "ChunkCache"}.items():
         if label in told or label in chunks:

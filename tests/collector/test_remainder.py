@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -197,14 +198,14 @@ def run(played: Sequence[Step]) -> list[tuple[int, int, int]]:
 @given(steps(torn=False))
 def test_shown_and_others_together_are_the_keyspace(played: list[Step]) -> None:
     found = run(played)
-    for (count, shown, rest), (later, shown_later, rest_later) in zip(found, found[1:], strict=False):
+    for (count, shown, rest), (later, shown_later, rest_later) in pairwise(found):
         assert shown_later - shown + rest_later - rest == later - count
 
 
 @given(steps(torn=True))
 def test_the_others_never_go_back_and_never_do_more_than_the_keyspace(played: list[Step]) -> None:
     found = run(played)
-    for (count, _, rest), (later, _, rest_later) in zip(found, found[1:], strict=False):
+    for (count, _, rest), (later, _, rest_later) in pairwise(found):
         assert 0 <= rest_later - rest <= later - count
 
 

@@ -29,7 +29,7 @@ WHOLE: dict[str, tuple[Fault, str]] = {
     "deeply nested JSON": (faults.body(lambda _: b"[" * 100_000), "no JSON"),
     "an object": (faults.value({}), "does not fit"),
     "a list of numbers": (faults.value([1, 2]), "does not fit"),
-    "a refusal": (faults.value({"error": "no\n\x1b[31m", "status": 403}), "refused"),
+    "a refusal": (faults.value({"error": "no\n\x1b[31m", "status": 403}), "refuses"),
 }
 
 
