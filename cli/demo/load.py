@@ -40,8 +40,15 @@ class Load:
     """Reads and writes single partitions at a steady rate; never more than `in_flight` at once."""
 
     def __init__(
-        self, addresses: Sequence[str], *, keyspace: str = "demo", tables: int = 1, only_these: bool = False
+        self,
+        addresses: Sequence[str],
+        *,
+        keyspace: str = "demo",
+        tables: int = 1,
+        only_these: bool = False,
+        payload_bytes: int = PAYLOAD_BYTES,
     ) -> None:
+        self._payload_bytes = payload_bytes
         policy = WhiteListRoundRobinPolicy(list(addresses)) if only_these else RoundRobinPolicy()
         profile = ExecutionProfile(policy, consistency_level=ConsistencyLevel.LOCAL_ONE, request_timeout=10)
         self._cluster = Cluster(
@@ -108,7 +115,7 @@ class Load:
         if is_read:
             future = self._session.execute_async(read, (key,))
         else:
-            future = self._session.execute_async(write, (key, random.randbytes(PAYLOAD_BYTES)))  # noqa: S311
+            future = self._session.execute_async(write, (key, random.randbytes(self._payload_bytes)))  # noqa: S311
         future.add_callbacks(lambda _: self._count("reads" if is_read else "writes"), lambda _: self._count("errors"))
 
     def _count(self, what: str) -> None:
@@ -136,6 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="how long [until told to stop]")
     parser.add_argument("--tables", type=int, default=1, help="how many tables [1]")
     parser.add_argument("--keyspace", default="demo")
+    parser.add_argument("--payload", type=int, default=PAYLOAD_BYTES, help=f"bytes in a row [{PAYLOAD_BYTES}]")
     parser.add_argument("--counts", type=Path, help="file that always holds the counts so far")
     parser.add_argument("--only-these", action="store_true", help="send to no other node of the cluster")
     options = parser.parse_args(arguments)
@@ -146,7 +154,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
-    load = Load(options.addresses, keyspace=options.keyspace, tables=options.tables, only_these=options.only_these)
+    load = Load(
+        options.addresses,
+        keyspace=options.keyspace,
+        tables=options.tables,
+        only_these=options.only_these,
+        payload_bytes=options.payload,
+    )
     runner: Any = threading.Thread(target=load.run, args=(options.rate, options.seconds, stop))
     runner.start()
     while runner.is_alive():
