@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
 
+from cli.event_file import EventFile
 from collector.model import Sample, Tick
 from collector.rates import Summary
 from collector.watch import UNKNOWN, Watch
 from exporters import line, table
 from exporters.columns import Column
+from exporters.events import event_line
 from exporters.tables import table_lines
 from exporters.view import View, interval_s, logged, with_held
 
@@ -23,11 +25,15 @@ BOLD, YELLOW, PLAIN = "\x1b[1m", "\x1b[33m", "\x1b[0m"
 
 @dataclass(frozen=True)
 class Output:
-    """How to print: "text", "json" or "csv", after how many rows to end (None: never), and whether with a header."""
+    """How to print: "text", "json" or "csv", after how many rows to end (None: never), and whether with a header.
+
+    events  where what the node's log tells is written; None for between the rows.
+    """
 
     form: str
     rows: int | None
     header: bool
+    events: EventFile | None = None
 
 
 def print_rows(watch: Watch, view: View, ticks: Iterable[Tick], interval_s: float, output: Output) -> None:
@@ -39,6 +45,8 @@ def print_rows(watch: Watch, view: View, ticks: Iterable[Tick], interval_s: floa
         for sample in watch.samples(ticks, interval_s):
             view = shown(view, watch, sample)
             printer.row(view, sample)
+            if output.events is not None:
+                output.events.append([event_line(sample.node, each, sample.tick.time_s) for each in logged(sample)])
             whole.add(sample)
             printed += 1
             if printed == output.rows:
@@ -82,6 +90,7 @@ class _Text:
     def __init__(self, interval_s: float, output: Output) -> None:
         self._interval_s = interval_s
         self._header = output.header
+        self._events_between = output.events is None
         self._terminal = sys.stdout.isatty()
         self._colour = self._terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self._last_header = ""
@@ -92,7 +101,8 @@ class _Text:
         text = line.row(view, columns, with_held(sample), width=width)
         self._print_marked(text, line.marks(sample, self._interval_s), YELLOW)
         below = table_lines(sample) if view.tables else []
-        below += [f"# {time.strftime('%H:%M:%S', time.localtime(e.time_s))} {e.text}" for e in logged(sample)]
+        if self._events_between:
+            below += [f"# {time.strftime('%H:%M:%S', time.localtime(e.time_s))} {e.text}" for e in logged(sample)]
         for each in below:
             _print(each)
         self._since_header += 1 + len(below)

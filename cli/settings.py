@@ -26,6 +26,9 @@ class LineSettings:
     caches: bool = False
     read_repair: bool = False
     tables: int | None = None
+    log: Path | None = None
+    log_pattern: str = ""
+    events: Path | None = None
     source: str = "auto"
     nodetool: Path | None = None
     jmx_port: int | None = None

@@ -1,19 +1,24 @@
 """The line at work: find the node, say what is missing, print."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
+from cli.event_file import EventFile
 from cli.main import note
 from cli.output import Output, print_rows
 from cli.settings import LineSettings
 from cli.ways import ways
 from collector.clock import Clock, SystemClock, ticks
 from collector.host import text_of
+from collector.log import LogSource
+from collector.logback import DEFAULT_PATTERN
+from collector.logback import parse as parse_pattern
 from collector.model import SourceError
+from collector.sampler import Source
 from collector.selection import Selection
 from collector.sources.disk import parse as parse_disks
 from collector.sources.network import parse_dev
@@ -44,13 +49,28 @@ def run(settings: LineSettings) -> None:
     rows = _one_of("count", settings.count, settings.count_option)
     clock = SystemClock()
     with ExitStack() as stack:
-        output = Output(settings.output, rows, header=not settings.no_header)
-        view, watch = _first_contact(settings, clock)
+        events = stack.enter_context(closing(EventFile(settings.events, note))) if settings.events else None
+        output = Output(settings.output, rows, header=not settings.no_header, events=events)
+        log = _log(settings, clock)
+        if log is not None:
+            stack.enter_context(closing(log))
+        view, watch = _first_contact(settings, clock, [] if log is None else [log])
         stack.enter_context(closing(watch))
         print_rows(watch, view, ticks(clock, interval_s), interval_s, output)
 
 
-def _first_contact(settings: LineSettings, clock: Clock) -> tuple[View, Watch]:
+def _log(settings: LineSettings, clock: Clock) -> LogSource | None:
+    if settings.log is None:
+        if settings.events or settings.log_pattern:
+            raise click.UsageError("--events and --log-pattern need the log: give -d FILE")
+        return None
+    try:
+        return LogSource(settings.log, parse_pattern(settings.log_pattern or DEFAULT_PATTERN), clock)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--log-pattern") from None
+
+
+def _first_contact(settings: LineSettings, clock: Clock, extra: Sequence[Source]) -> tuple[View, Watch]:
     """Return what to show of the node and how to watch it: the first way that answers, else the first of all.
 
     The node is asked about itself before the first tick; what is missing is said in one line.
@@ -61,7 +81,7 @@ def _first_contact(settings: LineSettings, clock: Clock) -> tuple[View, Watch]:
         view = _view(settings, kind)
         wanted = view.metrics(view.text_columns if settings.output == "text" else view.columns)
         selection = Selection(wanted, settings.keyspace, settings.table, settings.tables or 0)
-        watch = Watch(way(selection, clock), selection, given, clock)
+        watch = Watch(way(selection, clock), selection, given, clock, extra=extra)
         try:
             watch.learn(START_TIMEOUT_S[kind])
         except SourceError as error:
@@ -75,9 +95,8 @@ def _first_contact(settings: LineSettings, clock: Clock) -> tuple[View, Watch]:
     for _, other, _ in failed[1:]:
         other.close()
     why = "; ".join(reason for _, _, reason in failed)
-    note(
-        f"no answer from Cassandra, its columns show '-': {why} (start Jolokia in the node, give --jolokia URL, or --nodetool PATH)"
-    )
+    mend = "start Jolokia in the node, give --jolokia URL, or --nodetool PATH"
+    note(f"no answer from Cassandra, its columns show '-': {why} ({mend})")
     return view, watch
 
 

@@ -8,7 +8,12 @@ from zoneinfo import ZoneInfo
 # Logs of this century; nothing else is worth computing with.
 YEARS = range(1970, 3000)
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-WHOLE = ({"year", "month", "day", "minute", "second"}, ({"hour"}, {"hour_to_24"}, {"half", "hour12"}))
+# What it takes to know a moment: of each, one of these.
+NEEDED = (
+    ({"year", "day", "minute", "second"},),
+    ({"month"}, {"month_name"}),
+    ({"hour"}, {"hour_to_24"}, {"half", "hour12"}),
+)
 
 _RUN = re.compile(r"'(?P<quoted>(?:[^']|'')*)'|(?P<letters>(?P<letter>[A-Za-z])(?P=letter)*)|(?P<other>.)", re.DOTALL)
 _FIXED = re.compile(r"(?:GMT|UTC)(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2}))?")
@@ -83,8 +88,7 @@ def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
             names.add(name)
         parts.append(expression or r".{1,40}?")
     joined = "".join(parts)
-    fields, hours = WHOLE
-    whole = known and fields <= names and any(hour <= names for hour in hours)
+    whole = known and all(any(parts <= names for parts in either) for either in NEEDED)
     return DateFormat(_NAMES.sub("(?:", joined), re.compile(joined), zone, whole)
 
 
@@ -118,8 +122,8 @@ def _expression(run: re.Match[str]) -> str | None:
 
 def _moment(part: dict[str, str | None]) -> datetime:
     """Return the date and time without their zone. Raises ValueError when there is no such moment."""
-    year = int(part["year"] or "")
-    year += 2000 if year < 100 else 0
+    digits = part["year"] or ""
+    year = int(digits) + (2000 if len(digits) == 2 else 0)
     if year not in YEARS:
         raise ValueError(year)
     month = int(part.get("month") or "0") or 1 + MONTHS.index((part.get("month_name") or "")[:3].lower())

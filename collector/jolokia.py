@@ -87,7 +87,8 @@ class Jolokia:
         try:
             return self._target.answers(requests, answers)
         except ProxyError as error:
-            raise JolokiaError(f"{self.url}: {self._failures.quoted(error)}") from None
+            said = self._failures.quoted(error.said)
+            raise JolokiaError(f"{self.url}: {error.meaning}{said}{error.advice}") from None
 
     def _posted(self, requests: Sequence[str], deadline_s: float) -> list[dict[str, Any]]:
         body = f"[{','.join(requests)}]".encode()

@@ -20,7 +20,11 @@ Answer = dict[str, Any]
 
 
 class ProxyError(Exception):
-    """The proxy did not read the target; the message says why and what to do, but not which Jolokia."""
+    """The proxy did not read the target: what that means, what the proxy said itself, and what to do."""
+
+    def __init__(self, meaning: str, said: str = "", advice: str = "") -> None:
+        super().__init__(meaning)
+        self.meaning, self.said, self.advice = meaning, said, advice
 
 
 class Target:
@@ -56,7 +60,7 @@ class Target:
     def _require_other(self, proxy: Answer, target: Answer) -> None:
         if target.get("status") != 200:
             why = str(target.get("error", "no reason given"))
-            raise ProxyError(f"it does not read {self.url}: {why}{_mend(why)}")
+            raise ProxyError(f"it does not read {self.url}: ", why, _advice(why))
         if _identity(proxy) is None or _identity(target) is None:
             raise ProxyError(f"it does not tell which JVM it reads: its policy must allow reading {RUNTIME}")
         if _identity(proxy) == _identity(target):
@@ -83,7 +87,7 @@ def _marked(answer: Answer) -> list[str]:
     return [name[len(MARK) :] for name in names if isinstance(name, str) and name.startswith(MARK)]
 
 
-def _mend(why: str) -> str:
+def _advice(why: str) -> str:
     if "Authentication failed" in why or "Credentials" in why:
         return " (give --jolokia-target-user and --jolokia-target-password-file)"
     if "not allowed by configuration" in why:

@@ -85,7 +85,8 @@ class ReportSource:
         if self._running is not None and self._running.done():
             batch, took_s = self._running.result()
             self._running = None
-            self._problem = batch.problem
+            # One that was understood in part has answered: that is told once, and what it said is held on to.
+            self._problem = "" if batch.values else batch.problem
             self._asked += 1
             # There is no rate before the second time: that one does not wait.
             self._due_s = batch.at_s + (self._pace - 1) * took_s if self._asked > 1 else 0.0
@@ -146,9 +147,9 @@ class NodetoolNode:
         if not address:
             # What they say is there the next time.
             self._ask_once()
-        directories = self._local.directories if self._local else ()
-        pid = self._local.pid if self._local else None
-        return Facts(address, directories, self.url, pid=pid, here=True, origin=self._origin())
+        origin, local = self._origin(), self._local
+        directories, pid = (local.directories, local.pid) if local else ((), None)
+        return Facts(address, directories, self.url, pid=pid, here=True, origin=origin)
 
     def _ask_once(self) -> list[Future[tuple[Batch, float]]]:
         """Ask for who the node is, unless that is under way."""

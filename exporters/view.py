@@ -24,6 +24,8 @@ DECAYED_MARK = "~"
 # The report of nodetool with the reads and writes in it.
 OPERATIONS_REPORT = "nodetool tablestats"
 _DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
+# What is said of the row itself; all other events are what a log told.
+_OF_THE_ROW = {"missed", "no_answer", "restart", "disagreement"}
 _WIDE_ONLY = {"cpu_nice_pct"}
 _CACHES = ("key_cache_hit_pct", "row_cache_hit_pct", "read_stage_active", "read_stage_pending")
 _READ_REPAIR = ("read_repairs_per_s",)
@@ -147,12 +149,12 @@ def with_held(sample: Sample) -> Sample:
 
 def said(sample: Sample) -> str:
     """Return what is to be said of the row, in one line; "" when nothing is. What a log told is no part of it."""
-    return " ".join("; ".join(event.text for event in sample.events if event.time_s is None).split())
+    return " ".join("; ".join(event.text for event in sample.events if event.kind in _OF_THE_ROW).split())
 
 
 def logged(sample: Sample) -> list[Event]:
     """Return what the node's log told."""
-    return [event for event in sample.events if event.time_s is not None]
+    return [event for event in sample.events if event.kind not in _OF_THE_ROW]
 
 
 def running(sample: Sample) -> list[dict[str, Any]]:

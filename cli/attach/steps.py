@@ -121,10 +121,11 @@ class Task:
         return f"run '{shlex.join(words)}'"
 
     def _failed(self, what: str, done: Done) -> CasstatError:
-        why = next((meaning for words, meaning in REFUSALS.items() if words in done.text), done.gist)
+        meanings = (meaning.format(jar=self.jar) for words, meaning in REFUSALS.items() if words in done.text)
+        why = next(meanings, done.gist)
         if done.code is None:
             why = f"no end within {TIMEOUT_S:.0f} s: {why or 'does the node hang?'}"
-        return CasstatError(f"cannot {what} process {self.node.pid}: {why.format(jar=self.jar)}")
+        return CasstatError(f"cannot {what} process {self.node.pid}: {why or f'Jolokia ended with {done.code}'}")
 
 
 def _url(text: str) -> str:

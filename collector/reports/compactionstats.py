@@ -28,14 +28,14 @@ _LABELS = ("id", "compaction type", "keyspace", "table", "completed", "total", "
 _MAY_BE_EMPTY = ("keyspace", "table")
 
 # Up to 4.1 there are `pending tasks: 2` and `- keyspace.table: 2`; from 5.0 on columns without a colon.
-_PENDING_TASKS = re.compile(r"pending tasks(:|\s)\s*(.*?)\s*")
+_PENDING_TASKS = re.compile(r"pending\s+tasks(:|\s)\s*(.*?)\s*")
 _OF_TABLE = re.compile(r"- (\w+)\.([\w.]+): (\S+)\s*", re.ASCII)
 _OF_TABLE_5 = re.compile(r"(\w+)\s+(\w[\w.]*)\s+(\S+)\s*", re.ASCII)
 _COUNTERS = {
-    "cassandra_compactions_total": re.compile(r"compactions completed\s+(.*?)\s*"),
-    "cassandra_compaction_bytes_total": re.compile(r"data compacted\s+(.*?)\s*"),
+    "cassandra_compactions_total": re.compile(r"compactions\s+completed\s+(.*?)\s*"),
+    "cassandra_compaction_bytes_total": re.compile(r"data\s+compacted\s+(.*?)\s*"),
 }
-_REMAINING = re.compile(r"\s*active compaction remaining time\s*:?\s.*", re.IGNORECASE)
+_REMAINING = re.compile(r"\s*active\s+compaction\s+remaining\s+time\s*:?\s.*", re.IGNORECASE)
 _PERCENT = re.compile(r"([0-9]{1,3})[.,]([0-9]{2})%")
 _ROUNDED = re.compile(r"[0-9.,]+ ([KMGT]iB|bytes)")
 

@@ -8,10 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from collector.beans import LARGEST
 from collector.model import Series, Value, Values
 
-LARGEST = 2**63
-"""Of a Java long: what is beyond is no number of Cassandra's."""
 QUANTILES = {"50%": "0.5", "75%": "0.75", "95%": "0.95", "98%": "0.98", "99%": "0.99", "Max": "1"}
 """The rows of nodetool's histograms that are read, and the label that each has as a quantile."""
 
@@ -125,7 +124,9 @@ def milliseconds(raw: object) -> float | None:
     """Return the number before `ms`; None for NaN. Raises ValueError for all else."""
     if isinstance(raw, str) and raw.endswith("ms"):
         with suppress(ValueError):
-            return decimal(raw[:-2].rstrip())
+            number = decimal(raw[:-2].rstrip())
+            if number is None or number >= 0:
+                return number
     raise ValueError("is no number of milliseconds")
 
 
@@ -162,18 +163,24 @@ def unique(lines: Iterable[str], labels: Iterable[str], draft: Draft) -> dict[st
 
 @dataclass(frozen=True)
 class Columns:
-    """A table's header: the labels in their order, "" for a word that is not known, and where each begins."""
+    """A table's header: the labels in their order, "" for a word that is not known, and where each begins and ends."""
 
     labels: tuple[str, ...]
     starts: tuple[int, ...]
+    ends: tuple[int, ...]
 
     def cells(self, row: str) -> dict[str, str] | None:
         """Return the cells by label in a table whose cells have no blanks; None unless there is one for each."""
-        found = row.split()
-        if len(found) == len(self.labels):
-            return {label: cell for label, cell in zip(self.labels, found, strict=True) if label}
-        # A label that is not known may have several words over a single cell.
-        return self.aligned(row)
+        found = list(re.finditer(r"\S+", row))
+        if len(found) != len(self.labels) or not (all(self.labels) or self._over(found)):
+            # A label that is not known may have several words over a single cell.
+            return self.aligned(row)
+        return {label: cell[0] for label, cell in zip(self.labels, found, strict=True) if label}
+
+    def _over(self, cells: Iterable[re.Match[str]]) -> bool:
+        """Return whether each cell begins or ends where its label does."""
+        labels = zip(self.starts, self.ends, strict=True)
+        return all(cell.start() == start or cell.end() == end for cell, (start, end) in zip(cells, labels, strict=True))
 
     def aligned(self, row: str, may_be_empty: Iterable[str] = ()) -> dict[str, str] | None:
         """Return the cells by label in a table whose cells begin under their labels; None when one does not."""
@@ -197,13 +204,16 @@ def columns(header: str, labels: Iterable[str], needed: Iterable[str]) -> Column
     """
     longest_first = sorted(labels, key=len, reverse=True)
     # gcstats sets its labels so close that one begins where the unit of another ends.
-    words = [re.escape(label) + ("" if label.endswith(")") else r"(?!\S)") for label in longest_first]
+    words = [
+        r"\s+".join(map(re.escape, label.split())) + ("" if label.endswith(")") else r"(?!\S)")
+        for label in longest_first
+    ]
     found = list(re.finditer("|".join([*words, r"\S+"]), header))
-    names = [match[0] if match[0] in longest_first else "" for match in found]
+    names = [name if (name := " ".join(match[0].split())) in longest_first else "" for match in found]
     known = [name for name in names if name]
     if len(set(known)) != len(known) or not set(needed) <= set(known):
         return None
-    return Columns(tuple(names), tuple(match.start() for match in found))
+    return Columns(tuple(names), tuple(match.start() for match in found), tuple(match.end() for match in found))
 
 
 def objects(text: str) -> list[dict[str, Any]]:

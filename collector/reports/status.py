@@ -25,7 +25,7 @@ _WORD = re.compile(r"(?<!\S)\S+")
 
 @dataclass(frozen=True)
 class Node:
-    """A row: two letters of state, where the node is, and who."""
+    """A row: two letters of state, where the node is, and who; "" where that is not known yet."""
 
     state: str
     address: str
@@ -45,7 +45,7 @@ def parse(text: str) -> Report:
     elif draft.understood:
         draft.problem("how many nodes are up is not known, for not all of the report is understood")
     known = Counter(node.host_id for node in nodes)
-    return draft.report({node.host_id: node.address for node in nodes if known[node.host_id] == 1})
+    return draft.report({node.host_id: node.address for node in nodes if node.host_id and known[node.host_id] == 1})
 
 
 def _nodes(draft: Draft) -> tuple[list[Node], bool]:
@@ -66,20 +66,20 @@ def _nodes(draft: Draft) -> tuple[list[Node], bool]:
         else:
             # Only the last data centre is followed by an empty line: a report that is cut short has none.
             ended = ended or bool(header and not line.strip())
-            sound = sound and not _STATE.fullmatch(line[:2])
+            sound = sound and not any(map(_STATE.fullmatch, line.split()[:1]))
             header = None
     return nodes, sound and ended
 
 
 def _new(node: Node, nodes: list[Node]) -> bool:
-    return all(node.host_id != other.host_id and node.address != other.address for other in nodes)
+    return all((node.host_id or None) != other.host_id and node.address != other.address for other in nodes)
 
 
 def _node(header: Columns, line: str) -> Node | None:
     # Loads that are wider than their column push what follows out of place (3.11), but not what comes before.
     start = dict(zip(header.labels, header.starts, strict=True))
     state, address = (_WORD.match(line, start[label]) for label in ("--", "Address"))
-    host_ids = _HOST_ID.findall(line)
+    host_ids = _HOST_ID.findall(line) or ["" for word in line.split() if word == "null"]
     if not state or not _STATE.fullmatch(state[0]) or not address or len(host_ids) != 1:
         return None
     return Node(state[0], address[0], host_ids[0])

@@ -73,7 +73,7 @@ _TABLE: Mapping[str, tuple[tuple[str, ...], Callable[[object], Value | None]]] =
     "Compacted partition maximum bytes": (("cassandra_table_max_partition_bytes",), whole),
     "Compacted partition mean bytes": (("cassandra_table_mean_partition_bytes",), whole),
     "SSTable Compression Ratio": (("cassandra_table_compression_ratio",), _ratio),
-    "Percent repaired": (("cassandra_table_repaired_ratio",), decimal),
+    "Percent repaired": (("cassandra_table_repaired_ratio",), _ratio),
     "Speculative retries": (("cassandra_table_speculative_retries_total",), whole),
     "Number of partitions (estimate)": (("cassandra_table_partitions",), whole),
 }

@@ -74,6 +74,8 @@ _PATHS = {
 }
 _PATH = {pool: path for path, pools in _PATHS.items() for pool in pools}
 _MESSAGE = re.compile(r"[A-Z0-9_]+")
+# Above the second table; rows go on behind an empty line.
+_TITLE = "Latencies waiting in queue"
 _NUMBERED = ("PerDiskMemtableFlushWriter_", "Repair#")
 
 
@@ -99,7 +101,7 @@ def _json(draft: Draft, report: Mapping[str, Any]) -> None:
         else:
             draft.problem("a pool without figures", pool)
     dropped = report.get("DroppedMessage")
-    if not isinstance(dropped, dict):
+    if not isinstance(dropped, dict) or not dropped:
         draft.problem("there are no dropped messages")
         return
     for message, number in dropped.items():
@@ -115,9 +117,7 @@ def _text(draft: Draft) -> None:
         if pools or messages:
             table = pools or messages
             seen.add("pools" if pools else "dropped messages")
-        elif not line.strip():
-            table = None
-        elif table:
+        elif table and line.strip() and not line.startswith(_TITLE):
             _row(draft, table, line)
     for missing in sorted({"pools", "dropped messages"} - seen if seen else seen):
         draft.problem(f"there are no {missing}")

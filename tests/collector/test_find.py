@@ -1,4 +1,4 @@
-"""Finding things out: the agent's URL, the process, the disk and the interface."""
+"""Finding things out: what a node says of itself, the disk and the interface."""
 
 import os
 import socket
@@ -9,89 +9,10 @@ import psutil
 import pytest
 
 from collector.find import ask_facts, disk_of, interface_of, is_this_machine
-from collector.local import START_SLACK_S, Facts, LocalNode, agent_url, local_pid
+from collector.local import Facts
 from tests.collector import captures
 from tests.collector.fakes import FakeJolokia
 from tests.collector.nodes import RUNTIME, SERVICE
-
-JAR = "-javaagent:/opt/jolokia-agent-jvm-2.3.0-javaagent.jar"
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ("", "http://127.0.0.1:8778/jolokia"),
-        ("=", "http://127.0.0.1:8778/jolokia"),
-        ("=port=8779", "http://127.0.0.1:8779/jolokia"),
-        ("=host=127.0.0.2,port=8778", "http://127.0.0.2:8778/jolokia"),
-        ("=port=9000,host=10.1.2.3", "http://10.1.2.3:9000/jolokia"),
-        ("=host=*", "http://127.0.0.1:8778/jolokia"),
-        ("=host=0.0.0.0,port=1234", "http://127.0.0.1:1234/jolokia"),
-        ("=host=localhost", "http://127.0.0.1:8778/jolokia"),
-        ("=host=node1.example", "http://node1.example:8778/jolokia"),
-        ("=host=::1", "http://[::1]:8778/jolokia"),
-        ("=host=fe80::1,port=8779", "http://[fe80::1]:8779/jolokia"),
-        ("=host=[::1],port=8779", "http://[::1]:8779/jolokia"),
-        ("=protocol=https", "https://127.0.0.1:8778/jolokia"),
-        ("=protocol=https,host=10.0.0.1,port=8443,useSslClientAuthentication=false", "https://10.0.0.1:8443/jolokia"),
-        ("=agentContext=/j4p", "http://127.0.0.1:8778/j4p"),
-        ("=agentContext=/deep/j4p/,port=1", "http://127.0.0.1:1/deep/j4p"),
-        ("=agentContext=j4p", "http://127.0.0.1:8778/j4p"),
-        ("=user=a=b,nonsense,port=8780", "http://127.0.0.1:8780/jolokia"),
-    ],
-)
-def test_the_agents_url_follows_from_its_options(options: str, expected: str) -> None:
-    assert agent_url(["java", "-Xmx1G", f"{JAR}{options}", "org.apache.cassandra.service.CassandraDaemon"]) == expected
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        [],
-        ["java", "org.apache.cassandra.service.CassandraDaemon"],
-        ["java", "-javaagent:/opt/jamm-0.4.0.jar", "-Dx=jolokia.jar"],
-        ["java", "-javaagent:/opt/jmx_prometheus_javaagent.jar=9404:/etc/jolokia.jar.yaml"],
-        ["java", "-cp", "/opt/jolokia-agent-jvm.jar"],
-    ],
-)
-def test_without_an_agent_there_is_no_url(command: list[str]) -> None:
-    assert agent_url(command) == ""
-
-
-def test_any_name_of_the_agents_file_will_do() -> None:
-    for name in ("jolokia.jar", "jolokia-jvm-1.7.2.jar", "my_jolokia_agent.jar"):
-        assert agent_url([f"-javaagent:lib/{name}=port=1"]) == "http://127.0.0.1:1/jolokia"
-
-
-STARTED_S = 1_700_000_000
-HERE = os.uname().nodename
-
-
-def local(pid: int, started_s: float = STARTED_S) -> LocalNode:
-    return LocalNode(pid, started_s, "")
-
-
-@pytest.mark.parametrize(
-    ("jvm", "started_s", "nodes", "expected"),
-    [
-        pytest.param("7@host", STARTED_S, [], None, id="no process here"),
-        pytest.param("7@host", STARTED_S, [local(7)], 7, id="number and start fit"),
-        pytest.param("7@host", STARTED_S + 2, [local(8), local(7)], 7, id="the number decides among equal starts"),
-        pytest.param("1@container", STARTED_S + 1, [local(4242)], 4242, id="a container counts for itself"),
-        pytest.param(
-            "1@container", STARTED_S, [local(8, STARTED_S - 5), local(9, STARTED_S - 1)], 9, id="the nearest start"
-        ),
-        pytest.param("7@elsewhere", STARTED_S + 1000, [local(7)], None, id="same number on another machine"),
-        pytest.param(f"7@{HERE}", STARTED_S + 1000, [local(7)], 7, id="the clock was set since"),
-        pytest.param(f"7@{HERE}", STARTED_S + 1000, [local(8)], None, id="neither number nor start fit"),
-        pytest.param("", 0, [local(7)], None, id="a node that says nothing"),
-        pytest.param("7@host", STARTED_S + round(START_SLACK_S) + 1, [local(8)], None, id="a start too far off"),
-    ],
-)
-def test_the_process_is_known_by_its_start_and_its_number(
-    jvm: str, started_s: int, nodes: list[LocalNode], expected: int | None
-) -> None:
-    assert local_pid(Facts(jvm=jvm, started_ms=1000 * started_s), nodes) == expected
 
 
 def facts(service: dict[str, Any], runtime: dict[str, Any]) -> Facts:

@@ -85,6 +85,54 @@ def test_a_cluster_with_a_node_down() -> None:
     assert report.problems == ()
 
 
+def test_a_cluster_of_two_data_centres_that_is_cut_behind_the_first() -> None:
+    # The rows of one real report, with the heading that nodetool repeats for each.
+    *heading, first, second, third, end = Capture("5.0.6", "status.one-down.txt").text.splitlines(keepends=True)[:9]
+    other = ["Datacenter: datacenter2\n", *heading[1:]]
+    capture = Capture("5.0.6", "status.one-down.txt")
+    whole = capture.parse("".join((*heading, first, second, *other, third.replace("UN", "DL"), end)))
+    assert flat(whole.values) == {"cassandra_endpoints_up": 2, "cassandra_endpoints_down": 1}
+    assert len(whole.said) == 3
+    cut = capture.parse("".join((*heading, first, second)))
+    assert (cut.values, len(cut.said)) == ({}, 2)
+    assert cut.problems
+
+
+def test_a_node_whose_host_id_is_not_known_counts() -> None:
+    capture = Capture("5.0.6", "status.one-down.txt")
+    report = capture.parse(capture.text.replace("706c0902-70ac-4acc-8acd-5649283f41e0", f"{'null':36}"))
+    assert report.values == capture.whole.values
+    assert len(report.said) == 2
+
+
+def test_tasks_of_other_units_and_of_no_table() -> None:
+    lines = (
+        "pending tasks: 0\n",
+        "\n",
+        "id       compaction type         keyspace table    completed total unit   progress\n",
+        "e967bbfe Key cache save          system   KeyCache 10        20    keys   50.00%  \n",
+        "e967bbff Anticompaction                            0         0     ranges n/a     \n",
+        "e967bb00 Compaction              ks1      t001     1         3     bytes  33,33%  \n",
+        "e967bb01 Compaction              ks1      t002     1         3     bytes  34.33%  \n",
+        "Active compaction remaining time :        n/a\n",
+    )
+    report = Capture("", "compactionstats.txt").parse("".join(lines))
+    where = "cassandra_compaction_size|e967bb"
+    assert {series: value for series, value in flat(report.values).items() if "_size|" in series} == {
+        f"{where}fe|system|KeyCache|Key cache save": 20,
+        f"{where}ff|||Anticompaction": 0,
+        f"{where}00|ks1|t001|Compaction": 3,
+    }
+    assert len(report.problems) == 1
+
+
+def test_pools_that_are_not_known_are_told_and_the_rest_read() -> None:
+    capture = Capture("5.0.8", "tpstats.txt")
+    report = capture.parse(capture.text.replace("GossipStage", "MurmurStage"))
+    assert report.problems == ("a pool that is not known, and thus its path (MurmurStage)",)
+    assert len(capture.whole.values) - len(report.values) == 5
+
+
 @pytest.mark.parametrize("version", LAB)
 @pytest.mark.parametrize("name", ["tpstats", "tablestats.two"])
 def test_text_and_json_of_one_moment_agree(version: str, name: str) -> None:

@@ -1,0 +1,22 @@
+"""A local time zone of the test's own."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+# As Paris has it, told so that no list of zones is needed.
+CENTRAL_EUROPE = "CET-1CEST,M3.5.0,M10.5.0/3"
+
+
+@contextmanager
+def local_zone(name: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", name)
+        time.tzset()
+        try:
+            yield
+        finally:
+            patch.undo()
+            time.tzset()
