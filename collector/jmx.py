@@ -183,12 +183,14 @@ class NodeSource:
 
         Takes as long as it must, whatever the interval. Raises SourceError when the node does not answer.
         """
-        families = {
-            bean.family: bean
-            for bean in reversed(self._beans)
-            if tables or "keyspace" not in bean.metric.labels or bean.family not in self._known
-        }
-        searches = {bean.place: bean.search for bean in families.values() if bean.search}
+        families: dict[str, Bean] = {}
+        searches: dict[str, str] = {}
+        for bean in self._beans:
+            if tables or "keyspace" not in bean.metric.labels or bean.family not in self._known:
+                families.setdefault(bean.family, bean)
+                if bean.search:
+                    # The first of a place is what every version has there.
+                    searches.setdefault(bean.place, bean.search)
         requests = [json.dumps({"type": "search", "mbean": pattern}) for pattern in searches.values()]
         began_s = self._clock.monotonic_s()
         answers = self._jolokia.ask(requests, max(timeout_s, LOOK_TIMEOUT_S)) if requests else []

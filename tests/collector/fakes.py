@@ -80,14 +80,15 @@ def _fits(pattern: Name, name: Name) -> bool:
 class FakeJolokia(Jolokia):
     """Answers as a Jolokia does for the MBeans in `beans`: their attributes by name, operations too.
 
-    With `refusing` it refuses searches, giving that as its reason; with `finds` it finds these, whatever was
-    searched for; with `down` it does not answer. Every answer takes `takes_s` on the `clock`.
+    With `refusing` it refuses searches, with `forbidding` operations, giving that as its reason; with `finds` it
+    finds these, whatever was searched for; with `down` it does not answer. Every answer takes `takes_s` on the `clock`.
     """
 
     beans: dict[str, dict[str, Any]] = field(default_factory=dict)
     url: str = "http://node:8778/jolokia"
     down: bool = False
     refusing: str = ""
+    forbidding: str = ""
     finds: list[str] | None = None
     clock: FakeClock | None = None
     takes_s: float = 0.0
@@ -111,6 +112,8 @@ class FakeJolokia(Jolokia):
             pattern = _parts(request["mbean"])
             found = [_canonical(name) for parts, name in index.items() if _fits(pattern, parts)]
             return {"value": found if self.finds is None else self.finds, "status": 200}
+        if request["type"] == "exec" and self.forbidding:
+            return {"error": self.forbidding, "error_type": "java.lang.SecurityException", "status": 403}
         name = index.get(_parts(request["mbean"]))
         if name is None:
             return {"error": f"{NONE_SUCH} : {request['mbean']}", "error_type": NONE_SUCH, "status": 404}

@@ -1,0 +1,1 @@
+"""What `casstat doctor` looks at: one file for each subject."""

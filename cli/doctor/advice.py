@@ -1,0 +1,50 @@
+"""How commands are to be typed: casstat as it was called, with the options that were given, perhaps as another user."""
+
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What stands in every command that is advised.
+
+    program  the words that call casstat.
+    flags    the options that were given, on the command line or in the environment, by their long names.
+    root     whether the one who asks is root, who needs no sudo to become somebody.
+    """
+
+    program: tuple[str, ...] = ("casstat",)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    root: bool = False
+
+    def line(self, **changes: str) -> str:
+        """Return casstat's command line with options changed or added: `jmx_port="7199"` for --jmx-port."""
+        return self.command(*self._flags(changes))
+
+    def command(self, *words: str | Path) -> str:
+        """Return casstat's command line with just these words behind its name."""
+        return shlex.join([*self.program, *map(str, words)])
+
+    def as_user(self, user: str, command: str) -> str:
+        """Return a command of casstat's as another user types it."""
+        # What sudo and runuser search is not the path of who asks.
+        name = shlex.join(self.program)
+        command = f"{shutil.which(name) or name}{command.removeprefix(name)}"
+        return f"runuser -u {shlex.quote(user)} -- {command}" if self.root else f"sudo -u {shlex.quote(user)} {command}"
+
+    def _flags(self, changes: Mapping[str, str]) -> list[str]:
+        named = {f"--{name.replace('_', '-')}": value for name, value in changes.items()}
+        return [word for pair in {**self.flags, **named}.items() for word in pair]
+
+
+def called(arguments: list[str] = sys.argv) -> tuple[str, ...]:
+    """Return the words that call this casstat again."""
+    path = Path(arguments[0])
+    if path.name != "casstat":
+        return (sys.executable, "-m", "cli")
+    found = shutil.which("casstat")
+    return ("casstat",) if found and Path(found).resolve() == path.resolve() else (str(path.absolute()),)

@@ -1,0 +1,113 @@
+"""The machine's clock: whether something keeps it right, without which rows of several nodes do not line up."""
+
+import ctypes
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.doctor.finding import Finding, ok, warning
+from collector.host import text_of
+from collector.model import SourceError
+
+SUBJECT = "clock"
+WHY = "rows of several nodes need not line up"
+# Of <sys/timex.h>.
+STA_UNSYNC = 0x0040
+CAP_SYS_TIME = 25
+# The first of the user namespaces numbers all users as they are.
+ALL_USERS = "0 0 4294967295"
+SYSTEMD = "run/systemd/system"
+TIMESYNCD = ("lib/systemd/systemd-timesyncd", "usr/lib/systemd/systemd-timesyncd")
+# What keeps time, by the program that does: its units' names, the one that is there being meant.
+SERVICES = {"chronyd": ("chrony", "chronyd"), "ntpd": ("ntpsec", "ntp", "ntpd")}
+UNITS = ("etc/systemd/system", "lib/systemd/system", "usr/lib/systemd/system", "etc/init.d")
+UNKNOWN = "install chrony"
+MANAGERS = {"apt-get": "apt-get install chrony", "dnf": "dnf install chrony", "zypper": "zypper install chrony"}
+
+
+class Timex(ctypes.Structure):
+    """The beginning of the kernel's struct timex (adjtimex(2)), and room for the rest."""
+
+    _fields_ = [
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("freq", ctypes.c_long),
+        ("maxerror", ctypes.c_long),
+        ("esterror", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("rest", ctypes.c_char * 512),
+    ]
+
+
+@dataclass(frozen=True)
+class Discipline:
+    """How the kernel's clock is kept: whether it is, and the largest and the likely error, seconds."""
+
+    synchronised: bool
+    largest_s: float
+    likely_s: float
+
+
+def read() -> Discipline:
+    """Return what the kernel says of its clock (adjtimex(2), which changes nothing here). Raises OSError."""
+    timex = Timex()
+    if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return Discipline(not timex.status & STA_UNSYNC, timex.maxerror / 1e6, timex.esterror / 1e6)
+
+
+def examine(
+    uid: int,
+    root: Path = Path("/"),
+    ask: Callable[[], Discipline] = read,
+    which: Callable[[str], str | None] = shutil.which,
+) -> Finding:
+    """Return whether the clock is kept; `uid` is who would mend it."""
+    try:
+        discipline = ask()
+    except (OSError, AttributeError) as error:
+        what = f"the kernel does not tell whether it is synchronised: {getattr(error, 'strerror', None) or error}"
+        return warning(SUBJECT, what, WHY)
+    if discipline.synchronised:
+        errors = f"{_time(discipline.largest_s)} off at most, {_time(discipline.likely_s)} as it believes"
+        return ok(SUBJECT, f"synchronised, {errors}")
+    what = "not synchronised: nothing keeps this machine's clock right"
+    if not _may_set(root):
+        mend = "on the machine that this container runs on: timedatectl set-ntp true"
+        return warning(SUBJECT, what, f"{WHY}; from within a container the clock cannot be set", mend)
+    mend = _mend(root, which)
+    return warning(SUBJECT, what, WHY, mend if uid == 0 or mend == UNKNOWN else f"sudo {mend}")
+
+
+def _may_set(root: Path) -> bool:
+    """Return whether anybody here may set the clock: in a container root may not either."""
+    try:
+        status = text_of(root / "proc/self/status")
+        users = " ".join(text_of(root / "proc/self/uid_map").split())
+    except SourceError:
+        return True
+    bounds = next((line.split()[1] for line in status.splitlines() if line.startswith("CapBnd:")), "f" * 16)
+    return bool(int(bounds, 16) >> CAP_SYS_TIME & 1) and users == ALL_USERS
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+
+
+def _mend(root: Path, which: Callable[[str], str | None]) -> str:
+    """Return the command that starts the time service that is installed, or installs one."""
+    systemd = (root / SYSTEMD).is_dir()
+    for program, names in SERVICES.items():
+        if which(program):
+            unit = next((name for name in names if _has_unit(root, name)), names[0])
+            return f"systemctl enable --now {unit}" if systemd else f"service {unit} start"
+    if systemd and which("timedatectl") and any((root / path).exists() for path in TIMESYNCD):
+        return "timedatectl set-ntp true"
+    return next((line for manager, line in MANAGERS.items() if which(manager)), UNKNOWN)
+
+
+def _has_unit(root: Path, name: str) -> bool:
+    return any((root / folder / file).exists() for folder in UNITS for file in (name, f"{name}.service"))

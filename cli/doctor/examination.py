@@ -1,0 +1,53 @@
+"""The whole examination: every subject in turn, and what the ways to the node mean for each other."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from cli.doctor import clock, devices, jolokia, log, machine, node, nodetool
+from cli.doctor.case import Case
+from cli.doctor.finding import Finding, lessened
+from cli.doctor.jolokia import Way
+from cli.doctor.show import hidden
+from collector.clock import Clock
+from collector.local import Facts
+from collector.watch import Given
+
+BY_NODETOOL = "nodetool is asked instead: every few seconds, and its percentiles decay over minutes"
+BY_JOLOKIA = "not needed while Jolokia answers"
+
+
+def examine(case: Case, time: Clock, secrets: Iterable[str] = ()) -> list[Finding]:
+    """Return what is found, without the secrets. Raises click.UsageError for options that cannot be meant."""
+    first = jolokia.examine(case)
+    second = nodetool.examine(case, used=first.facts is None)
+    facts = first.facts or second.facts
+    ways = _ways(first, second)
+    process = node.examine(case, facts, [first, second])
+    findings = [*process, *ways, clock.examine(case.uid, case.root), *_machine(case, facts, time), *log.examine(case)]
+    return [_without(each, list(secrets)) for each in findings]
+
+
+def _ways(first: Way, second: Way) -> list[Finding]:
+    """Return what is said of both: what fails is no problem while the other answers."""
+    by_jolokia = lessened(first.findings, BY_NODETOOL) if second.facts else first.findings
+    by_nodetool = lessened(second.findings, BY_JOLOKIA) if first.facts else second.findings
+    return [*by_jolokia, *by_nodetool]
+
+
+def _machine(case: Case, facts: Facts | None, time: Clock) -> list[Finding]:
+    if facts is None:
+        chosen = case.chosen
+        if chosen is None and not case.asks_here:
+            return []
+        # What is known of it without its help.
+        facts = Facts("", chosen.directories, "known", pid=chosen.pid, here=True) if chosen else Facts()
+    given = Given("", (case.settings.disk or "").removeprefix("/dev/"), case.settings.net_interface or "")
+    host = machine.host_of(facts, given, time, case.root)
+    if host is None:
+        return []
+    return [devices.disk(case, host), devices.interface(case, host, facts.address), *machine.examine(host, time)]
+
+
+def _without(finding: Finding, secrets: list[str]) -> Finding:
+    mend = tuple(hidden(line, secrets) for line in finding.mend)
+    return replace(finding, what=hidden(finding.what, secrets), why=hidden(finding.why, secrets), mend=mend)

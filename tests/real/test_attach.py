@@ -1,0 +1,222 @@
+"""`casstat attach` as people run it, on a node that was started without Jolokia."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+import pytest
+
+from cli.demo.java import find_java
+from cli.demo.node import Node
+from collector.access import Access
+from collector.find import ask_facts
+from collector.jolokia import Jolokia, JolokiaError
+from tests.real.agents import ADDRESS, VERSION, BareNode, attached, jar_of, pid_of
+
+TIMEOUT_S = 20.0
+PORT = 28778
+SECRET = "hünter,2="  # noqa: S105 - the secret of nothing
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    with closing(BareNode(tmp_path_factory.mktemp("node-attach"))) as bare:
+        yield bare.for_jolokia("2.3.0")
+
+
+def attach(*arguments: str | Path) -> tuple[int, str, str]:
+    """Run `casstat attach`; return its exit code and what it printed, to stdout and to stderr."""
+    command: list[str | Path] = [sys.executable, "-m", "cli", "attach", "--port", str(PORT), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert "Traceback" not in done.stderr
+    assert SECRET not in done.stdout + done.stderr
+    assert (done.stdout + done.stderr).count("\n") == 1
+    return done.returncode, done.stdout, done.stderr
+
+
+def folders(pid: int) -> set[str]:
+    """Return what `casstat attach` left in the process' /tmp."""
+    return {path.name for path in Path(f"/proc/{pid}/root/tmp").glob(f"casstat-{16 * '[0-9a-f]'}")}
+
+
+def test_attached_asked_and_taken_away_again(node: Node) -> None:
+    jar, pid, before = jar_of("2.3.0"), pid_of(node), folders(pid_of(node))
+    url = f"http://127.0.0.1:{PORT}/jolokia"
+    told = f"{url} answers for {ADDRESS}, Cassandra {VERSION}: run 'casstat --jolokia {url}'\n"
+    assert attach("--jar", jar, str(pid)) == (0, f"attached to process {pid}: {told}", "")
+    assert attach("--jar", jar, str(pid)) == (0, f"process {pid} has a Jolokia already: {told}", "")
+    with closing(Jolokia(url)) as jolokia:
+        assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
+    assert attach("--jar", jar, str(pid), "--detach") == (0, f"took Jolokia away from process {pid}\n", "")
+    assert attach("--jar", jar, str(pid), "--detach") == (0, f"process {pid} has no Jolokia attached\n", "")
+    with pytest.raises(JolokiaError, match="Connection refused"):
+        ask_facts(Jolokia(url), TIMEOUT_S)
+    assert folders(pid) == before
+
+
+def test_the_line_watches_what_was_attached(node: Node) -> None:
+    jar, pid = jar_of("2.3.0"), str(pid_of(node))
+    _, told, _ = attach("--jar", jar, pid)
+    _, _, command = told.strip().removesuffix("'").rpartition("run 'casstat ")
+    try:
+        line = [sys.executable, "-m", "cli", "1", "2", "-s", "--format", "json", *command.split()]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    finally:
+        attach("--jar", jar, pid, "--detach")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(f'"node": "{ADDRESS}"') == 2, done.stdout + done.stderr
+
+
+def test_what_is_attached_can_be_read_and_not_changed(node: Node) -> None:
+    jar, pid = jar_of("2.3.0"), str(pid_of(node))
+    attach("--jar", jar, pid)
+    target = '"target": {"url": "service:jmx:rmi:///jndi/rmi://127.0.0.1:1/jmxrmi"}'
+    requests = [
+        '{"type": "exec", "mbean": "java.lang:type=Memory", "operation": "gc"}',
+        '{"type": "write", "mbean": "java.lang:type=Memory", "attribute": "Verbose", "value": true}',
+        '{"type": "list"}',
+        '{"type": "exec", "mbean": "org.apache.cassandra.metrics:type=CommitLog,name=WaitingOnCommit",'
+        ' "operation": "values()"}',
+        # Nor does it reach out to anybody: it takes the target for its own JVM.
+        '{"type": "read", "mbean": "java.lang:type=Runtime", "attribute": "Name", ' + target + "}",
+    ]
+    try:
+        with closing(Jolokia(f"http://127.0.0.1:{PORT}/jolokia")) as jolokia:
+            statuses = [answer["status"] for answer in jolokia.ask(requests, TIMEOUT_S)]
+    finally:
+        attach("--jar", jar, pid, "--detach")
+    assert statuses == [403, 403, 403, 200, 200]
+
+
+def test_with_a_user_nobody_else_is_let_in_and_no_command_line_shows_the_password(node: Node, tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text(SECRET)
+    secret.chmod(0o600)
+    jar, pid = jar_of("2.3.0"), str(pid_of(node))
+    code, told, _ = attach("--jar", jar, pid, "--host", "0.0.0.0", "--user", "me", "--password-file", secret)
+    url = f"http://127.0.0.1:{PORT}/jolokia"
+    try:
+        assert code == 0
+        assert told.endswith(f"run 'casstat --jolokia {url} --jolokia-user me --jolokia-password-file {secret}'\n")
+        with pytest.raises(JolokiaError, match="HTTP 401"):
+            ask_facts(Jolokia(url), TIMEOUT_S)
+        with closing(Jolokia(url, Access("me", SECRET))) as jolokia:
+            assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
+        assert "HTTP 401" in attach("--jar", jar, pid)[1]
+    finally:
+        attach("--jar", jar, pid, "--detach")
+
+
+def test_an_agent_attached_by_other_means_is_told_and_taken_away(node: Node) -> None:
+    jar, pid = jar_of("2.3.0"), str(pid_of(node))
+    with attached(node, jar) as url:
+        code, told, _ = attach("--jar", jar, pid)
+        assert (code, told.split(" answers")[0]) == (0, f"process {pid} has a Jolokia already: {url}")
+
+
+def test_a_port_that_is_taken_is_told(node: Node) -> None:
+    with socket.create_server(("127.0.0.1", PORT)):
+        code, _, said = attach("--jar", jar_of("2.3.0"), str(pid_of(node)))
+    assert code == 1
+    assert f"127.0.0.1:{PORT} cannot be used (Address already in use): choose another with --port" in said
+
+
+def test_a_process_that_is_no_cassandra_is_left_alone() -> None:
+    code, _, said = attach("--jar", jar_of("2.3.0"), str(os.getpid()))
+    assert code == 1
+    assert "Cassandra" in said
+
+
+# What looks like a Cassandra, and is none: enough of one for what has nothing to do with Cassandra itself.
+IDLE = """public class Idle {
+    public static void main(String[] arguments) throws Exception {
+        System.out.println("up");
+        Thread.sleep(600_000);
+    }
+}"""
+AS_ROOT = os.geteuid() == 0
+OWN_FILES = ["unshare", "--mount", *([] if AS_ROOT else ["--map-root-user"])]
+OWN_TMP = ["sh", "-c", 'mount -t tmpfs none /tmp && chmod 1777 /tmp && exec "$@"', "sh"]
+AS_NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A JVM that does nothing, under Cassandra's name; it and Jolokia's jar are where every user can read them."""
+
+    command: tuple[str, ...]
+    jar: Path
+
+    @contextmanager
+    def running(self, *before: str, switches: Sequence[str] = ()) -> Iterator[int]:
+        """Run it behind the words `before`; yields its process number."""
+        java, *rest = self.command
+        with subprocess.Popen([*before, java, *switches, *rest], stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "up\n"
+                inner = psutil.Process(process.pid).children()
+                yield inner[0].pid if inner else process.pid
+            finally:
+                for child in psutil.Process(process.pid).children():
+                    child.kill()
+                process.kill()
+
+
+@pytest.fixture(scope="module")
+def idle() -> Iterator[Idle]:
+    java = find_java(os.environ)
+    with TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "Idle.java").write_text(IDLE)
+        subprocess.run([java.with_name("javac"), folder / "Idle.java"], check=True, timeout=60)
+        command = (str(java), "-cp", name, "Idle", "org.apache.cassandra.service.CassandraDaemon")
+        yield Idle(command, Path(shutil.copy(jar_of("2.3.0"), folder)))
+
+
+def test_a_node_that_lets_nobody_attach_is_told(idle: Idle) -> None:
+    with idle.running(switches=["-XX:+DisableAttachMechanism"]) as pid:
+        code, _, said = attach("--jar", idle.jar, str(pid))
+    assert code == 1
+    assert "-XX:+DisableAttachMechanism" in said
+
+
+def test_a_node_with_a_network_of_its_own_is_told(idle: Idle) -> None:
+    with idle.running(*OWN_FILES, "--net") as pid:
+        code, _, said = attach("--jar", idle.jar, str(pid))
+    assert code == 1
+    assert "a network of its own" in said
+
+
+PLACES: dict[str, list[str]] = {
+    "numbers of its own": [*OWN_FILES, "--pid", "--fork", "--mount-proc"],
+    "numbers and files of its own": [*OWN_FILES, "--pid", "--fork", "--mount-proc", *OWN_TMP],
+}
+if AS_ROOT:
+    # Nobody else can enter these, or start them: what is said then is a matter of tests/cli.
+    PLACES |= {"a user of its own": AS_NOBODY, "files and a user of its own": [*OWN_FILES, *OWN_TMP, *AS_NOBODY]}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_node_in_a_place_of_its_own_is_attached_to(idle: Idle, place: str) -> None:
+    with idle.running(*PLACES[place]) as pid:
+        before = folders(pid)
+        assert attach("--jar", idle.jar, str(pid))[1].startswith(f"attached to process {pid}: http://127.0.0.1:{PORT}")
+        assert folders(pid) == before
+        assert attach("--jar", idle.jar, str(pid), "--detach")[1] == f"took Jolokia away from process {pid}\n"
+
+
+def test_a_node_that_does_not_see_the_jar_is_told(idle: Idle) -> None:
+    with idle.running(*OWN_FILES, *OWN_TMP) as pid, TemporaryDirectory(dir="/tmp") as folder:
+        code, _, said = attach("--jar", shutil.copy(idle.jar, folder), str(pid))
+    assert code == 1
+    assert "does not see" in said
