@@ -95,7 +95,7 @@ def _first_contact(settings: LineSettings, clock: Clock, extra: Sequence[Source]
     for _, other, _ in failed[1:]:
         other.close()
     why = "; ".join(reason for _, _, reason in failed)
-    mend = "start Jolokia in the node, give --jolokia URL, or --nodetool PATH"
+    mend = "'casstat doctor' says what mends it"
     note(f"no answer from Cassandra, its columns show '-': {why} ({mend})")
     return view, watch
 

@@ -4,7 +4,7 @@ import json
 import shlex
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +49,9 @@ class Task:
     def attach(self, agent: Agent, password_file: Path | None = None) -> str:
         """Attach the agent, ask it, and return what came of it. Raises CasstatError."""
         taken = _taken(agent)
+        launch = self._launcher()
         with options_file(agent, self.node.pid, subject(self.node).owner) as options:
-            done = self._launch("--host", agent.host, "--port", str(agent.port), "--config", str(options), "start")
+            done = launch("--host", agent.host, "--port", str(agent.port), "--config", str(options), "start")
             name = f"process {self.node.pid}"
             if "already attached" in done.text:
                 return f"{name} has a Jolokia already: {self._existing(agent, _url(done.text), password_file)}"
@@ -71,19 +72,21 @@ class Task:
         name = f"process {self.node.pid}"
         if self.node.url:
             raise CasstatError(f"{name} was started with its Jolokia ({self.node.url}): casstat leaves it there")
-        done = self._launch("stop")
+        done = self._launcher()("stop")
         if "not attached" in done.text:
             return f"{name} has no Jolokia attached"
         if "Stopped Jolokia" in done.text:
             return f"took Jolokia away from {name}"
         raise self._failed("take Jolokia away from", done)
 
-    def _launch(self, *arguments: str) -> Done:
+    def _launcher(self) -> Callable[..., Done]:
+        """Return what runs Jolokia's launcher for the node, with arguments. Raises CasstatError where nobody may."""
         require_jolokia(self.jar)
         process = subject(self.node)
         run = runner(process, self.jar)
         java = java_for(process, run, self.environ)
-        return run.run([java, *SMALL, "-jar", self.jar, *arguments, str(process.pid)], self.environ)
+        command: list[str | Path] = [java, *SMALL, "-jar", self.jar]
+        return lambda *arguments: run.run([*command, *arguments, str(process.pid)], self.environ)
 
     def _existing(self, agent: Agent, url: str, password_file: Path | None) -> str:
         try:

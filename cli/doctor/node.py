@@ -93,8 +93,10 @@ def _process(case: Case, node: LocalNode, cassandra: str) -> Finding:
 
 def _sight(case: Case, node: LocalNode) -> list[Finding]:
     """Return that this user may not look into the process, if so."""
+    process = case.root / "proc" / str(node.pid)
     try:
-        os.listdir(case.root / "proc" / str(node.pid) / "fd")  # noqa: PTH208 - only whether it may be
+        os.listdir(process / "fd")  # noqa: PTH208 - only whether it may be
+        (process / "root").readlink()
     except PermissionError:
         pass
     except OSError:

@@ -20,7 +20,10 @@ POLICY = "jolokia-access.xml"
 LATENCY = METRICS + "type=ClientRequest,scope=Read,name=Latency"
 # Of each kind of name that is searched for, one that every node has.
 WITNESSES = (
+    # Pools come into being with their first task.
     {"path": "request", "pool": "ReadStage"},
+    {"path": "internal", "pool": "GossipStage"},
+    {"path": "internal", "pool": "CompactionExecutor"},
     {"keyspace": "system", "table": "local"},
     {"keyspace": "system"},
     {"cache": "KeyCache"},

@@ -103,6 +103,12 @@ def test_the_nodes_own_user_and_root_may_attach_and_nobody_else(jar: Path, monke
     assert f"process {ME.pid} belongs to {ME.user}: run this as that user or as root" in told
 
 
+def test_nothing_is_written_for_a_node_of_somebody_else(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: OWNER[0] + 1)
+    monkeypatch.setattr(steps, "options_file", lambda *_: pytest.fail("written"))
+    assert "belongs to" in failed(lambda: Task(jar, HERE, [HERE], {}).attach(OPEN))
+
+
 @pytest.mark.parametrize("switches", [(DISABLED,), (ENABLED, DISABLED)])
 def test_a_node_that_lets_nobody_attach_is_told_as_such(switches: tuple[str, ...], jar: Path) -> None:
     told = failed(lambda: runner(Subject(ME.pid, OWNER, ("java", *switches, "CassandraDaemon")), jar))
@@ -293,6 +299,9 @@ class Launched(Task):
 
     says: Done
     asked: tuple[str, ...] = ()
+
+    def _launcher(self) -> Callable[..., Done]:
+        return self._launch
 
     def _launch(self, *arguments: str) -> Done:
         object.__setattr__(self, "asked", arguments)

@@ -158,6 +158,16 @@ def test_no_node_at_all(scripted: ScriptedNode, agents: Agents) -> None:
         mended.mended("jolokia", "refused")
 
 
+def test_the_process_cannot_be_looked_into(scripted: ScriptedNode, agents: Agents) -> None:
+    """From within another user namespace, as from within a container, root may not either; outside, as told."""
+    options = ("-m", PORT, "--jolokia", URL)
+    within = ["unshare", "--user", "--map-root-user"]
+    with agents.within(scripted.pid, AGENT_PORT):
+        mend = mends(Doctor(*options, before=within).of("cassandra", "cannot be looked into"))
+        assert "outside of this container" in mend[0]
+        Doctor(*options).mended("cassandra")
+
+
 @pytest.mark.parametrize(
     ("policy", "said", "which"),
     [

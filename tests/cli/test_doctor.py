@@ -1,0 +1,216 @@
+"""`casstat doctor` where no real fault can be made: clocks, several routes, hidden processes; and how it speaks."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.access import JolokiaSettings
+from cli.doctor import clock, devices, node
+from cli.doctor.advice import Advice
+from cli.doctor.case import Case, Settings
+from cli.doctor.clock import Discipline
+from cli.doctor.finding import Finding, State, failed, lessened, ok, problem, warning
+from cli.doctor.show import hidden, is_coloured, json_lines, text_lines
+from collector.host import Host
+from collector.local import Facts, LocalNode
+
+LOST = Discipline(synchronised=False, largest_s=16.0, likely_s=16.0)
+KEPT = Discipline(synchronised=True, largest_s=0.0035, likely_s=0.00001)
+SECRET = "hunter2"  # noqa: S105 - the secret of nothing
+MAY_SET = "CapBnd:\t000001ffffffffff\n"
+ROUTE = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n"
+Programs = Callable[[str], str | None]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A machine whose clock may be set, without systemd."""
+    put(tmp_path, "proc/self/status", MAY_SET)
+    put(tmp_path, "proc/self/uid_map", "         0          0 4294967295\n")
+    put(tmp_path, "proc/self/mounts", "proc /proc proc rw,nosuid 0 0\n")
+    return tmp_path
+
+
+def put(root: Path, name: str, text: str = "") -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def there(*names: str) -> Programs:
+    return lambda name: f"/usr/sbin/{name}" if name in names else None
+
+
+def of_clock(root: Path, *programs: str, uid: int = 0, discipline: Discipline = LOST) -> Finding:
+    return clock.examine(uid, root, lambda: discipline, there(*programs))
+
+
+# The clock
+
+
+def test_a_clock_that_is_kept_is_well(root: Path) -> None:
+    found = of_clock(root, discipline=KEPT)
+    assert (found.state, found.what) == (State.OK, "synchronised, 3.5 ms off at most, 0.0 ms as it believes")
+
+
+@pytest.mark.parametrize(
+    ("programs", "files", "mend"),
+    [
+        (["chronyd"], [], "service chrony start"),
+        (["chronyd"], ["etc/init.d/chronyd"], "service chronyd start"),
+        (["chronyd"], ["run/systemd/system/x"], "systemctl enable --now chrony"),
+        (["ntpd"], ["etc/init.d/ntp"], "service ntp start"),
+        (["timedatectl"], ["run/systemd/system/x", "lib/systemd/systemd-timesyncd"], "timedatectl set-ntp true"),
+        (["timedatectl", "apt-get"], [], "apt-get install chrony"),
+        (["dnf"], [], "dnf install chrony"),
+        ([], [], "install chrony"),
+    ],
+)
+def test_what_starts_the_time_service_that_is_there(
+    root: Path, programs: list[str], files: list[str], mend: str
+) -> None:
+    for name in files:
+        put(root, name)
+    assert of_clock(root, *programs).mend == (mend,)
+    sudo = "" if mend == "install chrony" else "sudo "
+    assert of_clock(root, *programs, uid=1000).mend == (f"{sudo}{mend}",)
+
+
+def test_a_service_that_runs_lacks_a_server(root: Path) -> None:
+    put(root, "proc/7/comm", "chronyd\n")
+    put(root, "etc/chrony.conf")
+    found = of_clock(root, "chronyd", uid=1000)
+    assert "though chronyd runs" in found.what
+    assert found.mend == ("in /etc/chrony.conf: server ADDRESS iburst", "then: sudo service chrony restart")
+
+
+@pytest.mark.parametrize(
+    ("status", "users"), [("CapBnd:\t00000000a80425fb\n", "0 0 4294967295"), (MAY_SET, "0 1000 1")]
+)
+def test_in_a_container_the_machine_must_mend_it(root: Path, status: str, users: str) -> None:
+    put(root, "proc/self/status", status)
+    put(root, "proc/self/uid_map", users)
+    assert of_clock(root, "chronyd").mend == ("on the machine that this container runs on: timedatectl set-ntp true",)
+
+
+def test_a_kernel_that_does_not_tell_is_no_problem(root: Path) -> None:
+    def refused() -> Discipline:
+        raise OSError(1, "Operation not permitted")
+
+    found = clock.examine(0, root, refused)
+    assert found.state is State.WARNING
+    assert "Operation not permitted" in found.what
+
+
+# Disk and interface
+
+
+def routed(root: Path, *names: str) -> Host:
+    """Return a machine with these interfaces, each with a default route."""
+    rows = "".join(f"{name}\t00000000\t0101A8C0\t0003\t0\t0\t{100 + at}\t00000000\n" for at, name in enumerate(names))
+    put(root, "proc/net/route", ROUTE + rows)
+    put(root, "proc/self/net/route", ROUTE + rows)
+    dev = "Inter-| Receive\n face |bytes\n" + "".join(f"{name}: {' '.join('1' * 16)}\n" for name in ("lo", *names))
+    put(root, "proc/net/dev", dev)
+    put(root, "proc/self/net/dev", dev)
+    return Host(root, interfaces=names[:1] or ("?",))
+
+
+def test_of_several_default_routes_one_is_to_be_chosen(root: Path) -> None:
+    case = Case(advice=Advice(flags={"--interval": "5"}), root=root)
+    found = devices.interface(case, routed(root, "eth0", "eth1"), "")
+    assert found.state is State.WARNING
+    assert found.mend == (
+        "casstat --interval 5 --net-interface eth0",
+        "or: casstat --interval 5 --net-interface eth1",
+    )
+    chosen = Case(Settings(net_interface="eth1"), root=root)
+    assert devices.interface(chosen, routed(root, "eth0", "eth1"), "") == ok("interface", "eth1, as given")
+    assert devices.interface(case, routed(root, "eth0"), "").state is State.OK
+
+
+# Processes
+
+
+def test_processes_may_be_hidden_from_this_user(root: Path) -> None:
+    put(root, "proc/self/mounts", "proc /proc proc rw,hidepid=invisible 0 0\n")
+    (found,) = node.examine(Case(root=root, uid=1000), None, [])
+    assert found.state is State.PROBLEM
+    assert "/proc's option hidepid=invisible hides those of other users" in found.what
+    assert found.mend[0].startswith("sudo -u ")
+
+
+def test_a_node_elsewhere_is_no_fault(root: Path) -> None:
+    facts = Facts("10.0.0.7", (), "1@x", here=False)
+    (found,) = node.examine(Case(Settings(JolokiaSettings(jolokia="http://10.0.0.7:8778")), root=root), facts, [])
+    assert (found.state, found.mend) == (State.OK, ())
+
+
+def test_a_process_that_has_ended_meanwhile_is_said_to_have(root: Path) -> None:
+    put(root, "proc/7/status", f"Uid:\t{os.geteuid()}\t{os.geteuid()}\t0\t0\n")
+    case = Case(here=(LocalNode(7, 1.0),), root=root, uid=os.geteuid())
+    gone = node.examine(case, Facts(pid=7, here=True), [])
+    assert "has ended meanwhile" in gone[-1].what
+
+
+# How it speaks
+
+
+FINDINGS = [
+    ok("disk", "vda, under /data"),
+    warning("jolokia", "refused", "asked otherwise", "do this", "or: that"),
+    problem("log", "no such file"),
+]
+
+
+def test_findings_are_aligned_lines_for_people() -> None:
+    assert list(text_lines(FINDINGS, colour=False)) == [
+        "ok       disk     vda, under /data",
+        "warning  jolokia  refused; asked otherwise",
+        "    mend: do this",
+        "    or: that",
+        "problem  log      no such file",
+    ]
+    coloured = "\n".join(text_lines(FINDINGS, colour=True))
+    assert coloured.count("\x1b[0m") == len(FINDINGS)
+
+
+def test_and_objects_for_programs() -> None:
+    found = [json.loads(line) for line in json_lines(FINDINGS)]
+    assert found[1] == {
+        "subject": "jolokia",
+        "state": "warning",
+        "what": "refused",
+        "why": "asked otherwise",
+        "mend": "do this\nor: that",
+    }
+
+
+@pytest.mark.parametrize(
+    ("environ", "terminal", "coloured"),
+    [({}, True, True), ({}, False, False), ({"NO_COLOR": "1"}, True, False), ({"TERM": "dumb"}, True, False)],
+)
+def test_colours_are_for_terminals_that_want_them(environ: dict[str, str], *, terminal: bool, coloured: bool) -> None:
+    assert is_coloured(environ, terminal=terminal) == coloured
+
+
+def test_no_secret_is_shown() -> None:
+    assert SECRET not in hidden(f"http://me:{SECRET}@node:8778/jolokia and {SECRET}", [SECRET, ""])
+    assert hidden(f"http://me:{SECRET}@node:8778/jolokia", []) == "http://***@node:8778/jolokia"
+
+
+def test_what_fails_is_no_problem_while_another_way_works() -> None:
+    assert failed(FINDINGS)
+    assert not failed(lessened(FINDINGS, "instead"))
+    assert lessened(FINDINGS, "instead")[2] == replace(FINDINGS[2], state=State.WARNING, why="instead")
+
+
+def test_commands_are_advised_as_they_are_typed() -> None:
+    mine = Advice(("casstat",), {"--jmx-port": "7199"})
+    assert mine.line(jmx_port="7200", log="/a b") == "casstat --jmx-port 7200 --log '/a b'"
+    assert mine.as_user("cassandra", "casstat -i 5").startswith("sudo -u cassandra ")
+    assert replace(mine, root=True).as_user("cassandra", "casstat -i 5").startswith("runuser -u cassandra -- ")
