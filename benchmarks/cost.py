@@ -1,6 +1,7 @@
 """CPU of one sample, casstat's own plus the node's, against the four nodetool calls of the old script."""
 
 import resource
+import statistics
 import subprocess
 import sys
 import time
@@ -16,7 +17,8 @@ TABLES = (10, 200)
 CALLS = (["tablestats"], ["tpstats"], ["tablehistograms", "bench", "t000"], ["compactionstats"])
 NODETOOL_SAMPLES = 3
 WARM_S = 30
-SAMPLES = 60
+IDLE_S = 60
+TURNS, TURN_S, SETTLE_S = 6, 12, 2
 LEAST_RATIO = 300
 
 
@@ -35,7 +37,7 @@ def run() -> Iterator[Figure]:
                 "whole catalogue": [sys.executable, "-m", "benchmarks.everything", url],
             }
             for kind, command in kinds.items():
-                own_s, node_s = sampler(node, command, idle_s)
+                own_s, node_s = sampler(node, command)
                 yield Figure(f"{tables} tables: casstat, {kind}, own", 1000 * own_s, "ms CPU a sample")
                 yield Figure(f"{tables} tables: casstat, {kind}, node", 1000 * node_s, "ms CPU a sample")
                 ratio = sum(nodetool) / (own_s + node_s)
@@ -45,7 +47,7 @@ def run() -> Iterator[Figure]:
 def idle(node: Node) -> float:
     """Return the node's CPU a second when nobody asks."""
     before_s, began_s = cpu_s(jvm(node)), time.monotonic()
-    time.sleep(SAMPLES)
+    time.sleep(IDLE_S)
     return (cpu_s(jvm(node)) - before_s) / (time.monotonic() - began_s)
 
 
@@ -68,18 +70,37 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def sampler(node: Node, command: Sequence[str], idle_s: float, warm_s: float = WARM_S) -> tuple[float, float]:
-    """Run a sampler; return its own CPU a second, and by how much the node's is more than when nobody asks."""
+def sampler(node: Node, command: Sequence[str], warm_s: float = WARM_S) -> tuple[float, float]:
+    """Run a sampler; return its own CPU a second, and by how much the node's is more than while it stands still.
+
+    Both in turns: what a young node does by itself becomes less for many minutes.
+    """
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
         try:
             process = psutil.Process(running.pid)
             time.sleep(warm_s)
-            before = cpu_s(process), cpu_s(jvm(node)), time.monotonic()
-            time.sleep(SAMPLES)
-            lasted_s = time.monotonic() - before[2]
-            own_s = (cpu_s(process) - before[0]) / lasted_s
-            node_s = (cpu_s(jvm(node)) - before[1]) / lasted_s - idle_s
+            turns = [_turn(process, node) for _ in range(TURNS)]
         finally:
-            running.terminate()
-    # The kernel counts in ticks of 10 ms: what is below one in the whole minute is not known to be less.
-    return max(own_s, 0.01 / SAMPLES), max(node_s, 0.01 / SAMPLES)
+            running.kill()
+    own_s, asked_s, alone_s = (statistics.mean(each) for each in zip(*turns, strict=True))
+    # The kernel counts in ticks of 10 ms: what is below one in all the time is not known to be less.
+    least_s = 0.01 / (TURNS * TURN_S)
+    return max(own_s, least_s), max(asked_s - alone_s, least_s)
+
+
+def _turn(process: psutil.Process, node: Node) -> tuple[float, float, float]:
+    """Return CPU a second: the sampler's own, the node's while it is asked, and while it is not."""
+    own_s, asked_s = _rates([process, jvm(node)])
+    process.suspend()
+    time.sleep(SETTLE_S)
+    (alone_s,) = _rates([jvm(node)])
+    process.resume()
+    time.sleep(SETTLE_S)
+    return own_s, asked_s, alone_s
+
+
+def _rates(processes: Sequence[psutil.Process]) -> list[float]:
+    before, began_s = [cpu_s(each) for each in processes], time.monotonic()
+    time.sleep(TURN_S)
+    lasted_s = time.monotonic() - began_s
+    return [(cpu_s(each) - used_s) / lasted_s for each, used_s in zip(processes, before, strict=True)]

@@ -98,7 +98,7 @@ class Batch:
     """What one source read in one tick.
 
     at_s      monotonic time at which the source finished: rates divide by differences of it.
-    origin    what its counters count from, such as a process' start: no rate spans two origins.
+    origin    what its counters count from, such as a process' start: no rate spans two of them; "" where not known.
     problem   why there are no values (or not all of them), in one line; "" when all is well.
     events    what the source saw happen since the tick before.
     """

@@ -49,7 +49,7 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
         if batch.problem:
             events.append(Event("no_answer", f"{batch.source}: {batch.problem}"))
         known = {series: last for series in batch.values if (last := before.get(series)) is not None}
-        same = {series: last for series, last in known.items() if last.origin == batch.origin}
+        same = {series: last for series, last in known.items() if _counts_on(last.origin, batch.origin)}
         if len(same) < len(known):
             anew.append(batch.source)
         scalars = _scalars(catalogue, same, batch)
@@ -62,6 +62,11 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
     if anew:
         events.append(Event("restart", f"restarted: {', '.join(anew)} counted anew"))
     return Sample(now.node, now.tick, values, elapsed, tuple(events))
+
+
+def _counts_on(before: str, now: str) -> bool:
+    """Return whether counters go on; one origin that is not known tells nothing, and a counter that went back will."""
+    return before == now or not before or not now
 
 
 def _scalars(catalogue: Catalogue, before: Mapping[Series, Reading], batch: Batch) -> dict[Series, Derived]:

@@ -141,8 +141,9 @@ class NodetoolNode:
             first = [*(source.start() for source in self.sources), *self._ask_once()]
             done, _ = wait(first, timeout_s)
             if not self._seen:
-                problems = [future.result()[0].problem for future in first if future in done]
-                raise SourceError(next(filter(None, problems), f"no answer within {timeout_s:.0f} s"))
+                batches = [future.result()[0] for future in first if future in done]
+                problems = [f"{batch.source}: {batch.problem}" for batch in batches if batch.problem]
+                raise SourceError(next(iter(problems), f"no answer within {timeout_s:.0f} s"))
         address = self._said.get(self._said.get("ID", ""), "")
         if not address:
             # What they say is there the next time.
@@ -179,21 +180,22 @@ class NodetoolNode:
         try:
             text = self._tool.run(asked.arguments, TIMEOUT_S)
         except SourceError as error:
-            return Batch(asked.name, self._clock.monotonic_s(), problem=str(error))
+            # Who shows it says whose problem it is.
+            return Batch(asked.name, self._clock.monotonic_s(), problem=str(error).removeprefix(f"{asked.name}: "))
         at_s = self._clock.monotonic_s()
         report = asked.module.parse(text)
         # Who the node is: `info` tells its host id and generation, `status` the address of every host id.
         self._said.update(report.said)
         now = self._origin()
         if origin and now != origin:
-            return Batch(asked.name, at_s, problem=f"{asked.name}: the node was restarted while it was asked")
+            return Batch(asked.name, at_s, problem="the node was restarted while it was asked")
         values = dict(report.values)
         if not report.problems and asked.whole:
             values.update(sums(values))
         self._seen.update(series[0] for series in values)
-        return Batch(asked.name, at_s, values, now, _problem(asked.name, report.problems))
+        return Batch(asked.name, at_s, values, now, _problem(report.problems))
 
 
-def _problem(name: str, problems: Sequence[str]) -> str:
+def _problem(problems: Sequence[str]) -> str:
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{name}: {problems[0]}{more}" if problems else ""
+    return f"{problems[0]}{more}" if problems else ""

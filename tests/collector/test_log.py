@@ -1,12 +1,13 @@
 """The log is followed from its end, whatever is done to the file meanwhile, and at a bounded cost."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from collector import follow
+from collector.log import MOST_BYTES, MOST_EVENTS
 from collector.model import SourceError
 from tests.collector.logs import Log, down, open_files, said
 from tests.collector.zones import local_zone
@@ -124,3 +125,58 @@ def test_a_log_that_goes_and_comes_back(log: Log) -> None:
         log.read()
     log.path.write_bytes(down(3))
     assert log.told() == said(3)
+
+
+@pytest.mark.parametrize(("make", "what"), [(Path.mkdir, "is a directory"), (os.mkfifo, "is no regular file")])
+def test_what_is_no_file_is_told_without_waiting_for_it(path: Path, make: Callable[[Path], None], what: str) -> None:
+    make(path)
+    log = Log(path, None)
+    for _ in range(2):
+        with pytest.raises(SourceError, match=rf"system\.log: {what}; give the log file itself"):
+            log.read()
+    assert not any(str(path) in name for name in open_files())
+
+
+def test_a_log_that_may_not_be_read_is_told(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    log.source.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refused)
+        with pytest.raises(SourceError, match="no permission; run casstat as a user who may read it"):
+            log.read()
+    log.path.write_bytes(down(2))
+    assert log.told() == []
+
+
+def test_of_50_gigabytes_only_what_is_added_is_read(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 50 << 30)
+    log = Log(path, None)
+    assert log.told() == []
+    log.write(b"\n" + down(2))
+    assert log.told() == said(2)
+    log.source.close()
+
+
+def test_much_at_once_is_read_in_several_ticks(log: Log) -> None:
+    log.write(b"x" * (MOST_BYTES + 1) + b"\n" + down(2))
+    assert log.told() == []
+    assert log.told() == said(2)
+
+
+def test_more_than_can_be_caught_up_with_is_skipped_and_told(log: Log) -> None:
+    with log.path.open("r+b") as file:
+        file.truncate(follow.HOPELESS_BYTES + 1000)
+    (skipped,) = log.told()
+    assert skipped == "skipped 64.0 MiB of system.log: too much to catch up with"
+    log.write(b"\n" + down(2))
+    assert log.told() == said(2)
+
+
+def test_of_many_events_the_last_ones_are_counted(log: Log) -> None:
+    log.write(down(2) * (MOST_EVENTS + 20))
+    *told, more = log.told()
+    assert told == said(*[2] * MOST_EVENTS)
+    assert more == "and 20 more events: 20 node_down"

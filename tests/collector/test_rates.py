@@ -54,6 +54,14 @@ def test_a_rate_is_absent_at_the_first_sight_of_its_series() -> None:
     assert rate(sample, SECONDS) is None
 
 
+@pytest.mark.parametrize("origins", [("", "1"), ("1", "")])
+def test_an_origin_that_is_not_known_is_no_restart(origins: tuple[str, str]) -> None:
+    sample = last(counted(10.0, 100, origins[0]), counted(11.0, 350, origins[1]))
+    assert rate(sample) == Rate(250.0, 1.0)
+    assert sample.events == ()
+    assert rate(last(counted(10.0, 100, origins[0]), counted(11.0, 99, origins[1]))) is None
+
+
 @pytest.mark.parametrize("after", [0, 5, 100, 1_000_000])
 def test_a_rate_is_absent_across_a_restart(after: int) -> None:
     sample = last(counted(10.0, 100, "1"), counted(11.0, after, "2"))

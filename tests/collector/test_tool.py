@@ -203,7 +203,7 @@ def test_where_not_all_was_understood_nothing_is_added_up(stubs: dict[str, Stub]
         batch = settled(watched)
     assert (SUM, "Read") not in batch.values
     assert batch.values[KEYSPACE_COUNT, "ks", "Read"] == 5
-    assert batch.problem == "nodetool tablestats: a line (and 2 more)"
+    assert batch.problem == "a line (and 2 more)"
 
 
 @pytest.mark.usefixtures("stubs")

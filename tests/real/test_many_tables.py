@@ -1,0 +1,156 @@
+"""A thousand tables, twenty of them busy: those are found, what the others did adds up, and tables come and go."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from cassandra.cluster import Cluster
+
+from cli.demo.cluster import cache_folder
+from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java
+from cli.demo.node import Node, NodeSpec
+from collector.budget import OTHERS
+from collector.catalogue import BEANS
+from collector.clock import SystemClock, ticks
+from collector.jmx import NodeSource
+from collector.jolokia import Jolokia
+from collector.model import Rate, Sample
+from collector.selection import Selection
+from collector.sources.tables import REMAINDERS
+from collector.watch import Given, Watch
+from exporters.tables import NEEDS, tables
+from tests.real.conftest import say
+from tests.real.programs import Load, ask, load
+
+VERSION, ADDRESS, JMX_PORT = "5.0.8", "127.0.154.1", 27240
+TABLES, BUSY, RATE = 1000, 20, 300
+PATIENCE_TICKS = 90
+KEYSPACE_COUNT = next(iter(REMAINDERS))
+TABLE_COUNT = REMAINDERS[KEYSPACE_COUNT]
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    cache = cache_folder(os.environ)
+    node = Node(
+        NodeSpec(
+            version=VERSION,
+            address=ADDRESS,
+            home=tmp_path_factory.mktemp("big"),
+            java=find_java(os.environ, VERSION),
+            jars=fetch_cassandra(VERSION, cache, say),
+            jolokia=fetch_jolokia(cache, say),
+            seeds=ADDRESS,
+            jmx_port=JMX_PORT,
+            heap="1536M",
+        )
+    )
+    node.start()
+    try:
+        node.wait()
+        # Else the driver reads the whole schema after each of them.
+        with Cluster([ADDRESS], schema_metadata_enabled=False) as cluster:
+            session = cluster.connect()
+            session.execute(
+                "CREATE KEYSPACE big WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+                timeout=60,
+            )
+            for number in range(TABLES):
+                session.execute(f"CREATE TABLE big.t{number:03d} (k int PRIMARY KEY, v blob)", timeout=60)
+        yield node
+    finally:
+        node.kill()
+
+
+@pytest.fixture
+def samples(big: Node) -> Iterator[Iterator[Sample]]:
+    clock = SystemClock()
+    selection = Selection(frozenset(NEEDS), tables=BUSY)
+    way = NodeSource(Jolokia(big.spec.jolokia_url), BEANS, selection, clock)
+    with closing(Watch(way, selection, Given(), clock)) as watch:
+        watch.learn(60.0)
+        yield watch.samples(ticks(clock, 1.0), 1.0)
+
+
+def shown(sample: Sample) -> set[str]:
+    """Return the tables that are shown one by one."""
+    rows = tables(sample)
+    return {row["table"] for row in rows if row["table"] != OTHERS and row["reads_per_s"] is not None}
+
+
+def operations(sample: Sample, metric: str) -> float:
+    """Return how many reads and writes of the keyspace the sample tells of, in all of a metric's series together."""
+    return sum(
+        rate.gained
+        for series, rate in sample.values.items()
+        if series[0] == metric and series[1] == "big" and isinstance(rate, Rate) and is_told(sample, series, rate)
+    )
+
+
+def is_told(sample: Sample, series: tuple[str, ...], rate: Rate) -> bool:
+    """Return whether a rate is of this interval: what a table did before it was read is told among the others."""
+    return series[0] != TABLE_COUNT or OTHERS in series or rate.elapsed_s in sample.elapsed_s.values()
+
+
+def node_counts(node: Node) -> int:
+    name = "org.apache.cassandra.metrics:type=Keyspace,keyspace=big,name={}Latency"
+    return sum(
+        int(ask(node, {"type": "read", "mbean": name.format(operation), "attribute": "Count"}))
+        for operation in ("Read", "Write")
+    )
+
+
+def test_the_busy_ones_are_found_and_all_adds_up(big: Node, samples: Iterator[Sample]) -> None:
+    busy = {f"t{number:03d}" for number in range(BUSY)}
+    first = [next(samples) for _ in range(2)]
+    before = node_counts(big)
+    seen: list[Sample] = []
+    with load(big, RATE, "--keyspace", "big", "--tables", str(BUSY)) as running:
+        while len(seen) < PATIENCE_TICKS and not (seen and shown(seen[-1]) == busy):
+            seen.append(next(samples))
+        assert shown(seen[-1]) == busy
+        found = len(seen)
+        seen += [next(samples) for _ in range(30)]
+        assert shown(seen[-1]) == busy
+        counted = running.end()
+    # Keyspaces are read every ten seconds.
+    seen += [next(samples) for _ in range(12)]
+    did = node_counts(big) - before
+    assert did == pytest.approx(counted["reads"] + counted["writes"], rel=0.005)
+    assert sum(operations(each, KEYSPACE_COUNT) for each in first + seen) == pytest.approx(did, rel=0.005)
+    assert sum(operations(each, TABLE_COUNT) for each in first + seen) == pytest.approx(did, rel=0.005)
+    late = seen[found + 10 :]
+    others = sum(
+        rate.gained
+        for each in late
+        for series, rate in each.values.items()
+        if series[0] == TABLE_COUNT and OTHERS in series and isinstance(rate, Rate)
+    )
+    assert others < 0.005 * did
+    assert max(each.tick.late_s for each in seen) < 1.0
+
+
+def test_tables_that_come_and_go_are_followed(big: Node, samples: Iterator[Sample]) -> None:
+    """None of it shows as anything but what was done."""
+    next(samples)
+    with Cluster([ADDRESS], schema_metadata_enabled=False) as cluster:
+        session = cluster.connect()
+        for number in range(TABLES - 5, TABLES):
+            session.execute(f"DROP TABLE IF EXISTS big.t{number:03d}", timeout=60)
+        created = Load(big, RATE, 25, "--keyspace", "fresh", "--tables", "3")
+        seen: list[Sample] = []
+        while len(seen) < PATIENCE_TICKS and not (seen and {"t000", "t001", "t002"} <= of(seen[-1], "fresh")):
+            seen.append(next(samples))
+        assert {"t000", "t001", "t002"} <= of(seen[-1], "fresh")
+        created.wait()
+        session.execute("DROP KEYSPACE fresh", timeout=60)
+    while len(seen) < 2 * PATIENCE_TICKS and of(seen[-1], "fresh"):
+        seen.append(next(samples))
+    assert not of(seen[-1], "fresh")
+    figures = [row[key] for each in seen for row in tables(each) for key in ("reads_per_s", "writes_per_s")]
+    assert all(figure is None or 0 <= figure <= 2 * RATE for figure in figures)
+
+
+def of(sample: Sample, keyspace: str) -> set[str]:
+    return {row["table"] for row in tables(sample) if row["keyspace"] == keyspace and row["reads_per_s"] is not None}
