@@ -72,7 +72,7 @@ def is_whole(row: Row) -> bool:
         (f"cat >&2 <<'X'\n{TRACE}\nX\nexit 1", "nodetool tablestats: error: null"),
         (f"cat <<'X'\n{TRACE}\nX\nexit 0", "nodetool tablestats: nodetool says 'error: null' (and 1 more)"),
         ("exit 0", "nodetool tablestats: printed nothing"),
-        ("echo 'nodetool: Failed to connect to 127.0.0.1:7199 - ConnectException'; exit 1", "Failed to connect"),
+        ("echo 'nodetool: Failed to connect to 127.0.0.1:7199 - ConnectException'; exit 1", "nodetool tablestats: Failed to connect"),
         ("kill -9 $$", "nodetool tablestats: exit code -9"),
         ("head -c 100000 /dev/zero; exit 0", "nodetool tablestats: its last line has no end"),
     ],
