@@ -15,6 +15,7 @@ from collector.clock import Clock
 from collector.jmx import NodeSource
 from collector.local import DEFAULT_URL, LocalNode, local_nodes
 from collector.nodetool import Connection, Nodetool
+from collector.secrets import is_read_by_others
 from collector.selection import Selection
 from collector.watch import Node
 
@@ -78,6 +79,9 @@ def _through_nodetool(program: Path, settings: LineSettings, chosen: LocalNode |
         return next((node for node in local_nodes() if port is None or node.jmx_port == port), None)
 
     def make(selection: Selection, clock: Clock) -> Node:
+        if settings.jmx_password_file and is_read_by_others(settings.jmx_password_file):
+            # It is nodetool's own, and may have been there before us: said, not refused.
+            note(f"{settings.jmx_password_file}: can be read by others: chmod 600 {settings.jmx_password_file}")
         # Only where it is wanted: it brings a good deal along.
         from collector.tool import NodetoolNode
 

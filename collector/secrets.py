@@ -40,3 +40,11 @@ def read_password(path: Path) -> str:
     if not password:
         raise SecretError(f"{path}: its first line is empty: it must be the password")
     return password
+
+
+def is_read_by_others(path: Path) -> bool:
+    """Return whether others than its owner may use the file; not when it cannot be looked at."""
+    try:
+        return bool(path.stat().st_mode & OTHERS)
+    except OSError:
+        return False

@@ -3,7 +3,6 @@
 import os
 import shlex
 import shutil
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from collector.local import Facts
 from collector.model import SourceError
 from collector.nodetool import Connection, Nodetool
 from collector.reports import info, status
+from collector.secrets import is_read_by_others
 from collector.tool import PACE
 
 SUBJECT = "nodetool"
@@ -81,12 +81,11 @@ def _password_file(case: Case) -> tuple[Finding, ...]:
     if path is None:
         return ()
     try:
-        mode = path.stat().st_mode
         path.open("rb").close()
     except OSError as error:
         mend = case.advice.line(**PASSWORD)
         return (problem(SUBJECT, f"{path}: {error.strerror}", "nodetool cannot say who asks", mend),)
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if is_read_by_others(path):
         what = f"{path}: can be read by others"
         return (
             warning(

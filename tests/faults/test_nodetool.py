@@ -72,7 +72,7 @@ def is_whole(row: Row) -> bool:
         (f"cat >&2 <<'X'\n{TRACE}\nX\nexit 1", "nodetool tablestats: error: null"),
         (f"cat <<'X'\n{TRACE}\nX\nexit 0", "nodetool tablestats: nodetool says 'error: null' (and 1 more)"),
         ("exit 0", "nodetool tablestats: printed nothing"),
-        ("echo 'nodetool: Failed to connect to 127.0.0.1:7199 - ConnectException'; exit 1", "nodetool tablestats: Failed to connect"),
+        ("echo 'nodetool: Failed to connect - ConnectException'; exit 1", "nodetool tablestats: Failed to connect"),
         ("kill -9 $$", "nodetool tablestats: exit code -9"),
         ("head -c 100000 /dev/zero; exit 0", "nodetool tablestats: its last line has no end"),
     ],
@@ -131,3 +131,16 @@ def test_what_is_no_nodetool_is_told_and_the_machine_is_watched(tmp_path: Path) 
     assert f"{nothing}: No such file or directory: give --nodetool PATH" in errors
     assert all(row["reads_per_s"] is None for row in rows)
     assert rows[1]["cpu_idle_pct"] is not None
+
+
+def test_a_password_file_that_others_can_read_is_told(tmp_path: Path) -> None:
+    passwords = tmp_path / "jmx.password"
+    passwords.write_text("me hunter2\n")
+    options = ["--source", "nodetool", "--nodetool", str(tmp_path / "none"), "--jmx-password-file", str(passwords)]
+    for mode, told in ((0o644, True), (0o600, False)):
+        passwords.chmod(mode)
+        with Program("0.2", "1", "--jmx-user", "me", *options) as program:
+            code, errors = program.end(None)
+        assert code == 0
+        assert (f"{passwords}: can be read by others: chmod 600 {passwords}" in errors) == told
+        assert "hunter2" not in errors

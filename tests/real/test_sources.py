@@ -8,16 +8,18 @@ import pytest
 
 from cli.demo.node import Node
 from collector.find import disk_of
-from tests.real.programs import Casstat, Load, Row, casstat, load, nodetool, prepare
+from tests.real.programs import PATIENCE_S, Casstat, Load, Row, casstat, load, nodetool, prepare
 
 SECONDS = 60
 RATE = 300
 
 
-def old_command(node: Node) -> list[str]:
+def old_command(node: Node, events: Path) -> list[str]:
     """Every flag of the old script at once."""
     disk = disk_of(node.spec.home, Path("/proc/self"))
-    return f"-e -k demo -c t000 -o {disk} -f lo -p -s -r -j -i 2 -n 3 -m {node.spec.jmx_port}".split()
+    shown = f"-e -k demo -c t000 -o {disk} -f lo -p -s -r -j -i 2 -n 3 -m {node.spec.jmx_port}"
+    # Before 4.0 flushes are told in debug.log alone.
+    return [*shown.split(), "-d", str(node.spec.log.with_name("debug.log")), "-l", str(events)]
 
 
 def assert_complete(out: str) -> None:
@@ -41,20 +43,26 @@ def assert_complete(out: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["nodetool", "jolokia"])
-def test_the_old_command_line_works(every_node: Node, source: str) -> None:
+def test_the_old_command_line_works(every_node: Node, source: str, tmp_path: Path) -> None:
     if source == "jolokia" and every_node.spec.jolokia is None:
         # Nothing to test: Jolokia does not run in the Java that 3.11 has here.
         return
     prepare(every_node)
-    command = [sys.executable, "-m", "cli", *old_command(every_node), "--source", source]
+    events = tmp_path / "events.txt"
+    command = [sys.executable, "-m", "cli", *old_command(every_node, events), "--source", source]
     with (
         load(every_node, 200),
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
     ):
-        out, said = running.communicate()
+        assert running.stdout
+        # Its header, and a row: it follows the log now.
+        out = running.stdout.readline() + running.stdout.readline()
+        nodetool(every_node, "flush", "demo")
+        rest, said = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, said
     assert "Traceback" not in said
-    assert_complete(out)
+    assert_complete(out + rest)
+    assert " flush flushed demo.t000 " in events.read_text()
 
 
 def per_s(rows: list[Row], rate: str) -> float:
