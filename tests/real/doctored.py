@@ -42,6 +42,7 @@ class ScriptedNode:
         self.node = Node(spec)
         self.spec = spec
         self.more_data: tuple[Path, ...] = ()
+        self.announced = ""
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -59,7 +60,12 @@ class ScriptedNode:
         write_configuration(self.spec)
         yaml = self.spec.home / "conf" / "cassandra.yaml"
         places = "".join(f', "{place}"' for place in self.more_data)
-        yaml.write_text(yaml.read_text().replace('/data"]', f'/data"{places}]'))
+        text = yaml.read_text().replace('/data"]', f'/data"{places}]')
+        if self.announced:
+            # As behind a router: the address that others know is on none of its interfaces.
+            text = text.replace(f'seeds: "{self.spec.seeds}"', f'seeds: "{self.announced}"')
+            text += f"broadcast_address: {self.announced}\n"
+        yaml.write_text(text)
         self.env.touch()
         java, *rest = [word for word in command(self.spec) if word != NODELAY]
         script = self.spec.home / "bin" / "cassandra"

@@ -298,8 +298,10 @@ def test_the_log(scripted: ScriptedNode, tmp_path: Path) -> None:
         configured.write_text(stock)
 
 
-def test_an_agent_at_start_credentials_of_jmx_and_data_on_two_devices(scripted: ScriptedNode, tmp_path: Path) -> None:
-    """One restart for three: Jolokia loaded as told, JMX that wants a password, and data on a second device."""
+def test_an_agent_at_start_credentials_of_jmx_two_devices_and_no_interface(
+    scripted: ScriptedNode, tmp_path: Path
+) -> None:
+    """One restart for four: Jolokia as told, a password for JMX, a second device, an address of no interface."""
     before = scripted.env.read_text()
     write_as_told(mends(Doctor("-m", PORT).of("jolokia", "started without"))[-1])
     passwords, mine = tmp_path / "jmx.password", tmp_path / "mine"
@@ -315,10 +317,12 @@ def test_an_agent_at_start_credentials_of_jmx_and_data_on_two_devices(scripted: 
     scripted.env.write_text(f'{scripted.env.read_text()}\nJVM_OPTS="$JVM_OPTS {" ".join(options)}"\n')
     # A file system without a block device.
     scripted.more_data = (Path(tempfile.mkdtemp(prefix="casstat-", dir="/dev/shm")),)
+    scripted.announced = "203.0.113.7"
     try:
         scripted.restart()
         found = Doctor("-m", PORT, "-i", "60")
         found.mended("jolokia", "started without")
+        as_told(mends(found.of("interface", "none has"))[0]).mended("interface")
         as_told(*mends(found.of("disk", "data on several devices"))).mended("disk")
         (mend,) = mends(found.of("nodetool", "uthentication failed"))
         given = {"USER": "reader", "FILE": str(mine)}
@@ -329,5 +333,5 @@ def test_an_agent_at_start_credentials_of_jmx_and_data_on_two_devices(scripted: 
     finally:
         scripted.stop()
         shutil.rmtree(scripted.more_data[0])
-        scripted.more_data = ()
+        scripted.more_data, scripted.announced = (), ""
         scripted.env.write_text(before)
