@@ -18,7 +18,7 @@ CALLS = (["tablestats"], ["tpstats"], ["tablehistograms", "bench", "t000"], ["co
 NODETOOL_SAMPLES = 3
 WARM_S = 30
 IDLE_S = 60
-TURNS, TURN_S, SETTLE_S = 6, 12, 2
+TURNS, TURN_S, SETTLE_S = 4, 12, 2
 LEAST_RATIO = 300
 
 

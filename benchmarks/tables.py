@@ -14,7 +14,7 @@ BUSY = 20
 RATE = 20
 MOST_TIMES = 2.0
 # All tables have been ranked by then, and the node's JVM has compiled what is asked of it.
-WARM_S = 60
+WARM_S = 45
 WARM_TICKS = 600
 
 

@@ -86,7 +86,9 @@ def find_jar(case: Case, node: LocalNode) -> Path | None:
     """Return a Jolokia agent of this machine that the node's user can read, None when there is none."""
     owner = case.owner(node.pid)
     mine = owner is not None and owner.uid == 0
-    return next((jar for jar in _jars(case) if mine or _is_for_all(jar)), None)
+    found = [jar for jar in _jars(case) if mine or _is_for_all(jar)]
+    major = "1" if case.release.startswith("3.") else "2"
+    return next((jar for jar in found if f"-{major}." in jar.name), next(iter(found), None))
 
 
 def _jars(case: Case) -> Iterator[Path]:
@@ -102,7 +104,7 @@ def _jars(case: Case) -> Iterator[Path]:
     folders = [
         Path.cwd(),
         *map(Path, FOLDERS),
-        *sorted(cache.glob("jolokia-*")),
+        *sorted(cache.glob("jolokia-*"), reverse=True),
         *sorted(Path("/opt").glob("*jolokia*")),
     ]
     for folder in folders:

@@ -72,8 +72,12 @@ def the_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedNode]
 
 
 @pytest.fixture
-def scripted(the_node: ScriptedNode) -> ScriptedNode:
-    """The node, running, without Jolokia; tests add to its cassandra-env.sh as the doctor tells them."""
+def scripted(the_node: ScriptedNode, node: Node) -> ScriptedNode:
+    """The node, running, without Jolokia; tests add to its cassandra-env.sh as the doctor tells them.
+
+    It is not alone: another node runs on this machine.
+    """
+    assert node.process() is not None
     if the_node.node.process() is None:
         the_node.start()
     return the_node
