@@ -28,8 +28,13 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def test_three_nodes_come_up_are_loaded_watched_and_leave_nothing_behind(folder: Path) -> None:
     up = run(folder, "up", "--nodes", "3", "--load", "200", "--address", FIRST_ADDRESS, "--heap", "400M")
     assert up.returncode == 0, up.stderr
-    addresses = [line.split()[0] for line in up.stdout.splitlines()]
+    lines = up.stdout.splitlines()
+    addresses = [line.split()[0] for line in lines[::2]]
     assert addresses == ["127.0.170.1", "127.0.170.2", "127.0.170.3"]
+    for line in lines[1::2]:
+        _, nodetool, _, log = line.split()
+        assert Path(nodetool).is_file()
+        assert Path(log).is_file()
     pids = [int((folder / name / "pid").read_text().split()[0]) for name in ("node1", "node2", "node3")]
     assert all(psutil.pid_exists(pid) for pid in pids)
     eventually(lambda: '"reads"' in run(folder, "status").stdout, 180)
