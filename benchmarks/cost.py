@@ -1,7 +1,6 @@
 """CPU of one sample, casstat's own plus the node's, against the four nodetool calls of the old script."""
 
 import resource
-import statistics
 import subprocess
 import sys
 import time
@@ -10,15 +9,14 @@ from collections.abc import Iterator, Sequence
 import psutil
 
 from benchmarks.figures import Figure
-from benchmarks.node import cpu_s, jvm, real_node
+from benchmarks.node import answering_s, cpu_s, jvm, real_node
 from cli.demo.node import OPENINGS, Node
 
 TABLES = (10, 200)
 CALLS = (["tablestats"], ["tpstats"], ["tablehistograms", "bench", "t000"], ["compactionstats"])
 NODETOOL_SAMPLES = 3
 WARM_S = 30
-IDLE_S = 60
-TURNS, TURN_S, SETTLE_S = 4, 12, 2
+SAMPLES = 60
 LEAST_RATIO = 300
 
 
@@ -47,7 +45,7 @@ def run() -> Iterator[Figure]:
 def idle(node: Node) -> float:
     """Return the node's CPU a second when nobody asks."""
     before_s, began_s = cpu_s(jvm(node)), time.monotonic()
-    time.sleep(IDLE_S)
+    time.sleep(SAMPLES)
     return (cpu_s(jvm(node)) - before_s) / (time.monotonic() - began_s)
 
 
@@ -71,36 +69,17 @@ def _children_s() -> float:
 
 
 def sampler(node: Node, command: Sequence[str], warm_s: float = WARM_S) -> tuple[float, float]:
-    """Run a sampler; return its own CPU a second, and by how much the node's is more than while it stands still.
-
-    Both in turns: what a young node does by itself becomes less for many minutes.
-    """
+    """Run a sampler; return its own CPU a second, and that of the node's threads which answer it."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
         try:
             process = psutil.Process(running.pid)
             time.sleep(warm_s)
-            turns = [_turn(process, node) for _ in range(TURNS)]
+            before = cpu_s(process), answering_s(jvm(node)), time.monotonic()
+            time.sleep(SAMPLES)
+            lasted_s = time.monotonic() - before[2]
+            own_s = (cpu_s(process) - before[0]) / lasted_s
+            node_s = (answering_s(jvm(node)) - before[1]) / lasted_s
         finally:
-            running.kill()
-    own_s, asked_s, alone_s = (statistics.mean(each) for each in zip(*turns, strict=True))
-    # The kernel counts in ticks of 10 ms: what is below one in all the time is not known to be less.
-    least_s = 0.01 / (TURNS * TURN_S)
-    return max(own_s, least_s), max(asked_s - alone_s, least_s)
-
-
-def _turn(process: psutil.Process, node: Node) -> tuple[float, float, float]:
-    """Return CPU a second: the sampler's own, the node's while it is asked, and while it is not."""
-    own_s, asked_s = _rates([process, jvm(node)])
-    process.suspend()
-    time.sleep(SETTLE_S)
-    (alone_s,) = _rates([jvm(node)])
-    process.resume()
-    time.sleep(SETTLE_S)
-    return own_s, asked_s, alone_s
-
-
-def _rates(processes: Sequence[psutil.Process]) -> list[float]:
-    before, began_s = [cpu_s(each) for each in processes], time.monotonic()
-    time.sleep(TURN_S)
-    lasted_s = time.monotonic() - began_s
-    return [(cpu_s(each) - used_s) / lasted_s for each, used_s in zip(processes, before, strict=True)]
+            running.terminate()
+    # The kernel counts a process' CPU in ticks of 10 ms: what is below one in the whole minute is not known to be less.
+    return max(own_s, 0.01 / SAMPLES), node_s

@@ -31,8 +31,8 @@ def test_three_nodes_come_up_are_loaded_watched_and_leave_nothing_behind(folder:
     lines = up.stdout.splitlines()
     addresses = [line.split()[0] for line in lines[::2]]
     assert addresses == ["127.0.170.1", "127.0.170.2", "127.0.170.3"]
-    for line in lines[1::2]:
-        _, nodetool, _, log = line.split()
+    for below in lines[1::2]:
+        _, nodetool, _, log = below.split()
         assert Path(nodetool).is_file()
         assert Path(log).is_file()
     pids = [int((folder / name / "pid").read_text().split()[0]) for name in ("node1", "node2", "node3")]
