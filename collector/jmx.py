@@ -26,6 +26,7 @@ LOOK_TIMEOUT_S = 10.0
 # Every search goes through all names there are, 200,000 with a thousand tables: for so many times what it took
 # none is made, after a change and when nothing has changed.
 RESTS, LONG_RESTS = 20, 500
+SCHEMA, ALL = "schema", "all"
 # Of what is read once a minute, at most so many requests ride along in one tick.
 RARE_PER_TICK = 300
 
@@ -83,6 +84,8 @@ class NodeSource:
         self._remainder = Remainder()
         self._look_at_s = 0.0
         self._look_pause_s = 0.0
+        # What may have changed a short while ago, and so appear a little later.
+        self._changed = ""
         self._origin = ""
         self._schema = ""
         self.refused = ""
@@ -160,6 +163,7 @@ class NodeSource:
         if before[0] and before != (self._origin, self._schema):
             # What is new may appear a little later: all is looked for at once, and soon again.
             self._look_at_s = self._look_pause_s = 0.0
+            self._changed = ALL if before[0] != self._origin or self._changed == ALL else SCHEMA
             if before[0] != self._origin:
                 self._ranking.forget()
                 self._remainder = Remainder()
@@ -169,24 +173,26 @@ class NodeSource:
         if self.refused and self._decayed:
             # Better than nothing, and shown as what they are.
             self._beans, self._decayed = self._beans + self._decayed, []
-            self._look_at_s = 0.0
+            self._look_at_s, self._changed = 0.0, ALL
         if now_s < self._look_at_s:
             return ""
         try:
-            self.look(left_s(), tables=self._look_pause_s < LONGEST_PAUSE_S)
+            self.look(left_s(), tables=bool(self._changed), others=self._changed != SCHEMA)
         except SourceError as error:
             return f"could not look for new names: {error}"
         return ""
 
-    def look(self, timeout_s: float, *, tables: bool = True) -> None:
+    def look(self, timeout_s: float, *, tables: bool = True, others: bool = True) -> None:
         """Search the node for label values and make the questions anew; those that stay keep their pace.
 
-        Takes as long as it must, whatever the interval. Raises SourceError when the node does not answer.
+        `tables` are the names that only change with the schema, `others` those that appear on first use. Takes as long
+        as it must, whatever the interval. Raises SourceError when the node does not answer.
         """
         families: dict[str, Bean] = {}
         searches: dict[str, str] = {}
         for bean in self._beans:
-            if tables or "keyspace" not in bean.metric.labels or bean.family not in self._known:
+            wanted = tables if "keyspace" in bean.metric.labels else others
+            if wanted or bean.family not in self._known:
                 families.setdefault(bean.family, bean)
                 if bean.search:
                     # The first of a place is what every version has there.
@@ -202,7 +208,9 @@ class NodeSource:
         self._ranking.know((labels["keyspace"], labels["table"]) for labels in found_tables)
         self._ask_anew()
         self._look_pause_s = min(max(2 * self._look_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
-        rest_s = took_s * (RESTS if self._look_pause_s < LONGEST_PAUSE_S else LONG_RESTS)
+        if self._look_pause_s >= LONGEST_PAUSE_S:
+            self._changed = ""
+        rest_s = took_s * (RESTS if self._changed else LONG_RESTS)
         self._look_at_s = self._clock.monotonic_s() + max(self._look_pause_s, rest_s)
 
     def _ask_anew(self) -> None:
