@@ -104,6 +104,27 @@ def test_at_first_names_are_searched_for_a_few_times() -> None:
     assert 2 <= len(node.jolokia.searches()) <= 7
 
 
+def test_where_searches_take_long_nothing_is_searched_for_again_for_a_long_while() -> None:
+    node = Node([SSTABLES, ACTIVE], table("ks", "t1"), pool("ReadStage"))
+    node.jolokia.takes_s = 0.4
+    for _ in range(150):
+        node.tick()
+    assert len(node.jolokia.searches()) == 1
+
+
+@pytest.mark.parametrize("ticks_before", [1, 200])
+def test_a_change_of_the_schema_brings_only_what_it_changes(ticks_before: int) -> None:
+    node = Node([SSTABLES, ACTIVE], table("ks", "t1"), pool("ReadStage"))
+    for _ in range(ticks_before):
+        node.tick()
+    node.alter()
+    node.tick()
+    node.jolokia.rounds.clear()
+    node.tick(3)
+    assert node.jolokia.searches()
+    assert all("keyspace=" in pattern for patterns in node.jolokia.searches() for pattern in patterns)
+
+
 def test_what_appears_on_first_use_is_found_within_a_minute_or_so() -> None:
     node = Node([ACTIVE], pool("ReadStage"))
     for _ in range(200):
