@@ -5,6 +5,9 @@ from pathlib import Path
 
 from cli.access import JolokiaSettings
 
+DEFAULT_S = 1.0
+"""Between two rows, where nothing was said."""
+
 
 @dataclass(frozen=True)
 class LineSettings:

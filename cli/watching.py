@@ -10,7 +10,7 @@ import click
 from cli.event_file import EventFile
 from cli.main import note
 from cli.output import Output, print_rows
-from cli.settings import LineSettings
+from cli.settings import DEFAULT_S, LineSettings
 from cli.ways import ways
 from collector.clock import Clock, SystemClock, ticks
 from collector.host import text_of
@@ -26,7 +26,7 @@ from collector.watch import Given, Watch
 from exporters.operations import Operations
 from exporters.view import View
 
-SHORTEST_S, DEFAULT_S, LONGEST_S = 0.1, 1.0, 86400.0
+SHORTEST_S, LONGEST_S = 0.1, 86400.0
 # A JVM starts for every report of nodetool, and perhaps on a busy machine.
 START_TIMEOUT_S = {"jolokia": 3.0, "nodetool": 20.0}
 DISKS, INTERFACES = Path("/proc/diskstats"), Path("/proc/net/dev")

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from cli.access import PASSWORD, JolokiaSettings, jolokia_options
 from cli.commands import line
+from cli.settings import LineSettings
 
 # The line's options that say where to look; those of Jolokia come with `jolokia_options`.
 OF_THE_LINE = (
@@ -44,16 +45,15 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
 
     nodetool and Jolokia are asked a few times; nothing is changed.
     """
-    from cli.doctor.case import Case, Settings
+    from cli.doctor.case import Case
     from cli.doctor.examination import examine
     from cli.doctor.finding import failed
     from cli.doctor.show import is_coloured, json_lines, text_lines
     from collector.clock import SystemClock
     from collector.local import local_nodes
 
-    interval_s = options.pop("interval_option", None)
     options = {name: value for name, value in options.items() if value is not None}
-    settings = Settings(jolokia, interval_s=1.0 if interval_s is None else interval_s, **options)
+    settings = LineSettings(jolokia=jolokia, **options)
     case = Case(settings, tuple(local_nodes()), _advice(click.get_current_context()), os.environ, uid=os.geteuid())
     findings = examine(case, SystemClock(), [os.environ.get(PASSWORD, "")])
     if output == "json":

@@ -3,38 +3,21 @@
 import os
 import pwd
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cli.access import JolokiaSettings
+from cli import target
 from cli.doctor.advice import Advice
+from cli.settings import DEFAULT_S, LineSettings
 from collector.find import is_this_machine
 from collector.host import text_of
-from collector.local import DEFAULT_URL, LocalNode
+from collector.local import LocalNode
 from collector.model import SourceError
 
 _JAR = re.compile(r"(?:apache-cassandra|cassandra-all)-(\d[\w.~-]*)\.jar")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The line's options that say where to look, as its help explains them; None or "" where nothing was said."""
-
-    jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
-    source: str = "auto"
-    nodetool: Path | None = None
-    jmx_port: int | None = None
-    jmx_user: str = ""
-    jmx_password_file: Path | None = None
-    disk: str | None = None
-    net_interface: str | None = None
-    interval_s: float = 1.0
-    log: Path | None = None
-    log_pattern: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,7 +32,7 @@ class Owner:
 class Case:
     """What is examined. `here` are the Cassandra processes of this machine, `uid` is who asks."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: LineSettings = field(default_factory=LineSettings)
     here: tuple[LocalNode, ...] = ()
     advice: Advice = field(default_factory=Advice)
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -59,17 +42,12 @@ class Case:
     @cached_property
     def chosen(self) -> LocalNode | None:
         """Which of this machine's nodes is meant, None when it is not among them."""
-        if self.settings.jmx_port is not None:
-            return next((node for node in self.here if node.jmx_port == self.settings.jmx_port), None)
-        return self.here[0] if self.here and not self.settings.jolokia.jolokia else None
+        return target.chosen(self.settings, self.here)
 
     @property
     def url(self) -> str:
-        """Where Jolokia may answer, "" when that could only be another node's."""
-        if self.settings.jolokia.jolokia or (self.chosen and self.chosen.url):
-            return self.settings.jolokia.jolokia or (self.chosen.url if self.chosen else "")
-        others = [node for node in self.here if node != self.chosen]
-        return "" if self.settings.jmx_port is not None and others else DEFAULT_URL
+        """Where its Jolokia may answer, "" when that could only be another node's."""
+        return target.jolokia_url(self.settings, self.chosen, self.here)
 
     @property
     def asks_here(self) -> bool:
@@ -80,15 +58,17 @@ class Case:
     @property
     def nodetool(self) -> Path | None:
         """The nodetool to ask with."""
-        if self.settings.nodetool or (self.chosen and self.chosen.nodetool):
-            return self.settings.nodetool or (self.chosen.nodetool if self.chosen else None)
-        found = shutil.which("nodetool", path=self.environ.get("PATH"))
-        return Path(found) if found else None
+        return target.nodetool(self.settings, self.chosen, self.environ.get("PATH"))
 
     @property
     def jmx_port(self) -> int | None:
         """Where its JMX answers, None for nodetool's own choice."""
-        return self.settings.jmx_port or (self.chosen.jmx_port if self.chosen else None)
+        return target.jmx_port(self.settings, self.chosen)
+
+    @property
+    def interval_s(self) -> float:
+        """How often there is to be a row."""
+        return DEFAULT_S if self.settings.interval_option is None else self.settings.interval_option
 
     def owner(self, pid: int) -> Owner | None:
         """Return whose process `pid` is, None when it is gone or hidden."""

@@ -132,9 +132,9 @@ def _other_ports(case: Case) -> tuple[str, ...]:
 def _pace(case: Case, program: Path, took_s: float, *, used: bool) -> Finding:
     what = f"{program} answers within {took_s:.1f} s"
     pace_s = PACE * took_s
-    if not used or pace_s <= case.settings.interval_s:
+    if not used or pace_s <= case.interval_s:
         return ok(SUBJECT, what)
-    why = f"its reports come every {pace_s:.0f} s or so, not every {case.settings.interval_s:g} s"
+    why = f"its reports come every {pace_s:.0f} s or so, not every {case.interval_s:g} s"
     return warning(SUBJECT, what, why, case.advice.line(interval=f"{_rounded(pace_s)}"))
 
 

@@ -11,10 +11,11 @@ import pytest
 from cli.access import JolokiaSettings
 from cli.doctor import clock, devices, node
 from cli.doctor.advice import Advice
-from cli.doctor.case import Case, Settings
+from cli.doctor.case import Case
 from cli.doctor.clock import Discipline
 from cli.doctor.finding import Finding, State, failed, lessened, ok, problem, warning
 from cli.doctor.show import hidden, is_coloured, json_lines, text_lines
+from cli.settings import LineSettings
 from collector.host import Host
 from collector.local import Facts, LocalNode
 
@@ -128,7 +129,7 @@ def test_of_several_default_routes_one_is_to_be_chosen(root: Path) -> None:
         "casstat --interval 5 --net-interface eth0",
         "or: casstat --interval 5 --net-interface eth1",
     )
-    chosen = Case(Settings(net_interface="eth1"), root=root)
+    chosen = Case(LineSettings(net_interface="eth1"), root=root)
     assert devices.interface(chosen, routed(root, "eth0", "eth1"), "") == ok("interface", "eth1, as given")
     assert devices.interface(case, routed(root, "eth0"), "").state is State.OK
 
@@ -146,7 +147,9 @@ def test_processes_may_be_hidden_from_this_user(root: Path) -> None:
 
 def test_a_node_elsewhere_is_no_fault(root: Path) -> None:
     facts = Facts("10.0.0.7", (), "1@x", here=False)
-    (found,) = node.examine(Case(Settings(JolokiaSettings(jolokia="http://10.0.0.7:8778")), root=root), facts, [])
+    (found,) = node.examine(
+        Case(LineSettings(jolokia=JolokiaSettings(jolokia="http://10.0.0.7:8778")), root=root), facts, []
+    )
     assert (found.state, found.mend) == (State.OK, ())
 
 

@@ -8,34 +8,22 @@ from pathlib import Path
 
 from cli.attach.launcher import SMALL
 from cli.demo.cluster import cache_folder
-from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java
-from cli.demo.node import JOLOKIA_PORT, Node, NodeSpec
+from cli.demo.java import fetch_jolokia
+from cli.demo.node import JOLOKIA_PORT, Node
+from tests.real.nodes import say, spec_of
+from tests.real.programs import PATIENCE_S
 
 VERSION = "5.0.8"
 ADDRESS = "127.0.152.1"
 JMX_PORT = 27220
-PATIENCE_S = 60
 
 
 class BareNode:
     """A node without Jolokia, started when first wanted."""
 
     def __init__(self, home: Path) -> None:
-        cache = cache_folder(os.environ)
         self._version = ""
-        self._node = Node(
-            NodeSpec(
-                version=VERSION,
-                address=ADDRESS,
-                home=home,
-                java=find_java(os.environ, VERSION),
-                jars=fetch_cassandra(VERSION, cache, say),
-                jolokia=None,
-                seeds=ADDRESS,
-                jmx_port=JMX_PORT,
-                cluster="casstat-access",
-            )
-        )
+        self._node = Node(spec_of(VERSION, ADDRESS, home, JMX_PORT, bare=True, cluster="casstat-access"))
 
     def for_jolokia(self, version: str) -> Node:
         """Return the node, to which this version alone may be attached: the first one stays in a JVM for good."""
@@ -56,29 +44,37 @@ def jar_of(version: str) -> Path:
     return fetch_jolokia(cache_folder(os.environ), say, version)
 
 
-def say(_message: str) -> None:
-    """Downloads need no progress here: what fails says why."""
-
-
 def pid_of(node: Node) -> int:
     process = node.process()
     assert process is not None
     return process.pid
 
 
+class Agents:
+    """Jolokia's own launcher: what it is told, a policy for one, is not what `casstat attach` would tell it."""
+
+    def __init__(self, java: Path, jar: Path) -> None:
+        self._command: list[str | Path] = [java, *SMALL, "-jar", jar]
+
+    @contextmanager
+    def within(self, pid: int, port: int, *options: str | Path, host: str = "127.0.0.1") -> Iterator[None]:
+        """Have an agent in a JVM while the block runs."""
+        self._run("--host", host, "--port", str(port), *options, "start", str(pid))
+        try:
+            yield
+        finally:
+            self._run("stop", str(pid))
+
+    def _run(self, *arguments: str | Path) -> None:
+        done = subprocess.run(
+            [*self._command, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 @contextmanager
 def attached(node: Node, jar: Path, *options: str | Path) -> Iterator[str]:
     """Attach Jolokia to the node while the block runs; yields its URL."""
-    launcher: list[str | Path] = [node.spec.java, *SMALL, "-jar", jar]
-    where = ["--host", node.spec.address, "--port", str(JOLOKIA_PORT)]
-    _launch([*launcher, *where, *options, "start", str(pid_of(node))])
-    try:
-        protocol = "https" if "https" in options else "http"
-        yield f"{protocol}://{node.spec.address}:{JOLOKIA_PORT}/jolokia"
-    finally:
-        _launch([*launcher, "stop", str(pid_of(node))])
-
-
-def _launch(command: list[str | Path]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    assert done.returncode == 0, done.stdout + done.stderr
+    where = node.spec.address
+    with Agents(node.spec.java, jar).within(pid_of(node), JOLOKIA_PORT, *options, host=where):
+        yield f"{'https' if 'https' in options else 'http'}://{where}:{JOLOKIA_PORT}/jolokia"

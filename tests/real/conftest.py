@@ -1,14 +1,12 @@
 """Real nodes for the tests: one of each Cassandra that casstat promises to read, started when first wanted."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from cli.demo.cluster import cache_folder
-from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java, has_http_server
-from cli.demo.node import Node, NodeSpec
+from cli.demo.node import Node
+from tests.real.nodes import say, spec_of
 
 VERSIONS = {"5.0.8": "127.0.150.1", "4.1.9": "127.0.141.1", "4.0.17": "127.0.140.1", "3.11.19": "127.0.131.1"}
 # The Java 11 that comes as a package has no HTTP server, and Jolokia none without.
@@ -18,32 +16,16 @@ FIRST_JMX_PORT = 27199
 StartNode = Callable[[str], Node]
 
 
-def say(_message: str) -> None:
-    """Downloads and starts need no progress here: what fails says why."""
-
-
 @pytest.fixture(scope="session")
 def start_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNode]:
     """Start a node of a version, or return the one that runs."""
     nodes: dict[str, Node] = {}
-    cache = cache_folder(os.environ)
 
     def start(version: str) -> Node:
         if version not in nodes:
-            address = VERSIONS[version]
-            java = find_java(os.environ, version)
-            nodes[version] = Node(
-                NodeSpec(
-                    version=version,
-                    address=address,
-                    home=tmp_path_factory.mktemp(f"node-{version}"),
-                    java=java,
-                    jars=fetch_cassandra(version, cache, say),
-                    jolokia=fetch_jolokia(cache, say) if has_http_server(java) else None,
-                    seeds=address,
-                    jmx_port=FIRST_JMX_PORT + list(VERSIONS).index(version),
-                )
-            )
+            jmx_port = FIRST_JMX_PORT + list(VERSIONS).index(version)
+            home = tmp_path_factory.mktemp(f"node-{version}")
+            nodes[version] = Node(spec_of(version, VERSIONS[version], home, jmx_port))
         nodes[version].start()
         nodes[version].wait(say)
         return nodes[version]

@@ -6,12 +6,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.attach.launcher import SMALL
 from cli.demo.node import Node, NodeSpec, command, write_configuration
 from cli.demo.process import write_pid_file
 from tests.real.programs import PATIENCE_S
@@ -101,34 +99,6 @@ class ScriptedNode:
         path.write_text(STOCK_NODETOOL.format(rest=rest).replace("#!/bin/sh\n", f"#!/bin/sh\n{port}", 1))
         path.chmod(0o755)
         return path
-
-
-class Agents:
-    """Jolokia's own launcher: what it is told, a policy for one, is not what `casstat attach` would tell it."""
-
-    def __init__(self, java: Path, jar: Path) -> None:
-        self._command = [str(java), *SMALL, "-jar", str(jar)]
-
-    @contextmanager
-    def within(self, pid: int, port: int, *options: str) -> Iterator[None]:
-        """Have an agent in a JVM while the block runs."""
-        self.start(pid, port, *options)
-        try:
-            yield
-        finally:
-            self.stop(pid)
-
-    def start(self, pid: int, port: int, *options: str) -> None:
-        self._run("--host", "127.0.0.1", "--port", str(port), *options, "start", str(pid))
-
-    def stop(self, pid: int) -> None:
-        self._run("stop", str(pid))
-
-    def _run(self, *arguments: str) -> None:
-        done = subprocess.run(
-            [*self._command, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
 
 
 class Doctor:

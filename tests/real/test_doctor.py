@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo.cluster import cache_folder
-from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java
-from cli.demo.node import Node, NodeSpec
+from cli.demo.java import JOLOKIA, find_java
+from cli.demo.node import Node
 from collector.logback import DEFAULT_PATTERN
-from tests.real.conftest import say
-from tests.real.doctored import Agents, Doctor, ScriptedNode, as_told, do, mends, without_java, write_as_told
+from tests.real.agents import Agents, jar_of
+from tests.real.doctored import Doctor, ScriptedNode, as_told, do, mends, without_java, write_as_told
+from tests.real.nodes import spec_of
 from tests.real.programs import eventually
 
 VERSION, ADDRESS, JMX_PORT = "5.0.8", "127.0.153.1", 27230
@@ -45,7 +45,7 @@ SLEEP = "public class Sleep { public static void main(String[] a) throws Excepti
 
 @pytest.fixture(scope="module")
 def jar() -> Path:
-    return fetch_jolokia(cache_folder(os.environ), say)
+    return jar_of(JOLOKIA)
 
 
 @pytest.fixture(scope="module")
@@ -55,18 +55,7 @@ def agents(jar: Path) -> Agents:
 
 @pytest.fixture(scope="module")
 def the_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedNode]:
-    node = ScriptedNode(
-        NodeSpec(
-            version=VERSION,
-            address=ADDRESS,
-            home=tmp_path_factory.mktemp("doctored"),
-            java=find_java(os.environ, VERSION),
-            jars=fetch_cassandra(VERSION, cache_folder(os.environ), say),
-            jolokia=None,
-            seeds=ADDRESS,
-            jmx_port=JMX_PORT,
-        )
-    )
+    node = ScriptedNode(spec_of(VERSION, ADDRESS, tmp_path_factory.mktemp("doctored"), JMX_PORT, bare=True))
     yield node
     node.stop()
 

@@ -10,7 +10,7 @@ import pytest
 
 from cli.demo.cluster import LocalCluster, Plan, cache_folder
 from cli.demo.node import Node
-from tests.real.conftest import say
+from tests.real.nodes import say
 from tests.real.programs import PATIENCE_S, Casstat, Row, casstat, nodetool, prepare
 
 ADDRESS = "127.0.171.1"

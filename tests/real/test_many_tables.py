@@ -1,15 +1,12 @@
 """A thousand tables, twenty of them busy: those are found, what the others did adds up, and tables come and go."""
 
-import os
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 from cassandra.cluster import Cluster
 
-from cli.demo.cluster import cache_folder
-from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java
-from cli.demo.node import Node, NodeSpec
+from cli.demo.node import Node
 from collector.budget import OTHERS
 from collector.catalogue import BEANS
 from collector.clock import SystemClock, ticks
@@ -20,7 +17,7 @@ from collector.selection import Selection
 from collector.sources.tables import REMAINDERS
 from collector.watch import Given, Watch
 from exporters.tables import NEEDS, tables
-from tests.real.conftest import say
+from tests.real.nodes import spec_of
 from tests.real.programs import Load, ask, load
 
 VERSION, ADDRESS, JMX_PORT = "5.0.8", "127.0.154.1", 27240
@@ -32,20 +29,7 @@ TABLE_COUNT = REMAINDERS[KEYSPACE_COUNT]
 
 @pytest.fixture(scope="module")
 def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    cache = cache_folder(os.environ)
-    node = Node(
-        NodeSpec(
-            version=VERSION,
-            address=ADDRESS,
-            home=tmp_path_factory.mktemp("big"),
-            java=find_java(os.environ, VERSION),
-            jars=fetch_cassandra(VERSION, cache, say),
-            jolokia=fetch_jolokia(cache, say),
-            seeds=ADDRESS,
-            jmx_port=JMX_PORT,
-            heap="1536M",
-        )
-    )
+    node = Node(spec_of(VERSION, ADDRESS, tmp_path_factory.mktemp("big"), JMX_PORT, heap="1536M"))
     node.start()
     try:
         node.wait()
