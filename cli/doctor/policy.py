@@ -17,7 +17,6 @@ SUBJECT = "jolokia"
 TIMEOUT_S = 10.0
 FORBIDDEN = 403
 POLICY = "jolokia-access.xml"
-LATENCY = METRICS + "type=ClientRequest,scope=Read,name=Latency"
 # Of each kind of name that is searched for, one that every node has.
 WITNESSES = (
     # Pools come into being with their first task.

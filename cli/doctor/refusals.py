@@ -7,11 +7,10 @@ from urllib.parse import urlsplit
 from cli.doctor.agent import attach
 from cli.doctor.case import Case
 from cli.doctor.finding import Finding, alternatives, problem
+from cli.doctor.policy import POLICY, SUBJECT
 from collector.find import is_this_machine
 from collector.jolokia import Jolokia
 
-SUBJECT = "jolokia"
-POLICY = "jolokia-access.xml"
 _CLIENT = re.compile(r"No access from client (\S+) allowed")
 
 
