@@ -82,10 +82,10 @@ class NodeSource:
         self._known: dict[str, list[Labels]] = {}
         self._ranking = Ranking(selection)
         self._remainder = Remainder()
-        self._look_at_s = 0.0
+        self._look_at_s = self._rested_at_s = 0.0
         self._look_pause_s = 0.0
-        # What may have changed a short while ago, and so appear a little later.
-        self._changed = ""
+        # What may have changed a short while ago, and so appear a little later: of the time before, nothing is known.
+        self._changed = SCHEMA
         self._origin = ""
         self._schema = ""
         self.refused = ""
@@ -161,10 +161,14 @@ class NodeSource:
         # A node that starts has no schema at first: that it has one now is the sign that the rest is coming too.
         self._schema = str(values.get((SCHEMA_VERSION.metric.name,), ""))
         if before[0] and before != (self._origin, self._schema):
-            # What is new may appear a little later: all is looked for at once, and soon again.
-            self._look_at_s = self._look_pause_s = 0.0
-            self._changed = ALL if before[0] != self._origin or self._changed == ALL else SCHEMA
-            if before[0] != self._origin:
+            # What is new may appear a little later: it is looked for at once, and soon again.
+            restarted = before[0] != self._origin
+            starting = restarted or not before[1]
+            # A schema that is still being made does not keep the node searching.
+            self._look_at_s = 0.0 if starting else self._rested_at_s
+            self._look_pause_s = 0.0
+            self._changed = ALL if starting or self._changed == ALL else SCHEMA
+            if restarted:
                 self._ranking.forget()
                 self._remainder = Remainder()
             for entry in self._entries:
@@ -207,11 +211,15 @@ class NodeSource:
         found_tables = (each for bean in self._beans if "table" in bean.holes for each in self._known[bean.family])
         self._ranking.know((labels["keyspace"], labels["table"]) for labels in found_tables)
         self._ask_anew()
+        again = self._look_pause_s > 0
         self._look_pause_s = min(max(2 * self._look_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
-        if self._look_pause_s >= LONGEST_PAUSE_S:
+        # Where it costs the node much, once more is enough.
+        if self._look_pause_s >= LONGEST_PAUSE_S or (again and RESTS * took_s > self._look_pause_s):
             self._changed = ""
         rest_s = took_s * (RESTS if self._changed else LONG_RESTS)
-        self._look_at_s = self._clock.monotonic_s() + max(self._look_pause_s, rest_s)
+        now_s = self._clock.monotonic_s()
+        self._rested_at_s = now_s + took_s * RESTS
+        self._look_at_s = now_s + max(self._look_pause_s, rest_s)
 
     def _ask_anew(self) -> None:
         """Make the questions of all that is known and wanted; those that stay keep their pace."""

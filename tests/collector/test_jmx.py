@@ -104,12 +104,35 @@ def test_at_first_names_are_searched_for_a_few_times() -> None:
     assert 2 <= len(node.jolokia.searches()) <= 7
 
 
-def test_where_searches_take_long_nothing_is_searched_for_again_for_a_long_while() -> None:
+def test_where_searches_take_long_they_are_made_once_more_and_then_not_for_a_long_while() -> None:
     node = Node([SSTABLES, ACTIVE], table("ks", "t1"), pool("ReadStage"))
     node.jolokia.takes_s = 0.4
     for _ in range(150):
         node.tick()
-    assert len(node.jolokia.searches()) == 1
+    first, *later = node.jolokia.searches()
+    assert len(first) == 2
+    assert [["keyspace=" in pattern for pattern in patterns] for patterns in later] == [[True]]
+
+
+@pytest.mark.parametrize(("takes_s", "ticks"), [(0.0, 4), (0.1, 10), (0.4, 40)])
+def test_a_table_that_appears_at_first_contact_is_found_though_the_schema_is_that_of_the_first_tick(
+    takes_s: float, ticks: int
+) -> None:
+    node = Node([SSTABLES], table("ks", "t1"), selection=Selection(keyspace="ks", table="*"))
+    node.jolokia.takes_s = takes_s
+    node.tick()
+    node.add(table("ks", "t2"))
+    found = [("table_sstables", "ks", "t2") in node.tick().values for _ in range(ticks)]
+    assert found[-1]
+
+
+def test_a_schema_that_is_still_being_made_does_not_keep_the_node_searching() -> None:
+    node = Node([SSTABLES], table("ks", "t1"))
+    node.jolokia.takes_s = 0.4
+    for _ in range(60):
+        node.alter()
+        node.tick()
+    assert 5 <= len(node.jolokia.searches()) <= 10
 
 
 @pytest.mark.parametrize("ticks_before", [1, 200])
