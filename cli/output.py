@@ -100,7 +100,7 @@ class _Text:
         columns, width = self._columns(view)
         text = line.row(view, columns, with_held(sample), width=width)
         self._print_marked(text, line.marks(sample, self._interval_s), YELLOW)
-        below = table_lines(sample) if view.tables else []
+        below = table_lines(sample, width) if view.tables else []
         if self._events_between:
             below += [f"# {time.strftime('%H:%M:%S', time.localtime(e.time_s))} {e.text}" for e in logged(sample)]
         for each in below:

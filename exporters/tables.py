@@ -14,6 +14,15 @@ _DURATION = "cassandra_table_operation_duration_seconds"
 # The keyspaces' own counters too: without them nothing can be said of the others.
 NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
 _WORDS = {"Read": "read", "Write": "write"}
+# Header, what of a row, digits, and how long it stays when the terminal is too narrow for all.
+_CELLS = (
+    ("Rds/s", "reads_per_s", 1, 5),
+    ("RdLat", "read_mean_ms", 3, 3),
+    ("Rd99th", "read_p99_ms", 3, 1),
+    ("Wrts/s", "writes_per_s", 1, 4),
+    ("WrtLat", "write_mean_ms", 3, 2),
+    ("Wrt99th", "write_p99_ms", 3, 0),
+)
 
 
 def tables(sample: Sample) -> list[dict[str, Any]]:
@@ -52,21 +61,19 @@ def _busy(row: dict[str, Any]) -> float:
     return (row["reads_per_s"] or 0.0) + (row["writes_per_s"] or 0.0)
 
 
-def table_lines(sample: Sample) -> list[str]:
-    """Return a line of text for each table that did something."""
-    return [_line(row) for row in tables(sample) if _busy(row)]
+def table_lines(sample: Sample, width: int | None = None) -> list[str]:
+    """Return a line of text for each table that did something; where it is too wide, with fewer figures."""
+    return [_line(row, width) for row in tables(sample) if _busy(row)]
 
 
-def _line(row: dict[str, Any]) -> str:
-    parts = [f"  {row['keyspace']}.{row['table']}".ljust(34)]
-    for word, short in (("read", "Rd"), ("write", "Wrt")):
-        cells = (
-            (f"{short}s/s", f"{word}s_per_s", 1),
-            (f"{short}Lat", f"{word}_mean_ms", 3),
-            (f"{short}99th", f"{word}_p99_ms", 3),
-        )
-        parts += [f"{name} {_cell(row[key], digits):>8}" for name, key, digits in cells]
-    return "  ".join(parts)
+def _line(row: dict[str, Any], width: int | None) -> str:
+    name = f"  {row['keyspace']}.{row['table']}".ljust(34)
+    for shed in range(len(_CELLS) + 1):
+        cells = [f"{header} {_cell(row[key], digits):>8}" for header, key, digits, rank in _CELLS if rank >= shed]
+        text = "  ".join([name, *cells])
+        if width is None or len(text) <= width:
+            return text
+    return text[:width]
 
 
 def _cell(value: float | None, digits: int) -> str:
