@@ -44,9 +44,10 @@ def print_rows(watch: Watch, view: View, ticks: Iterable[Tick], interval_s: floa
     with _ended_by_signals():
         for sample in watch.samples(ticks, interval_s):
             view = shown(view, watch, sample)
-            printer.row(view, sample)
+            # Before the row, with which all may end: nobody reads on, or Ctrl-C.
             if output.events is not None:
                 output.events.append([event_line(sample.node, each, sample.tick.time_s) for each in logged(sample)])
+            printer.row(view, sample)
             whole.add(sample)
             printed += 1
             if printed == output.rows:

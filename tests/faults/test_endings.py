@@ -12,6 +12,7 @@ from typing import IO
 
 import pytest
 
+from tests.collector.logs import down
 from tests.faults import faults
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
@@ -47,6 +48,19 @@ def test_a_reader_that_goes_away_ends_it_silently(form: str, fake: FakeJolokia) 
         assert process.stdout.readline() != b""
         process.stdout.close()
         assert ended(process) == (0, "")
+
+
+def test_events_of_a_row_that_nobody_reads_are_in_their_file(fake: FakeJolokia, tmp_path: Path) -> None:
+    log, events = tmp_path / "system.log", tmp_path / "events.txt"
+    log.write_bytes(b"")
+    of_the_log = ["-d", str(log), "-l", str(events)]
+    with started("0.5", *of_the_log, "--jolokia", fake.url, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() != b""
+        log.write_bytes(down(2))
+        process.stdout.close()
+        assert ended(process) == (0, "")
+    assert "10.0.0.2 is DOWN" in events.read_text()
 
 
 def test_a_reader_that_goes_away_before_the_first_row_ends_it_silently(fake: FakeJolokia) -> None:
