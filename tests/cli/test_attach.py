@@ -291,7 +291,7 @@ def attached() -> Iterator[FakeJolokia]:
 
     fake.node.twist = own
     yield fake
-    fake.stop()
+    fake.close()
 
 
 class Launched(Task):

@@ -13,7 +13,7 @@ from tests.faults.fake_jolokia import FakeJolokia
 def fake() -> Iterator[FakeJolokia]:
     server = FakeJolokia()
     yield server
-    server.stop()
+    server.close()
 
 
 @pytest.fixture

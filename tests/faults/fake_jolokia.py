@@ -52,9 +52,13 @@ class FakeJolokia:
         self.greeting: Fault | None = None
         self.connections = 0
         self.posts = 0
-        self.port = 0
         self._lock = threading.Lock()
         self._streams: set[socket.socket] = set()
+        # Nobody else gets the port while nobody listens there.
+        self._taken = socket.socket()
+        self._taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._taken.bind(("127.0.0.1", 0))
+        self.port: int = self._taken.getsockname()[1]
         self.start()
 
     @property
@@ -62,10 +66,9 @@ class FakeJolokia:
         return f"http://127.0.0.1:{self.port}/jolokia"
 
     def start(self) -> None:
-        """Listen: the first time anywhere, later on the same port."""
+        """Listen, again and again on the same port."""
         self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", self.port), backlog=16)
-        self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, args=(self._listener, self._over), daemon=True).start()
 
     def stop(self) -> None:
@@ -74,6 +77,11 @@ class FakeJolokia:
         _shut(self._listener)
         self._listener.close()
         self.drop_connections()
+
+    def close(self) -> None:
+        """Be gone for good."""
+        self.stop()
+        self._taken.close()
 
     def drop_connections(self) -> None:
         """Close what is open, as a proxy does with what was idle for long."""

@@ -200,7 +200,7 @@ def test_a_redirect_is_not_followed(code: str, port_of: str, fake: FakeJolokia) 
     fake.fault = faults.status(code, f"Location: {target}")
     with closing(Jolokia(fake.url)) as jolokia:
         message = refused(jolokia, LONG_S)
-    other.stop()
+    other.close()
     assert f"HTTP {code[:3]}" in message
     assert target in message
     assert (fake.posts, other.connections) == (1, 0)

@@ -42,7 +42,7 @@ class Running:
 
     def close(self) -> tuple[int, str]:
         code, errors = self.load.program.end() if self.load.program.alive else self.load.program.end(None)
-        self.fake.stop()
+        self.fake.close()
         return code, errors
 
 
