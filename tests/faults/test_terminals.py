@@ -66,7 +66,8 @@ def test_a_terminal_without_a_size_gets_rows_all_the_same(fake: FakeJolokia) -> 
 
 
 def test_the_header_comes_again_with_every_screen(fake: FakeJolokia) -> None:
-    with Terminal(100, "0.1", "13", "--jolokia", fake.url, lines=8) as terminal:
+    # Wide enough for a mark of a missed tick beside its row.
+    with Terminal(200, "0.1", "13", "--jolokia", fake.url, lines=8) as terminal:
         assert terminal.end(None)[0] == 0
     assert [number for number, line in enumerate(terminal.lines) if "Rds/s" in line] == [0, 7, 14]
 
