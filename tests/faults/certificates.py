@@ -21,7 +21,12 @@ class Certificate:
 
 def _openssl(*arguments: str | Path) -> None:
     done = subprocess.run(
-        ["/usr/bin/env", "openssl", *arguments], capture_output=True, text=True, check=False, timeout=60
+        ["/usr/bin/env", "openssl", *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
 
