@@ -112,6 +112,7 @@ def test_closed_standard_streams_make_no_traceback(streams: str, fake: FakeJolok
     assert len(done.stdout.splitlines()) == (0 if "1" in streams else 4)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_text_with_the_average(number: signal.Signals, fake: FakeJolokia) -> None:
     with Program("0.1", "--jolokia", fake.url) as program:
@@ -143,6 +144,7 @@ def test_a_signal_ends_rows_for_programs_after_a_whole_one(
     assert all(line.endswith("\n") and "verage" not in line for line in rest)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_the_node_hangs_ends_at_once(number: signal.Signals, fake: FakeJolokia) -> None:
     reached = threading.Event()
@@ -163,6 +165,7 @@ def hanging(fake: FakeJolokia, reached: threading.Event, answer: Json) -> Json:
     return answer
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_during_the_first_contact_ends_at_once(number: signal.Signals, fake: FakeJolokia) -> None:
     reached = threading.Event()

@@ -10,6 +10,7 @@ from tests.faults.fake_jolokia import FakeJolokia, Fault
 from tests.faults.fake_node import ADDRESS
 from tests.faults.program import Load, Program, Row, is_clean, is_one_line, kinds, known, run, texts, unknown
 
+pytestmark = pytest.mark.alone
 INTERVAL = "0.2"
 FROM_ELSEWHERE = r"casstat: the node runs on another machine: .*\n"
 

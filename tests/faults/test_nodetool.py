@@ -91,6 +91,7 @@ def test_a_fault_is_told_in_one_line_and_over_when_it_is_over(line: Line, faulty
     assert "Traceback" not in errors
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("where", ["", ">&2"])
 def test_warnings_before_its_output_are_none_of_it(line: Line, faulty: Path, where: str) -> None:
     faulty.touch()

@@ -157,6 +157,7 @@ def test_an_option_that_is_no_text_is_refused_without_a_traceback(nobody: str) -
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.alone
 def test_without_any_cassandra_there_is_one_message_and_the_machine_is_watched(nobody: str) -> None:
     done = run("0.1", "3", "--format=csv", "--jolokia", nobody)
     assert done.returncode == 0

@@ -79,6 +79,7 @@ def test_a_terminal_gets_colours(fake: FakeJolokia) -> None:
     assert terminal.lines[0].startswith("\x1b[1m")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("NO_COLOR", "0"), ("TERM", "dumb")])
 def test_who_wants_no_colours_gets_none_in_header_marks_and_average(name: str, value: str, fake: FakeJolokia) -> None:
     with Terminal(100, "0.1", "4", "--jolokia", fake.url, lines=24, **{name: value}) as terminal:
@@ -99,6 +100,7 @@ def test_what_is_no_terminal_gets_no_colours_and_one_header(fake: FakeJolokia) -
     assert len(header) > 80
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_in_a_terminal_ends_with_the_average_on_a_line_of_its_own(
     number: signal.Signals, fake: FakeJolokia
@@ -110,6 +112,7 @@ def test_a_signal_in_a_terminal_ends_with_the_average_on_a_line_of_its_own(
     assert "" in terminal.lines[-3:-1]
 
 
+@pytest.mark.alone
 def test_what_a_server_says_steers_no_terminal(fake: FakeJolokia) -> None:
     with Terminal(100, "0.1", "6", "--jolokia", fake.url, NO_COLOR="1") as terminal:
         terminal.read(2)
