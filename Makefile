@@ -33,11 +33,12 @@ test: check
 	$(BIN)/pytest tests/real
 
 check: $(INSTALLED)
+	sh tools/prepare check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests --ignore tests/faults --ignore tests/real
+	$(BIN)/pytest tests --ignore tests/faults --ignore tests/real --numprocesses 2 --dist worksteal
 
 bench: $(INSTALLED)
 	sh tools/prepare test

@@ -25,8 +25,9 @@ class CasstatError(Exception):
 
 
 def note(message: str) -> None:
-    """Say something on stderr that is no output."""
-    click.echo(f"casstat: {message}", err=True)
+    """Say something on stderr that is no output: one line, whatever the names in it hold."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in message)
+    click.echo(f"casstat: {text}", err=True)
 
 
 def command_names() -> list[str]:

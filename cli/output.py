@@ -5,15 +5,16 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
 
 from cli.event_file import EventFile
-from collector.model import Sample, Tick
+from collector.host import Host
+from collector.model import Sample
 from collector.rates import Summary
-from collector.watch import UNKNOWN, Watch
+from collector.watch import UNKNOWN
 from exporters import line, table
 from exporters.columns import Column
 from exporters.events import event_line
@@ -36,14 +37,19 @@ class Output:
     events: EventFile | None = None
 
 
-def print_rows(watch: Watch, view: View, ticks: Iterable[Tick], interval_s: float, output: Output) -> None:
-    """Print a row for every tick after the first; end after the last one, on Ctrl-C, or when nobody reads on."""
+Show = Callable[[Sample], View]
+"""What to show of a sample."""
+
+
+def print_rows(samples: Iterable[Sample], show: Show, interval_s: float, output: Output) -> None:
+    """Print a row for every sample; end after the last one, on Ctrl-C, or when nobody reads on."""
     whole = Summary()
+    view = None
     printed = 0
     printer = _Text(interval_s, output) if output.form == "text" else _Lines(output)
     with _ended_by_signals():
-        for sample in watch.samples(ticks, interval_s):
-            view = shown(view, watch, sample)
+        for sample in samples:
+            view = show(sample)
             # Before the row, with which all may end: nobody reads on, or Ctrl-C.
             if output.events is not None:
                 output.events.append([event_line(sample.node, each, sample.tick.time_s) for each in logged(sample)])
@@ -53,15 +59,20 @@ def print_rows(watch: Watch, view: View, ticks: Iterable[Tick], interval_s: floa
             if printed == output.rows:
                 break
     average = whole.sample()
-    if average is not None and printed > 1:
+    if view is not None and average is not None and printed > 1:
         printer.average(view, average)
 
 
-def shown(view: View, watch: Watch, sample: Sample) -> View:
-    """Return the view with the disk and interface that are now watched, and whether its percentiles are decayed."""
-    host = watch.host
+def watched(host: Host | None) -> tuple[str, str]:
+    """Return the names of the disk and the interface that are watched, "" for one that is not."""
     names = (host.disks[0], host.interfaces[0]) if host else ("", "")
     disk, interface = ("" if name == UNKNOWN else name for name in names)
+    return disk, interface
+
+
+def shown(view: View, devices: tuple[str, str], sample: Sample) -> View:
+    """Return the view with the disk and interface that are now watched, and whether its percentiles are decayed."""
+    disk, interface = devices
     decayed = view.operations.is_decayed(with_held(sample))
     if (disk, interface, decayed) == (view.disk, view.interface, view.decayed):
         return view

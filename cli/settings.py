@@ -32,6 +32,9 @@ class LineSettings:
     log: Path | None = None
     log_pattern: str = ""
     events: Path | None = None
+    write: Path | None = None
+    write_limit: int | None = None
+    write_sync: str = "frame"
     source: str = "auto"
     nodetool: Path | None = None
     jmx_port: int | None = None

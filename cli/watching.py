@@ -9,7 +9,7 @@ import click
 
 from cli.event_file import EventFile
 from cli.main import note
-from cli.output import Output, print_rows
+from cli.output import Output, print_rows, shown, watched
 from cli.settings import DEFAULT_S, LineSettings
 from cli.ways import ways
 from collector.clock import Clock, SystemClock, ticks
@@ -19,7 +19,7 @@ from collector.logback import DEFAULT_PATTERN
 from collector.logback import parse as parse_pattern
 from collector.model import SourceError
 from collector.sampler import Source
-from collector.selection import Selection
+from collector.selection import DEFAULT_TABLES, Selection
 from collector.sources.disk import parse as parse_disks
 from collector.sources.network import parse_dev
 from collector.watch import Given, Watch
@@ -54,9 +54,18 @@ def run(settings: LineSettings) -> None:
         log = _log(settings, clock)
         if log is not None:
             stack.enter_context(closing(log))
-        view, watch = _first_contact(settings, clock, [] if log is None else [log])
+        view, watch, selection = _first_contact(settings, clock, [] if log is None else [log])
         stack.enter_context(closing(watch))
-        print_rows(watch, view, ticks(clock, interval_s), interval_s, output)
+        if settings.write is not None:
+            # Only where it is wanted: the compressor is no small thing to load.
+            from cli.recording import limits_of, record
+
+            limits = limits_of(settings.write_limit, settings.write_sync)
+            stack.enter_context(closing(record(watch, settings.write, limits, selection, interval_s, note)))
+        # Recordings of several nodes line up.
+        points = ticks(clock, interval_s, aligned=settings.write is not None)
+        samples = watch.samples(points, interval_s)
+        print_rows(samples, lambda sample: shown(view, watched(watch.host), sample), interval_s, output)
 
 
 def _log(settings: LineSettings, clock: Clock) -> LogSource | None:
@@ -70,37 +79,46 @@ def _log(settings: LineSettings, clock: Clock) -> LogSource | None:
         raise click.BadParameter(str(error), param_hint="--log-pattern") from None
 
 
-def _first_contact(settings: LineSettings, clock: Clock, extra: Sequence[Source]) -> tuple[View, Watch]:
-    """Return what to show of the node and how to watch it: the first way that answers, else the first of all.
+def _first_contact(settings: LineSettings, clock: Clock, extra: Sequence[Source]) -> tuple[View, Watch, Selection]:
+    """Return what to show of the node, how to watch it, and what is read: the first way that answers, else the first.
 
     The node is asked about itself before the first tick; what is missing is said in one line.
     """
     given = Given(settings.node, _known_disk(settings.disk), _known_interface(settings.net_interface))
-    failed: list[tuple[View, Watch, str]] = []
+    failed: list[tuple[View, Watch, Selection, str]] = []
     for kind, way in ways(settings):
-        view = _view(settings, kind)
-        wanted = view.metrics(view.text_columns if settings.output == "text" else view.columns)
-        selection = Selection(wanted, settings.keyspace, settings.table, settings.tables or 0)
+        view = view_of(settings, kind)
+        selection = _selection(settings, view)
         watch = Watch(way(selection, clock), selection, given, clock, extra=extra)
         try:
             watch.learn(START_TIMEOUT_S[kind])
         except SourceError as error:
-            failed.append((view, watch, str(error)))
+            failed.append((view, watch, selection, str(error)))
             continue
-        for _, other, _ in failed:
+        for _, other, _, _ in failed:
             other.close()
-        _say_what_is_missing(watch, view, failed[0][2] if failed else "")
-        return view, watch
-    view, watch, _ = failed[0]
-    for _, other, _ in failed[1:]:
+        _say_what_is_missing(watch, view, failed[0][3] if failed else "")
+        return view, watch, selection
+    view, watch, selection, _ = failed[0]
+    for _, other, _, _ in failed[1:]:
         other.close()
-    why = "; ".join(reason for _, _, reason in failed)
+    why = "; ".join(reason for _, _, _, reason in failed)
     mend = "'casstat doctor' says what mends it"
     note(f"no answer from Cassandra, its columns show '-': {why} ({mend})")
-    return view, watch
+    return view, watch, selection
 
 
-def _view(settings: LineSettings, kind: str) -> View:
+def _selection(settings: LineSettings, view: View) -> Selection:
+    """Return what to read: what is shown, and for a recording all there is."""
+    shown_tables = settings.tables or 0
+    if settings.write is not None:
+        return Selection(None, settings.keyspace, settings.table, max(shown_tables, DEFAULT_TABLES))
+    wanted = view.metrics(view.text_columns if settings.output == "text" else view.columns)
+    return Selection(wanted, settings.keyspace, settings.table, shown_tables)
+
+
+def view_of(settings: LineSettings, kind: str) -> View:
+    """Return what the settings show of a node that is asked in this way."""
     return View(
         Operations(settings.keyspace, settings.table, local=kind == "nodetool"),
         time="Epoch" if settings.epoch else "Time" if settings.with_time else "",

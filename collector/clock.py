@@ -11,6 +11,8 @@ from collector.model import Tick
 SLEW_MS = 50
 # Ticks are never quite on time: what comes due a moment after one is read in it, not a whole interval later.
 EARLY_S = 0.5
+# Two clocks are read one after the other: a shorter sleep than this is none.
+SHORTEST_SLEEP_S = 0.01
 
 
 class Clock(Protocol):
@@ -21,6 +23,9 @@ class Clock(Protocol):
 
     def monotonic_s(self) -> float:
         """Seconds since some moment, never going back."""
+
+    def suspended_s(self) -> float:
+        """Of these seconds, how many the machine was suspended."""
 
     def sleep(self, seconds: float) -> None:
         """Return after at least `seconds`."""
@@ -36,6 +41,10 @@ class SystemClock:
     def monotonic_s(self) -> float:
         """Seconds since boot, time suspended counted: the counters of a remote node go on meanwhile."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def suspended_s(self) -> float:
+        """Of these seconds, how many the machine was suspended."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
 
     def sleep(self, seconds: float) -> None:
         """Return after at least `seconds`."""
@@ -55,6 +64,7 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
     slew = min(SLEW_MS, step // 10)
     last: Tick | None = None
     last_due_s = 0.0
+    slept_s = clock.suspended_s()
     while True:
         wall_ms, now_s = clock.wall_s() * 1000, clock.monotonic_s()
         due = _point(wall_ms, step, phase) + step
@@ -65,7 +75,9 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
         name = _point(began_ms + slew, step, phase)
         late_s = max(0.0, began_ms - name) / 1000
         passed = round((began_s - late_s - last_due_s) * 1000 / step) if last else 1
-        last, last_due_s = Tick(name / 1000, late_s, max(0, passed - 1)), began_s - late_s
+        before_s, slept_s = slept_s, clock.suspended_s()
+        suspended_s = slept_s - before_s if slept_s - before_s > SHORTEST_SLEEP_S else 0.0
+        last, last_due_s = Tick(name / 1000, late_s, max(0, passed - 1), suspended_s), began_s - late_s
         yield last
 
 

@@ -6,9 +6,10 @@ DecayingEstimatedHistogramReservoir in Cassandra's sources). Timers of 3.11 and 
 of 4.1 and later 128 counts in microseconds. Histograms of counts have 165, or 166 when zero has its own bucket.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import inf, isinf
 from operator import sub
@@ -34,10 +35,15 @@ class Buckets:
     counts: tuple[float, ...]
     low: float = 0.0
 
+    @cached_property
+    def summed(self) -> tuple[float, ...]:
+        """How many values there are in each bucket and all below it."""
+        return tuple(accumulate(self.counts))
+
     @property
     def total(self) -> float:
         """How many values there are."""
-        return sum(self.counts)
+        return self.summed[-1] if self.counts else 0
 
 
 @lru_cache(maxsize=16)
@@ -79,9 +85,9 @@ def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Bucket
 
     Raises LayoutError as `edges_of`.
     """
-    edges = edges_of(unit, len(after))
     if len(before) != len(after):
         return None
+    edges = edges_of(unit, len(after))
     counts = tuple(map(sub, after, before))
     return None if min(counts) < 0 else Buckets(edges, counts)
 
@@ -97,18 +103,13 @@ def quantile(buckets: Buckets, q: float) -> float | None:
         return None
     # Counts that a merge has spread are fractions: what they lose in adding up must not push a rank further.
     rank = q * total * (1 - ROUNDING)
-    below = 0.0
-    last = buckets.low
-    for index, count in enumerate(buckets.counts):
-        if count and below + count >= rank:
-            low, high = _bounds(buckets, index)
-            share = min(max((rank - below) / count, 0.0), 1.0)
-            return low if isinf(high) else min(low + (high - low) * share, high)
-        if count:
-            below += count
-            last = _bounds(buckets, index)[1]
-    # Only reached when adding fractions lost the last bit of the total.
-    return buckets.edges[-2] if isinf(last) else last
+    summed = buckets.summed
+    # For a rank of 0 too it is a bucket that holds a value.
+    index = bisect_left(summed, rank) if rank else bisect_right(summed, 0)
+    low, high = _bounds(buckets, index)
+    below = summed[index - 1] if index else 0
+    share = min(max((rank - below) / buckets.counts[index], 0.0), 1.0)
+    return low if isinf(high) else min(low + (high - low) * share, high)
 
 
 def highest(buckets: Buckets) -> float | None:

@@ -80,6 +80,11 @@ class Metric:
     total: str = ""
     shown: tuple[Shown, ...] = ()
 
+    @property
+    def meaning(self) -> tuple[Kind, str, tuple[str, ...]]:
+        """What two metrics of one name must have in common to be one."""
+        return self.kind, self.unit, self.labels
+
 
 @dataclass(frozen=True)
 class Event:
@@ -120,11 +125,13 @@ class Tick:
     time_s   wall time of the grid point, seconds since the epoch.
     late_s   how long after it the tick really began.
     missed   grid points that passed without a tick since the one before.
+    suspended_s  how long the machine slept since the one before.
     """
 
     time_s: float
     late_s: float = 0.0
     missed: int = 0
+    suspended_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -145,15 +152,19 @@ class Reading(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """What a counter gained, in the metric's unit, and over how long."""
+    """What a counter gained, in the metric's unit, and over how long.
+
+    together_per_s  of several nodes: the sum of their rates, since they need not cover the same time; None for one.
+    """
 
     gained: float
     elapsed_s: float
+    together_per_s: float | None = None
 
     @property
     def per_s(self) -> float:
         """The mean rate over the interval."""
-        return self.gained / self.elapsed_s
+        return self.gained / self.elapsed_s if self.together_per_s is None else self.together_per_s
 
 
 Derived = float | str | Rate | Buckets
@@ -174,6 +185,8 @@ class Sample:
     """What a source that answers at its own pace said before this interval: no news, and never part of a sum."""
     age_s: float | None = None
     """How long ago such a source was read; None where every source is read in every tick."""
+    spread: Mapping[Series, tuple[float, float]] = field(default_factory=dict)
+    """Of a gauge that is the mean of several readings: the least and the greatest of them."""
 
 
 class SourceError(Exception):

@@ -19,6 +19,7 @@ from collector.model import (
     Sample,
     Series,
     Snapshot,
+    Tick,
     Value,
 )
 
@@ -42,7 +43,7 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
     """
     values: dict[Series, Derived] = {}
     elapsed: dict[str, float] = {}
-    events = [Event("missed", f"{now.tick.missed} ticks missed")] if now.tick.missed else []
+    events = of_the_tick(now.tick)
     anew = []
     for batch in now.batches:
         events.extend(batch.events)
@@ -62,6 +63,12 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
     if anew:
         events.append(Event("restart", f"restarted: {', '.join(anew)} counted anew"))
     return Sample(now.node, now.tick, values, elapsed, tuple(events))
+
+
+def of_the_tick(tick: Tick) -> list[Event]:
+    """Return what a tick says of itself."""
+    events = [Event("missed", f"{tick.missed} ticks missed")] if tick.missed else []
+    return [*events, Event("suspended", f"suspended for {tick.suspended_s:.1f} s")] if tick.suspended_s else events
 
 
 def _counts_on(before: str, now: str) -> bool:
@@ -126,11 +133,11 @@ def _checked(
         return None, ""
     try:
         buckets = histogram.difference(metric.unit, last.value, now)
-        since_start = Buckets(histogram.edges_of(metric.unit, len(now)), now)
     except LayoutError as error:
         return None, str(error)
     if buckets is None:
         return None, ""
+    since_start = Buckets(buckets.edges, now)
     counter, total = (metric.count, *series[1:]), (metric.total, *series[1:])
     why = _count_differs(buckets, scalars.get(counter), batch.at_s - last.at_s) or _mean_differs(
         since_start, batch.values.get(counter), batch.values.get(total)
@@ -144,7 +151,12 @@ def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) 
         return ""
     if abs(buckets.total - counted.gained) <= max(COUNT_SLACK_FEW, COUNT_SLACK * counted.gained):
         return ""
-    return f"{buckets.total:g} values in the buckets, {counted.gained:g} counted"
+    return count_text(buckets.total, counted.gained)
+
+
+def count_text(total: float, counted: float) -> str:
+    """Return in words that the buckets hold another number of values than the counter beside them."""
+    return f"{total:g} values in the buckets, {counted:g} counted"
 
 
 def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | None) -> str:
@@ -154,11 +166,21 @@ def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | N
     wrong unit; over many values it does not.
     """
     bounds = histogram.mean_bounds(since_start)
-    if bounds is None or not isinstance(count, int) or not isinstance(total_us, int) or count < MEAN_NEEDS:
+    if (
+        bounds is None
+        or not isinstance(count, int | float)
+        or not isinstance(total_us, int | float)
+        or count < MEAN_NEEDS
+    ):
         return ""
     mean_s = total_us * 1e-6 / count
     if bounds[0] / MEAN_SLACK - MEAN_SLACK_S <= mean_s <= bounds[1] * MEAN_SLACK + MEAN_SLACK_S:
         return ""
+    return mean_text(bounds, mean_s)
+
+
+def mean_text(bounds: tuple[float, float], mean_s: float) -> str:
+    """Return in words that the buckets' mean is far from the counters'."""
     return f"the buckets' mean is {bounds[0]:.3g} to {bounds[1]:.3g} s, the counters' {mean_s:.3g} s: a wrong unit?"
 
 
@@ -171,7 +193,7 @@ def remember(before: Readings, now: Snapshot) -> None:
         ended: set[str] = set()
         for series, value in batch.values.items():
             last = before.get(series)
-            if last is not None and last.origin != batch.origin:
+            if last is not None and not _counts_on(last.origin, batch.origin):
                 ended.add(last.origin)
             before[series] = Reading(value, batch.at_s, batch.origin)
         if ended:
@@ -185,6 +207,7 @@ class Summary:
     def __init__(self) -> None:
         self._values: dict[Series, Derived] = {}
         self._gauges: dict[Series, int] = {}
+        self._spread: dict[Series, tuple[float, float]] = {}
         self._elapsed: dict[str, float] = {}
         self._last: Sample | None = None
 
@@ -203,15 +226,18 @@ class Summary:
             return histogram.merge([whole, value])
         if isinstance(value, float):
             self._gauges[series] = known = self._gauges.get(series, 0) + 1
+            least, most = self._spread.get(series, (value, value))
+            self._spread[series] = min(least, value), max(most, value)
             return whole + (value - whole) / known if isinstance(whole, float) else value
         return value
 
     def sample(self) -> Sample | None:
         """Return the whole as one Sample, or None when there was no interval.
 
-        Gains, elapsed times and buckets are sums; gauges means over the intervals they are known in; texts the
-        last. Events are left out.
+        Gains, elapsed times and buckets are sums; gauges means over the intervals they are known in, with their
+        spread; texts the last. Events are left out.
         """
         if self._last is None:
             return None
-        return Sample(self._last.node, self._last.tick, dict(self._values), dict(self._elapsed))
+        last = self._last
+        return Sample(last.node, last.tick, dict(self._values), dict(self._elapsed), spread=dict(self._spread))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from collector.clock import Clock
+from collector.journal.coding import quantised
 from collector.model import Batch, Snapshot, SourceError, Tick
 
 # Of an interval, how much a tick may wait for a node that does not answer; never longer than the limit.
@@ -36,7 +37,7 @@ class Sampler:
         """Yield what was read at each tick, under the name that the node then has."""
         for tick in ticks:
             ends_s = self._clock.monotonic_s() + self._timeout_s
-            yield Snapshot(node(), tick, tuple(self._read(source, ends_s) for source in self._sources))
+            yield quantised(Snapshot(node(), tick, tuple(self._read(source, ends_s) for source in self._sources)))
 
     def _read(self, source: Source, ends_s: float) -> Batch:
         began_s, cpu_s = self._clock.monotonic_s(), time.thread_time()

@@ -1,7 +1,7 @@
 """One node and the machine under it, watched: what to sample is found by itself, and anew when the node returns."""
 
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -9,14 +9,13 @@ from typing import Protocol
 from collector.catalogue import CATALOGUE, HOST
 from collector.clock import Clock
 from collector.find import disk_of, has_own_network, interface_of, is_this_machine
-from collector.hold import Hold
 from collector.host import Host
 from collector.jmx import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from collector.local import DEFAULT_DATA, Facts
 from collector.machine import HostSource
 from collector.model import Sample, Snapshot, SourceError, Tick
-from collector.rates import Readings, rates, remember
 from collector.sampler import Sampler, Source
+from collector.samples import samples
 from collector.selection import Selection
 
 LEARN_TIMEOUT_S = 5.0
@@ -84,6 +83,7 @@ class Watch:
         self._clock = clock
         self._root = root
         self._extra = extra
+        self.record: Callable[[Snapshot], None] | None = None
         self._learned = ""
         self._learn_at_s = self._learn_pause_s = 0.0
         self.facts = Facts()
@@ -129,6 +129,16 @@ class Watch:
         return self._way is not None and self._way.asks_for(metric)
 
     @property
+    def node_sources(self) -> list[str]:
+        """The names of the sources that ask the node."""
+        return [source.name for source in self._way.sources] if self._way else []
+
+    @property
+    def paced(self) -> bool:
+        """Whether they answer at their own pace."""
+        return self._way is not None and self._way.paced
+
+    @property
     def answered(self) -> bool:
         """Whether the node ever answered."""
         return bool(self.facts.jvm)
@@ -146,24 +156,14 @@ class Watch:
             sources += self._way.sources
         for snapshot in Sampler(sources, self._clock, interval_s).snapshots(lambda: self.node, ticks):
             self._notice(snapshot)
+            if self.record is not None:
+                self.record(snapshot)
             yield snapshot
 
     def samples(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Sample]:
         """Yield what happened between one tick and the next, for every tick after the first."""
-        before: Readings = {}
-        hold = Hold([source.name for source in self._way.sources]) if self._way and self._way.paced else None
-        started = False
-        for snapshot in self.snapshots(ticks, interval_s):
-            sample = rates(CATALOGUE, before, snapshot)
-            remember(before, snapshot)
-            if hold is not None:
-                sample = hold.add(snapshot, sample)
-            if not self.answered:
-                # Said once, at the start: a machine without a Cassandra is no news in every row.
-                sample = replace(sample, events=tuple(event for event in sample.events if event.kind != "no_answer"))
-            if started:
-                yield sample
-            started = True
+        found = self.snapshots(ticks, interval_s)
+        return samples(CATALOGUE, found, self.node_sources, paced=self.paced, met=self.answered)
 
     def close(self) -> None:
         """Leave the node."""
@@ -172,7 +172,7 @@ class Watch:
 
     def _notice(self, snapshot: Snapshot) -> None:
         """After a start, ask the node about itself, again after 1, 2, 4 … 60 s until it knows."""
-        own = {source.name for source in self._way.sources} if self._way else set()
+        own = set(self.node_sources)
         origin = next((batch.origin for batch in snapshot.batches if batch.origin and batch.source in own), "")
         now_s = self._clock.monotonic_s()
         if not origin or origin == self._learned or now_s < self._learn_at_s:

@@ -12,6 +12,7 @@ from collector.model import Kind, Metric, Rate, Sample, Series, Shown
 MS = 1000.0
 MB = 2**20
 KBIT = 8 / 1000
+PENDING: Series = ("cassandra_compaction_pending",)
 
 Cell = float | str | None
 
@@ -21,6 +22,7 @@ class Column:
     """One column.
 
     needs   the metrics it is made of.
+    alone   the one series that it shows, where it is one; () for several.
     keep    its rank on a narrow terminal: the lowest goes first.
     """
 
@@ -30,6 +32,7 @@ class Column:
     needs: frozenset[str]
     digits: int = 1
     keep: int = 5
+    alone: Series = ()
 
 
 def per_s(sample: Sample, series: Series) -> float | None:
@@ -70,13 +73,14 @@ def cpu_columns() -> list[Column]:
         "iowait": ("iowait",),
         "steal": ("steal",),
     }
-    modes = [mode for part in parts.values() for mode in part]
+    modes = [(name, mode) for part in parts.values() for mode in part]
 
     def share(of: tuple[str, ...]) -> Callable[[Sample], Cell]:
         def take(sample: Sample) -> Cell:
-            gains = {mode: rate.gained for mode in modes if isinstance(rate := sample.values.get((name, mode)), Rate)}
+            get = sample.values.get
+            gains = {mode: rate.gained for mode in modes if isinstance(rate := get(mode), Rate)}
             whole = sum(gains.values())
-            return 100 * sum(gains[mode] for mode in of) / whole if len(gains) == len(modes) and whole else None
+            return 100 * sum(gains[name, mode] for mode in of) / whole if len(gains) == len(modes) and whole else None
 
         return take
 
@@ -192,4 +196,5 @@ def _shown(metric: Metric, shown: Shown) -> Column:
         frozenset((metric.name,)),
         shown.digits,
         1,
+        series,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from collector import histogram
 from collector.budget import OTHERS
@@ -39,6 +40,10 @@ class Operations:
         for what, name in zip(("count", "total", "duration", "decayed"), names, strict=True):
             object.__setattr__(self, what, name)
 
+    @cached_property
+    def _is_pattern(self) -> bool:
+        return any(letter in "*?[" for letter in self.keyspace + self.table)
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """What it is made of."""
@@ -52,6 +57,11 @@ class Operations:
         """Return how many there were a second, each keyspace or table over the time that its own counter covers."""
         rates = self._rates(sample, self.count, operation).values()
         return sum(rate.per_s for rate in rates) if rates else None
+
+    def gained(self, sample: Sample, operation: str) -> float | None:
+        """Return how many there were in the interval, so far as its counters cover it."""
+        rates = self._rates(sample, self.count, operation).values()
+        return sum(rate.gained for rate in rates) if rates else None
 
     def mean_s(self, sample: Sample, operation: str) -> float | None:
         """Return how long they took in the mean, so far as number and time are known; None where there were none."""
@@ -79,8 +89,8 @@ class Operations:
 
     def is_decayed(self, sample: Sample) -> bool:
         """Return whether the row's percentiles, where there are any, are decayed ones."""
-        return any(series[0] in DECAYED for series in sample.values) and not any(
-            self.buckets(sample, operation) for operation in ("Read", "Write")
+        return not any(self.buckets(sample, operation) for operation in ("Read", "Write")) and any(
+            series[0] in DECAYED for series in sample.values
         )
 
     def _rates(self, sample: Sample, metric: str, operation: str) -> dict[Series, Rate]:
@@ -90,7 +100,7 @@ class Operations:
     def _values(self, sample: Sample, metric: str, operation: str) -> dict[Series, Derived]:
         """Return the metric's values by their labels: those of all keyspaces and tables that are meant."""
         wanted = self.series(metric, operation)
-        if not any(letter in "*?[" for label in wanted[1:-1] for letter in label):
+        if not self._is_pattern:
             value = sample.values.get(wanted)
             return {} if value is None else {wanted[1:]: value}
         return {
@@ -98,6 +108,7 @@ class Operations:
             for series, value in sample.values.items()
             if series[0] == metric
             and OTHERS not in series
+            and len(series) == len(wanted)
             and all(fnmatchcase(has, want) for has, want in zip(series, wanted, strict=True))
         }
 

@@ -10,7 +10,7 @@ from collector.model import Event, Sample, Tick
 from exporters.columns import Cell
 from exporters.line import compactions_text
 from exporters.tables import tables
-from exporters.view import View, interval_s, logged, running, said
+from exporters.view import View, interval_s, running, told
 
 
 def row(view: View, sample: Sample) -> dict[str, Any]:
@@ -65,8 +65,7 @@ def csv_header(view: View) -> str:
 def csv_row(view: View, sample: Sample) -> str:
     """Return the row as CSV: absent values are empty, events words between semicolons."""
     cells = row(view, sample)
-    told = [said(sample), *(" ".join(event.text.split()) for event in logged(sample))]
-    cells["events"] = "; ".join(filter(None, told))
+    cells["events"] = told(sample)
     if "compactions" in cells:
         cells["compactions"] = compactions_text(sample)
     return _csv("" if value is None else value for value in cells.values())

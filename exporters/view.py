@@ -9,6 +9,7 @@ from collector.catalogue import CATALOGUE
 from collector.jmx import NodeSource
 from collector.model import Event, Sample
 from exporters.columns import (
+    PENDING,
     Column,
     cpu_columns,
     derived_columns,
@@ -25,7 +26,7 @@ DECAYED_MARK = "~"
 OPERATIONS_REPORT = "nodetool tablestats"
 _DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
 # What is said of the row itself; all other events are what a log told.
-_OF_THE_ROW = {"missed", "no_answer", "restart", "disagreement"}
+_OF_THE_ROW = {"missed", "suspended", "no_answer", "restart", "disagreement"}
 _WIDE_ONLY = {"cpu_nice_pct"}
 _CACHES = ("key_cache_hit_pct", "row_cache_hit_pct", "read_stage_active", "read_stage_pending")
 _READ_REPAIR = ("read_repairs_per_s",)
@@ -117,8 +118,8 @@ class View:
 _PENDING = Column(
     "compactions_pending",
     "CmpPnd",
-    lambda sample: number(sample, ("cassandra_compaction_pending",)),
-    frozenset(("cassandra_compaction_pending",)),
+    lambda sample: number(sample, PENDING),
+    frozenset(PENDING),
     0,
     4,
 )
@@ -157,11 +158,16 @@ def logged(sample: Sample) -> list[Event]:
     return [event for event in sample.events if event.kind not in _OF_THE_ROW]
 
 
+def told(sample: Sample) -> str:
+    """Return all that is to be said of the row and what a log told, between semicolons."""
+    return "; ".join(filter(None, [said(sample), *(" ".join(event.text.split()) for event in logged(sample))]))
+
+
 def running(sample: Sample) -> list[dict[str, Any]]:
     """Return the compactions that run, the furthest first: type, keyspace, table and done_pct of each."""
     found = []
     for series, size in sample.values.items():
-        if series[0] == _SIZE and isinstance(size, float) and size:
+        if series[0] == _SIZE and len(series) == 5 and isinstance(size, float) and size:
             done = number(sample, (_DONE, *series[1:])) or 0.0
             _, keyspace, table, kind = series[1:]
             found.append((100 * done / size, {"type": kind, "keyspace": keyspace, "table": table}))

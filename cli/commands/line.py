@@ -10,6 +10,7 @@ from click.core import ParameterSource
 from cli.access import jolokia_options
 from cli.main import command_names, short_help
 from cli.settings import LineSettings
+from cli.size import Size
 
 # Cassandra's own rule, and the signs of a pattern; anything else could mean something to JMX that the user did not.
 NAME = re.compile(r"[\w*?]+", re.ASCII)
@@ -25,7 +26,8 @@ class LineCommand(click.Command):
             formatter.write_dl([(name, short_help(name)) for name in command_names()])
 
 
-def _name(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
+def name_of(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    """Return the name of a keyspace or table, "" for none. Raises click.BadParameter for what cannot be one."""
     if value is not None and not NAME.fullmatch(value):
         raise click.BadParameter(
             f"{value!r} cannot be the name of a {parameter.name}: letters, digits and _, * and ? in patterns"
@@ -60,10 +62,10 @@ def _name(_context: click.Context, parameter: click.Parameter, value: str | None
 @click.option(
     "-k",
     "--keyspace",
-    callback=_name,
+    callback=name_of,
     help="Show this keyspace's local reads and writes, not the node's; * and ? match several.",
 )
-@click.option("-c", "--table", callback=_name, help="Show this table's; needs --keyspace.")
+@click.option("-c", "--table", callback=name_of, help="Show this table's; needs --keyspace.")
 @click.option(
     "--tables",
     type=click.IntRange(min=1),
@@ -76,6 +78,7 @@ def _name(_context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("-p", "--compactions", is_flag=True, help="Add compactions: due, and how far each running one is.")
 @click.option("-d", "--log", type=PATH, metavar="FILE", help="Add what Cassandra's log tells: flushes, repairs, GC …")
 @click.option("-l", "--events", type=PATH, metavar="FILE", help="Write that to FILE instead of between the rows.")
+@click.option("-w", "--write", type=PATH, metavar="DIR", help="Record all there is into DIR, for 'casstat replay'.")
 @click.option("--log-pattern", default="", metavar="PATTERN", help="The log's logback pattern.  [Cassandra's own]")
 @click.option("-o", "--disk", help="The disk to show.  [the one under Cassandra's data]")
 @click.option("-f", "--net-interface", help="The network interface to show.  [the one of Cassandra's address]")
@@ -89,6 +92,19 @@ def _name(_context: click.Context, parameter: click.Parameter, value: str | None
     help="How to print.  [text]",
 )
 @click.option("-m", "--jmx-port", type=click.IntRange(1, 65535), help="Choose the node with this JMX port.  [found]")
+@click.option(
+    "--write-limit",
+    type=Size(),
+    metavar="SIZE",
+    help="Let what is recorded of a node take no more than this: the oldest goes first.  [2G]",
+)
+@click.option(
+    "--write-sync",
+    type=click.Choice(["never", "frame", "tick"]),
+    default="frame",
+    help="When to wait until the disk has it: a crash of the machine (not of casstat) loses what came since."
+    "  [frame: every 300 ticks]",
+)
 @click.option(
     "--source",
     type=click.Choice(["auto", "jolokia", "nodetool"]),

@@ -1,20 +1,16 @@
 """The machine's clock: whether something keeps it right, without which rows of several nodes do not line up."""
 
-import ctypes
-import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from cli.doctor.finding import Finding, ok, warning
+from collector.discipline import Discipline, read
 from collector.host import text_of
 from collector.model import SourceError
 
 SUBJECT = "clock"
 WHY = "rows of several nodes need not line up"
-# Of <sys/timex.h>.
-STA_UNSYNC = 0x0040
 CAP_SYS_TIME = 25
 # The first of the user namespaces numbers all users as they are.
 ALL_USERS = "0 0 4294967295"
@@ -31,38 +27,6 @@ UNITS = ("etc/systemd/system", "lib/systemd/system", "usr/lib/systemd/system", "
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 UNKNOWN = "install chrony"
 MANAGERS = {"apt-get": "apt-get install chrony", "dnf": "dnf install chrony", "zypper": "zypper install chrony"}
-
-
-class Timex(ctypes.Structure):
-    """The beginning of the kernel's struct timex (adjtimex(2)), and room for the rest."""
-
-    _fields_ = [
-        ("modes", ctypes.c_uint),
-        ("offset", ctypes.c_long),
-        ("freq", ctypes.c_long),
-        ("maxerror", ctypes.c_long),
-        ("esterror", ctypes.c_long),
-        ("status", ctypes.c_int),
-        ("rest", ctypes.c_char * 512),
-    ]
-
-
-@dataclass(frozen=True)
-class Discipline:
-    """How the kernel's clock is kept: whether it is, and the largest and the likely error, seconds."""
-
-    synchronised: bool
-    largest_s: float
-    likely_s: float
-
-
-def read() -> Discipline:
-    """Return what the kernel says of its clock (adjtimex(2), which changes nothing here). Raises OSError."""
-    timex = Timex()
-    if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return Discipline(not timex.status & STA_UNSYNC, timex.maxerror / 1e6, timex.esterror / 1e6)
 
 
 def examine(

@@ -12,10 +12,10 @@ from cli.access import JolokiaSettings
 from cli.doctor import clock, devices, node
 from cli.doctor.advice import Advice
 from cli.doctor.case import Case
-from cli.doctor.clock import Discipline
 from cli.doctor.finding import Finding, State, failed, lessened, ok, problem, warning
 from cli.doctor.show import hidden, is_coloured, json_lines, text_lines
 from cli.settings import LineSettings
+from collector.discipline import Discipline
 from collector.host import Host
 from collector.local import Facts, LocalNode
 

@@ -14,10 +14,11 @@ NONE_SUCH = "javax.management.InstanceNotFoundException"
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What befalls one sleep: it lasts longer, and the wall clock is set meanwhile."""
+    """What befalls one sleep: it lasts longer, the machine is suspended, the wall clock is set."""
 
     longer_s: float = 0.0
     wall_step_s: float = 0.0
+    suspended_s: float = 0.0
 
 
 class FakeClock:
@@ -28,12 +29,16 @@ class FakeClock:
         self._monotonic_ns = 5_000 * NS
         self._sleeps = iter(sleeps)
         self.slept: list[float] = []
+        self._suspended_ns = 0
 
     def wall_s(self) -> float:
         return self._wall_ns / NS
 
     def monotonic_s(self) -> float:
         return self._monotonic_ns / NS
+
+    def suspended_s(self) -> float:
+        return self._suspended_ns / NS
 
     def sleep(self, seconds: float) -> None:
         disturbance = Disturbance()
@@ -42,12 +47,18 @@ class FakeClock:
             self.slept.append(seconds)
             disturbance = next(self._sleeps, disturbance)
         self.busy(ceil((seconds + disturbance.longer_s) * NS) / NS)
+        self.suspend(disturbance.suspended_s)
         self.step(disturbance.wall_step_s)
 
     def busy(self, seconds: float) -> None:
         """Let time pass."""
         self._wall_ns += round(seconds * NS)
         self._monotonic_ns += round(seconds * NS)
+
+    def suspend(self, seconds: float) -> None:
+        """Let time pass in which the machine is suspended."""
+        self.busy(seconds)
+        self._suspended_ns += round(seconds * NS)
 
     def step(self, seconds: float) -> None:
         """Set the wall clock."""

@@ -166,6 +166,13 @@ def lengths(longest_ms: int) -> st.SearchStrategy[float]:
     return st.one_of(st.just(0.0), st.integers(0, longest_ms).map(lambda ms: ms / 1000))
 
 
+def test_a_machine_that_slept_says_for_how_long() -> None:
+    clock = FakeClock(START_S, [Disturbance(), Disturbance(suspended_s=5.25), Disturbance()])
+    found = [tick for tick, _ in zip(ticks(clock, 1.0), range(3), strict=False)]
+    assert [tick.missed for tick in found] == [0, 5, 0]
+    assert [tick.suspended_s for tick in found] == [0, 5.25, 0]
+
+
 @given(intervals, starts, st.booleans(), st.lists(st.tuples(lengths(200_000), lengths(5_000)), min_size=2, max_size=20))
 def test_every_point_of_the_grid_is_ticked_or_counted_as_missed(
     interval_s: float, start_s: float, aligned: bool, troubles: list[tuple[float, float]]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from types import TracebackType
 
-from cli.output import shown
+from cli.output import shown, watched
 from collector.catalogue import BEANS
 from collector.clock import ticks
 from collector.jmx import NodeSource
@@ -36,6 +36,9 @@ class SetClock:
 
     def monotonic_s(self) -> float:
         return self.monotonic
+
+    def suspended_s(self) -> float:
+        return 0.0
 
     def sleep(self, seconds: float) -> None:
         assert seconds > 0
@@ -92,7 +95,7 @@ class Simulation:
         with suppress(SourceError):
             watch.learn(3.0)
         for sample in watch.samples(ticks(self.clock, self._interval_s), self._interval_s):
-            row: Row = json.loads(table.json_row(shown(view, watch, sample), sample))
+            row: Row = json.loads(table.json_row(shown(view, watched(watch.host), sample), sample))
             yield row
 
 

@@ -1,0 +1,155 @@
+"""Show a recording through the line, as if it were live."""
+
+import copy
+import time
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.commands import line
+from cli.main import CasstatError, note
+from cli.recordings import damage_text
+from cli.settings import LineSettings
+from cli.times import Moment
+
+if TYPE_CHECKING:
+    from collector.journal.head import Head
+    from collector.journal.reading import Entry
+    from collector.model import Sample
+
+# The line's options that say what to show and how; the others say where to look.
+OF_THE_LINE = (
+    "count_option",
+    "with_time",
+    "epoch",
+    "no_header",
+    "keyspace",
+    "table",
+    "tables",
+    "caches",
+    "read_repair",
+    "percentiles",
+    "compactions",
+    "wide",
+    "output",
+)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("-i", "--interval", type=float, help="Seconds between rows.  [as it was recorded]")
+@click.option("--from", "begin_s", type=Moment(), help="Begin here: seconds since the epoch, or 2026-11-21T15:30.")
+@click.option("--to", "end_s", type=Moment(), help="End here.")
+@click.option("--speed", type=click.FloatRange(min=0, min_open=True), help="N times as fast as it was.  [at once]")
+def command(
+    path: Path, interval: float | None, begin_s: float | None, end_s: float | None, speed: float | None, **options: Any
+) -> None:
+    """Show a recording through the line, as if it were live.
+
+    PATH is what `casstat -w DIR` has written: DIR when it holds one node, DIR/NODE, or one of its files.
+    """
+    from cli.output import Output, print_rows, shown
+    from cli.watching import view_of
+
+    options = {name: value for name, value in options.items() if value is not None}
+    rows = options.pop("count_option", None)
+    settings = LineSettings(**options)
+    entries = _within(_entries(_files(path)), begin_s, end_s)
+    first = next(entries, None)
+    if first is None:
+        raise CasstatError(f"{path}: nothing is recorded there (for that time)")
+    if interval is not None and interval < first.head.interval_s:
+        raise click.BadParameter(f"it was recorded every {first.head.interval_s:g} s", param_hint="--interval")
+    view = view_of(settings, first.head.way)
+    devices = first.head.disk, first.head.interface
+
+    def samples() -> Iterator["Sample"]:
+        nonlocal devices
+        for head, sample in _played(chain([first], entries), interval, speed):
+            devices = head.disk, head.interface
+            yield sample
+
+    output = Output(settings.output, rows, header=not settings.no_header)
+    between_s = interval or first.head.interval_s
+    print_rows(samples(), lambda sample: shown(view, devices, sample), between_s, output)
+
+
+def _played(
+    entries: Iterable["Entry"], interval: float | None, speed: float | None
+) -> Iterator[tuple["Head", "Sample"]]:
+    """Yield what each session's samples say, at the pace that was chosen."""
+    from collector.journal.replay import at_interval
+    from collector.samples import samples
+
+    for _, session in groupby(entries, key=lambda entry: entry.head.session):
+        kept = at_interval(session, interval or 0.0)
+        played = _Pace(kept, speed)
+        first = next(played, None)
+        if first is not None:
+            head = first.head
+            snapshots = (entry.snapshot for entry in chain([first], played))
+            for sample in samples(head.catalogue, snapshots, head.sources, paced=head.paced, met=head.met):
+                yield played.head or head, sample
+
+
+class _Pace:
+    """Hands entries on, as fast as they came times `speed`; None for at once. `head` is the last one's."""
+
+    def __init__(self, entries: Iterable["Entry"], speed: float | None) -> None:
+        self._entries = iter(entries)
+        self._speed = speed
+        self._last_s: float | None = None
+        self.head: Head | None = None
+
+    def __iter__(self) -> "_Pace":
+        return self
+
+    def __next__(self) -> "Entry":
+        entry = next(self._entries)
+        time_s = entry.snapshot.tick.time_s
+        if self._speed is not None and self._last_s is not None:
+            time.sleep(max(0.0, time_s - self._last_s) / self._speed)
+        self._last_s, self.head = time_s, entry.head
+        return entry
+
+
+def _entries(files: Iterable[Path]) -> Iterator["Entry"]:
+    """Yield what is recorded; say what is damaged. Raises CasstatError."""
+    from collector.journal.reading import Entry, read
+
+    for file in files:
+        try:
+            for each in read(file):
+                if isinstance(each, Entry):
+                    yield each
+                else:
+                    note(damage_text(file, each))
+        except OSError as error:
+            raise CasstatError(f"{file}: {error.strerror}") from None
+
+
+def _within(entries: Iterable["Entry"], begin_s: float | None, end_s: float | None) -> Iterator["Entry"]:
+    for entry in entries:
+        time_s = entry.snapshot.tick.time_s
+        if (begin_s is None or begin_s <= time_s) and (end_s is None or time_s <= end_s):
+            yield entry
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files of the one node there. Raises CasstatError."""
+    from collector.journal.info import journal_files
+
+    try:
+        files = list(journal_files(path))
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    folders = sorted({str(file.parent) for file in files})
+    if len(folders) > 1:
+        raise CasstatError(f"{path}: recordings of several nodes: choose one of {', '.join(folders)}")
+    return files
+
+
+command.params.extend(copy.copy(option) for option in line.command.params if option.name in OF_THE_LINE)

@@ -1,0 +1,196 @@
+"""A journal being written: a folder of files for one node, flushed in every tick, bounded, with one writer."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+import zstandard
+
+from collector.journal.coding import State, encoded
+from collector.journal.head import Head
+from collector.journal.lines import sealed
+from collector.model import Snapshot
+
+SUFFIX = ".jsonl.zst"
+LOCK = ".lock"
+MODE = 0o644
+# So often a line knows of nothing before it, and a frame begins: what is damaged reaches no further.
+FULL_EVERY = 600
+LEVEL = 9
+# An empty last block (RFC 8878, 3.1.1.2) ends a frame whose rest could not be written.
+END_OF_FRAME = b"\x01\x00\x00"
+
+
+class JournalError(Exception):
+    """A journal cannot be written; the message says where, why and what to do, in one line."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large and how old a file may become, and how large all of them together; when to wait for the disk.
+
+    sync  "never", "frame" (whenever a frame begins) or "tick".
+    """
+
+    file_bytes: int = 64 << 20
+    file_s: float = 86400.0
+    total_bytes: int = 2 << 30
+    sync: str = "frame"
+
+
+class Journal:
+    """Writes what is read of a node. Trouble with the disk never stops the program: what is lost is counted."""
+
+    def __init__(self, folder: Path, head: Callable[[], Head], limits: Limits, say: Callable[[str], None]) -> None:
+        """Take the folder as its only writer; `head` is asked anew for each full line, `say` tells people.
+
+        Raises JournalError.
+        """
+        self._folder = folder
+        self._head = head
+        self._limits = limits
+        self._say = say
+        self._lock = _locked(folder)
+        self._file: int | None = None
+        self._begun_s = 0.0
+        self._size = 0
+        self._frame: zstandard.ZstdCompressionObj | None = None
+        self._in_frame = 0
+        self._state = State()
+        self._unended = False
+        self._failing = False
+        self.lost = 0
+        self.removed = 0
+
+    def append(self, snapshot: Snapshot) -> None:
+        """Write a snapshot, which is quantised; what cannot be written is lost, counted and said."""
+        try:
+            self._append(snapshot)
+        except OSError as error:
+            self._frame = None
+            self.lost += 1
+            if not self._failing:
+                self._say(f"{self._folder}: {error.strerror}: nothing is recorded until it can be written to again")
+            self._failing = True
+            return
+        if self._failing:
+            self._say(f"{self._folder}: can be written to again; {self.lost} ticks are lost so far")
+            self._failing = False
+
+    def close(self) -> None:
+        """End the file and let others write here; say what was lost."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._end_frame()
+            os.close(self._file)
+            self._file = None
+        os.close(self._lock)
+        if self.lost:
+            self._say(f"{self._folder}: {self.lost} ticks were lost")
+        if self.removed > 1:
+            self._say(f"{self._folder}: the {self.removed} oldest files were removed")
+
+    def _append(self, snapshot: Snapshot) -> None:
+        file = self._open_file(snapshot.tick.time_s)
+        if self._unended:
+            self._write(file, END_OF_FRAME)
+            self._unended = False
+        frame = self._frame
+        if frame is None or self._in_frame >= FULL_EVERY:
+            frame = self._begin_frame()
+        content = encoded(self._state, snapshot)
+        if not self._in_frame:
+            content = {"head": {**self._head().content(), "lost": self.lost}, **content}
+        self._in_frame += 1
+        self._write(file, frame.compress(sealed(content)) + frame.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+        if self._limits.sync == "tick":
+            os.fdatasync(file)
+
+    def _write(self, file: int, data: bytes) -> None:
+        """Write all or nothing. Raises OSError."""
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(file, rest) :]
+        except OSError:
+            # What comes later stands where a reader looks for it.
+            os.ftruncate(file, self._size)
+            self._unended = self._unended or self._in_frame > 1
+            raise
+        self._size += len(data)
+
+    def _begin_frame(self) -> "zstandard.ZstdCompressionObj":
+        self._end_frame()
+        frame = self._frame = zstandard.ZstdCompressor(level=LEVEL, write_content_size=False).compressobj()
+        self._state, self._in_frame = State(), 0
+        return frame
+
+    def _end_frame(self) -> None:
+        frame, self._frame = self._frame, None
+        if frame is not None and self._file is not None:
+            self._write(self._file, frame.flush())
+            if self._limits.sync != "never":
+                os.fdatasync(self._file)
+
+    def _open_file(self, now_s: float) -> int:
+        """Return the file to write to, a new one when the last is large or old enough."""
+        limits = self._limits
+        if self._file is not None and (
+            self._size >= min(limits.file_bytes, limits.total_bytes // 4) or now_s - self._begun_s >= limits.file_s
+        ):
+            self._end_frame()
+            os.close(self._file)
+            self._file = None
+        if self._file is None:
+            self._file = _created(self._folder, now_s)
+            self._begun_s, self._size, self._unended, self._frame = now_s, 0, False, None
+            self._make_room()
+        return self._file
+
+    def _make_room(self) -> None:
+        """Remove the oldest files while all together are too large."""
+        files = files_of(self._folder)
+        sizes = [file.stat().st_size for file in files]
+        allowed = self._limits.total_bytes - min(self._limits.file_bytes, self._limits.total_bytes // 4)
+        while len(files) > 1 and sum(sizes) > allowed:
+            oldest = files.pop(0)
+            oldest.unlink()
+            sizes.pop(0)
+            if not self.removed:
+                limit = f"all that is recorded there may take {self._limits.total_bytes} bytes"
+                self._say(f"{self._folder}: {limit}: the oldest file, {oldest.name}, was removed")
+            self.removed += 1
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return a journal's files, the oldest first."""
+    return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX) and path.is_file())
+
+
+def _created(folder: Path, now_s: float) -> int:
+    begun = datetime.fromtimestamp(now_s, timezone.utc).strftime("%Y%m%dT%H%M%S")
+    names: Sequence[str] = [begun, *(f"{begun}-{number}" for number in range(1, 100))]
+    for name in names:
+        with contextlib.suppress(FileExistsError):
+            return os.open(
+                folder / f"{name}{SUFFIX}", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE
+            )
+    raise FileExistsError(0, "a hundred files of the same second are there already")
+
+
+def _locked(folder: Path) -> int:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
+    except OSError as error:
+        raise JournalError(f"{folder}: {error.strerror}: nothing can be recorded there") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise JournalError(f"{folder}: another casstat records there: give each its own folder") from None
+    return lock

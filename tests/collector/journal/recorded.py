@@ -1,0 +1,37 @@
+"""Snapshots as Hypothesis makes them up: series that come and go, counters that go back, histograms that change."""
+
+from hypothesis import strategies as st
+
+from collector.journal.coding import quantised
+from collector.model import Batch, Event, Series, Snapshot, Tick, Value
+
+TEXTS = st.text(max_size=8)
+SERIES = st.tuples(st.sampled_from(["a_total", "b_bytes", "c_seconds", "d"]), st.sampled_from(["", "x", 'ü\n"']))
+BUCKETS = st.lists(st.integers(0, 1 << 62), max_size=6).map(tuple)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+VALUES: st.SearchStrategy[Value] = st.one_of(st.integers(-(1 << 70), 1 << 70), FLOATS, TEXTS, BUCKETS)
+EVENTS = st.builds(Event, TEXTS, TEXTS, st.none() | st.floats(0, 1e12))
+SECONDS = st.floats(0, 1e9)
+
+
+def batches(source: str) -> st.SearchStrategy[Batch]:
+    series: st.SearchStrategy[Series] = SERIES
+    return st.builds(
+        Batch,
+        st.just(source),
+        SECONDS,
+        st.dictionaries(series, VALUES, max_size=6),
+        TEXTS,
+        TEXTS,
+        st.lists(EVENTS, max_size=2).map(tuple),
+        SECONDS,
+        SECONDS,
+    )
+
+
+SNAPSHOTS = st.builds(
+    Snapshot,
+    st.sampled_from(["10.0.0.1", "node\t1"]),
+    st.builds(Tick, st.floats(0, 1e11), SECONDS, st.integers(0, 1000), st.just(0.0) | SECONDS),
+    st.tuples(batches("cpu"), batches("cassandra")) | st.tuples(batches("cpu")) | st.just(()),
+).map(quantised)
