@@ -1,0 +1,31 @@
+"""Merge the recordings of many nodes into tables: every node and the cluster, on one grid of times."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.merging import merge_options
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@merge_options
+@click.option(
+    "-o", "--output", "folder", type=click.Path(path_type=Path), required=True, help="The folder to write into."
+)
+@click.option("--series", is_flag=True, help="Write all recorded values too, as Parquet.")
+def command(folder: Path, series: bool, **options: Any) -> None:
+    """Merge the recordings of many nodes into tables: every node and the cluster, on one grid of times.
+
+    PATHS are what `casstat -w DIR` has written on each node: folders or files. Operations are sums, percentiles
+    come from the buckets of all nodes, gauges are means with their least and greatest; where a node is missing
+    there is no row of it, and the cluster's says of how many nodes it is made.
+    """
+    from cli.merging import MergeSettings, merge_into, write_series
+
+    settings = MergeSettings(**options)
+    for path in merge_into(settings, folder):
+        click.echo(path)
+    if series:
+        for path in write_series(settings, folder):
+            click.echo(path)

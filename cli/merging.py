@@ -1,0 +1,246 @@
+"""Which recordings to merge, and how: the options of all commands that do, and what they make of them."""
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from hashlib import sha256
+from importlib.util import find_spec
+from math import nan
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cli.commands.line import name_of
+from cli.main import CasstatError, note
+from cli.times import Moment
+from cli.writing import folder_for
+from collector.failures import one_line
+
+if TYPE_CHECKING:
+    from collector.merging.merge import Merged, NodeRun
+    from collector.merging.recordings import Recording, Session
+    from exporters.merged import Choice
+
+    Make = Callable[[Choice, NodeRun], "Product"]
+
+Product = TypeVar("Product")
+Command = TypeVar("Command", bound=Callable[..., Any])
+LONGEST_S = 86400.0
+FURTHEST_S = 4e9
+USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+# So few nodes are merged before a bar would tell anything.
+FEW = 8
+
+
+@dataclass(frozen=True)
+class MergeSettings:
+    """The options, as the help explains them.
+
+    points  how many intervals there should be at most, where nobody chose one.
+    """
+
+    paths: tuple[Path, ...]
+    interval: float | None = None
+    begin_s: float | None = None
+    end_s: float | None = None
+    nodes: str = ""
+    clocks: tuple[tuple[str, float], ...] = ()
+    keyspace: str = ""
+    table: str = ""
+    points: int | None = None
+
+
+class Clock(click.ParamType["tuple[str, float]"]):
+    """By how much a node's clock is ahead: NODE=SECONDS."""
+
+    name = "clock"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        """Return the node and the seconds."""
+        node, _, text = str(value).rpartition("=")
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = nan
+        # No clock is off by more than all the time there was.
+        if not abs(seconds) <= FURTHEST_S:
+            self.fail(f"'{value}' is not NODE=SECONDS", param, ctx)
+        return node, seconds
+
+
+def merge_options(command: Command) -> Command:
+    """Add the options that say what to merge."""
+    options = [
+        click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True),
+        click.option("-i", "--interval", type=float, help="Seconds between rows.  [5, or as they were recorded]"),
+        click.option("--from", "begin_s", type=Moment(), help="Begin here: epoch seconds, or 2026-11-21T15:30."),
+        click.option("--to", "end_s", type=Moment(), help="End here."),
+        click.option("--nodes", default="", metavar="NAMES", help="Only these, separated by commas; * and ? match."),
+        click.option(
+            "--clock",
+            "clocks",
+            type=Clock(),
+            multiple=True,
+            metavar="NODE=SECONDS",
+            help="The node's clock is so far ahead; may be given for each node.",
+        ),
+        click.option("-k", "--keyspace", callback=name_of, help="This keyspace's local reads and writes."),
+        click.option("-c", "--table", callback=name_of, help="This table's; needs --keyspace."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def merged(settings: MergeSettings, make: "Make[Product]") -> "tuple[Merged[Product], Choice]":
+    """Read and merge what the settings say, and make of each node what `make` does; return what the rows are about.
+
+    Says what is to be known of the recordings. Raises CasstatError, click.UsageError.
+    """
+    from collector.merging.bins import Grid
+    from collector.merging.merge import Job, merge
+    from exporters.merged import Choice, table_of
+
+    if settings.table and not settings.keyspace:
+        raise click.UsageError("--table needs --keyspace")
+    found = _found(settings)
+    begin_s = float("-inf") if settings.begin_s is None else settings.begin_s
+    end_s = float("inf") if settings.end_s is None else settings.end_s
+    grid = Grid(_interval(settings, found), begin_s, end_s)
+    local = all(session.head.way == "nodetool" for each in found for session in each.sessions)
+    choice = Choice(settings.keyspace, settings.table, local)
+    job = Job(grid, _offsets(settings, found), table_of(choice).needs, partial(make, choice))
+    shown = len(found) > FEW and sys.stderr.isatty()
+    with click.progressbar(length=len(found), label="nodes", file=sys.stderr if shown else io.StringIO()) as bar:
+        try:
+            run = merge(found, job, os.cpu_count() or 1, bar.update)
+        except OSError as error:
+            raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    if not run.places:
+        raise CasstatError("nothing is recorded for that time")
+    for node in run.nodes:
+        if node.damaged:
+            note(f"{node.node}: {node.damaged} damaged places: 'casstat journal check' names them; there are holes")
+    return run, choice
+
+
+def merge_into(settings: MergeSettings, folder: Path) -> list[Path]:
+    """Merge what the settings say into tables in a folder; return their paths. Raises CasstatError."""
+    from exporters.merged import table_of
+    from exporters.tabular import header_text, join, rows_text, write_part
+
+    with folder_for(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as parts:
+        run, choice = merged(settings, partial(write_rows, Path(parts)))
+        table = table_of(choice)
+        rows = (table.cluster_row(each, len(run.nodes)) for _, each in sorted(run.cluster.items()))
+        cluster = write_part(Path(parts), "cluster", rows_text(table.header, rows))
+        paths = write_part(folder, "rows", header_text(table.header))
+        join(paths, [cluster, *(node.product for node in run.nodes)])
+        if find_spec("pyarrow") is None:
+            return list(paths)
+        from exporters.parquet import write_rows as write_parquet
+
+        return [*paths, *write_parquet(paths[1], folder, run_name(settings))]
+
+
+def run_name(settings: MergeSettings) -> str:
+    """Return what to call the run: as the folder that was given."""
+    return settings.paths[0].resolve().name
+
+
+def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
+    """Write all that was recorded into a folder as Parquet; yield the files. Raises CasstatError."""
+    if find_spec("pyarrow") is None or find_spec("numpy") is None:
+        raise CasstatError("--series needs pyarrow and numpy: pip install 'casstat[analysis]'")
+    from collector.merging.blocks import StrangeError
+    from exporters.parquet import write_series as write
+
+    found = _found(settings, quiet=True)
+    offsets = _offsets(settings, found)
+    with folder_for(folder):
+        for recording in found:
+            try:
+                yield from write(recording, offsets.get(recording.node, 0.0), folder, run_name(settings))
+            except StrangeError as error:
+                raise CasstatError(f"{recording.node}: what no recorder writes ({error}): not for Parquet") from None
+
+
+def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, Path]:
+    """Write a node's rows into files of their own; return which they are."""
+    from exporters.merged import table_of
+    from exporters.tabular import rows_text, write_part
+
+    table = table_of(choice)
+    name = sha256(node.node.encode(errors="replace")).hexdigest()
+    return write_part(folder, name, rows_text(table.header, (row for _, row in table.node_rows(node))))
+
+
+def _found(settings: MergeSettings, *, quiet: bool = False) -> list["Recording"]:
+    from collector.merging.recordings import recordings, sessions
+
+    try:
+        every, foreign = sessions(settings.paths)
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    found, notes = recordings(every)
+    for line in () if quiet else (*foreign, *notes):
+        note(line)
+    patterns = [name.strip() for name in settings.nodes.split(",") if name.strip()]
+    chosen = [each for each in found if not patterns or any(fnmatchcase(each.node, name) for name in patterns)]
+    where = ", ".join(str(path) for path in settings.paths)
+    if not found:
+        raise CasstatError(f"{where}: nothing is recorded there")
+    if not chosen:
+        raise CasstatError(f"{where}: no recording of such a node; there are {_names(found)}")
+    return chosen
+
+
+def _names(found: list["Recording"]) -> str:
+    return one_line(", ".join(each.node for each in found))
+
+
+def _offsets(settings: MergeSettings, found: list["Recording"]) -> Mapping[str, float]:
+    for node, _ in settings.clocks:
+        if node not in [each.node for each in found]:
+            raise click.BadParameter(f"no recording of {node!r}; there are {_names(found)}", param_hint="--clock")
+    offsets = dict(settings.clocks)
+    ahead = [(each, offsets.get(each.node, 0.0)) for each in found]
+    begins_s = [min(session.begin_s for session in each.sessions) - ahead_s for each, ahead_s in ahead]
+    ends_s = [max(session.end_s for session in each.sessions) - ahead_s for each, ahead_s in ahead]
+    shared_s = min(ends_s) - max(begins_s)
+    shortest_s = min(end_s - begin_s for begin_s, end_s in zip(begins_s, ends_s, strict=True))
+    if len(found) > 1 and shared_s < shortest_s / 2:
+        moments = f"are only {shared_s:.0f} s" if shared_s > 0 else "is no moment"
+        note(f"there {moments} of which all recordings tell: are their clocks apart? --clock NODE=SECONDS mends it")
+    return offsets
+
+
+def _interval(settings: MergeSettings, found: list["Recording"]) -> float:
+    sessions = [(session.head.interval_s, each.node, session) for each in found for session in each.sessions]
+    slowest_s, slowest, _ = max(sessions, key=lambda each: each[0])
+    if settings.interval is None:
+        return max(slowest_s, _usual(settings, [session for *_, session in sessions]))
+    if not 0 < settings.interval <= LONGEST_S:
+        raise click.BadParameter(f"it is a number of seconds, up to {LONGEST_S:.0f}", param_hint="--interval")
+    if settings.interval < slowest_s:
+        why = f"{one_line(slowest)} was recorded every {slowest_s:g} s: nothing shorter is known of it"
+        raise click.BadParameter(why, param_hint="--interval")
+    return settings.interval
+
+
+def _usual(settings: MergeSettings, sessions: list["Session"]) -> float:
+    """Return the shortest of the usual intervals that makes no more than the points that are wanted."""
+    from collector.merging.merge import DEFAULT_S
+
+    if settings.points is None:
+        return DEFAULT_S
+    begin_s = max(min(each.begin_s for each in sessions), settings.begin_s or float("-inf"))
+    end_s = min(max(each.end_s for each in sessions), settings.end_s or float("inf"))
+    enough = (each for each in USUAL_S if (end_s - begin_s) / each <= settings.points)
+    return next(enough, LONGEST_S)

@@ -1,0 +1,1 @@
+"""Recordings of many nodes brought onto one grid of times."""

@@ -1,0 +1,206 @@
+"""Many recordings as one run: what every node and the cluster did in each interval of one grid."""
+
+import importlib.util
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
+from typing import Generic, TypeVar
+
+from collector import cluster
+from collector.journal.frames import Damage
+from collector.journal.head import Head
+from collector.journal.reading import Entry
+from collector.merging.bins import MACHINE, Bin, Grid, bins
+from collector.merging.recordings import Recording
+from collector.merging.together import Together
+from collector.model import Metric, Sample, Series, Tick
+
+DEFAULT_S = 5.0
+# What comes with casstat[analysis].
+FAST = ("numpy", "orjson")
+# So many nodes are handed to a process at once; for fewer it is not worth starting one.
+NODES_A_TASK = 8
+Product = TypeVar("Product")
+
+
+@dataclass(frozen=True)
+class NodeRun:
+    """One node on the grid.
+
+    bins     by interval; one that is missing tells that nothing is known of the node then.
+    damaged  places in its files that could not be read.
+    """
+
+    node: str
+    head: Head
+    bins: Mapping[int, Bin]
+    damaged: int = 0
+
+
+@dataclass(frozen=True)
+class NodeResult(Generic[Product]):
+    """What is kept of a node: `product` is what the caller made of its intervals."""
+
+    node: str
+    head: Head
+    ticks: int
+    missed: int
+    damaged: int
+    product: Product
+
+
+@dataclass(frozen=True)
+class Merged(Generic[Product]):
+    """A run: every node and all of them together, on one grid. `places` are its intervals, first to last."""
+
+    grid: Grid
+    nodes: tuple[NodeResult[Product], ...]
+    cluster: Mapping[int, Together]
+    places: range
+
+
+@dataclass(frozen=True)
+class Job(Generic[Product]):
+    """What to do with recordings.
+
+    offsets  by how much a node's clock is ahead, seconds.
+    wanted   what `make` needs: metrics, and single series of others.
+    make     what to make of each node; it may be called in another process.
+    """
+
+    grid: Grid
+    offsets: Mapping[str, float]
+    wanted: frozenset[str | Series]
+    make: Callable[[NodeRun], Product]
+
+    def result(self, run: NodeRun) -> NodeResult[Product]:
+        """Return what is kept of a node."""
+        ticks = sum(each.ticks for each in run.bins.values())
+        missed = sum(each.sample.tick.missed for each in run.bins.values())
+        return NodeResult(run.node, run.head, ticks, missed, run.damaged, self.make(run))
+
+
+def catalogue_of(recordings: Sequence[Recording]) -> dict[str, Metric]:
+    """Return the metrics that the recordings know, without those that mean different things in them."""
+    heads = [session.head for recording in recordings for session in recording.sessions]
+    found = {name: metric for head in heads for name, metric in head.catalogue.items()}
+    differing = {name for head in heads for name, each in head.catalogue.items() if each.meaning != found[name].meaning}
+    return {name: metric for name, metric in found.items() if name not in differing}
+
+
+def merge(
+    recordings: Sequence[Recording], job: Job[Product], processes: int = 1, done: Callable[[int], None] = lambda _: None
+) -> Merged[Product]:
+    """Bring recordings onto one grid, with the faster engine where it is installed.
+
+    `done` is told whenever so many more nodes are merged. Raises OSError.
+    """
+    if all(importlib.util.find_spec(name) for name in FAST):
+        # Here and not above: what samples must not load it.
+        from collector.merging.blocks import StrangeError
+
+        try:
+            return _merged_fast(recordings, job, processes, done)
+        except StrangeError:
+            # It takes its time, and knows what to make of everything.
+            pass
+    return merged_plainly(recordings, job, done)
+
+
+def merged_plainly(
+    recordings: Sequence[Recording], job: Job[Product], done: Callable[[int], None] = lambda _: None
+) -> Merged[Product]:
+    """Bring recordings onto one grid tick by tick: this says what is meant. Raises OSError."""
+    runs, results = [], []
+    for recording in recordings:
+        run = node_run(recording, job.grid, job.offsets.get(recording.node, 0.0))
+        runs.append(run)
+        results.append(job.result(run))
+        done(1)
+    known = sorted({place for run in runs for place in run.bins})
+    places = range(known[0], known[-1] + 1) if known else range(0)
+    metrics = catalogue_of(recordings)
+    found = {place: each for place in known if (each := together(metrics, runs, job.grid, place)) is not None}
+    return Merged(job.grid, tuple(results), found, places)
+
+
+def node_run(recording: Recording, grid: Grid, offset_s: float) -> NodeRun:
+    """Return one node on the grid; its clock is ahead by `offset_s`. Raises OSError."""
+    damaged: list[Damage] = []
+
+    def entries() -> Iterator[Entry]:
+        for each in chain.from_iterable(session.read() for session in recording.sessions):
+            if isinstance(each, Damage):
+                damaged.append(each)
+            else:
+                yield each
+
+    found = bins(entries(), grid, offset_s)
+    return NodeRun(recording.node, recording.sessions[-1].head, found, len(damaged))
+
+
+def together(metrics: Mapping[str, Metric], nodes: Sequence[NodeRun], grid: Grid, place: int) -> Together | None:
+    """Return what the nodes did together in an interval; None when nothing is known of any of them."""
+    samples: list[Sample] = []
+    machines: set[str] = set()
+    answered = 0
+    for node in nodes:
+        if (found := node.bins.get(place)) is not None:
+            own = node.head.boot
+            left_out = MACHINE if own and own in machines else frozenset()
+            samples.append(_sample(found.sample, metrics.keys() - left_out))
+            machines.add(own)
+            answered += any(source in found.sample.elapsed_s for source in node.head.sources)
+    if not samples:
+        return None
+    return Together(cluster.merged(metrics, samples, Tick(grid.end(place))), answered)
+
+
+def _sample(sample: Sample, metrics: Collection[str]) -> Sample:
+    return replace(sample, values={series: value for series, value in sample.values.items() if series[0] in metrics})
+
+
+def _merged_fast(
+    recordings: Sequence[Recording], job: Job[Product], processes: int, done: Callable[[int], None]
+) -> Merged[Product]:
+    # Here and not above: what samples must not load it.
+    from collector.merging.sums import ClusterSums
+    from collector.merging.work import span, uncollected, work
+
+    metrics = catalogue_of(recordings)
+    places = span(recordings, job.grid, job.offsets)
+    whole = ClusterSums(places)
+    results: dict[str, NodeResult[Product]] = {}
+    tasks = _tasks(recordings)
+    if processes < 2 or len(tasks) < 2:
+        finished = (work(task, job, metrics, places) for task in tasks)
+        for nodes, sums in finished:
+            whole.join(sums)
+            results.update({node.node: node for node in nodes})
+            done(len(nodes))
+    else:
+        with ProcessPoolExecutor(processes) as pool:
+            for future in as_completed([pool.submit(work, task, job, metrics, places) for task in tasks]):
+                nodes, sums = future.result()
+                whole.join(sums)
+                results.update({node.node: node for node in nodes})
+                done(len(nodes))
+    with uncollected():
+        found = whole.together(job.grid, metrics)
+    known = range(min(found), max(found) + 1) if found else range(0)
+    return Merged(job.grid, tuple(results[each.node] for each in recordings), found, known)
+
+
+def _tasks(recordings: Sequence[Recording]) -> list[list[Recording]]:
+    """Return the recordings in groups; those of one machine are in the same."""
+    ordered = sorted(recordings, key=lambda each: each.sessions[-1].head.boot)
+    tasks: list[list[Recording]] = []
+    for boot, group in groupby(ordered, key=lambda each: each.sessions[-1].head.boot):
+        same = sorted(group, key=lambda each: each.node)
+        for part in [same] if boot else [[each] for each in same]:
+            if tasks and len(tasks[-1]) + len(part) <= NODES_A_TASK:
+                tasks[-1] += part
+            else:
+                tasks.append(part)
+    return tasks

@@ -1,0 +1,193 @@
+"""Which recordings there are of which node: the same node under two names, two recordings of one, and other traps."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collector import cluster
+from collector.journal.coding import NONSENSE, names, tick_of
+from collector.journal.frames import MAGIC, Damage, Frames
+from collector.journal.head import Head, head_of
+from collector.journal.info import journal_files
+from collector.journal.lines import parsed
+from collector.journal.reading import Entry, read
+
+# So many beginnings of a frame are looked at from the end of a file, before all of it is read.
+TRIES = 64
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run of a recorder: what it wrote about one node, without a break.
+
+    begin_s, end_s  between which its ticks are, by the clock of the machine that recorded; where that was set, some
+                    may be elsewhere.
+    processes       of the node, by whatever name it is called, as they were at the beginning and at the end.
+    """
+
+    node: str
+    head: Head
+    files: tuple[Path, ...]
+    begin_s: float
+    end_s: float
+    processes: frozenset[str] = frozenset()
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self.files[0].parent
+
+    def overlaps(self, other: "Session") -> bool:
+        """Return whether there are moments of which both tell."""
+        # A copy does so always; one of a single tick has no length.
+        if self.head.session and (self.head.session, self.begin_s) == (other.head.session, other.begin_s):
+            return True
+        return self.begin_s < other.end_s and other.begin_s < self.end_s
+
+    def read(self) -> Iterator[Entry | Damage]:
+        """Yield what was recorded, and what is damaged. Raises OSError."""
+        for path in self.files:
+            for found in read(path):
+                if isinstance(found, Damage) or found.head.session == self.head.session:
+                    yield found
+
+
+@dataclass(frozen=True)
+class _End:
+    """The first or the last tick of a file."""
+
+    head: Head
+    node: str
+    time_s: float
+
+
+@dataclass(frozen=True)
+class Recording:
+    """All that is to be counted of one node: sessions, one after the other."""
+
+    node: str
+    sessions: tuple[Session, ...]
+
+
+def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
+    """Return the sessions in all files there, and what is no recording, a line for each. Raises OSError.
+
+    Of each file only its ends are read.
+    """
+    found: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
+    notes: list[str] = []
+    for file in {file.resolve(): file for path in paths for file in journal_files(path)}.values():
+        ends = _ends(file)
+        if ends is None:
+            notes.append(f"{file}: nothing is recorded there")
+        else:
+            found.setdefault((file.parent, ends[0].head.session), []).append((file, *ends))
+    return [_session(files) for files in found.values()], notes
+
+
+def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:
+    _, _, last = files[-1]
+    processes = {end.head.process for _, *ends in files for end in ends if end.head.process}
+    times = [end.time_s for _, *ends in files for end in ends]
+    paths = tuple(file for file, *_ in files)
+    return Session(last.node, last.head, paths, min(times), max(times), frozenset(processes))
+
+
+def _ends(file: Path) -> tuple[_End, _End] | None:
+    """Return the first and the last tick of a file, None where there is none."""
+    entry = next((each for each in read(file) if isinstance(each, Entry)), None)
+    if entry is None:
+        return None
+    first = _End(entry.head, entry.snapshot.node, entry.snapshot.tick.time_s)
+    data = file.read_bytes()
+    place = len(data)
+    for _ in range(TRIES):
+        place = data.rfind(MAGIC, 0, place)
+        if place <= 0:
+            break
+        # A frame can be read alone; what only looks like the beginning of one holds nothing.
+        last = _last(data[place:])
+        if last is not None:
+            return first, last
+    return first, _last(data) or first
+
+
+def _last(data: bytes) -> _End | None:
+    """Return what the last line says. Its values are nobody's concern here: taking up all changes would take long."""
+    found: tuple[Head, str, bytes] | None = None
+    head: Head | None = None
+    node = ""
+    for text in Frames().feed(data):
+        if isinstance(text, Damage):
+            # What comes next tells of differences to what is not known.
+            head = None
+            continue
+        try:
+            if b'"head":' in text or b'"n":' in text:
+                content = parsed(text)
+                head = head_of(content["head"]) if "head" in content else head
+                (node,) = names([content.get("n", node)])
+        except NONSENSE:
+            head = None
+        if head is not None:
+            found = head, node, text
+    try:
+        return None if found is None else _End(*found[:2], tick_of(parsed(found[2])).time_s)
+    except NONSENSE:
+        return None
+
+
+def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
+    """Return what is to be counted of which node, in the order of their names, and what is to be known of it.
+
+    A node is told by its process: what was recorded of one process under two names is of one node, called as it was
+    last. Of two sessions of one node that overlap, the longer counts. Two processes that have one name at one time
+    are two nodes.
+    """
+    notes: list[str] = []
+    groups: list[list[Session]] = []
+    for session in sorted(found, key=lambda each: (each.begin_s, each.folder)):
+        group = next((group for group in groups if any(_same(session, other) for other in group)), None)
+        if group is None:
+            groups.append([session])
+        else:
+            group.append(session)
+    named: dict[str, Recording] = {}
+    for group in groups:
+        name = _name(group, named, notes)
+        named[name] = Recording(name, tuple(_one_at_a_time(group, notes)))
+    return [named[name] for name in sorted(named)], notes
+
+
+def _same(one: Session, other: Session) -> bool:
+    if one.processes & other.processes:
+        return True
+    # Its process is another after a restart, and not known of every node.
+    return one.node == other.node and not (one.processes and other.processes and one.overlaps(other))
+
+
+def _name(group: Sequence[Session], named: Iterable[str], notes: list[str]) -> str:
+    name = group[-1].node
+    others = sorted({session.node for session in group} - {name})
+    if others:
+        notes.append(f"{name} was also recorded as {', '.join(others)}: it is the same process")
+    taken = {cluster.NAME, *named}
+    if name not in taken:
+        return name
+    free = next(f"{name}~{number}" for number in range(2, len(taken) + 3) if f"{name}~{number}" not in taken)
+    if name == cluster.NAME:
+        notes.append(f"{name} is what all nodes together are called: the node in {group[-1].folder} is {free} here")
+        return free
+    notes.append(f"two nodes are called {name} at the same time: the one in {group[-1].folder} is {free} here")
+    return free
+
+
+def _one_at_a_time(group: Sequence[Session], notes: list[str]) -> list[Session]:
+    chosen: list[Session] = []
+    for session in sorted(group, key=lambda each: each.begin_s - each.end_s):
+        rival = next((other for other in chosen if session.overlaps(other)), None)
+        if rival is None:
+            chosen.append(session)
+        else:
+            notes.append(f"{session.folder}: {session.node} is recorded in {rival.folder} too: only that one counts")
+    return sorted(chosen, key=lambda each: each.begin_s)
