@@ -1,0 +1,81 @@
+"""Draw a run: gnuplot scripts and data that stand alone, and the pictures they make."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.merging import merge_options
+
+# With more points, lines become bands of noise.
+POINTS = 300
+
+
+class Pixels(click.ParamType["tuple[int, int]"]):
+    """A size in pixels: 1600x1200."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Return width and height."""
+        width, _, height = str(value).partition("x")
+        if not (width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 8000 and 200 <= int(height) <= 8000):
+            self.fail(f"'{value}' is no size such as 1600x1200, of 200 to 8000", param, ctx)
+        return int(width), int(height)
+
+
+def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from exporters.gnuplot.catalogue import PICTURES
+
+        for picture in PICTURES:
+            click.echo(f"{picture.name:20} {picture.help}")
+        context.exit()
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@merge_options
+@click.option(
+    "-o", "--output", "folder", type=click.Path(path_type=Path), required=True, help="The folder to write into."
+)
+@click.option("--only", default="", metavar="NAMES", help="Only these pictures, separated by commas.")
+@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="Name the pictures.")
+@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", help="Colours.  [light]")
+@click.option("--size", type=Pixels(), metavar="WIDTHxHEIGHT", help="In pixels.  [each picture's own]")
+@click.option(
+    "--warm-up",
+    "warm_up_s",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    help="Seconds that are shaded, and not counted.",
+)
+def command(
+    folder: Path, only: str, theme: str, size: tuple[int, int] | None, warm_up_s: float, **options: Any
+) -> None:
+    """Draw a run: gnuplot scripts and data that stand alone, and the PNG and SVG they make.
+
+    PATHS are what `casstat -w DIR` has written on each node: folders or files. Without --interval there are 300
+    points at most.
+    """
+    from cli.main import CasstatError
+    from cli.merging import MergeSettings, merged
+    from cli.writing import folder_for
+    from exporters.gnuplot.catalogue import PICTURES, write
+    from exporters.gnuplot.program import GnuplotError, draw
+    from exporters.run import node_rows, run_of
+
+    names = [name.strip() for name in only.split(",") if name.strip()]
+    known = [picture.name for picture in PICTURES]
+    for name in names:
+        if name not in known:
+            raise click.BadParameter(f"no picture '{name}'; there are {', '.join(known)}", param_hint="--only")
+    settings = MergeSettings(**options, points=POINTS)
+    run, choice = merged(settings, node_rows)
+    title = settings.paths[0].resolve().name if len(settings.paths) == 1 else f"{len(run.nodes)} nodes"
+    with folder_for(folder):
+        scripts = write(run_of(run, choice, title, warm_up_s), folder, theme=theme, only=names or None, size=size)
+        try:
+            for path in draw(scripts):
+                click.echo(path)
+        except GnuplotError as error:
+            raise CasstatError(str(error)) from None

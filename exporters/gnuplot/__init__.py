@@ -1,0 +1,1 @@
+"""Pictures of a run: gnuplot scripts and data files that stand alone."""

@@ -1,0 +1,75 @@
+"""Axes of values: from where to where, with tics at round numbers, as commands of gnuplot."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+_TIC_PX = 26.0
+# Beyond these a number is no measurement of anything; arithmetic with it would overflow.
+_LEAST, _MOST = 1e-30, 1e30
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis of values; with `log`, a logarithmic one."""
+
+    low: float
+    high: float
+    tics: tuple[float, ...]
+    log: bool = False
+
+    def commands(self, axis: str, labels: bool = True) -> list[str]:
+        """Return the commands that set `axis` (y, y2, x) so, without numbers beside the tics if not `labels`."""
+        span = f"set {axis}range [{self.low:.6g}:{self.high:.6g}]"
+        # A logarithmic axis must at no time have the range of a linear one, which may begin at zero.
+        both = [span, f"set logscale {axis}"] if self.log else [f"unset logscale {axis}", span]
+        return [*both, f"set {axis}tics ({self.labelled(labels)})"]
+
+    def labelled(self, labels: bool = True) -> str:
+        """Return the tics with the numbers beside them, as a list of gnuplot."""
+        return ", ".join(f"'{short(tic) if labels else ''}' {tic:.6g}" for tic in self.tics)
+
+
+def short(value: float) -> str:
+    """Return a number as people write it at an axis: 0.5, 200, 20k."""
+    for power, letter in _PREFIXES:
+        if value >= max(power, 1e4):
+            return f"{value / power:.4g}{letter}"
+    return f"{value:.4g}"
+
+
+def linear(values: Iterable[float], height_px: float, low: float = 0.0) -> Scale:
+    """Return an axis from `low` (or lower) to the highest value, or a little more."""
+    inside = [min(max(value, -_MOST), _MOST) for value in values]
+    high, low = max(inside, default=low + 1), min([low, *inside])
+    if high - low < _LEAST:
+        high = low + (abs(low) or 1)
+    step = _round_step((high - low) / max(height_px / _TIC_PX, 2))
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    return Scale(first * step, last * step, tuple(tic * step for tic in range(first, last + 1)))
+
+
+def _round_step(least: float) -> float:
+    power: float = 10.0 ** floor(log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
+
+
+def logarithmic(values: Iterable[float], height_px: float) -> Scale:
+    """Return a logarithmic axis around all values above zero: one has no room for the others."""
+    inside = [min(max(value, _LEAST), _MOST) for value in values if value > 0]
+    low, high = min(inside, default=1.0), max(inside, default=10.0)
+    powers = range(floor(log10(low)) - 1, ceil(log10(high)) + 2)
+    fine = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+    below = [edge for edge in fine if edge <= low * 1.0001]
+    above = [edge for edge in fine if edge >= high * 0.9999 and edge > below[-1]]
+    low, high = below[-1], above[0]
+    decades = log10(high / low)
+    room = max(height_px / _TIC_PX, 2)
+    if 3 * decades <= room:
+        tics = [edge for edge in fine if low <= edge <= high]
+    else:
+        every = max(1, ceil(decades / room))
+        powers = range(ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9) + 1)
+        tics = [10.0**power for power in powers if power % every == 0]
+    return Scale(low, high, tuple(tics), log=True)

@@ -1,0 +1,63 @@
+"""Colours: Okabe and Ito's palette, which people with any colour vision can tell apart, on light or dark ground."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Theme:
+    """What things are drawn in; `colours` are variables of the script, by which its lines call them.
+
+    dark  whether the ground is: the darkest colours of a scale cannot be seen there.
+    """
+
+    colours: dict[str, str]
+    dark: bool = False
+
+    def script(self) -> list[str]:
+        """Return the script's lines that say so."""
+        return [f"{name} = '{colour}'" for name, colour in self.colours.items()]
+
+
+_PALETTE = {
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "green": "#009E73",
+    "yellow": "#F0E442",
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "purple": "#CC79A7",
+}
+
+THEMES = {
+    "light": Theme(
+        {
+            "background": "#FFFFFF",
+            "ink": "#1A1A1A",
+            "faint": "#6B6B6B",
+            "mark": "#8E8E8E",
+            "grid": "#DCDCDC",
+            "shade": "#EEEEEE",
+            "alarm": "#C00000",
+            "reads": _PALETTE["blue"],
+            "writes": _PALETTE["vermillion"],
+            "tail": _PALETTE["blue"],
+            **_PALETTE,
+        }
+    ),
+    "dark": Theme(
+        {
+            "background": "#181A1B",
+            "ink": "#E8E6E3",
+            "faint": "#A09B94",
+            "mark": "#77797B",
+            "grid": "#3A3E41",
+            "shade": "#2A2D2F",
+            "alarm": "#FF6B5E",
+            "reads": _PALETTE["sky"],
+            "writes": _PALETTE["orange"],
+            "tail": _PALETTE["sky"],
+            **_PALETTE,
+        },
+        dark=True,
+    ),
+}

@@ -1,0 +1,88 @@
+"""Along the axis of time: nothing is lost among the marks, no label lies over another, who is missing is named."""
+
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporters.gnuplot.axis import TimeAxis
+from exporters.gnuplot.lanes import Lanes
+from exporters.gnuplot.marks import groups
+from exporters.gnuplot.missing import Gap, gaps_of, missing
+from exporters.gnuplot.page import SMALL_PT
+from exporters.gnuplot.run import CLUSTER, Mark, Row, Run
+from exporters.gnuplot.text import width_px
+
+AXIS = TimeAxis(0.0, 600.0, 80, 1080, 0)
+marks = st.lists(
+    st.builds(Mark, st.floats(0, 600), st.sampled_from("ab"), st.sampled_from(("gc", "flush")), st.just("t"))
+)
+
+
+@given(marks)
+def test_no_mark_is_lost(some: list[Mark]) -> None:
+    assert sum(len(group.marks) for group in groups(some, AXIS)) == len(some)
+
+
+def test_marks_of_a_kind_that_are_near_are_one_with_a_count() -> None:
+    some = [Mark(100.0 + step, "a", "gc", "t") for step in range(5)] + [Mark(101.0, "a", "up", "t")]
+    assert [group.text() for group in groups(some, AXIS)] == ["gc \u00d75", "up a"]
+
+
+def test_ten_thousand_marks_are_not_too_many() -> None:
+    some = [Mark(index * 0.06, "a", f"kind{index % 5}", "t") for index in range(10000)]
+    found = groups(some, AXIS)
+    assert len(found) <= 60
+    assert all(len(group.details(0)) <= 9 for group in found)
+
+
+def test_marks_outside_the_run_are_left_out() -> None:
+    assert groups([Mark(-5.0, "a", "gc", "t"), Mark(601.0, "a", "gc", "t")], AXIS) == []
+
+
+@given(st.lists(st.tuples(st.text("abc ", min_size=1, max_size=60), st.floats(80, 1080)), max_size=60))
+def test_no_label_lies_over_another_or_outside(labels: list[tuple[str, float]]) -> None:
+    lanes = Lanes(80, 1080)
+    for text, middle in labels:
+        lanes.place(text, "ink", middle)
+    spans = [
+        (word.lane, word.middle - width_px(word.text, SMALL_PT) / 2, word.middle + width_px(word.text, SMALL_PT) / 2)
+        for word in lanes.words
+    ]
+    assert all(low >= 80 - 1e-6 and high <= 1080 + 1e-6 for _, low, high in spans)
+    for (lane, low, high), (other, begin, end) in combinations(spans, 2):
+        assert lane != other or high <= begin or end <= low
+
+
+def run_of(rows: dict[str, list[Row | None]]) -> Run:
+    return Run("r", 1.0, [1.0, 2.0, 3.0], rows)
+
+
+def test_a_time_in_which_a_node_has_no_row_is_a_gap_with_its_name() -> None:
+    known: Row = {"reads_per_s": 1.0}
+    run = run_of({CLUSTER: [known] * 3, "a": [known] * 3, "b": [known, None, None]})
+    assert missing(run).gaps == (Gap(1.0, 3.0, ("b",), 1),)
+    assert missing(run).incomplete == (False, True, True)
+    assert gaps_of(run, "b") == [Gap(1.0, 3.0, ("b",), 1)]
+    assert gaps_of(run, "a") == []
+
+
+def test_a_node_whose_operations_are_in_no_sum_is_missing_too() -> None:
+    known: Row = {"reads_per_s": 1.0, "cpu_user_pct": 3.0}
+    run = run_of({CLUSTER: [known] * 3, "a": [known] * 3, "b": [known, {"cpu_user_pct": 3.0}, known]})
+    assert missing(run).gaps == (Gap(1.0, 2.0, ("b",), 1),)
+    assert gaps_of(run, "b") == [Gap(1.0, 2.0, ("b",), 1)]
+
+
+def test_a_cluster_that_says_it_is_of_fewer_nodes_is_believed() -> None:
+    known: Row = {"reads_per_s": 1.0}
+    run = run_of({CLUSTER: [{**known, "nodes": 1.0}] * 3, "a": [known] * 3, "b": [known] * 3})
+    assert [gap.text(2) for gap in missing(run).gaps] == ["1 of 2 nodes missing"]
+
+
+def test_gaps_are_told_in_few_words() -> None:
+    assert Gap(0, 1, ("b",), 1).text(3) == "b missing"
+    assert Gap(0, 1, ("b", "c"), 2).text(3) == "b, c missing"
+    assert Gap(0, 1, ("b", "c"), 2).text(2) == "all 2 nodes missing"
+    assert Gap(0, 1, ("a-very-long-name", "another-long-name"), 2).text(3) == "2 of 3 nodes missing"
+    assert len(Gap(0, 1, ("x" * 300,), 1).text(3)) < 40

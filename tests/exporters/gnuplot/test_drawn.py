@@ -1,0 +1,127 @@
+"""Pictures as gnuplot draws them: never an error, never a line across a hole, words from outside are only words."""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from shutil import which
+from xml.etree import ElementTree
+
+import pytest
+
+from collector.histogram import Buckets
+from exporters.gnuplot.catalogue import PICTURES, write
+from exporters.gnuplot.program import draw
+from exporters.gnuplot.run import CLUSTER, Run
+from tests.exporters.gnuplot.runs import synthetic
+
+SMALL = synthetic(seconds=12, missing=range(4, 8), values=5)
+GNUPLOT = which("gnuplot") or "gnuplot"
+PNG = b"\x89PNG\r\n"
+
+
+def valued(run: Run, value: float | str | None) -> Run:
+    """Return the run with this in every cell."""
+    rows = {
+        name: [None if row is None else dict.fromkeys(row, value) for row in rows] for name, rows in run.rows.items()
+    }
+    return replace(run, rows=rows)
+
+
+def without(run: Run, *columns: str) -> Run:
+    rows = {
+        name: [None if row is None else {k: v for k, v in row.items() if k not in columns} for row in rows]
+        for name, rows in run.rows.items()
+    }
+    return replace(run, rows=rows)
+
+
+def filled(run: Run, buckets: Buckets) -> Run:
+    return replace(run, buckets={word: [buckets] * len(run.times) for word in ("read", "write")})
+
+
+ODD: Mapping[str, Run] = {
+    "nothing at all": Run("", 1.0, [], {}),
+    "one row of one node": synthetic(["a"], 1),
+    "all rows unknown": replace(SMALL, rows={name: [None] * 12 for name in SMALL.rows}, buckets={}),
+    "nothing but zeros": filled(valued(SMALL, 0.0), Buckets((1e-6, inf), (0, 0))),
+    "below zero": filled(valued(SMALL, -3.0), Buckets((1e-6, inf), (0, 5))),
+    "beyond all measure": filled(valued(SMALL, 1e300), Buckets((0.0, 1e-6, inf), (1e18, 0.25, 0))),
+    "columns missing": without(SMALL, "cpu_nice_pct", "reads_per_s", "gc_pct", "write_p99_ms"),
+    "every third row": replace(
+        SMALL, rows={name: [row if i % 3 == 0 else None for i, row in enumerate(r)] for name, r in SMALL.rows.items()}
+    ),
+    "many nodes": synthetic([f"fe80::1234:5678:9abc:{index:x}" for index in range(300)], 3, values=1),
+}
+
+
+def drawn(run: Run, folder: Path) -> None:
+    """Draw all pictures, and hold that gnuplot had nothing to say."""
+    for script in write(run, folder):
+        done = subprocess.run([GNUPLOT, "-d", script.name], cwd=folder, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
+        assert script.with_suffix(".png").read_bytes().startswith(PNG)
+        ElementTree.parse(script.with_suffix(".svg"))  # noqa: S314
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_odd_runs_are_drawn_without_a_word(what: str, tmp_path: Path) -> None:
+    drawn(ODD[what], tmp_path)
+
+
+def test_the_pictures_are_those_that_draw_returns(tmp_path: Path) -> None:
+    found = draw(write(SMALL, tmp_path, size=(1600, 1200), theme="dark"))
+    assert found == [tmp_path / f"{picture.name}.{kind}" for picture in PICTURES for kind in ("png", "svg")]
+    assert all(path.stat().st_size > 1000 for path in found)
+    assert 'width="1600" height="1200"' in (tmp_path / "overview.svg").read_text()
+
+
+def test_where_there_is_nothing_it_says_so(tmp_path: Path) -> None:
+    draw(write(ODD["all rows unknown"], tmp_path))
+    words = (tmp_path / "overview.svg").read_text()
+    assert words.count("no data") == 7
+
+
+def test_words_from_outside_are_only_words(tmp_path: Path) -> None:
+    proof = tmp_path / "proof"
+    bad = (
+        f"x'); alert(1)// \"q\" ''`touch {proof}` \\ $(touch {proof}) @m {{/Bold b}}"
+        " <script>alert(2)</script> & %s #\n\r\0\x1b[31m\ud800 \u65e5\u672c '''end\\"
+    )
+    names = {name: name if name == CLUSTER else f"{bad}{index}" for index, name in enumerate(SMALL.rows)}
+    run = replace(
+        SMALL,
+        name=bad,
+        rows={names[name]: rows for name, rows in SMALL.rows.items()},
+        marks=[replace(mark, node=bad, kind=bad, text=bad) for mark in SMALL.marks],
+        phases=[replace(phase, name=bad) for phase in SMALL.phases],
+        footer=[bad] * 3,
+    )
+    folder = tmp_path / "plots"
+    drawn(run, folder)
+    assert not proof.exists()
+    assert all(len(path.suffixes) == 1 for path in folder.iterdir())
+    for path in folder.glob("*.svg"):
+        elements = list(ElementTree.parse(path).iter())  # noqa: S314
+        scripts = [element.text or "" for element in elements if element.tag.endswith("script")]
+        assert not any("alert" in script for script in scripts)
+        shown = [value for element in elements for key, value in element.attrib.items() if "alert" in value]
+        assert all(re.fullmatch(r"gnuplot_svg\.showHypertext\(evt,'[^'\"]*'\)", value) for value in shown)
+
+
+def pieces(path: Path) -> int:
+    """Return of how many pieces the line of all reads is."""
+    after = path.read_text().partition("<text>reads, sum</text>")[2]
+    _sample, line, *_ = re.findall(r"<path stroke='[^']*'\s+d='([^']*)'", after)
+    return str(line).count("M")
+
+
+def test_a_hole_is_never_drawn_across(tmp_path: Path) -> None:
+    rows = {name: [None if i in (4, 5, 8) else row for i, row in enumerate(r)] for name, r in SMALL.rows.items()}
+    whole, holed = tmp_path / "whole", tmp_path / "holed"
+    draw(write(synthetic(seconds=12, missing=range(0)), whole, only=["overview"]))
+    draw(write(replace(SMALL, rows=rows), holed, only=["overview"]))
+    assert pieces(whole / "overview.svg") == 1
+    assert pieces(holed / "overview.svg") == 3

@@ -1,0 +1,66 @@
+# percentiles: latency by percentile in the whole run without its warm-up.
+# Draws percentiles.png and percentiles.svg, from percentiles.tsv: gnuplot percentiles.gp
+# One of them alone: gnuplot -e "kind='png'" percentiles.gp
+
+if (!exists('kind')) kind = 'png'; load 'percentiles.gp'; kind = 'svg'; load 'percentiles.gp'; exit
+reset
+set encoding utf8
+
+# Colours.
+background = '#FFFFFF'
+ink = '#1A1A1A'
+faint = '#6B6B6B'
+mark = '#8E8E8E'
+grid = '#DCDCDC'
+shade = '#EEEEEE'
+alarm = '#C00000'
+reads = '#0072B2'
+writes = '#D55E00'
+tail = '#0072B2'
+orange = '#E69F00'
+sky = '#56B4E9'
+green = '#009E73'
+yellow = '#F0E442'
+blue = '#0072B2'
+vermillion = '#D55E00'
+purple = '#CC79A7'
+
+# The picture's kinds: an SVG's letters are measured in pixels.
+if (kind eq 'png') set terminal pngcairo size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9'
+if (kind eq 'svg') set terminal svg size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'percentiles'
+title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'
+dot = (kind eq 'png') ? 1.0 : 1.1
+# What a pointer that rests on a point is told, in the SVG.
+hover = (kind eq 'svg')
+clock(n) = strftime('%H:%M:%S', x(1))
+set output 'percentiles.'.kind
+
+# Data: one header line; NaN is what is not known, and a gap in the line.
+set datafile separator "\t"
+set datafile columnheaders
+
+set border 3 lc rgb faint
+set tics nomirror out scale 0.5 textcolor rgb ink
+set grid lc rgb grid lt 1 lw 0.7
+unset key
+set multiplot
+
+set label 'mixed load, 5.0.8, RF 3' at screen 0.0100, screen 0.9743 font title_font tc rgb ink
+set label '2026-11-21 11:00:00 to 11:00:12 (UTC+01:00), 12 s, 3 nodes, interval 1 s; without the warm-up of 60 s' at screen 0.0100, screen 0.9486 font ',9' tc rgb faint
+set label 'Cassandra 5.0.8 on 3 nodes · interval 1 s · samples lost: 200 of 1800 (node-2) · largest clock error ±1.2 ms · casstat 0.1.0 · cassandra-stress mixed ratio(write=2,read=3)' at screen 0.0283, screen 0.0386 font ',8' tc rgb faint
+set label 'n=1000000 cl=QUORUM -rate threads=64 throttle=1500/s' at screen 0.0283, screen 0.0186 font ',8' tc rgb faint
+set lmargin at screen 0.0650; set rmargin at screen 0.8600
+set tmargin at screen 0.9086; set bmargin at screen 0.1171
+set xrange [0:2.0000]
+set xtics ('0 %%' -0, '50 %%' 0.30103, '90 %%' 1, '95 %%' 1.30103, '99 %%' 2)
+set xlabel 'percentile, % of operations that took no longer' tc rgb ink
+set label 9001 'latency, ms' at screen 0.0133, screen 0.5129 center rotate tc rgb ink
+set yrange [1:10]
+set logscale y
+set ytics ('1' 1, '2' 2, '5' 5, '10' 10)
+set key at screen 0.8700, screen 0.9086 left top Left reverse samplen 2.2 spacing 1.1 font ',8' tc rgb ink
+set label 9999 'no data' at graph 0.5, graph 0.5 center font ',11' tc rgb faint front
+plot NaN notitle
+unset label 9999
+unset multiplot
+unset output
