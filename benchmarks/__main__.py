@@ -7,9 +7,18 @@ import time
 
 import psutil
 
-from benchmarks import cost, line, startup, tables, ticks
+from benchmarks import cost, line, merge, plots, recordings, startup, tables, ticks
 
-BENCHMARKS = {"startup": startup.run, "line": line.run, "cost": cost.run, "tables": tables.run, "ticks": ticks.run}
+BENCHMARKS = {
+    "startup": startup.run,
+    "line": line.run,
+    "cost": cost.run,
+    "tables": tables.run,
+    "ticks": ticks.run,
+    "recordings": recordings.run,
+    "merge": merge.run,
+    "plots": plots.run,
+}
 
 
 def main(names: list[str]) -> int:
