@@ -1,7 +1,4 @@
-"""Merging the recordings of a large cluster, each of 4,200 ticks of 250 series and 9 histograms, into tables.
-
-They are made from the recording of a real node. Memory is what the program and its processes have resident together.
-"""
+"""Merging the recordings of a large cluster, each of 4,200 ticks of 250 series and 9 histograms, into tables."""
 
 import resource
 import subprocess

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cli.main import CasstatError
+from collector.failures import one_line
 
 
 @contextmanager
@@ -14,4 +15,6 @@ def folder_for(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}: nothing (more) is written there") from None
+        raise CasstatError(
+            f"{error.filename or folder}: {one_line(error.strerror or error)}: nothing (more) is written there"
+        ) from None

@@ -86,7 +86,13 @@ def _partition(folder: Path, name: str, run: str, node: str) -> Path:
 
 
 def _written(table: pa.Table, path: Path) -> Path:
-    packed = [name for name in ("time", "value", "count") if name in table.column_names]
+    types = dict(zip(table.column_names, table.schema.types, strict=True))
+    # Times of intervals below a second are no whole numbers, and only those can be differences.
+    packed = [
+        name
+        for name in ("time", "value", "count")
+        if name in types and (pa.types.is_integer(types[name]) or pa.types.is_timestamp(types[name]))
+    ]
     pq.write_table(
         table,
         path,

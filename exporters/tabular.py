@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 from exporters.columns import Cell
 
 # What would end a cell or a row of TSV, and how it is written (IANA's text/tab-separated-values has no quoting).
-_TSV = str.maketrans(dict.fromkeys("\t\n\r\x0b\x0c\x85\u2028\u2029", " "))
+_ENDS = "\t\n\r\x0b\x0c\x85\u2028\u2029"
+_TSV = str.maketrans(dict.fromkeys(_ENDS, " "))
+_UNSAFE = re.compile(f"[{_ENDS}]")
 
 Text = tuple[str, str]
 """The same rows as TSV and as CSV."""
@@ -25,12 +28,13 @@ def rows_text(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Text
     tsv, out = io.StringIO(), io.StringIO()
     writer = csv.writer(out)
     for row in rows:
-        cells = [row.get(column) for column in header]
-        writer.writerow(cells)
-        texts = [
-            cell.translate(_TSV) if isinstance(cell, str) else "" if cell is None else repr(cell) for cell in cells
+        cells = [
+            "" if (cell := row.get(column)) is None else cell if isinstance(cell, str) else repr(cell)
+            for column in header
         ]
-        tsv.write("\t".join(texts) + "\n")
+        writer.writerow(cells)
+        tsv.write("\t".join(cells if not _UNSAFE.search("".join(cells)) else [cell.translate(_TSV) for cell in cells]))
+        tsv.write("\n")
     return tsv.getvalue(), out.getvalue()
 
 

@@ -2,8 +2,6 @@
 
 import json
 import resource
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,7 +34,7 @@ def test_a_second_recorder_of_a_node_is_refused(fake: FakeJolokia, tmp_path: Pat
 def test_on_a_full_disk_the_line_goes_on(fake: FakeJolokia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No file may grow beyond a few kilobytes, as where the disk is full."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (8000, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2800, limits[1]))
     try:
         program = Program("0.2", "--format=json", "--jolokia", fake.url, "-w", str(tmp_path))
     finally:
@@ -96,25 +94,12 @@ def test_a_node_of_any_name_is_recorded_inside_or_refused(fake: FakeJolokia, tmp
 
 
 def test_cut_at_every_byte_of_the_end_the_sums_are_those_of_what_remains(tmp_path: Path) -> None:
-    _damaged_everywhere(tmp_path, lambda whole, place: whole[: len(whole) - place])
-
-
-def test_so_they_are_with_any_byte_of_the_end_another(tmp_path: Path) -> None:
-    def flipped(whole: bytes, place: int) -> bytes:
-        at = len(whole) - 1 - place
-        return whole[:at] + bytes([whole[at] ^ (1 << place % 8)]) + whole[at + 1 :]
-
-    _damaged_everywhere(tmp_path, flipped)
-
-
-def _damaged_everywhere(folder: Path, damaged: Callable[[bytes, int], bytes]) -> None:
-    spoilt, other = (record(folder / name, busy(name, 23)) for name in ("a", "b"))
+    spoilt, other = (record(tmp_path / name, busy(name, 23)) for name in ("a", "b"))
     (file,) = spoilt.glob("*.zst")
     whole = file.read_bytes()
     for place in range(LAST_BYTES):
-        file.write_bytes(damaged(whole, place))
+        file.write_bytes(whole[: len(whole) - place])
         merged, _ = both(spoilt, other)
         told = [each for node in merged.nodes for each in reads_of(node.product).values()]
         assert all(gained == pytest.approx(10 * covers_s) for gained, covers_s in told)
         assert sum(gained for gained, _ in together(merged).values()) == sum(gained for gained, _ in told)
-    shutil.rmtree(spoilt)
