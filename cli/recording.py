@@ -14,7 +14,7 @@ from collector import discipline
 from collector.catalogue import CATALOGUE
 from collector.host import text_of
 from collector.journal.head import Head
-from collector.journal.writing import Journal, JournalError, Limits
+from collector.journal.writing import Journal, JournalError, Limits, bounded
 from collector.model import SourceError
 from collector.selection import Selection
 from collector.watch import Watch
@@ -70,7 +70,7 @@ def record(
 
 def folder_name(node: str) -> str:
     """Return the name of a node's folder: a node's name may be an address with colons, or whatever it was called."""
-    name = quote(node, safe=":", errors="replace")
+    name = bounded(quote(node, safe=":", errors="replace"))
     return name if name.strip(".") else f"%{name}"
 
 

@@ -19,6 +19,7 @@ from pyarrow import csv
 from collector import histogram
 from collector.journal.coding import NONSENSE
 from collector.journal.frames import Damage
+from collector.journal.writing import bounded
 from collector.merging.blocks import Block, Ints, StrangeError, blocks
 from collector.merging.columns import Carry, Floats, Key, rates_of
 from collector.merging.engine import lines_of
@@ -80,7 +81,7 @@ def write_rows(rows: Path, folder: Path, run: str) -> list[Path]:
 
 
 def _partition(folder: Path, name: str, run: str, node: str) -> Path:
-    into = folder / name / f"run={quote(run, safe='')}" / f"node={quote(node, safe=':')}"
+    into = folder / name / f"run={quote(run, safe='')}" / f"node={bounded(quote(node, safe=':'))}"
     into.mkdir(parents=True, exist_ok=True)
     return into / "part-0.parquet"
 

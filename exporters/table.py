@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable
+from math import isfinite
 from typing import Any
 
 from collector.model import Event, Sample, Tick
@@ -45,7 +46,9 @@ def _event(event: Event) -> dict[str, Any]:
 
 
 def _rounded(value: Cell, digits: int = 4) -> Cell:
-    return _short(round(value, digits)) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return _short(round(value, digits)) if isfinite(value) else None
+    return value
 
 
 def _short(value: float) -> float:

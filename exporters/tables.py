@@ -30,7 +30,7 @@ def tables(sample: Sample) -> list[dict[str, Any]]:
 
     keyspace, table, and of reads and writes: per second, mean and 99th percentile in ms; None for what is not known.
     """
-    found = dict.fromkeys(series[1:3] for series in sample.values if series[0] == _COUNT)
+    found = dict.fromkeys(series[1:3] for series in sample.values if series[0] == _COUNT and len(series) == 4)
     rows = [_row(sample, keyspace, table) for keyspace, table in found]
     return sorted(rows, key=lambda row: (row["table"] == OTHERS, -_busy(row), row["keyspace"], row["table"]))
 

@@ -257,8 +257,9 @@ def events_of(line: Mapping[str, Any], sources: int) -> list[list[Event]]:
         names([event.kind, event.text])
         if place < 0:
             raise CodingError("an event of no source")
-        if event.time_s is not None:
-            scalar(event.time_s * 1.0)
+        if event.time_s is not None and not 0 <= event.time_s <= LAST_S:
+            # A log may say anything.
+            event = replace(event, time_s=None)
         events[place].append(event)
     return events
 

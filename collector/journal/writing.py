@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from zlib import crc32
 
 import zstandard
 
@@ -18,6 +19,8 @@ from collector.model import Snapshot
 SUFFIX = ".jsonl.zst"
 LOCK = ".lock"
 MODE = 0o644
+# Linux has 255 for the whole.
+LONGEST_NAME = 200
 # So often a line knows of nothing before it, and a frame begins: what is damaged reaches no further.
 FULL_EVERY = 600
 LEVEL = 9
@@ -169,6 +172,11 @@ class Journal:
 def files_of(folder: Path) -> list[Path]:
     """Return a journal's files, the oldest first."""
     return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX) and path.is_file())
+
+
+def bounded(name: str) -> str:
+    """Return a name that a file may have: the beginning of one that is too long, and what tells it from others."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}~{crc32(name.encode()):08x}"
 
 
 def _created(folder: Path, now_s: float) -> int:

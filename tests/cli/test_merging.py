@@ -157,13 +157,14 @@ def test_hostile_names_stay_in_their_cells_and_folders(run: Run, tmp_path: Path)
     assert is_clean(errors)
 
 
-@pytest.mark.parametrize("name", [*HOSTILE[:-1], ".", "\udcff"])
+@pytest.mark.parametrize("name", [*HOSTILE, ".", "\udcff", "x" * 9999])
 def test_folders_of_nodes_stay_inside(name: str) -> None:
     found = folder_name(name)
     assert found.isascii()
     assert found.isprintable()
     assert "/" not in found
     assert found not in ("", ".", "..")
+    assert len(found) < 256
 
 
 def test_clocks_that_are_apart_are_told(run: Run, tmp_path: Path) -> None:
@@ -186,6 +187,16 @@ def test_a_node_that_is_missing_for_a_third_is_told_in_every_row(run: Run, tmp_p
     told = [(row["nodes"], row["nodes_missing"], row["reads"]) for row in cluster]
     assert told == [("3", "0", "150")] * 2 + [("2", "1", "100")] * 2 + [("3", "0", "150")] * 2
     assert len([row for row in rows("out/rows.csv") if row["node"] == "c"]) == 4
+
+
+def test_years_between_recordings_are_merged_and_are_no_picture(run: Run, tmp_path: Path) -> None:
+    record(tmp_path / "rec" / "a", busy("a", 12, begin_s=1000.0))
+    record(tmp_path / "rec" / "b", busy("b", 12))
+    assert run("merge", "rec", "-o", "out")[0] == 0
+    assert len(rows("out/rows.csv")) == 12
+    code, _, errors = run("plot", "rec", "-o", "out", "--interval", "1")
+    assert code == 1
+    assert "are no picture: choose --from, --to or --interval" in errors
 
 
 def test_damage_is_told(run: Run, rec: Path) -> None:

@@ -28,7 +28,7 @@ from tests.collector.merging.recorded import (
     together,
 )
 
-shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 Line = dict[str, Any]
 
 
