@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from collector import histogram
-from collector.journal.coding import NONSENSE
 from collector.journal.frames import Damage
+from collector.journal.soundness import NONSENSE
 from collector.journal.writing import bounded
 from collector.merging.blocks import Block, Ints, StrangeError, blocks
 from collector.merging.columns import Carry, Floats, Key, rates_of

@@ -15,35 +15,19 @@ Times without a unit are in 10 µs. Series are numbered in the order of their fi
 as distances from the one before: they hardly change from tick to tick, and cost next to nothing once compressed.
 """
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import sub
-from sys import float_info
 from typing import Any
 
 from collector.journal import letters
-from collector.model import Batch, Event, Series, Snapshot, Tick, Value, Values
+from collector.model import Batch, Series, Snapshot, Value
 
 UNIT = 1e5
 # Of what a source cost, this much is enough.
 COST_UNIT = 1e4
-# More than any of Cassandra's histograms has.
-MOST_BUCKETS = 4096
-# What is larger is nonsense, and would overflow where it is added up.
-LARGEST = float_info.max
-LARGEST_COUNT = 1 << 63
-LAST_S = 1e11
 
 Line = dict[str, Any]
-
-
-class CodingError(ValueError):
-    """A line that fits nothing that was said before it."""
-
-
-# What nonsense in a line leads to; ValueError is every error of lines and coding.
-NONSENSE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 @dataclass
@@ -195,178 +179,10 @@ def _changes(last: Sequence[Value | None], values: Mapping[int, Value]) -> Line:
     return {**line, "w": lengths} if lengths else line
 
 
-def decoded(state: State, line: Mapping[str, Any]) -> Snapshot:
-    """Return the snapshot that a line tells of, and take note of it. Raises CodingError."""
-    try:
-        return _decoded(state, line)
-    except CodingError:
-        raise
-    except NONSENSE as error:
-        raise CodingError(f"does not fit what stands before it ({type(error).__name__}: {error})") from None
-
-
-def _decoded(state: State, line: Mapping[str, Any]) -> Snapshot:
-    take(state, line)
-    tick = tick_of(line)
-    values: dict[str, Values] = {source: {} for source in state.sources}
-    for number in sorted(state.there):
-        source, series = state.series[number]
-        value = state.last[number]
-        if value is None or series in values[source]:
-            raise CodingError(f"{' '.join(series)} has no value, or two")
-        values[source][series] = value
-    problems, events = problems_of(line, len(state.sources)), events_of(line, len(state.sources))
-    batches = [
-        Batch(
-            source,
-            (state.at + (line["a"][place] if place else 0)) / UNIT,
-            values[source],
-            state.origins.get(source, ""),
-            problems.get(place, ""),
-            tuple(events[place]),
-            *(cost / COST_UNIT for cost in line["c"][2 * place : 2 * place + 2]),
-        )
-        for place, source in enumerate(state.sources)
-    ]
-    return Snapshot(state.node, tick, tuple(batches))
-
-
-def tick_of(line: Mapping[str, Any]) -> Tick:
-    """Return the tick that a line is about. Raises CodingError, and what nonsense leads to."""
-    tick = Tick(line["t"], line["l"] / UNIT, line.get("m", 0), line.get("z", 0) / UNIT)
-    if not 0 <= tick.time_s <= LAST_S or not 0 <= tick.missed < LARGEST_COUNT:
-        raise CodingError("a tick that cannot be")
-    if not 0 <= tick.late_s <= LARGEST or not 0 <= tick.suspended_s <= LARGEST:
-        raise CodingError("a time that cannot be")
-    return tick
-
-
-def problems_of(line: Mapping[str, Any], sources: int) -> dict[int, str]:
-    """Return which of the sources had problems. Raises CodingError, and what nonsense leads to."""
-    problems = dict(line.get("p", ()))
-    if not all(0 <= place < sources and isinstance(text, str) for place, text in problems.items()):
-        raise CodingError("a problem that is none")
-    return problems
-
-
-def events_of(line: Mapping[str, Any], sources: int) -> list[list[Event]]:
-    """Return the events of each source. Raises CodingError, and what nonsense leads to."""
-    events: list[list[Event]] = [[] for _ in range(sources)]
-    for place, *row in line.get("e", ()):
-        event = Event(*row)
-        names([event.kind, event.text])
-        if place < 0:
-            raise CodingError("an event of no source")
-        if event.time_s is not None and not 0 <= event.time_s <= LAST_S:
-            # A log may say anything.
-            event = replace(event, time_s=None)
-        events[place].append(event)
-    return events
-
-
-def names(found: Iterable[Any]) -> list[str]:
-    """Return what is found. Raises CodingError when it is not all text."""
-    texts = list(found)
-    if not all(isinstance(each, str) for each in texts):
-        raise CodingError("a number for a name")
-    return texts
-
-
-def sources_of(found: Iterable[Any]) -> list[str]:
-    """Return the sources of a line. Raises CodingError when one is there twice."""
-    sources = names(found)
-    if len(set(sources)) < len(sources):
-        raise CodingError("a source that is there twice")
-    return sources
-
-
-def scalar(value: Any) -> int | float | str:
-    """Return a value. Raises CodingError when it is none, or no finite number."""
-    if type(value) is str or (type(value) in (int, float) and -LARGEST <= value <= LARGEST):
-        return value  # type: ignore[no-any-return]
-    raise CodingError(f"{str(value)[:40]} for a value")
-
-
-def series_of(found: Iterable[Sequence[Any]]) -> list[tuple[str, Series]]:
-    """Return series that are new. Raises CodingError, and what nonsense leads to."""
-    return [(source, (name, *labels)) for source, name, *labels in map(names, found)]
-
-
-def take(state: State, line: Mapping[str, Any]) -> None:
-    """Take note of what a line says of sources and values."""
-    _take_sources(state, line)
-    _take_numbers(state.last, line)
-    _take_histograms(state.last, line)
-
-
-def _take_sources(state: State, line: Mapping[str, Any]) -> None:
-    for source, series in series_of(line.get("s", ())):
-        state.add(source, series)
-    if "x" in line:
-        state.there = state.there ^ frozenset(places(line["x"]))
-    if "b" in line:
-        state.sources = sources_of(line["b"])
-    if "o" in line:
-        names(line["o"].values())
-        state.origins.update(line["o"])
-    (state.node,) = names([line.get("n", state.node)])
-    if state.sources:
-        at = array("q", line["a"])
-        if len(at) != len(state.sources):
-            raise CodingError("times of other sources")
-        state.at += at[0]
-
-
-def _take_numbers(last: list[Value | None], line: Mapping[str, Any]) -> None:
-    for number, change in zip(places(line.get("i", ())), line.get("d", ()), strict=True):
-        before = last[number]
-        if before is not None and not isinstance(before, int):
-            raise CodingError("a difference to what is no whole number")
-        last[number] = after = scalar((before or 0) + change)
-        if not isinstance(after, int):
-            raise CodingError("a difference that is no whole number")
-    for number, value in zip(places(line.get("j", ())), line.get("f", ()), strict=True):
-        last[number] = scalar(value)
-
-
-def _take_histograms(last: list[Value | None], line: Mapping[str, Any]) -> None:
-    for number, length in line.get("w", ()):
-        if number < 0 or not 0 <= length <= MOST_BUCKETS:
-            raise CodingError(f"a histogram of {length} buckets")
-        last[number] = (0,) * length
-    for number, first, gains in zip(places(line.get("k", ())), line.get("g", ()), line.get("h", ()), strict=True):
-        last[number] = _gained(last[number], first, gains)
-
-
-def _gained(before: Value | None, first: int, gains: str) -> tuple[int, ...]:
-    if not isinstance(before, tuple):
-        raise CodingError("a difference to what is no histogram")
-    if first < 0:
-        raise CodingError("a bucket before the first")
-    counts = list(before)
-    for place, gain in enumerate(letters.read(gains), first):
-        counts[place] += gain
-        if not -LARGEST_COUNT < counts[place] < LARGEST_COUNT:
-            raise CodingError(f"{str(counts[place])[:40]} in a bucket")
-    return tuple(counts)
-
-
 def _distances(numbers: Iterable[int]) -> list[int]:
     """Return how far each of the ascending numbers is from the one before."""
     found, before = [], 0
     for number in numbers:
         found.append(number - before)
         before = number
-    return found
-
-
-def places(distances: Iterable[int]) -> list[int]:
-    """Return the numbers that are so far from each other. Raises CodingError when they do not ascend."""
-    found: list[int] = []
-    number = 0
-    for distance in array("q", distances):
-        if distance < 0 or (distance == 0 and found):
-            raise CodingError("numbers that do not ascend")
-        number += distance
-        found.append(number)
     return found

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collector.journal.coding import NONSENSE, State, decoded
+from collector.journal.coding import State
+from collector.journal.decoding import decoded
 from collector.journal.frames import Damage, Frames
 from collector.journal.head import Head, head_of, lost_of
 from collector.journal.lines import parsed
+from collector.journal.soundness import NONSENSE
 from collector.model import Snapshot
 
 CHUNK_BYTES = 1 << 18

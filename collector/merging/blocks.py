@@ -15,9 +15,11 @@ import numpy.typing as npt
 import orjson
 
 from collector.journal import letters
-from collector.journal.coding import (
+from collector.journal.coding import UNIT
+from collector.journal.frames import Damage
+from collector.journal.head import Head, head_of, lost_of
+from collector.journal.soundness import (
     MOST_BUCKETS,
-    UNIT,
     CodingError,
     events_of,
     names,
@@ -28,8 +30,6 @@ from collector.journal.coding import (
     sources_of,
     tick_of,
 )
-from collector.journal.frames import Damage
-from collector.journal.head import Head, head_of, lost_of
 from collector.model import Event, Series, Tick
 
 Ints = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from collector import histogram
 from collector.histogram import LayoutError
-from collector.journal.coding import CodingError
+from collector.journal.soundness import CodingError
 from collector.merging.blocks import Block, Ints
 from collector.model import Metric, Series
 from collector.rates import COUNT_SLACK, COUNT_SLACK_FEW, MEAN_NEEDS, MEAN_SLACK, MEAN_SLACK_S, count_text, mean_text

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from collector.journal.coding import CodingError
+from collector.journal.soundness import CodingError
 from collector.merging.blocks import LARGEST_SUM, Block, Ints, whole
 from collector.merging.buckets import Buckets, bucket_gains
 from collector.model import Kind, Metric, Series

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector import cluster
-from collector.journal.coding import NONSENSE, names, tick_of
 from collector.journal.frames import MAGIC, Damage, Frames
 from collector.journal.head import Head, head_of
 from collector.journal.info import journal_files
 from collector.journal.lines import parsed
 from collector.journal.reading import Entry, read
+from collector.journal.soundness import NONSENSE, names, tick_of
 
 # So many beginnings of a frame are looked at from the end of a file, before all of it is read.
 TRIES = 64

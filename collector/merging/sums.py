@@ -11,7 +11,7 @@ from collector.histogram import Buckets
 from collector.merging.bins import MACHINE, Grid
 from collector.merging.blocks import Ints
 from collector.merging.columns import Flags, Floats
-from collector.merging.engine import Column
+from collector.merging.node_columns import Column
 from collector.merging.together import Together
 from collector.model import Derived, Metric, Rate, Sample, Series, Tick
 

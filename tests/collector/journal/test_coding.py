@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.journal.coding import CodingError, State, decoded, encoded, quantised
+from collector.journal.coding import State, encoded, quantised
+from collector.journal.decoding import decoded
 from collector.journal.lines import LineError, opened, sealed
+from collector.journal.soundness import CodingError
 from collector.model import Snapshot
 from tests.collector.journal.recorded import SNAPSHOTS
 
