@@ -12,7 +12,7 @@ from cli.main import CasstatError
 from cli.output import watched
 from collector import discipline
 from collector.catalogue import CATALOGUE
-from collector.host import text_of
+from collector.host import Host, text_of
 from collector.journal.head import Head
 from collector.journal.writing import Journal, JournalError, Limits, bounded
 from collector.model import SourceError
@@ -49,6 +49,7 @@ def record(
             interval_s=interval_s,
             zone=time.localtime().tm_gmtoff,
             boot=boot if watch.host else "",
+            network=_network(watch.host) if watch.host else "",
             process=f"{watch.facts.jvm} {watch.facts.origin}" if watch.facts.jvm else "",
             error_s=_clock_error_s(),
             way=watch.kind,
@@ -80,6 +81,13 @@ def _clock_error_s() -> float | None:
     except (OSError, AttributeError):
         return None
     return kept.largest_s if kept.synchronised else None
+
+
+def _network(host: Host) -> str:
+    try:
+        return str((host.net.parent / "ns" / "net").readlink())
+    except OSError:
+        return ""
 
 
 def _boot_id() -> str:

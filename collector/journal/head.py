@@ -23,6 +23,7 @@ class Head:
     interval_s  between two ticks.
     zone        the machine's time zone, as an offset from UTC in seconds.
     boot        the machine's boot id; "" where the node runs on another machine than the one that records.
+    network     which of the machine's networks the node is in: a container has its own.
     process     of the node, whatever the node is called: which one, where, and when it started.
     error_s     how far off the clock of the machine that records may be, as its kernel says; None when nothing keeps
                 it right.
@@ -38,6 +39,7 @@ class Head:
     session: str = ""
     zone: int = 0
     boot: str = ""
+    network: str = ""
     process: str = ""
     error_s: float | None = None
     way: str = ""
@@ -66,7 +68,17 @@ def head_of(content: Mapping[str, Any]) -> Head:
     known["metrics"] = tuple(_metric(row) for row in content.get("metrics", ()))
     known["sources"] = tuple(content.get("sources", ()))
     head = Head(**known)
-    texts = (head.writer, head.session, head.boot, head.process, head.way, head.disk, head.interface, *head.sources)
+    texts = (
+        head.writer,
+        head.session,
+        head.boot,
+        head.network,
+        head.process,
+        head.way,
+        head.disk,
+        head.interface,
+        *head.sources,
+    )
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("has a number for a name")
     error_s = 0 if head.error_s is None else head.error_s

@@ -12,13 +12,22 @@ from collector.rates import Readings, Summary, rates, remember
 
 WATCHED = "watched"
 """What the disk and the interface of a node are called here, whatever the node calls them."""
-# The machine's own: of nodes that share one, they count once.
-MACHINE = frozenset(
-    metric.name
-    for part in HOST
-    if part.name in ("cpu", "disk", "memory", "network", "pressure")
-    for metric in part.metrics
-)
+
+
+def _of(*parts: str) -> frozenset[str]:
+    return frozenset(metric.name for part in HOST if part.name in parts for metric in part.metrics)
+
+
+# What nodes share that run on one machine, and on one network of it: it counts once.
+MACHINE = _of("cpu", "disk", "memory", "pressure")
+NETWORK = _of("network")
+
+
+def shared(head: Head) -> list[tuple[str, frozenset[str]]]:
+    """Return what the node may share with others: by what it is told, and which metrics are of it."""
+    if not head.boot:
+        return []
+    return [(head.boot, MACHINE), (f"{head.boot} {head.network}", NETWORK)]
 
 
 @dataclass(frozen=True)

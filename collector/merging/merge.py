@@ -11,7 +11,7 @@ from collector import cluster
 from collector.journal.frames import Damage
 from collector.journal.head import Head
 from collector.journal.reading import Entry
-from collector.merging.bins import MACHINE, Bin, Grid, bins
+from collector.merging.bins import Bin, Grid, bins, shared
 from collector.merging.recordings import Recording
 from collector.merging.together import Together
 from collector.model import Metric, Sample, Series, Tick
@@ -143,14 +143,13 @@ def node_run(recording: Recording, grid: Grid, offset_s: float) -> NodeRun:
 def together(metrics: Mapping[str, Metric], nodes: Sequence[NodeRun], grid: Grid, place: int) -> Together | None:
     """Return what the nodes did together in an interval; None when nothing is known of any of them."""
     samples: list[Sample] = []
-    machines: set[str] = set()
+    seen: set[str] = set()
     answered = 0
     for node in nodes:
         if (found := node.bins.get(place)) is not None:
-            own = node.head.boot
-            left_out = MACHINE if own and own in machines else frozenset()
-            samples.append(_sample(found.sample, metrics.keys() - left_out))
-            machines.add(own)
+            told = [names for what, names in shared(node.head) if what in seen]
+            seen.update(what for what, _ in shared(node.head))
+            samples.append(_sample(found.sample, metrics.keys() - frozenset().union(*told)))
             answered += any(source in found.sample.elapsed_s for source in node.head.sources)
     if not samples:
         return None

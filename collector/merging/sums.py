@@ -8,7 +8,7 @@ import numpy as np
 
 from collector import cluster, histogram
 from collector.histogram import Buckets
-from collector.merging.bins import MACHINE, Grid
+from collector.merging.bins import Grid, shared
 from collector.merging.blocks import Ints
 from collector.merging.columns import Flags, Floats
 from collector.merging.node_columns import Column
@@ -51,20 +51,22 @@ class ClusterSums:
         return np.full(len(self.places), value)
 
     def add(self, column: Column, metrics: Mapping[str, Metric]) -> None:
-        """Add a node. What its machine did is left out where another node has told of the same machine."""
+        """Add a node. What its machine did is left out where another node on the same one has told of it."""
         places = np.asarray(column.places, np.int64)
         self._reach(places)
         rows = np.searchsorted(self.places, places)
-        own = self._own(column.head.boot, rows)
+        own = {
+            name: flags for what, names in shared(column.head) for flags in [self._own(what, rows)] for name in names
+        }
         self.nodes[rows] += 1
         covered = [column.elapsed[source] > 0 for source in column.head.sources if source in column.elapsed]
         if covered:
             self.answered[rows] += np.any(covered, axis=0)
         for series, (gained, elapsed) in _meant(column.sums.counters, metrics):
-            known = (elapsed > 0) & (own if series[0] in MACHINE else True)
+            known = (elapsed > 0) & own.get(series[0], True)
             self._count(series, rows[known], gained[known], elapsed[known])
         for series, gauge in _meant(column.sums.gauges, metrics):
-            known = (gauge[0] > 0) & (own if series[0] in MACHINE else True)
+            known = (gauge[0] > 0) & own.get(series[0], True)
             self._gauge(series, rows[known], gauge[1][known] / gauge[0][known], gauge[2][known], gauge[3][known])
         for series, layouts in _meant(column.sums.histograms, metrics):
             counter = column.sums.counters.get((metrics[series[0]].count, *series[1:]))
@@ -102,8 +104,6 @@ class ClusterSums:
         self.machines = {machine: wider(taken) for machine, taken in self.machines.items()}
 
     def _own(self, machine: str, rows: Ints) -> Flags:
-        if not machine:
-            return np.ones(len(rows), bool)
         taken = self.machines.setdefault(machine, np.zeros(len(self.places), bool))
         own: Flags = ~taken[rows]
         taken[rows] = True

@@ -64,6 +64,15 @@ def test_the_cluster_is_the_sum_and_says_of_how_many(folder: Path, plainly: bool
     assert 0.3 < rows[0]["read_p50_ms"] < 0.43
 
 
+def test_networks_of_containers_on_one_machine_are_added_up(tmp_path: Path) -> None:
+    for name, network in (("a", "net:[1]"), ("b", "net:[2]"), ("c", "net:[2]")):
+        record(Made(name, [100] * 10, boot="m", network=network), tmp_path)
+    for plainly in (True, False):
+        merged = run(tmp_path, plainly=plainly)
+        (row, *_) = [table_of(CHOICE).cluster_row(each, 3) for _, each in sorted(merged.cluster.items())]
+        assert (row["net_rx_packets_per_s"], row["disk_reads_per_s"]) == (6, 10)
+
+
 def test_pictures_get_holes_marks_and_what_is_to_be_known(folder: Path) -> None:
     found = run_of(run(folder), CHOICE, "x", 10.0)
     assert found.nodes == ["a", "b", "c"]

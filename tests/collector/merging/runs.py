@@ -38,6 +38,7 @@ class Made:
     nanos: bool = False
     interval_s: float = 1.0
     boot: str = ""
+    network: str = ""
     process: str = ""
     ahead_s: float = 0.0
     disk: str = "vda"
@@ -67,6 +68,7 @@ def snapshots(made: Made) -> list[Snapshot]:
         own = Batch("cassandra", at_s, values, "1" if values else "", problem, made.events.get(number, ()))
         host: dict[Series, Value] = {
             ("node_disk_reads_completed_total", made.disk): 10 * number,
+            ("node_network_receive_packets_total", "eth0"): 3 * number,
             **{("casstat_cpu_seconds_total", mode): number * share for mode, share in CPU.items()},
         }
         tick = Tick(BEGIN_S + number * made.interval_s + made.ahead_s)
@@ -81,11 +83,13 @@ def record(made: Made, folder: Path, name: str = "") -> Path:
         interval_s=made.interval_s,
         session=f"{made.name} {name}",
         boot=made.boot,
+        network=made.network,
         process=made.process or made.name,
         error_s=0.002,
         way="jolokia",
         sources=("cassandra",),
         disk=made.disk,
+        interface="eth0",
         metrics=tuple(CATALOGUE.values()),
     )
     into = folder / (name or made.name)
