@@ -152,7 +152,9 @@ class NodeSource:
         due = [entry for entry in self._entries if entry.due_s <= now_s + EARLY_S]
         often = [entry for entry in due if entry.question.tier is Tier.TICK]
         rare = sorted((entry for entry in due if entry.question.tier is not Tier.TICK), key=lambda e: e.due_s)
-        return often + rare[:RARE_PER_TICK]
+        # The rarer first. So keyspaces come before their tables, however long the answer takes: what the tables did
+        # meanwhile is then missing in the others until the next time, and not told twice.
+        return sorted(rare[:RARE_PER_TICK] + often, key=lambda entry: -entry.question.tier.value)
 
     def _keep_up(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
         """Notice restarts and schema changes, look for new names when it is time; return what went wrong."""

@@ -1,7 +1,7 @@
 """Stand-ins for what lies outside: a clock that tests move, and a node's MBeans behind a Jolokia."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -92,7 +92,8 @@ class FakeJolokia(Jolokia):
     """Answers as a Jolokia does for the MBeans in `beans`: their attributes by name, operations too.
 
     With `refusing` it refuses searches, with `forbidding` operations, giving that as its reason; with `finds` it
-    finds these, whatever was searched for; with `down` it does not answer. Every answer takes `takes_s` on the `clock`.
+    finds these, whatever was searched for; with `down` it does not answer. Every answer takes `takes_s` on the `clock`;
+    `meanwhile` is called before each of its parts.
     """
 
     beans: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -103,6 +104,7 @@ class FakeJolokia(Jolokia):
     finds: list[str] | None = None
     clock: FakeClock | None = None
     takes_s: float = 0.0
+    meanwhile: Callable[[], None] = lambda: None
     rounds: list[list[dict[str, Any]]] = field(default_factory=list)
 
     def ask(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
@@ -117,6 +119,7 @@ class FakeJolokia(Jolokia):
         return [self._answer(index, request) for request in asked]
 
     def _answer(self, index: dict[Name, str], request: dict[str, Any]) -> dict[str, Any]:
+        self.meanwhile()
         if request["type"] == "search":
             if self.refusing:
                 return {"error": self.refusing, "error_type": "java.lang.SecurityException", "status": 403}

@@ -5,9 +5,11 @@ from itertools import pairwise
 
 import pytest
 
+from collector.budget import OTHERS
 from collector.jmx import RARE_PER_TICK
 from collector.model import SourceError, Tier
 from collector.selection import Selection
+from collector.sources import tables
 from tests.collector.nodes import (
     ACTIVE,
     COMPACTIONS,
@@ -20,12 +22,16 @@ from tests.collector.nodes import (
     SNAPSHOTS,
     SSTABLES,
     TABLE,
+    KEYSPACE,
     Node,
     pool,
+    real_keyspace,
+    real_table,
     requests,
     table,
 )
 
+KEYSPACE_PREFIX, BUSY_PREFIX = KEYSPACE.format(keyspace="ks"), TABLE.format(keyspace="ks", table="busy")
 READ_STAGE = POOL.format(path="request", pool="ReadStage") + "ActiveTasks"
 
 
@@ -210,6 +216,25 @@ def test_one_tick_asks_for_no_more_than_so_many_rare_things() -> None:
     assert rare == [RARE_PER_TICK, RARE_PER_TICK, 50]
     assert all(("requests_total", "Read") in batch.values for batch in batches)
     assert len({series for batch in batches for series in batch.values if series[0] == "table_bytes"}) == len(names)
+
+
+@pytest.mark.parametrize("slow", [20, 25, 30])
+def test_a_slow_answer_does_not_tell_twice_what_a_table_did_meanwhile(slow: int) -> None:
+    beans = real_keyspace("ks") | real_table("ks", "busy") | real_table("ks", "idle")
+    node = Node(tables.BEANS, beans, requests(), selection=Selection(tables=1))
+    counts = [beans[prefix + "ReadLatency"] for prefix in (KEYSPACE_PREFIX, BUSY_PREFIX)]
+
+    def work() -> None:
+        for each in counts:
+            each["Count"] += 1
+
+    others = []
+    for second in range(40):
+        work()
+        node.jolokia.meanwhile = work if second == slow else lambda: None
+        others.append(node.tick().values.get(("cassandra_table_operations_total", "ks", OTHERS, "Read")))
+    # The one is from before the busy table was found.
+    assert [each for each in others if each is not None] == [0, 1, 1, 1]
 
 
 def test_what_is_costly_is_never_asked_for() -> None:
