@@ -10,7 +10,7 @@ from cli.attach.launcher import SMALL
 from cli.demo.cluster import cache_folder
 from cli.demo.java import fetch_jolokia
 from cli.demo.node import JOLOKIA_PORT, Node
-from tests.real.nodes import say, spec_of
+from tests.real.nodes import QUICK, environment, say, spec_of
 from tests.real.programs import PATIENCE_S
 
 VERSION = "5.0.8"
@@ -30,7 +30,8 @@ class BareNode:
         if self._version not in ("", version):
             self._node.kill()
         self._version = version
-        self._node.start()
+        with environment(QUICK):
+            self._node.start()
         self._node.wait()
         return self._node
 

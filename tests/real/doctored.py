@@ -12,6 +12,7 @@ from typing import Any
 
 from cli.demo.node import Node, NodeSpec, command, write_configuration
 from cli.demo.process import write_pid_file
+from tests.real.nodes import QUICK
 from tests.real.programs import PATIENCE_S
 
 Found = dict[str, str]
@@ -73,7 +74,7 @@ class ScriptedNode:
             self._child = subprocess.Popen(
                 [script],
                 cwd=self.spec.home,
-                env={key: value for key, value in os.environ.items() if key != "JVM_OPTS"},
+                env={key: value for key, value in os.environ.items() if key != "JVM_OPTS"} | QUICK,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -83,7 +84,8 @@ class ScriptedNode:
         self.node.wait()
 
     def stop(self) -> None:
-        self.node.stop()
+        # To stop properly takes seconds, and is nothing that the doctor looks at.
+        self.node.kill()
         if self._child is not None:
             self._child.wait(PATIENCE_S)
 

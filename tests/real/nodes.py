@@ -1,12 +1,30 @@
 """What the tests' own nodes are made of."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from cli.demo.cluster import cache_folder
 from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java, has_http_server
 from cli.demo.node import NodeSpec
+
+# A node that compiles less is there in half the time: for tests that put no load on it.
+QUICK = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+# Else a node writes its schema to disk after each table that is created, which takes most of the time.
+QUICK_SCHEMA = {"JDK_JAVA_OPTIONS": "-Dcassandra.test.flush_local_schema_changes=false"}
+
+
+@contextmanager
+def environment(more: dict[str, str]) -> Iterator[None]:
+    """Add to the environment of what is started in the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in more.items():
+            patch.setenv(name, value)
+        yield
 
 
 def say(_message: str) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from cli.demo.cluster import LocalCluster, Plan, cache_folder
 from cli.demo.node import Node
-from tests.real.nodes import say
-from tests.real.programs import PATIENCE_S, Casstat, Row, casstat, nodetool, prepare
+from tests.real.nodes import QUICK, environment, say
+from tests.real.programs import PATIENCE_S, Casstat, Row, casstat, nodetool, prepare, write
 
 ADDRESS = "127.0.171.1"
 
@@ -20,7 +20,8 @@ ADDRESS = "127.0.171.1"
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
     """Two nodes that know each other, each with a copy of all data."""
     cluster = LocalCluster(tmp_path_factory.mktemp("pair") / "cluster", cache_folder(os.environ))
-    nodes = cluster.up(Plan("5.0.8", 2, ADDRESS, "400M"), os.environ, say)
+    with environment(QUICK):
+        nodes = cluster.up(Plan("5.0.8", 2, ADDRESS, "400M"), os.environ, say)
     try:
         prepare(nodes[0])
         yield nodes
@@ -59,7 +60,7 @@ def test_flush_compaction_repair_and_a_node_that_goes_down(nodes: list[Node]) ->
         line.wait_for_rows(3)
         nodetool(first, "flush", "demo")
         assert_in_its_tick(line, "flush", "flushed demo.t000")
-        prepare(first)
+        write(first)
         nodetool(first, "flush", "demo")
         nodetool(first, "compact", "demo")
         assert_in_its_tick(line, "compaction", "compacted demo.t000")
@@ -78,7 +79,7 @@ def test_events_go_to_a_file_and_the_rows_stay_alone(nodes: list[Node], tmp_path
     command = [*follow(node), "-l", str(events)]
     with casstat(*command) as line:
         line.wait_for_rows(2)
-        prepare(node)
+        write(node)
         nodetool(node, "flush", "demo")
         line.wait_for(lambda rows: bool(told(rows, "flush", "demo.t000")))
     earlier, *lines = events.read_text().splitlines()
@@ -93,9 +94,11 @@ def test_a_full_disk_under_the_events_is_told_and_the_line_goes_on(nodes: list[N
     whole = [sys.executable, "-m", "cli", *command, "--format", "json"]
     with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout
-        prepare(nodes[0])
+        # It follows the log from its first row on.
+        rows = [running.stdout.readline()]
+        write(nodes[0])
         nodetool(nodes[0], "flush", "demo")
-        rows = [running.stdout.readline() for _ in range(8)]
+        rows += [running.stdout.readline() for _ in range(7)]
         running.terminate()
         _, said = running.communicate(timeout=PATIENCE_S)
     assert all(rows)

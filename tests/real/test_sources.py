@@ -9,7 +9,7 @@ from cassandra.cluster import Cluster
 
 from cli.demo.node import Node
 from collector.find import disk_of
-from tests.real.programs import PATIENCE_S, Casstat, Load, Row, casstat, load, nodetool, prepare
+from tests.real.programs import PATIENCE_S, Casstat, Load, Row, casstat, load, nodetool, prepare, write
 
 SECONDS = 60
 RATE = 300
@@ -49,6 +49,7 @@ def test_the_old_command_line_works(every_node: Node, source: str, tmp_path: Pat
         # Nothing to test: Jolokia does not run in the Java that 3.11 has here.
         return
     prepare(every_node)
+    write(every_node)
     events = tmp_path / "events.txt"
     command = [sys.executable, "-m", "cli", *old_command(every_node, events), "--source", source]
     with (
