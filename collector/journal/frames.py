@@ -33,9 +33,10 @@ class Damage:
 class Frames:
     """Takes bytes and yields the texts of lines that fit their checksums, and damage."""
 
-    def __init__(self) -> None:
+    def __init__(self, offset: int = 0) -> None:
+        """Take the byte of the file at which the first bytes stand; a frame begins there."""
         self._held = bytearray()
-        self._offset = 0
+        self._offset = offset
         self._fed = 0
         self._frame: zstandard.ZstdDecompressionObj | None = None
         self._text = bytearray()
@@ -65,6 +66,11 @@ class Frames:
             yield Damage(self._offset, "is no zstd frame")
         elif self._text:
             yield Damage(self.place, "ends within a line")
+
+    @property
+    def begin(self) -> int:
+        """The byte of the file at which the frame begins that is being read."""
+        return self._offset
 
     @property
     def place(self) -> int:

@@ -24,19 +24,22 @@ class Entry:
 
     rest  what a newer writer has added to it.
     lost  how many ticks the writer could not write so far.
+    frame the byte of its file at which its frame begins: reading may begin there.
     """
 
     head: Head
     snapshot: Snapshot
     rest: Mapping[str, Any] = field(default_factory=dict)
     lost: int = 0
+    frame: int = 0
 
 
 class Reader:
     """Takes a journal's bytes as they come, those of a file that grows too; yields entries and damage."""
 
-    def __init__(self) -> None:
-        self._frames = Frames()
+    def __init__(self, offset: int = 0) -> None:
+        """Take the byte of the file at which the first bytes stand; a frame begins there."""
+        self._frames = Frames(offset)
         self._head: Head | None = None
         self._state = State()
         self._lost = 0
@@ -73,7 +76,7 @@ class Reader:
             yield Damage(self._frames.place, f"holds a line that {error}")
             return
         rest = {key: value for key, value in content.items() if key not in KNOWN}
-        yield Entry(self._head, snapshot, rest, self._lost)
+        yield Entry(self._head, snapshot, rest, self._lost, self._frames.begin)
 
 
 def read(path: Path) -> Iterator[Entry | Damage]:

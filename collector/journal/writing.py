@@ -32,6 +32,14 @@ class JournalError(Exception):
     """A journal cannot be written; the message says where, why and what to do, in one line."""
 
 
+@dataclass(frozen=True, order=True)
+class Position:
+    """Where in a node's folder a frame begins, and reading may: the name of a file, and the byte."""
+
+    file: str
+    offset: int = 0
+
+
 @dataclass(frozen=True)
 class Limits:
     """How large and how old a file may become, and how large all of them together; when to wait for the disk.
@@ -59,15 +67,22 @@ class Journal:
         self._say = say
         self._lock = _locked(folder)
         self._file: int | None = None
+        self._name = ""
         self._begun_s = 0.0
         self._size = 0
         self._frame: zstandard.ZstdCompressionObj | None = None
+        self._frame_at = 0
         self._in_frame = 0
         self._state = State()
         self._unended = False
         self._failing = False
         self.lost = 0
         self.removed = 0
+
+    @property
+    def position(self) -> Position:
+        """Where the frame begins that holds the last tick."""
+        return Position(self._name, self._frame_at)
 
     def append(self, snapshot: Snapshot) -> None:
         """Write a snapshot, which is quantised; what cannot be written is lost, counted and said."""
@@ -129,7 +144,7 @@ class Journal:
     def _begin_frame(self) -> "zstandard.ZstdCompressionObj":
         self._end_frame()
         frame = self._frame = zstandard.ZstdCompressor(level=LEVEL, write_content_size=False).compressobj()
-        self._state, self._in_frame = State(), 0
+        self._state, self._in_frame, self._frame_at = State(), 0, self._size
         return frame
 
     def _end_frame(self) -> None:
@@ -149,7 +164,7 @@ class Journal:
             os.close(self._file)
             self._file = None
         if self._file is None:
-            self._file = _created(self._folder, now_s)
+            self._file, self._name = _created(self._folder, now_s)
             self._begun_s, self._size, self._unended, self._frame = now_s, 0, False, None
             self._make_room()
         return self._file
@@ -179,14 +194,14 @@ def bounded(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}~{crc32(name.encode()):08x}"
 
 
-def _created(folder: Path, now_s: float) -> int:
+def _created(folder: Path, now_s: float) -> tuple[int, str]:
+    """Return a new file that is open, and its name. Raises OSError."""
     begun = datetime.fromtimestamp(now_s, timezone.utc).strftime("%Y%m%dT%H%M%S")
     names: Sequence[str] = [begun, *(f"{begun}-{number}" for number in range(1, 100))]
-    for name in names:
+    for name in (f"{each}{SUFFIX}" for each in names):
         with contextlib.suppress(FileExistsError):
-            return os.open(
-                folder / f"{name}{SUFFIX}", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE
-            )
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            return os.open(folder / name, flags, MODE), name
     raise FileExistsError(0, "a hundred files of the same second are there already")
 
 

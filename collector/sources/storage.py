@@ -7,6 +7,7 @@ from collector.model import Tier
 
 _STORAGE = METRICS + "type=Storage,name="
 SERVICE = "org.apache.cassandra.db:type=StorageService"
+_SNITCH = "org.apache.cassandra.db:type=EndpointSnitchInfo"
 _DETECTOR = "org.apache.cassandra.net:type=FailureDetector"
 
 
@@ -22,6 +23,8 @@ BEANS = (
     SCHEMA_VERSION,
     text("cassandra_release_version", "Cassandra's version.", SERVICE, "ReleaseVersion"),
     text("cassandra_cluster_name", "The cluster's name.", SERVICE, "ClusterName"),
+    text("cassandra_datacenter", "The data centre that the node is in.", _SNITCH, "Datacenter"),
+    text("cassandra_rack", "The rack that it is in.", _SNITCH, "Rack"),
     text(
         "cassandra_operation_mode",
         "What the node is doing, such as NORMAL.",

@@ -44,7 +44,7 @@ def linear(values: Iterable[float], height_px: float, low: float = 0.0) -> Scale
     inside = [min(max(value, -_MOST), _MOST) for value in values]
     high, low = max(inside, default=low + 1), min([low, *inside])
     if high - low < _LEAST:
-        high = low + (abs(low) or 1)
+        high = low + (abs(low) if abs(low) > _LEAST else 1)
     step = _round_step((high - low) / max(height_px / _TIC_PX, 2))
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     return Scale(first * step, last * step, tuple(tic * step for tic in range(first, last + 1)))

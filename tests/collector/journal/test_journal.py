@@ -19,7 +19,6 @@ from collector.journal.frames import Damage
 from collector.journal.head import Head
 from collector.journal.lines import sealed
 from collector.journal.reading import Entry, Reader, read
-from collector.journal.tail import Tail
 from collector.journal.writing import Journal, JournalError, Limits, files_of
 from collector.model import Batch, Kind, Metric, Snapshot, Tick
 from tests.collector.journal.recorded import SNAPSHOTS
@@ -175,19 +174,6 @@ def test_files_are_rotated_and_the_oldest_go_first(folder: Path) -> None:
     assert said[1:] == [f"{folder}: the {journal.removed} oldest files were removed"]
     found = [each.snapshot for file in files_of(folder) for each in read(file) if isinstance(each, Entry)]
     assert found == [tick(number) for number in range(300)][-len(found) :]
-
-
-def test_what_is_appended_is_followed_from_file_to_file(folder: Path) -> None:
-    limits = Limits(file_bytes=1500, sync="never")
-    with closing(Journal(folder, lambda: HEAD, limits, pytest.fail)) as journal, closing(Tail(folder)) as tail:
-        assert list(tail.poll()) == []
-        for number in range(50):
-            journal.append(tick(number))
-            assert split(tail.poll()) == ([tick(number)], [])
-            assert list(tail.poll()) == []
-        whole = sum(file.stat().st_size for file in files_of(folder))
-        assert len(files_of(folder)) > 3
-        assert tail.read_bytes <= whole
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporters.gnuplot.axis import TimeAxis, time_axis
@@ -14,6 +14,7 @@ heights = st.floats(40, 1000)
 
 
 @given(st.lists(st.floats(-1e25, 1e25)), heights)
+@example([1e-38, -2e-221], 40.0)
 def test_every_value_is_on_a_linear_axis(values: list[float], height: float) -> None:
     scale = linear(values, height)
     assert scale.low < scale.high

@@ -1,0 +1,39 @@
+"""Who a node is, as every series of it says: its name, and its place in the cluster as the node itself tells it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from collector.model import Snapshot
+
+# The metric that tells it, and what it is called as a label.
+_TOLD = {
+    ("cassandra_cluster_name",): "cluster",
+    ("cassandra_datacenter",): "dc",
+    ("cassandra_rack",): "rack",
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A node's labels; "" for what is not known (yet)."""
+
+    cluster: str = ""
+    dc: str = ""
+    rack: str = ""
+    node: str = ""
+
+    def told(self, snapshot: Snapshot) -> "Identity":
+        """Return who the node is after a snapshot: most of them say nothing new."""
+        found = {
+            label: str(batch.values[series])
+            for batch in snapshot.batches
+            for series, label in _TOLD.items()
+            if series in batch.values
+        }
+        told = replace(self, node=snapshot.node, **found)
+        return self if told == self else told
+
+    def labels(self) -> Mapping[str, str]:
+        """Return what is known, in the order in which it is written."""
+        every = {"cluster": self.cluster, "dc": self.dc, "rack": self.rack, "node": self.node}
+        return {label: value for label, value in every.items() if value}
