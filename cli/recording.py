@@ -1,4 +1,4 @@
-"""Recording while watching: a journal for the node in its own folder."""
+"""Recording while watching: a journal for the node."""
 
 import os
 import time
@@ -35,7 +35,7 @@ def record(
     interval_s: float,
     say: Callable[[str], None],
 ) -> Journal:
-    """Record all that is watched into `folder`/NODE from now on. Raises CasstatError when that cannot be."""
+    """Record all that is watched into `folder` from now on. Raises CasstatError when that cannot be."""
     met = watch.answered
     boot, session = _boot_id(), f"{time.time():.3f} {os.getpid()}"
     wanted = selection.metrics
@@ -62,7 +62,7 @@ def record(
         )
 
     try:
-        journal = Journal(folder / folder_name(watch.node), head, limits, say)
+        journal = Journal(folder, head, limits, say)
     except JournalError as error:
         raise CasstatError(str(error)) from None
     watch.record = journal.append

@@ -11,13 +11,12 @@ from cli.event_file import EventFile
 from cli.main import note
 from cli.output import Output, print_rows, shown, watched
 from cli.settings import DEFAULT_S, LineSettings
-from cli.ways import ways
+from cli.ways import Way, contact, ways
 from collector.clock import Clock, SystemClock, ticks
 from collector.host import text_of
 from collector.log import LogSource
 from collector.logback import DEFAULT_PATTERN
 from collector.logback import parse as parse_pattern
-from collector.model import SourceError
 from collector.sampler import Source
 from collector.selection import DEFAULT_TABLES, Selection
 from collector.sources.disk import parse as parse_disks
@@ -27,8 +26,6 @@ from exporters.operations import Operations
 from exporters.view import View
 
 SHORTEST_S, LONGEST_S = 0.1, 86400.0
-# A JVM starts for every report of nodetool, and perhaps on a busy machine.
-START_TIMEOUT_S = {"jolokia": 3.0, "nodetool": 20.0}
 DISKS, INTERFACES = Path("/proc/diskstats"), Path("/proc/net/dev")
 Number = TypeVar("Number", int, float)
 
@@ -51,24 +48,27 @@ def run(settings: LineSettings) -> None:
     with ExitStack() as stack:
         events = stack.enter_context(closing(EventFile(settings.events, note))) if settings.events else None
         output = Output(settings.output, rows, header=not settings.no_header, events=events)
-        log = _log(settings, clock)
+        log = log_source(settings, clock)
         if log is not None:
             stack.enter_context(closing(log))
         view, watch, selection = _first_contact(settings, clock, [] if log is None else [log])
         stack.enter_context(closing(watch))
         if settings.write is not None:
             # Only where it is wanted: the compressor is no small thing to load.
-            from cli.recording import limits_of, record
+            from cli.recording import folder_name, limits_of, record
 
             limits = limits_of(settings.write_limit, settings.write_sync)
-            stack.enter_context(closing(record(watch, settings.write, limits, selection, interval_s, note)))
+            stack.enter_context(
+                closing(record(watch, settings.write / folder_name(watch.node), limits, selection, interval_s, note))
+            )
         # Recordings of several nodes line up.
         points = ticks(clock, interval_s, aligned=settings.write is not None)
         samples = watch.samples(points, interval_s)
         print_rows(samples, lambda sample: shown(view, watched(watch.host), sample), interval_s, output)
 
 
-def _log(settings: LineSettings, clock: Clock) -> LogSource | None:
+def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
+    """Return the node's log as a source, None when none is wanted. Raises click.UsageError."""
     if settings.log is None:
         if settings.events or settings.log_pattern:
             raise click.UsageError("--events and --log-pattern need the log: give -d FILE")
@@ -85,27 +85,22 @@ def _first_contact(settings: LineSettings, clock: Clock, extra: Sequence[Source]
     The node is asked about itself before the first tick; what is missing is said in one line.
     """
     given = Given(settings.node, _known_disk(settings.disk), _known_interface(settings.net_interface))
-    failed: list[tuple[View, Watch, Selection, str]] = []
-    for kind, way in ways(settings):
+    shows: dict[str, tuple[View, Selection]] = {}
+
+    def watch_of(kind: str, way: Way) -> Watch:
         view = view_of(settings, kind)
         selection = _selection(settings, view)
-        watch = Watch(way(selection, clock), selection, given, clock, extra=extra)
-        try:
-            watch.learn(START_TIMEOUT_S[kind])
-        except SourceError as error:
-            failed.append((view, watch, selection, str(error)))
-            continue
-        for _, other, _, _ in failed:
-            other.close()
-        _say_what_is_missing(watch, view, failed[0][3] if failed else "")
-        return view, watch, selection
-    view, watch, selection, _ = failed[0]
-    for _, other, _, _ in failed[1:]:
-        other.close()
-    why = "; ".join(reason for _, _, _, reason in failed)
-    mend = "'casstat doctor' says what mends it"
-    note(f"no answer from Cassandra, its columns show '-': {why} ({mend})")
-    return view, watch, selection
+        shows[kind] = view, selection
+        return Watch(way(selection, clock), selection, given, clock, extra=extra)
+
+    made = contact(ways(settings), watch_of)
+    view, selection = shows[made.kind]
+    if made.answered:
+        _say_what_is_missing(made.watch, view, made.failed[0] if made.failed else "")
+    else:
+        mend = "'casstat doctor' says what mends it"
+        note(f"no answer from Cassandra, its columns show '-': {'; '.join(made.failed)} ({mend})")
+    return view, made.watch, selection
 
 
 def _selection(settings: LineSettings, view: View) -> Selection:

@@ -1,7 +1,8 @@
 """The ways to the node: its Jolokia, or nodetool; found by themselves, or as the user said."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,23 +15,64 @@ from collector.catalogue import BEANS
 from collector.clock import Clock
 from collector.jmx import NodeSource
 from collector.local import LocalNode, local_nodes
+from collector.model import SourceError
 from collector.nodetool import Connection, Nodetool
 from collector.secrets import is_read_by_others
 from collector.selection import Selection
-from collector.watch import Node
+from collector.watch import Node, Watch
 
 Way = Callable[[Selection, Clock], Node]
 """Makes the node that asks for what is selected."""
 
+# A JVM starts for every report of nodetool, and perhaps on a busy machine.
+START_TIMEOUT_S = {"jolokia": 3.0, "nodetool": 20.0}
 
-def ways(settings: LineSettings) -> Iterator[tuple[str, Way]]:
-    """Yield the ways to try, the best first, each with its kind.
+
+@dataclass(frozen=True)
+class Contact:
+    """The watch of a node by the first way that answers, else by the first there is.
+
+    failed  why those before it, or all of them, did not answer.
+    """
+
+    kind: str
+    watch: Watch
+    answered: bool
+    failed: tuple[str, ...]
+
+
+def contact(found: Iterable[tuple[str, Way]], watch_of: Callable[[str, Way], Watch]) -> Contact:
+    """Ask the node about itself by one way after the other; `watch_of` makes the watch by a way of this kind.
+
+    Raises click.UsageError when there is no way at all.
+    """
+    failed: list[tuple[str, Watch, str]] = []
+    for kind, way in found:
+        watch = watch_of(kind, way)
+        try:
+            watch.learn(START_TIMEOUT_S[kind])
+        except SourceError as error:
+            failed.append((kind, watch, str(error)))
+            continue
+        for _, other, _ in failed:
+            other.close()
+        return Contact(kind, watch, answered=True, failed=tuple(reason for _, _, reason in failed))
+    if not failed:
+        raise click.UsageError("no Jolokia is known and no nodetool found: give --jolokia URL or --nodetool PATH")
+    kind, watch, _ = failed[0]
+    for _, other, _ in failed[1:]:
+        other.close()
+    return Contact(kind, watch, answered=False, failed=tuple(reason for _, _, reason in failed))
+
+
+def ways(settings: LineSettings, say: Callable[[str], None] = note) -> Iterator[tuple[str, Way]]:
+    """Yield the ways to try, the best first, each with its kind; `say` tells which of several nodes it is.
 
     Raises click.UsageError when one that was asked for by name cannot be had.
     """
     here = local_nodes()
     node = chosen(settings, here)
-    _say_which(settings, here)
+    _say_which(settings, here, say)
     if settings.source != "nodetool" and (url := jolokia_url(settings, node, here)):
         jolokia = connect(url, settings.jolokia)
         yield "jolokia", lambda selection, clock: NodeSource(jolokia, BEANS, selection, clock)
@@ -43,12 +85,12 @@ def ways(settings: LineSettings) -> Iterator[tuple[str, Way]]:
         raise click.UsageError("no nodetool found on the PATH or beside the node's jars: give --nodetool PATH")
 
 
-def _say_which(settings: LineSettings, here: Sequence[LocalNode]) -> None:
+def _say_which(settings: LineSettings, here: Sequence[LocalNode], say: Callable[[str], None]) -> None:
     """Where several nodes run here and none was chosen, say which one is watched."""
     if len(here) < 2 or settings.jmx_port is not None or settings.jolokia.jolokia:
         return
     others = [f"JMX port {node.jmx_port}" if node.jmx_port else f"process {node.pid}" for node in here[1:]]
-    note(f"watching process {here[0].pid}; also on this machine: {', '.join(others)} (choose with -m PORT)")
+    say(f"watching process {here[0].pid}; also on this machine: {', '.join(others)} (choose with -m PORT)")
 
 
 def _through_nodetool(program: Path, settings: LineSettings, port: int | None) -> Way:

@@ -25,11 +25,15 @@ UNKNOWN = "-"
 
 @dataclass(frozen=True)
 class Given:
-    """What the user chose and need not be found: the node's name, disk and interface; "" for what is found."""
+    """What the user chose and need not be found: the node's name, disk and interface; "" for what is found.
+
+    before  what the node was called when it last said so itself.
+    """
 
     node: str = ""
     disk: str = ""
     interface: str = ""
+    before: str = ""
 
 
 class Node(Protocol):
@@ -93,8 +97,8 @@ class Watch:
 
     @property
     def node(self) -> str:
-        """The node's name: the one given, else the address it announces, else this machine's name."""
-        return self._given.node or self.facts.address or socket.gethostname()
+        """The node's name: the one given, else the address it announces or once announced, else this machine's name."""
+        return self._given.node or self.facts.address or self._given.before or socket.gethostname()
 
     @property
     def kind(self) -> str:

@@ -49,6 +49,7 @@ class Load:
         payload_bytes: int = PAYLOAD_BYTES,
     ) -> None:
         self._payload_bytes = payload_bytes
+        self._contacts = len(addresses)
         policy = WhiteListRoundRobinPolicy(list(addresses)) if only_these else RoundRobinPolicy()
         profile = ExecutionProfile(policy, consistency_level=ConsistencyLevel.LOCAL_ONE, request_timeout=10)
         self._cluster = Cluster(
@@ -80,9 +81,9 @@ class Load:
             # Nodes that have only just started take their time to agree on a schema.
             self._session.execute(statement, timeout=SCHEMA_TIMEOUT_S)
 
-        replication = (
-            f"{{'class': 'SimpleStrategy', 'replication_factor': {min(3, len(self._cluster.metadata.all_hosts()))}}}"
-        )
+        # A node that has only just started may not know the others yet.
+        copies = min(3, max(self._contacts, len(self._cluster.metadata.all_hosts())))
+        replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {copies}}}"
         run(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication}")
         self._statements = []
         for number in range(tables):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cassandra.cluster import Cluster
 
 from cli.demo.cluster import LocalCluster, Plan, cache_folder
 from cli.demo.node import Node
@@ -23,6 +24,10 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
     with environment(QUICK):
         nodes = cluster.up(Plan("5.0.8", 2, ADDRESS, "400M"), os.environ, say)
     try:
+        with Cluster([ADDRESS], schema_metadata_enabled=False) as driver, driver.connect() as session:
+            # Not by the load, which may find the second node not known to the first yet.
+            copies = "{'class': 'SimpleStrategy', 'replication_factor': 2}"
+            session.execute(f"CREATE KEYSPACE demo WITH replication = {copies}", timeout=60)
         prepare(nodes[0])
         yield nodes
     finally:

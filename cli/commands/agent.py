@@ -1,0 +1,155 @@
+"""Sample this machine's node all the time: record it, serve Prometheus, push to InfluxDB and others."""
+
+import copy
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.access import JolokiaSettings
+from cli.agent.config import ARGUMENTS, NO_SETTINGS, ConfiguredCommand, name_alike, printed, take_file
+from cli.agent.settings import AgentSettings, journal_folder
+from cli.commands import line
+from cli.settings import DEFAULT_S, LineSettings
+from cli.size import Size
+
+PATH = click.Path(path_type=Path)
+DEFAULT_LISTEN = "127.0.0.1:9180"
+# The line's options that mean the same here; those of Jolokia come with `jolokia_options`.
+OF_THE_LINE = (
+    "keyspace",
+    "table",
+    "log",
+    "log_pattern",
+    "disk",
+    "net_interface",
+    "source",
+    "nodetool",
+    "jmx_port",
+    "jmx_user",
+    "jmx_password_file",
+    "node",
+)
+
+
+@click.command(cls=ConfiguredCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--config",
+    type=PATH,
+    metavar="FILE",
+    envvar="CASSTAT_CONFIG",
+    is_eager=True,
+    callback=take_file,
+    help="A TOML file of settings.",
+)
+@click.option("--print-config", is_flag=True, help="Print the settings that are in force, as such a file, and end.")
+@click.option(
+    "-i",
+    "--interval",
+    type=click.FloatRange(0.1, 3600),
+    default=DEFAULT_S,
+    show_default=True,
+    help="Seconds between two ticks.",
+)
+@click.option(
+    "--tables",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=10,
+    show_default=True,
+    help="Read the N most active tables one by one, and what the others did together.",
+)
+@click.option(
+    "--journal-dir",
+    type=PATH,
+    metavar="DIR",
+    default=lambda: journal_folder(os.environ),
+    help="Where all that is sampled is recorded.  [$STATE_DIRECTORY, /var/lib/casstat or ~/.local/state/casstat]",
+)
+@click.option(
+    "--journal-limit", type=Size(), metavar="SIZE", help="Let it take no more than this: the oldest goes first.  [2G]"
+)
+@click.option(
+    "--journal-sync",
+    type=click.Choice(["never", "frame", "tick"]),
+    default="frame",
+    help="When to wait until the disk has it: a crash of the machine (not of casstat) loses what came since."
+    "  [frame: every 600 ticks]",
+)
+@click.option(
+    "--listen", metavar="HOST:PORT", default=DEFAULT_LISTEN, show_default=True, help="Where to serve Prometheus."
+)
+@click.option(
+    "--web-config-file",
+    type=PATH,
+    metavar="FILE",
+    help="TLS and passwords for that, in the format of Prometheus' exporters.",
+)
+@click.option(
+    "--to",
+    multiple=True,
+    metavar="URL",
+    help="Push to this store too: influxdb+http://HOST:PORT/BUCKET, victoriametrics+http, graphite, blueflood+http …;"
+    " may be given several times.",
+)
+@click.option(
+    "--buckets",
+    multiple=True,
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Upper edges of the latency histograms for Prometheus, each taken to the nearest one that Cassandra counts"
+    " by; may be given several times.  [20 from 50 µs to 60 s]",
+)
+@click.option(
+    "--series-limit",
+    type=click.IntRange(min=100),
+    metavar="N",
+    default=10_000,
+    show_default=True,
+    help="Serve Prometheus no more series than this: whole metrics are left out, and named.",
+)
+@click.option(
+    "--node-metrics/--no-node-metrics",
+    default=True,
+    show_default=True,
+    help="Serve Prometheus the machine's figures, under node_exporter's names.",
+)
+def command(print_config: bool, **options: Any) -> None:
+    """Sample this machine's node all the time: record it, serve Prometheus, push to InfluxDB and others.
+
+    Without any option it samples the node that it finds every second, records up to 2 GiB of it and serves
+    http://127.0.0.1:9180/metrics. A setting is taken from the command line, else from the environment
+    (CASSTAT_LISTEN for --listen), else from the FILE of --config (listen = "…").
+
+    SIGHUP reads the settings again and changes what can be changed without losing a tick. SIGTERM ends it.
+    """
+    context = click.get_current_context()
+    if print_config:
+        for each in printed(context):
+            click.echo(each)
+        return
+    # Only now: help and mistakes need none of what samples.
+    from cli.agent.program import run
+
+    def again() -> AgentSettings:
+        return _settings(command.make_context("casstat agent", list(context.meta[ARGUMENTS])).params)
+
+    run(_settings(options), again, os.environ)
+
+
+def _settings(options: Mapping[str, Any]) -> AgentSettings:
+    given = {name: value for name, value in options.items() if name not in NO_SETTINGS}
+    jolokia = JolokiaSettings(**{each.name: given.pop(each.name) for each in fields(JolokiaSettings)})
+    shared = {name: given.pop(name) for name in OF_THE_LINE}
+    return AgentSettings(line=LineSettings(jolokia=jolokia, **shared), **given)
+
+
+command.params.extend(
+    copy.copy(option)
+    for option in line.command.params
+    if option.name in {*OF_THE_LINE, *(each.name for each in fields(JolokiaSettings))}
+)
+name_alike(command)
