@@ -1,0 +1,154 @@
+"""The agent at work: one tick after the other until it is told to stop; what hangs goes on in threads beside it."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing
+
+import click
+
+from cli.agent.agent import Agent
+from cli.agent.finder import Finder
+from cli.agent.known_node import KnownNode
+from cli.agent.log import Log
+from cli.agent.notify import Notifier
+from cli.agent.runs import Runs
+from cli.agent.settings import AgentSettings
+from cli.agent.signals import AgentClock, Signals, StoppedError, listening
+from cli.main import CasstatError, note
+from cli.recording import limits_of, record
+from cli.watching import log_source
+from cli.ways import Contact, Way, contact, ways
+from collector.catalogue import CATALOGUE
+from collector.clock import ticks
+from collector.journal.writing import Journal
+from collector.model import Snapshot, Tick
+from collector.sampler import Source
+from collector.samples import Sampling
+from collector.selection import Selection
+from collector.watch import Given, Watch
+
+# Threads of sinks and of the API must not keep a tick waiting: so long, at most, one of them goes on.
+SWITCH_S = 0.0005
+
+
+def run(settings: AgentSettings, again: Callable[[], AgentSettings], environ: Mapping[str, str]) -> None:
+    """Sample, record, serve and push until SIGTERM or Ctrl-C; `again` reads the settings again.
+
+    Raises click.UsageError and CasstatError for what cannot be done.
+    """
+    sys.setswitchinterval(SWITCH_S)
+    with listening() as signals, ExitStack() as stack:
+        program = _Program(settings, again, environ, signals)
+        try:
+            program.run(stack)
+        except StoppedError:
+            pass
+        finally:
+            signals.sheltered = True
+            program.notifier.stopping()
+
+
+class _Program:
+    """What the parts of one run of the agent share."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        again: Callable[[], AgentSettings],
+        environ: Mapping[str, str],
+        signals: Signals,
+    ) -> None:
+        self.settings = settings
+        self._again = again
+        self._signals = signals
+        self.clock = AgentClock(signals, self._idle)
+        self.log = Log(note, self.clock.monotonic_s)
+        self.notifier = Notifier(environ)
+        self.folder = settings.journal_dir
+        self._known = KnownNode(self.folder)
+        self._selection = Selection(None, settings.line.keyspace, settings.line.table, settings.tables)
+        self._extra: list[Source] = []
+
+    def run(self, stack: ExitStack) -> None:
+        """Go on until StoppedError."""
+        settings = self.settings
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            runs = Runs(self.folder, self.clock, self.log)
+        except OSError as error:
+            where = error.filename or self.folder
+            raise CasstatError(f"{where}: {error.strerror}: nothing can be recorded there") from None
+        log = log_source(settings.line, self.clock)
+        if log is not None:
+            stack.enter_context(closing(log))
+        self._extra = [runs] if log is None else [runs, log]
+        made = contact(ways(settings.line, self.log), self._watch_of)
+        finder = Finder(lambda: ways(settings.line, self.log), self._watch_of, self.clock.monotonic_s)
+        points = ticks(self.clock, settings.interval, aligned=True)
+        agent = None
+        while True:
+            self._say_how(made)
+            with closing(made.watch) as watch, closing(self._record(watch)) as journal:
+                if agent is None:
+                    # Not before the journal is ours: another agent may be there.
+                    agent = Agent(settings, self.folder, runs, self.clock, self.log)
+                made = self._follow(watch, journal, agent, points, finder)
+
+    def _watch_of(self, _kind: str, way: Way) -> Watch:
+        line = self.settings.line
+        given = Given(line.node, line.disk or "", line.net_interface or "", self._known.name)
+        return Watch(way(self._selection, self.clock), self._selection, given, self.clock, extra=self._extra)
+
+    def _say_how(self, made: Contact) -> None:
+        if made.answered:
+            self.log(f"sampling {made.watch.node} through {made.kind}, recording into {self.folder}")
+        else:
+            mend = "'casstat doctor' says what mends it"
+            self.log(f"no answer from Cassandra (yet): {'; '.join(made.failed)} ({mend})")
+
+    def _record(self, watch: Watch) -> Journal:
+        settings = self.settings
+        limits = limits_of(settings.journal_limit, settings.journal_sync)
+        journal = record(watch, self.folder, limits, self._selection, settings.interval, self.log)
+        watch.record = self._sheltered(journal)
+        return journal
+
+    def _sheltered(self, journal: Journal) -> Callable[[Snapshot], None]:
+        """Return what appends a tick and lets nothing come between from there until it is dealt with."""
+
+        def append(snapshot: Snapshot) -> None:
+            self._signals.sheltered = True
+            journal.append(snapshot)
+
+        return append
+
+    def _follow(self, watch: Watch, journal: Journal, agent: Agent, points: Iterator[Tick], finder: Finder) -> Contact:
+        """Sample until there is another way to a node that does not answer; return that."""
+        sampling = Sampling(CATALOGUE, watch.node_sources, paced=watch.paced, met=watch.answered)
+        for snapshot in watch.snapshots(points, self.settings.interval):
+            agent.tick(watch, snapshot, sampling.take(snapshot), journal)
+            if watch.facts.address:
+                self._known.told(watch.facts.address)
+            self.notifier.alive(agent.status())
+            found = finder.tick(answered=agent.answers())
+            self._signals.sheltered = False
+            if self._signals.stopping:
+                break
+            if found is not None:
+                return found
+        raise StoppedError
+
+    def _idle(self) -> None:
+        """Read the settings again when that is wanted."""
+        if not self._signals.hangup:
+            return
+        self._signals.hangup = False
+        self.notifier.reloading()
+        try:
+            settings = self._again()
+        except (CasstatError, click.ClickException) as error:
+            why = error.format_message() if isinstance(error, click.ClickException) else str(error)
+            self.log(f"the settings stay as they were: {why}")
+            return
+        self.log("the settings are read again")
+        self.settings = settings
