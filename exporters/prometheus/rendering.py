@@ -1,0 +1,105 @@
+"""One tick's values as the series of the exposition, in both formats."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from collector.catalogue import HOST
+from collector.model import Kind, Metric, Value, Values
+from exporters.prometheus.budget import MOST, Budget
+from exporters.prometheus.edges import Edges
+from exporters.prometheus.family import INFO, Family, families_of, is_info, text_label
+from exporters.prometheus.lines import Body, Group, Lines, Shown
+
+LIMIT, REFUSED, SERIES = "casstat_series_limit", "casstat_series_refused", "casstat_series"
+BUDGET = {
+    metric.name: metric
+    for metric in (
+        Metric(SERIES, Kind.GAUGE, "1", "Series in this exposition."),
+        Metric(LIMIT, Kind.GAUGE, "1", "Series that it may have."),
+        Metric(REFUSED, Kind.GAUGE, "1", "Series left out for want of room.", ("metric",)),
+    )
+}
+NODE_EXPORTERS = frozenset(metric.name for part in HOST for metric in part.metrics if metric.name.startswith("node_"))
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the exposition looks.
+
+    edges    of the histograms.
+    most     series that it may have.
+    machine  whether it has what a node_exporter on the machine would tell too.
+    """
+
+    edges: Edges = field(default_factory=Edges)
+    most: int = MOST
+    machine: bool = True
+
+
+class Part(NamedTuple):
+    """A metric's introduction and its series."""
+
+    family: Family
+    body: Body
+
+
+class Rendering:
+    """Renders one tick after the other; what does not change between them is kept. `say` is told what is left out."""
+
+    def __init__(self, options: Options, catalogue: Mapping[str, Metric], say: Callable[[str], None]) -> None:
+        hidden = frozenset[str]() if options.machine else NODE_EXPORTERS
+        self._catalogue = {name: metric for name, metric in {**catalogue, **BUDGET}.items() if name not in hidden}
+        self._families = families_of(self._catalogue)
+        self._options = options
+        self._budget = Budget(options.most, self._catalogue, say)
+        self._identity: Mapping[str, str] = {}
+        self._lines = Lines(self._catalogue, options.edges, {})
+
+    def parts(self, shown: Shown, identity: Mapping[str, str], others: int) -> list[Part]:
+        """Return the metrics of the node, and what is left out of them; `others` are the series that are beside them.
+
+        No name comes twice, and there are never more series than the options allow, unless the others alone are more.
+        """
+        if identity != self._identity:
+            self._identity, self._lines = identity, Lines(self._catalogue, self._options.edges, identity)
+        groups, texts = self._grouped(shown)
+        sizes = {name: self._lines.size(self._catalogue[name], group) for name, group in groups.items()}
+        others += 2 + (1 if texts else 0)
+        left_out = self._budget.left_out(sizes, others)
+        parts = [
+            Part(family, self._lines.body(self._catalogue[name], groups[name], shown))
+            for name, family in self._families.items()
+            if name in groups and name not in left_out
+        ]
+        if texts:
+            parts.append(Part(self._families[INFO], self._lines.info(INFO, texts)))
+        series = sum(part.body.series for part in parts) + others - (1 if texts else 0) + len(left_out)
+        parts.extend(self._accounts(series, left_out))
+        self._lines.forget(shown)
+        return [part for part in parts if part.body.series]
+
+    def _grouped(self, shown: Shown) -> tuple[dict[str, Group], list[tuple[str, str]]]:
+        """Return the series by metric, and the texts that are labels of one series."""
+        groups: dict[str, Group] = {name: [] for name in self._families}
+        strange: Group = []
+        for item in shown.items():
+            groups.get(item[0][0], strange).append(item)
+        infos = ((self._catalogue.get(series[0]), value) for series, value in strange)
+        texts = sorted((text_label(metric), str(value)) for metric, value in infos if metric and is_info(metric))
+        return {name: group for name, group in groups.items() if group}, texts
+
+    def _accounts(self, series: int, left_out: Mapping[str, int]) -> Iterator[Part]:
+        """Yield how many series there are, and which metrics had no room."""
+        values: Values = {(SERIES,): series, (LIMIT,): self._options.most}
+        values.update({(REFUSED, name): size for name, size in left_out.items()})
+        for name, metric in BUDGET.items():
+            group: list[tuple[tuple[str, ...], Value]] = [each for each in values.items() if each[0][0] == name]
+            yield Part(self._families[name], self._lines.body(metric, group, values))
+
+
+def document(parts: Iterable[Part], *, openmetrics: bool) -> str:
+    """Return the lines of all parts; the end of OpenMetrics is not among them."""
+    if openmetrics:
+        return "".join(part.family.openmetrics + part.body.openmetrics for part in parts)
+    return "".join(part.family.text + part.body.text for part in parts)
