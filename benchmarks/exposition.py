@@ -102,7 +102,8 @@ def _many(values: Mapping[Series, Value]) -> dict[Series, Value]:
     while (missing := SERIES - sum(map(_lines, found.values()))) > 0:
         for series, value in of_table.items():
             if missing >= _lines(value):
-                found[(*series[:2], f"table{number:04d}", *series[3:])] = value
+                other: Series = (*series[:2], f"table{number:04d}", *series[3:])
+                found[other] = value
                 missing -= _lines(value)
         number += 1
     return found

@@ -15,7 +15,12 @@ LIMIT, REFUSED, SERIES = "casstat_series_limit", "casstat_series_refused", "cass
 BUDGET = {
     metric.name: metric
     for metric in (
-        Metric(SERIES, Kind.GAUGE, "1", "Series in this exposition."),
+        Metric(
+            SERIES,
+            Kind.GAUGE,
+            "1",
+            "Series in this exposition; in OpenMetrics without the counts of histograms that have no sum.",
+        ),
         Metric(LIMIT, Kind.GAUGE, "1", "Series that it may have."),
         Metric(REFUSED, Kind.GAUGE, "1", "Series left out for want of room.", ("metric",)),
     )

@@ -94,7 +94,7 @@ def any_values(draw: st.DrawFn) -> dict[Series, Value]:
             labels = ["0.5" if label == "quantile" else draw(LABELS) for label in metric.labels]
             found[series_of(metric, labels)] = draw(values_of(metric))
             if metric.total and draw(st.booleans()):
-                found[(metric.total, *labels)] = draw(st.integers(0, 1 << 60))
+                found[series_of(CATALOGUE[metric.total], labels)] = draw(st.integers(0, 1 << 60))
     return found
 
 
@@ -105,7 +105,7 @@ def one_of_each() -> dict[Series, Value]:
         labels = ["0.99" if label == "quantile" else f"{label} {number}" for label in metric.labels]
         if metric.total:
             labels = [f"{label} {metric.name}" for label in metric.labels]
-            found[(metric.total, *labels)] = 1000 * number
+            found[series_of(CATALOGUE[metric.total], labels)] = 1000 * number
         value: Value = number
         if metric.kind is Kind.HISTOGRAM:
             value = tuple((place * number) % 7 for place in range(LENGTHS[metric.unit][number % 2]))
