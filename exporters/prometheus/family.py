@@ -11,8 +11,6 @@ INFO = "cassandra_info"
 INFO_HELP = "What hardly ever changes of the node, as labels of a series that is always 1."
 TOTAL = "_total"
 QUANTILE = "quantile"
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 # What would end a scrape in the middle.
 _NUL = {0: "\ufffd"}
 

@@ -13,6 +13,10 @@ Shown = Mapping[Series, Value]
 Group = list[tuple[Series, Value]]
 
 
+# So many series that are gone are not worth looking for.
+SPARE = 1000
+
+
 class Body(NamedTuple):
     """A metric's series as lines, in the text format and in OpenMetrics, and how many they are in the former."""
 
@@ -29,6 +33,11 @@ class Lines:
         self._common = labels_text(identity.items())
         self._prefixes: dict[Series, str] = {}
         self._drawn = Histograms(edges, self._common)
+
+    @property
+    def kept(self) -> int:
+        """How many series there is something kept of."""
+        return len(self._prefixes) + len(self._drawn)
 
     def size(self, metric: Metric, group: Group) -> int:
         """Return how many series there may be at most."""
@@ -50,7 +59,7 @@ class Lines:
 
     def forget(self, shown: Shown) -> None:
         """Forget series that are not shown any more, once they are as many as those that are."""
-        if len(self._prefixes) + len(self._drawn) > 2 * len(shown) + 1000:
+        if self.kept > 2 * len(shown) + SPARE:
             self._prefixes = {series: text for series, text in self._prefixes.items() if series in shown}
             self._drawn.forget(shown)
 

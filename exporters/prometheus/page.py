@@ -15,6 +15,9 @@ from exporters.prometheus.known import Known
 from exporters.prometheus.own import Own
 from exporters.prometheus.rendering import Options, Part, Rendering, document
 
+TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+"""What a page in either format is called over HTTP."""
 # Of gzip: to make it smaller still costs the node more than it saves the network.
 LEVEL = 1
 GZIP_WINDOW = 31

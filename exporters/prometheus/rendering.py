@@ -68,31 +68,37 @@ class Rendering:
         """
         if identity != self._identity:
             self._identity, self._lines = identity, Lines(self._catalogue, self._options.edges, identity)
-        groups, texts = self._grouped(shown)
-        sizes = {name: self._lines.size(self._catalogue[name], group) for name, group in groups.items()}
-        others += 2 + (1 if texts else 0)
+        groups = self._grouped(shown)
+        sizes = {name: self._size(name, group) for name, group in groups.items()}
+        others += len((SERIES, LIMIT))
         left_out = self._budget.left_out(sizes, others)
         parts = [
-            Part(family, self._lines.body(self._catalogue[name], groups[name], shown))
-            for name, family in self._families.items()
-            if name in groups and name not in left_out
+            Part(self._families[name], self._body(name, group, shown))
+            for name, group in groups.items()
+            if name not in left_out
         ]
-        if texts:
-            parts.append(Part(self._families[INFO], self._lines.info(INFO, texts)))
-        series = sum(part.body.series for part in parts) + others - (1 if texts else 0) + len(left_out)
+        series = sum(part.body.series for part in parts) + others + len(left_out)
         parts.extend(self._accounts(series, left_out))
         self._lines.forget(shown)
         return [part for part in parts if part.body.series]
 
-    def _grouped(self, shown: Shown) -> tuple[dict[str, Group], list[tuple[str, str]]]:
-        """Return the series by metric, and the texts that are labels of one series."""
+    def _grouped(self, shown: Shown) -> dict[str, Group]:
+        """Return the series by the family that they are of, in the families' order."""
         groups: dict[str, Group] = {name: [] for name in self._families}
-        strange: Group = []
+        # What no family has is for nobody.
+        groups.update({name: groups[INFO] for name, metric in self._catalogue.items() if is_info(metric)})
+        nobodys: Group = []
         for item in shown.items():
-            groups.get(item[0][0], strange).append(item)
-        infos = ((self._catalogue.get(series[0]), value) for series, value in strange)
-        texts = sorted((text_label(metric), str(value)) for metric, value in infos if metric and is_info(metric))
-        return {name: group for name, group in groups.items() if group}, texts
+            groups.get(item[0][0], nobodys).append(item)
+        return {name: group for name in self._families if (group := groups[name])}
+
+    def _size(self, name: str, group: Group) -> int:
+        return 1 if name == INFO else self._lines.size(self._catalogue[name], group)
+
+    def _body(self, name: str, group: Group, shown: Shown) -> Body:
+        if name != INFO:
+            return self._lines.body(self._catalogue[name], group, shown)
+        return self._lines.info(INFO, ((text_label(self._catalogue[series[0]]), str(value)) for series, value in group))
 
     def _accounts(self, series: int, left_out: Mapping[str, int]) -> Iterator[Part]:
         """Yield how many series there are, and which metrics had no room."""

@@ -15,6 +15,7 @@ from collector.model import Kind, Metric, Series, Value, Values
 from exporters.identity import TOLD
 from exporters.prometheus.edges import Edges
 from exporters.prometheus.family import is_info
+from exporters.prometheus.lines import Lines
 from tests.exporters.prometheus.parsed import Found, Labels, any_values, ends_of, parsed, rendered
 
 IDENTITY = {"cluster": 'a "cluster"', "dc": "dc\\1", "node": "10.0.0.1"}
@@ -169,3 +170,16 @@ def test_a_histogram_that_changes_its_layout_has_the_edges_of_the_new_one() -> N
 
 def test_every_kind_is_among_the_catalogues() -> None:
     assert {metric.kind for metric in CATALOGUE.values()} == set(Kind)
+
+
+def test_series_that_come_and_go_do_not_fill_the_memory() -> None:
+    lines = Lines(CATALOGUE, EDGES, IDENTITY)
+    for number in range(3000):
+        gone: Values = {
+            ("cassandra_jvm_gc_total", f"collector {number}"): number,
+            ("cassandra_table_sstables_per_read", "ks", f"t{number}"): (1,) * 165,
+        }
+        for name in ("cassandra_jvm_gc_total", "cassandra_table_sstables_per_read"):
+            lines.body(CATALOGUE[name], [each for each in gone.items() if each[0][0] == name], gone)
+        lines.forget(gone)
+    assert lines.kept <= 1010
