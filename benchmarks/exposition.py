@@ -114,7 +114,7 @@ def _labels(series: Series) -> tuple[str, ...]:
 
 
 def _lines(value: Value) -> int:
-    return 23 if isinstance(value, tuple) else 1
+    return 21 if isinstance(value, tuple) else 1
 
 
 def _later(value: Value, turn: int) -> Value:
