@@ -7,7 +7,7 @@ import time
 
 import psutil
 
-from benchmarks import cost, line, merge, plots, recordings, startup, tables, ticks
+from benchmarks import cost, exposition, line, merge, plots, recordings, startup, tables, ticks
 
 BENCHMARKS = {
     "startup": startup.run,
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "cost": cost.run,
     "tables": tables.run,
     "ticks": ticks.run,
+    "exposition": exposition.run,
     "recordings": recordings.run,
     "merge": merge.run,
     "plots": plots.run,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from collector.model import Snapshot
 
 # The metric that tells it, and what it is called as a label.
-_TOLD = {
+TOLD = {
     ("cassandra_cluster_name",): "cluster",
     ("cassandra_datacenter",): "dc",
     ("cassandra_rack",): "rack",
@@ -27,7 +27,7 @@ class Identity:
         found = {
             label: str(batch.values[series])
             for batch in snapshot.batches
-            for series, label in _TOLD.items()
+            for series, label in TOLD.items()
             if series in batch.values
         }
         told = replace(self, node=snapshot.node, **found)

@@ -1,0 +1,1 @@
+"""What Prometheus scrapes: the node's raw values, and how the agent itself fares."""

@@ -1,0 +1,88 @@
+"""The lines of histograms: cumulative counts at some of Cassandra's own edges."""
+
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import NamedTuple
+
+from collector.histogram import LayoutError, edges_of
+from collector.model import Metric, Series
+from exporters.prometheus.edges import Edges
+from exporters.prometheus.family import labels_text, named
+
+
+class _Shape(NamedTuple):
+    """What the lines of one histogram have in common while it lives: names and labels, with holes for the counts."""
+
+    buckets: str
+    counted: str
+    summed: str
+    places: tuple[int, ...]
+
+
+class Drawn(NamedTuple):
+    """A histogram's lines, and the counts that they are of; no lines for counts that cannot be.
+
+    summed  what stands before the sum.
+    """
+
+    counts: tuple[int, ...]
+    buckets: str
+    counted: str
+    summed: str
+
+
+class Histograms:
+    """Writes histograms whose series begin with the labels `common`, and keeps those that do not change."""
+
+    def __init__(self, edges: Edges, common: str) -> None:
+        self._edges = edges
+        self._common = common
+        self._shapes: dict[tuple[Series, int], _Shape | None] = {}
+        self._drawn: dict[Series, Drawn] = {}
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    def size(self, unit: str, length: int) -> int:
+        """Return how many series a histogram with `length` counts has: its edges, infinity, count and sum."""
+        try:
+            return len(self._edges.places(unit, length)) + 3
+        except LayoutError:
+            return 0
+
+    def drawn(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> Drawn:
+        """Return a histogram's lines."""
+        drawn = self._drawn.get(series)
+        if drawn is None or drawn.counts != counts:
+            drawn = self._drawn[series] = self._draw(metric, series, counts)
+        return drawn
+
+    def forget(self, shown: Mapping[Series, object]) -> None:
+        """Forget all but these."""
+        self._drawn = {series: drawn for series, drawn in self._drawn.items() if series in shown}
+        self._shapes = {key: shape for key, shape in self._shapes.items() if key[0] in shown}
+
+    def _draw(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> Drawn:
+        key = series, len(counts)
+        if key not in self._shapes:
+            self._shapes[key] = self._shape(metric, series, len(counts))
+        shape = self._shapes[key]
+        if shape is None or min(counts) < 0:
+            return Drawn(counts, "", "", "")
+        summed = list(accumulate(counts))
+        buckets = shape.buckets % (*(summed[place] for place in shape.places), summed[-1])
+        return Drawn(counts, buckets, f"{shape.counted}{summed[-1]}\n", shape.summed)
+
+    def _shape(self, metric: Metric, series: Series, length: int) -> _Shape | None:
+        """Return what the lines look like; None where the counts' layout is not known."""
+        try:
+            places = self._edges.places(metric.unit, length)
+        except LayoutError:
+            return None
+        edges = edges_of(metric.unit, length)
+        own = labels_text(zip(metric.labels, series[1:], strict=True))
+        # What is the same in all of them is made once: a table that is new has a hundred such lines.
+        before, _, after = named(f"{metric.name}_bucket", self._common, own, "le=?").replace("%", "%%").rpartition("?")
+        ends = [*(repr(edges[place]) for place in places), "+Inf"]
+        count, total = (named(f"{metric.name}_{what}", self._common, own) for what in ("count", "sum"))
+        return _Shape("".join(f'{before}"{end}"{after}%d\n' for end in ends), count, total, places)

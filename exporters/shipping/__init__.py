@@ -1,0 +1,1 @@
+"""Pushing samples to sinks: what is the same for all of them."""

@@ -1,0 +1,121 @@
+"""Expositions as prometheus_client reads them, and values to be exposed."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
+from prometheus_client.parser import text_string_to_metric_families as text_families
+
+from collector.catalogue import CATALOGUE
+from collector.histogram import edges_of
+from collector.model import Kind, Metric, Series, Value
+from exporters.prometheus.edges import Edges
+from exporters.prometheus.rendering import Options, Rendering, document
+
+Labels = frozenset[tuple[str, str]]
+Found = dict[tuple[str, Labels], float]
+
+
+class Parsed(NamedTuple):
+    """Every series with its value, and every family's kind."""
+
+    values: Found
+    kinds: dict[str, str]
+
+    def of(self, name: str, **labels: str) -> float | None:
+        """Return a series' value; None when there is no such series."""
+        return self.values.get((name, frozenset(labels.items())))
+
+
+def parsed(text: str, *, openmetrics: bool = False) -> Parsed:
+    """Read an exposition back; no series may be there twice."""
+    values: Found = {}
+    kinds: dict[str, str] = {}
+    for family in (openmetrics_families if openmetrics else text_families)(text):
+        # As the format has it: there the counter's name is that of its series.
+        name = f"{family.name}_total" if family.type == "counter" and not openmetrics else family.name
+        assert name not in kinds
+        kinds[name] = family.type
+        for sample in family.samples:
+            key = sample.name, frozenset(sample.labels.items())
+            assert key not in values
+            values[key] = sample.value
+    return Parsed(values, kinds)
+
+
+def rendered(
+    shown: Mapping[Series, Value],
+    identity: Mapping[str, str] = {},
+    *,
+    openmetrics: bool = False,
+    edges: Edges | None = None,
+    catalogue: Mapping[str, Metric] = CATALOGUE,
+) -> str:
+    """Return an exposition of these values, of which none is left out."""
+    rendering = Rendering(Options(edges or Edges(), most=1_000_000), catalogue, _nothing_is_said)
+    text = document(rendering.parts(shown, identity, 0), openmetrics=openmetrics)
+    return f"{text}# EOF\n" if openmetrics else text
+
+
+def _nothing_is_said(text: str) -> None:
+    raise AssertionError(text)
+
+
+def series_of(metric: Metric, labels: Iterable[str]) -> Series:
+    return metric.name, *labels
+
+
+LENGTHS = {"seconds": (128, 165), "1": (165, 166)}
+NUMBERS = st.integers(0, 1 << 63) | st.floats(0, 1e300, allow_subnormal=False)
+LABELS = st.text(max_size=6).map(lambda text: text.replace("\0", ""))
+
+
+@st.composite
+def counts(draw: st.DrawFn, unit: str) -> tuple[int, ...]:
+    length = draw(st.sampled_from(LENGTHS[unit]))
+    filled = draw(st.dictionaries(st.integers(0, length - 1), st.integers(1, 1 << 40), max_size=8))
+    return tuple(filled.get(place, 0) for place in range(length))
+
+
+@st.composite
+def values_of(draw: st.DrawFn, metric: Metric) -> Value:
+    if metric.kind is Kind.HISTOGRAM:
+        return draw(counts(metric.unit))
+    return draw(LABELS if metric.kind is Kind.TEXT else NUMBERS)
+
+
+@st.composite
+def any_values(draw: st.DrawFn) -> dict[Series, Value]:
+    """Return series of some of the catalogue's metrics, histograms with their sums where these are counted."""
+    found: dict[Series, Value] = {}
+    for metric in draw(st.lists(st.sampled_from(list(CATALOGUE.values())), max_size=6, unique_by=lambda m: m.name)):
+        for _ in range(draw(st.integers(1, 3)) if metric.labels else 1):
+            labels = ["0.5" if label == "quantile" else draw(LABELS) for label in metric.labels]
+            found[series_of(metric, labels)] = draw(values_of(metric))
+            if metric.total and draw(st.booleans()):
+                found[series_of(CATALOGUE[metric.total], labels)] = draw(st.integers(0, 1 << 60))
+    return found
+
+
+def one_of_each() -> dict[Series, Value]:
+    """Return a series of every metric there is, with values that tell them apart."""
+    found: dict[Series, Value] = {}
+    for number, metric in enumerate(CATALOGUE.values(), 1):
+        labels = ["0.99" if label == "quantile" else f"{label} {number}" for label in metric.labels]
+        if metric.total:
+            labels = [f"{label} {metric.name}" for label in metric.labels]
+            found[series_of(CATALOGUE[metric.total], labels)] = 1000 * number
+        value: Value = number
+        if metric.kind is Kind.HISTOGRAM:
+            value = tuple((place * number) % 7 for place in range(LENGTHS[metric.unit][number % 2]))
+        elif metric.kind is Kind.TEXT:
+            value = f"text {number}"
+        found[series_of(metric, labels)] = value
+    return found
+
+
+def ends_of(metric: Metric, length: int, edges: Edges) -> list[tuple[int, float]]:
+    """Return the exposed edges of a histogram, with their places."""
+    every = edges_of(metric.unit, length)
+    return [(place, every[place]) for place in edges.places(metric.unit, length)]

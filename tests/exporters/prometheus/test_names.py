@@ -1,0 +1,92 @@
+"""Names: whatever a node has, no two metrics are one in either format, and no label means two things."""
+
+from collections import Counter
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from collector.catalogue import CATALOGUE
+from collector.model import Kind, Values
+from exporters.identity import TOLD, Identity
+from exporters.prometheus.family import families_of, is_info, text_label
+from exporters.prometheus.health import AgentHealth, JournalHealth
+from exporters.prometheus.page import Page
+from exporters.prometheus.rendering import NODE_EXPORTERS, Options
+from exporters.shipping.health import SinkHealth
+from tests.collector.snapshots import batch, snapshot
+from tests.exporters.prometheus.parsed import one_of_each, parsed, rendered
+
+SUFFIXES = {
+    "counter": ("_total", "_created"),
+    "histogram": ("_bucket", "_count", "_sum", "_created"),
+    "summary": ("", "_count", "_sum", "_created"),
+    "info": ("_info",),
+}
+HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3), (SinkHealth("influxdb://x"),))
+
+
+def whole(*, openmetrics: bool) -> str:
+    """Return a page with every metric that there is, the agent's own too."""
+    page = Page(Options(), CollectorRegistry(), lambda: HEALTH, print, lambda: 10.0)
+    page.take(snapshot(batch(10.0, one_of_each())), Identity("c", "d", "r", "n"))
+    return page.get(openmetrics=openmetrics, compressed=False).decode()
+
+
+@pytest.mark.parametrize("openmetrics", [False, True])
+def test_no_name_is_another_metrics(openmetrics: bool) -> None:
+    kinds = parsed(whole(openmetrics=openmetrics), openmetrics=openmetrics).kinds
+    suffixes = SUFFIXES if openmetrics else {**SUFFIXES, "counter": (), "info": ()}
+    names = [name + suffix for name, kind in kinds.items() for suffix in {"", *suffixes.get(kind, ())}]
+    assert [name for name, number in Counter(names).items() if number > 1] == []
+
+
+def test_every_metric_is_there() -> None:
+    text = whole(openmetrics=False)
+    for name in families_of(CATALOGUE):
+        assert f"\n# TYPE {name} " in f"\n{text}"
+
+
+def test_no_label_is_one_of_the_nodes() -> None:
+    reserved = {*Identity("c", "d", "r", "n").labels(), "le", "job", "instance"}
+    for metric in (each for each in CATALOGUE.values() if (each.name,) not in TOLD):
+        labels = [*metric.labels, *([text_label(metric)] if metric.kind is Kind.TEXT else [])]
+        assert reserved.isdisjoint(labels), metric.name
+        assert len(labels) == len(set(labels))
+
+
+def test_a_counter_whose_name_is_anothers_is_whole_in_openmetrics() -> None:
+    shown: Values = {("cassandra_pool_blocked", "request", "p"): 2, ("cassandra_pool_blocked_total", "request", "p"): 9}
+    found = parsed(rendered(shown, openmetrics=True), openmetrics=True)
+    assert found.kinds["cassandra_pool_blocked"] == "gauge"
+    assert found.kinds["cassandra_pool_blocked_total"] == "unknown"
+    assert found.of("cassandra_pool_blocked_total", path="request", pool="p") == 9
+
+
+def test_percentiles_that_cassandra_itself_makes_are_a_summary() -> None:
+    found = parsed(rendered({("cassandra_client_request_decayed_seconds", "Read", "0.99"): 1000}))
+    assert found.kinds["cassandra_client_request_decayed_seconds"] == "summary"
+
+
+def test_texts_that_hardly_change_are_labels_of_one_series_and_others_have_their_own() -> None:
+    told: Values = {
+        ("cassandra_release_version",): "5.0.8",
+        ("cassandra_operation_mode",): "NORMAL",
+        ("cassandra_schema_version",): "abc",
+        ("cassandra_cluster_name",): "c",
+    }
+    found = parsed(rendered(told, {"cluster": "c"})).values
+    assert {(name, *sorted(labels)): value for (name, labels), value in found.items() if "series" not in name} == {
+        ("cassandra_info", ("cluster", "c"), ("release_version", "5.0.8")): 1,
+        ("cassandra_operation_mode", ("cluster", "c"), ("operation_mode", "NORMAL")): 1,
+        ("cassandra_schema_version", ("cluster", "c"), ("schema_version", "abc")): 1,
+    }
+    assert [metric.name for metric in CATALOGUE.values() if is_info(metric)]
+
+
+def test_what_a_node_exporter_tells_can_be_left_out() -> None:
+    page = Page(Options(machine=False), CollectorRegistry(), lambda: HEALTH, print, lambda: 10.0)
+    page.take(snapshot(batch(10.0, one_of_each())), Identity())
+    kinds = parsed(page.get(openmetrics=False, compressed=False).decode()).kinds
+    assert not [name for name in kinds if name.startswith("node_")]
+    assert {"casstat_cpu_seconds_total", "cassandra_load_bytes"} <= kinds.keys()
+    assert all(name.startswith("node_") for name in NODE_EXPORTERS)

@@ -1,0 +1,216 @@
+"""The page: rendered once per tick, the same for everybody, and with what the agent says of itself."""
+
+import gzip
+import threading
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from collector.model import Batch, Snapshot, Tick, Values
+from collector.selection import Selection
+from exporters.identity import Identity
+from exporters.prometheus.edges import Edges
+from exporters.prometheus.health import AgentHealth, JournalHealth
+from exporters.prometheus.page import Page
+from exporters.prometheus.rendering import Options
+from exporters.shipping.health import SinkHealth
+from tests.collector.test_captured_node import read as captured
+from tests.exporters.golden import check
+from tests.exporters.prometheus.parsed import one_of_each, parsed
+
+IDENTITY = Identity("c", "dc1", "r1", "10.0.0.1")
+NODE = {"cluster": "c", "dc": "dc1", "rack": "r1", "node": "10.0.0.1"}
+SINKS = (SinkHealth("a", up=False, lag_s=2.5, points=10, failures=3, refused_points=1, lost_ticks=4, why="gone"),)
+HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3000), SINKS)
+
+
+class Agent:
+    """A page whose time and ticks are ours, and how often the agent was asked how it fares."""
+
+    def __init__(self, options: Options | None = None, health: AgentHealth = HEALTH) -> None:
+        self.now_s = 0.0
+        self.asked = 0
+        self._health = health
+        self.page = Page(options or Options(), CollectorRegistry(), self._ask, print, lambda: self.now_s)
+
+    def _ask(self) -> AgentHealth:
+        self.asked += 1
+        return self._health
+
+    def tick(self, values: Values, identity: Identity = IDENTITY, late_s: float = 0.0, problem: str = "") -> None:
+        self.now_s += 1
+        batch = Batch("node", self.now_s, values, problem=problem, wall_s=0.5, cpu_s=0.25)
+        self.page.take(Snapshot("10.0.0.1", Tick(self.now_s, late_s, missed=1), (batch,)), identity)
+
+    def text(self, *, openmetrics: bool = False) -> str:
+        return self.page.get(openmetrics=openmetrics, compressed=False).decode()
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return parsed(self.text()).of(name, **{**NODE, **labels})
+
+
+HINTS = ("cassandra_hints_total",)
+
+
+@pytest.mark.parametrize("openmetrics", [False, True])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_tick_is_rendered_once(openmetrics: bool, compressed: bool) -> None:
+    agent = Agent()
+    agent.tick({HINTS: 1})
+    assert agent.asked == 0
+    first = agent.page.get(openmetrics=openmetrics, compressed=compressed)
+    assert agent.page.get(openmetrics=openmetrics, compressed=compressed) is first
+    assert agent.asked == 1
+    agent.tick({HINTS: 2})
+    assert agent.asked == 1
+    assert agent.page.get(openmetrics=openmetrics, compressed=compressed) != first
+
+
+@pytest.mark.parametrize("openmetrics", [False, True])
+def test_gzipped_it_is_the_same(openmetrics: bool) -> None:
+    agent = Agent()
+    agent.tick(one_of_each())
+    packed = agent.page.get(openmetrics=openmetrics, compressed=True)
+    assert gzip.decompress(packed).decode() == agent.text(openmetrics=openmetrics)
+
+
+def test_both_formats_say_the_same() -> None:
+    agent = Agent()
+    agent.tick(one_of_each())
+    text, openmetrics = parsed(agent.text()), parsed(agent.text(openmetrics=True), openmetrics=True)
+    # In OpenMetrics there is no count without a sum; and the agent's own process goes on in between.
+    only = {name for name, _ in text.values.keys() - openmetrics.values.keys()}
+    assert openmetrics.values.keys() <= text.values.keys()
+    assert all(name.endswith("_count") for name in only)
+    for key, value in openmetrics.values.items():
+        assert key[0].startswith("process_") or text.values[key] == value
+    assert agent.text(openmetrics=True).endswith("\n# EOF\n")
+    assert "# EOF" not in agent.text()
+
+
+def test_what_does_not_change_and_what_does_are_both_right_in_every_tick() -> None:
+    agent = Agent()
+    durations = ("cassandra_client_request_duration_seconds", "Read")
+    count = "cassandra_client_request_duration_seconds_count"
+    for number in range(1, 6):
+        agent.tick({HINTS: number, ("cassandra_load_bytes",): 7, durations: (number // 2,) * 128})
+        assert agent.value("cassandra_hints_total") == number
+        assert agent.value("cassandra_load_bytes") == 7
+        assert agent.value(count, operation="Read") == 128 * (number // 2)
+
+
+def test_the_labels_of_all_series_follow_who_the_node_is() -> None:
+    agent = Agent()
+    agent.tick({HINTS: 1}, Identity(node="n"))
+    assert {labels - {("node", "n")} == labels for _, labels in parsed(agent.text()).values} == {False}
+    agent.tick({HINTS: 1})
+    assert agent.value("cassandra_hints_total") == 1
+    assert all(set(NODE.items()) <= labels for _, labels in parsed(agent.text()).values)
+
+
+def test_before_the_first_tick_there_is_the_agent_alone() -> None:
+    found = parsed(Agent().text())
+    assert found.of("casstat_build_info", version="1.2.3") == 1
+    assert found.of("casstat_ticks_total") == 0
+    assert not [name for name, _ in found.values if not name.startswith(("casstat_", "process_"))]
+
+
+def test_when_ticks_cease_nothing_is_known_of_the_node() -> None:
+    agent = Agent()
+    agent.tick({HINTS: 1})
+    assert agent.value("cassandra_hints_total") == 1
+    agent.now_s += 100
+    assert agent.value("cassandra_hints_total") is None
+    assert agent.value("casstat_ticks_total") == 1
+    agent.tick({HINTS: 2})
+    assert agent.value("cassandra_hints_total") == 2
+
+
+def test_ticks_and_sources_are_counted() -> None:
+    agent = Agent()
+    agent.tick({HINTS: 1}, late_s=0.004)
+    agent.tick({}, late_s=0.3, problem="no answer")
+    assert agent.value("casstat_ticks_total") == 2
+    assert agent.value("casstat_ticks_missed_total") == 2
+    assert agent.value("casstat_tick_late_seconds") == 0.3
+    buckets = {le: agent.value("casstat_tick_lateness_seconds_bucket", le=le) for le in ("0.002", "0.005", "+Inf")}
+    assert buckets == {"0.002": 0, "0.005": 1, "+Inf": 2}
+    assert agent.value("casstat_tick_lateness_seconds_sum") == pytest.approx(0.304)
+    assert agent.value("casstat_source_up", source="node") == 0
+    assert agent.value("casstat_source_wall_seconds_total", source="node") == 1.0
+    assert agent.value("casstat_source_cpu_seconds_total", source="node") == 0.5
+    assert agent.value("casstat_source_errors_total", source="node") == 1
+    agent.tick({HINTS: 1}, problem="a part is missing")
+    assert agent.value("casstat_source_up", source="node") == 1
+    assert agent.value("casstat_source_errors_total", source="node") == 2
+
+
+def test_the_journal_and_the_sinks_are_told() -> None:
+    agent = Agent()
+    agent.tick({})
+    journal = [agent.value(f"casstat_journal_{name}") for name in ("lost_ticks_total", "removed_files_total", "bytes")]
+    assert journal == [1, 2, 3000]
+    names = "up", "lag_seconds", "points_total", "failures_total", "refused_points_total", "lost_ticks_total"
+    assert [agent.value(f"casstat_sink_{name}", sink="a") for name in names] == [0, 2.5, 10, 3, 1, 4]
+    assert (agent.value("process_resident_memory_bytes") or 0) > 1 << 20
+
+
+def test_without_a_journal_and_sinks_nothing_is_said_of_them() -> None:
+    agent = Agent(health=AgentHealth("1"))
+    agent.tick({})
+    assert "casstat_journal" not in agent.text()
+    assert "casstat_sink" not in agent.text()
+
+
+def test_the_whole_page_keeps_to_the_limit() -> None:
+    agent = Agent(Options(most=1000))
+    for count in (0, 100, 200, 3000, 50):
+        agent.tick({("cassandra_table_live_sstables", "ks", f"t{number}"): 1 for number in range(count)})
+        found = parsed(agent.text())
+        assert len(found.values) == found.of("casstat_series", **NODE)
+        assert len(found.values) <= 1000
+
+
+@pytest.mark.parametrize("openmetrics", [False, True])
+def test_names_that_utf8_cannot_say_end_no_scrape(openmetrics: bool) -> None:
+    agent = Agent(health=AgentHealth("1", sinks=(SinkHealth("s\udcff"),)))
+    agent.tick({HINTS: 1}, Identity("\ud800", node='n\0"\n'))
+    found = parsed(agent.text(openmetrics=openmetrics), openmetrics=openmetrics)
+    assert found.of("cassandra_hints_total", cluster="\\ud800", node='n\ufffd"\n') == 1
+
+
+def test_many_may_ask_while_ticks_come() -> None:
+    agent = Agent()
+    agent.tick({HINTS: 0, ("cassandra_cql_regular_total",): 0})
+    wrong: list[object] = []
+    ended = threading.Event()
+
+    def ask(openmetrics: bool, compressed: bool) -> None:
+        while not ended.is_set():
+            page = agent.page.get(openmetrics=openmetrics, compressed=compressed)
+            text = (gzip.decompress(page) if compressed else page).decode()
+            lines = [line for line in text.split("\n") if line.startswith(("cassandra_hints", "cassandra_cql_regular"))]
+            if len({line.rsplit(" ")[-1] for line in lines}) != 1 or len(lines) != 2:
+                wrong.append(lines)
+
+    asking = [threading.Thread(target=ask, args=(o, c)) for o in (False, True) for c in (False, True)]
+    for thread in asking:
+        thread.start()
+    for number in range(100):
+        agent.tick({HINTS: number, ("cassandra_cql_regular_total",): number})
+    ended.set()
+    for thread in asking:
+        thread.join()
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("name", "openmetrics", "values"),
+    [("captured", False, captured("5.0.6", Selection(tables=1))), ("everything", True, one_of_each())],
+)
+def test_golden(name: str, openmetrics: bool, values: Values) -> None:
+    agent = Agent(Options(Edges((0.0001, 0.001, 0.01, 0.1, 1.0))))
+    agent.tick(values, late_s=0.004)
+    lines = agent.text(openmetrics=openmetrics).splitlines(keepends=True)
+    # The agent's own process is never the same.
+    check(f"prometheus.{name}.txt", "".join(line for line in lines if " process_" not in f" {line}"))

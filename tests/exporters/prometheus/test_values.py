@@ -1,0 +1,185 @@
+"""What is exposed is what was read: every value, in both formats, read back by prometheus_client."""
+
+from itertools import accumulate
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+from collector.catalogue import CATALOGUE
+from collector.histogram import edges_of
+from collector.model import Kind, Metric, Series, Value, Values
+from exporters.identity import TOLD
+from exporters.prometheus.edges import Edges
+from exporters.prometheus.family import is_info
+from exporters.prometheus.lines import Lines
+from tests.exporters.prometheus.parsed import Found, Labels, any_values, ends_of, parsed, rendered
+
+IDENTITY = {"cluster": 'a "cluster"', "dc": "dc\\1", "node": "10.0.0.1"}
+OWN = ("casstat_series", "casstat_series_limit")
+EDGES = Edges()
+
+
+def expected(shown: Values, *, openmetrics: bool) -> Found:
+    """Return what must be there, worked out the plain way."""
+    found: Found = {}
+    info: dict[str, str] = {}
+    for (name, *values), value in shown.items():
+        metric = CATALOGUE[name]
+        labels: Labels = frozenset([*IDENTITY.items(), *zip(metric.labels, values, strict=True)])
+        if (name,) in TOLD:
+            continue
+        if isinstance(value, tuple):
+            total = shown.get((metric.total, *values))
+            found.update(histogram(metric, value, labels, total, openmetrics=openmetrics))
+        elif isinstance(value, str):
+            if is_info(metric):
+                info[name.removeprefix("cassandra_")] = value
+            else:
+                found[name, labels | {(name.removeprefix("cassandra_"), value)}] = 1
+        else:
+            found[name, labels] = float(value if metric.scale == 1 else value * metric.scale)
+    if info:
+        found["cassandra_info", frozenset([*IDENTITY.items(), *info.items()])] = 1
+    return found
+
+
+def histogram(
+    metric: Metric, counts: tuple[int, ...], labels: Labels, total: Value | None, *, openmetrics: bool
+) -> Found:
+    summed = list(accumulate(counts))
+    found: Found = {
+        (f"{metric.name}_bucket", labels | {("le", repr(edge))}): summed[place]
+        for place, edge in ends_of(metric, len(counts), EDGES)
+    }
+    found[f"{metric.name}_bucket", labels | {("le", "+Inf")}] = summed[-1]
+    if total is not None:
+        assert isinstance(total, int)
+        found[f"{metric.name}_sum", labels] = total * CATALOGUE[metric.total].scale
+    if total is not None or not openmetrics:
+        found[f"{metric.name}_count", labels] = summed[-1]
+    return found
+
+
+@given(any_values(), st.booleans())
+def test_every_value_is_read_back_as_it_was_read_of_the_node(shown: Values, openmetrics: bool) -> None:
+    found = parsed(rendered(shown, IDENTITY, openmetrics=openmetrics), openmetrics=openmetrics).values
+    wanted = expected(shown, openmetrics=openmetrics)
+    assert {key: value for key, value in found.items() if key[0] not in OWN} == wanted
+
+
+@given(any_values())
+@settings(max_examples=30)
+def test_the_number_of_series_is_told(shown: Values) -> None:
+    found = parsed(rendered(shown))
+    assert found.of("casstat_series") == len(found.values)
+
+
+@pytest.mark.parametrize("openmetrics", [False, True])
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [("text", "gauge"), (float("nan"), "gauge"), (float("inf"), "gauge"), (-1, "counter"), ((1, 2, 3), "gauge")],
+)
+def test_what_cannot_be_a_value_is_absent(value: Value, kind: str, openmetrics: bool) -> None:
+    name = {"gauge": "cassandra_load_bytes", "counter": "cassandra_hints_total"}[kind]
+    assert name not in rendered({(name,): value}, openmetrics=openmetrics)
+
+
+@pytest.mark.parametrize("counts", [5, "five", (1, 2, 3), (-1,) + (0,) * 127, (0,) * 166])
+def test_buckets_that_cannot_be_are_absent(counts: Value) -> None:
+    shown: Values = {("cassandra_client_request_duration_seconds", "Read"): counts}
+    assert "cassandra_client" not in rendered(shown)
+
+
+def test_a_gauge_may_be_negative() -> None:
+    assert parsed(rendered({("cassandra_compaction_pending",): -3})).of("cassandra_compaction_pending") == -3
+
+
+def test_large_counts_lose_nothing() -> None:
+    assert f"\ncassandra_hints_total {2**63 - 1}\n" in rendered({("cassandra_hints_total",): 2**63 - 1})
+
+
+def test_what_the_catalogue_does_not_have_is_absent() -> None:
+    assert "stranger" not in rendered({("stranger_total",): 5, ("stranger", "a"): (1, 2), ("strange",): "text"})
+
+
+@pytest.mark.parametrize("openmetrics", [False, True])
+@pytest.mark.parametrize(
+    "label", ['"', "\\", "\n", "\\n", '\\"', "a b", "ü€𝄞", "\r", "\x85\u2028", "}", ",", "=", "%d"]
+)
+def test_labels_are_what_they_were(label: str, openmetrics: bool) -> None:
+    series: Series = ("cassandra_jvm_gc_total", label)
+    text = rendered(
+        {series: 7, ("cassandra_table_sstables_per_read", label, label): (1,) * 165}, openmetrics=openmetrics
+    )
+    found = parsed(text, openmetrics=openmetrics)
+    assert found.of("cassandra_jvm_gc_total", collector=label) == 7
+    bucket = found.of("cassandra_table_sstables_per_read_bucket", keyspace=label, table=label, le="+Inf")
+    assert bucket == 165
+
+
+@pytest.mark.parametrize(("label", "written"), [("a\0b", "a\ufffdb"), ("\ud800", "\\ud800"), ("ü\ud800", "ü\\ud800")])
+def test_labels_that_no_scrape_survives_are_spelt_out(label: str, written: str) -> None:
+    text = rendered({("cassandra_jvm_gc_total", label): 7}).encode().decode()
+    assert parsed(text).of("cassandra_jvm_gc_total", collector=written) == 7
+
+
+class Theirs(Collector):
+    """The values of `SMALL` as prometheus_client's own families."""
+
+    def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
+        counter = CounterMetricFamily("cassandra_client_requests", "", labels=("node", "operation"))
+        counter.add_metric(("n", "Read"), 12)
+        gauge = GaugeMetricFamily("cassandra_table_repaired_ratio", "", labels=("node", "keyspace", "table"))
+        gauge.add_metric(("n", "ks", 't"1'), 0.125)
+        durations = HistogramMetricFamily("cassandra_client_request_duration_seconds", "", labels=("node", "operation"))
+        ends = [(repr(edges_of("seconds", 128)[place]), float(place + 1)) for place in (27, 40, 60)]
+        durations.add_metric(("n", "Read"), [*ends, ("+Inf", 128.0)], sum_value=2.5)
+        return [counter, gauge, durations]
+
+
+SMALL: Values = {
+    ("cassandra_client_requests_total", "Read"): 12,
+    ("cassandra_table_repaired_ratio", "ks", 't"1'): 12.5,
+    ("cassandra_client_request_duration_seconds", "Read"): (1,) * 128,
+    ("cassandra_client_request_seconds_total", "Read"): 2_500_000,
+}
+
+
+def test_it_is_what_prometheus_client_would_have_written() -> None:
+    registry = CollectorRegistry()
+    registry.register(Theirs())
+    theirs = parsed(generate_latest(registry).decode())
+    every = edges_of("seconds", 128)
+    ours = parsed(rendered(SMALL, {"node": "n"}, edges=Edges((every[27], every[40], every[60]))))
+    more = {("cassandra_client_request_seconds_total", frozenset({("node", "n"), ("operation", "Read")})): 2.5}
+    assert {key: value for key, value in ours.values.items() if key[0] not in OWN} == {**theirs.values, **more}
+    assert theirs.kinds.items() <= ours.kinds.items()
+
+
+def test_a_histogram_that_changes_its_layout_has_the_edges_of_the_new_one() -> None:
+    series: Series = ("cassandra_commitlog_commit_wait_seconds",)
+    for length in (165, 128):
+        found = parsed(rendered({series: (1,) * length}))
+        ends = {float(dict(labels)["le"]) for name, labels in found.values if name.endswith("_bucket")}
+        assert ends <= set(edges_of("seconds", length))
+
+
+def test_every_kind_is_among_the_catalogues() -> None:
+    assert {metric.kind for metric in CATALOGUE.values()} == set(Kind)
+
+
+def test_series_that_come_and_go_do_not_fill_the_memory() -> None:
+    lines = Lines(CATALOGUE, EDGES, IDENTITY)
+    for number in range(3000):
+        gone: Values = {
+            ("cassandra_jvm_gc_total", f"collector {number}"): number,
+            ("cassandra_table_sstables_per_read", "ks", f"t{number}"): (1,) * 165,
+        }
+        for name in ("cassandra_jvm_gc_total", "cassandra_table_sstables_per_read"):
+            lines.body(CATALOGUE[name], [each for each in gone.items() if each[0][0] == name], gone)
+        lines.forget(gone)
+    assert lines.kept <= 1010
