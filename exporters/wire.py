@@ -14,6 +14,7 @@ What is empty or None is left out.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from math import inf, isfinite
 from typing import Any
 
@@ -21,7 +22,7 @@ from collector.histogram import TIMER_UNITS_S, Buckets, LayoutError, edges_of
 from collector.model import Derived, Event, Rate, Sample, Series, Tick
 from exporters.identity import Identity
 
-MOST_BUCKETS = 4096
+MOST_BUCKETS = 512
 _SECONDS, _COUNT = "seconds", "1"
 _NOT_FINITE = {"NaN": float("nan"), "Infinity": inf, "-Infinity": -inf}
 
@@ -95,8 +96,8 @@ def _histogram(buckets: Buckets) -> dict[str, Any]:
     filled = [[index, count] for index, count in enumerate(buckets.counts) if count]
     length = len(buckets.edges)
     if not buckets.low:
-        for unit in (_SECONDS, _COUNT):
-            if (unit == _COUNT and length >= 2 or length in TIMER_UNITS_S) and buckets.edges == edges_of(unit, length):
+        for unit, fits in ((_SECONDS, length in TIMER_UNITS_S), (_COUNT, 2 <= length <= MOST_BUCKETS)):
+            if fits and buckets.edges == edges_of(unit, length):
                 return {"unit": unit, "length": length, "filled": filled}
     return {"edges": list(buckets.edges[:-1]), "low": buckets.low, "filled": filled}
 
@@ -148,7 +149,7 @@ def _derived(value: Any) -> Derived:
 def _buckets(content: Mapping[str, Any]) -> Buckets:
     if "edges" in content:
         edges, low = (*map(_finite, content["edges"]), inf), _finite(content["low"])
-        if any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+        if any(a >= b for a, b in pairwise(edges)):
             raise WireError("has a histogram whose edges do not ascend")
     else:
         edges, low = _layout(content["unit"], content["length"]), 0.0
