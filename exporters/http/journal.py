@@ -44,8 +44,6 @@ class File:
 async def listed(served: Served, request: Request) -> Response:
     """Return the files, or those that can hold a time from `from` to `to`. Raises ValueError with a message."""
     from_s, to_s = number(request, "from"), number(request, "to")
-    if from_s is not None and to_s is not None and from_s > to_s:
-        raise ValueError("from is later than to")
     files = between(await asyncio.to_thread(files_in, served), from_s, to_s)
     return answer([file.content() for file in files])
 
@@ -82,6 +80,8 @@ def begin_of(name: str) -> float | None:
 
 def between(files: Sequence[File], from_s: float | None, to_s: float | None) -> list[File]:
     """Return the files that can hold a tick of that time: each ends where the next one begins."""
+    if from_s is not None and to_s is not None and from_s > to_s:
+        return []
     chosen = []
     for index, file in enumerate(files):
         following = next((each.begin_s for each in files[index + 1 :] if each.begin_s is not None), None)

@@ -62,8 +62,10 @@ class Samples:
         if self._listeners >= MOST_LISTENERS:
             return refusal(503, f"{MOST_LISTENERS} listen already", {"retry-after": "10"})
 
+        headers = [*_headers(EVENTS), (b"connection", b"close")]
+
         async def stream(scope: Scope, receive: Receive, send: Send) -> None:
-            await send({"type": "http.response.start", "status": 200, "headers": _headers(EVENTS)})
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
             if scope["method"] != "HEAD":
                 self._listeners += 1
                 # What ends the stream is the agent's own end: the listener sees a whole answer.
