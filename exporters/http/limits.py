@@ -140,7 +140,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End a request."""
         self._in_head = self._ended = True
-        self._visit.is_served()
+        if self.cycle.response_complete:
+            # It was answered before it was whole, such as by a refusal.
+            self._visit.is_idle(self.loop.time())
+        else:
+            self._visit.is_served()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

@@ -20,6 +20,7 @@ from exporters.http.listening import bound
 from exporters.http.saying import Seldom
 from exporters.http.tls import Access, named
 from exporters.http.visits import HEAD_S, IDLE_S, MOST, Visit, Visits
+from exporters.http.writes import is_loopback
 
 LOOK_S = 1.0
 GRACE_S = 0.3
@@ -43,6 +44,9 @@ class Server:
         access = Access(web_config, say)
         self._socket = bound(listen)
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
+        config = access.config
+        if config.users and config.tls is None and not is_loopback(self.address[0]):
+            say(f"{web_config}: passwords are sent readable for everybody on the way: configure tls_server_config too")
         self._passwords = Passwords()
         seldom = Seldom(say)
         guarded = Guard(app, lambda: access.config, self._passwords, seldom)
@@ -85,31 +89,30 @@ class _Serving(uvicorn.Server):
         self._visits = Visits(most)
         self._log = logging.Logger("casstat.http", logging.ERROR)
         self._log.addHandler(_Handler(say))
-        self._ends: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._ends = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._accepting: list[asyncio.Task[None]] = []
         self._greeting: dict[asyncio.Task[None], socket.socket] = {}
 
     def stop(self) -> None:
         """End; may be called from any thread."""
         self.should_exit = True
-        if self._ends is not None:
-            loop, event = self._ends
+        if self._loop is not None:
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(event.set)
+                self._loop.call_soon_threadsafe(self._ends.set)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._wrong)
-        self._ends = loop, asyncio.Event()
+        self._loop = loop
         self.servers = []
         self.started = True
         self._accepting = [loop.create_task(self._accept(loop, listening)) for listening in sockets or ()]
 
     async def main_loop(self) -> None:
         """Look after connections every second, until the end."""
-        assert self._ends is not None  # noqa: S101
-        loop, ends = self._ends
+        loop = asyncio.get_running_loop()
         while not self.should_exit:
             await self.on_tick(0)
             silent = self._visits.sweep(loop.time())
@@ -117,7 +120,7 @@ class _Serving(uvicorn.Server):
                 self._say("silent", f"{silent} connections were closed: they asked nothing for {HEAD_S:.0f} s")
             self._say.tell()
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(ends.wait(), LOOK_S)
+                await asyncio.wait_for(self._ends.wait(), LOOK_S)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what is under way, politely for a moment, then at once."""
@@ -142,6 +145,9 @@ class _Serving(uvicorn.Server):
         while True:
             try:
                 connection, address = await loop.sock_accept(listening)
+            except ConnectionError:
+                # Who knocked is gone again.
+                continue
             except OSError as error:
                 self._say("accept", f"no connection can be accepted: {error.strerror}")
                 self._visits.make_room()

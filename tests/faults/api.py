@@ -67,6 +67,16 @@ def everything(stream: socket.socket | ssl.SSLSocket) -> bytes:
     return came
 
 
+def came(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
+    """Return what comes up to one of the ends."""
+    found = stream.recv(1 << 16)
+    while not found.endswith(ends):
+        more = stream.recv(1 << 16)
+        assert more, found
+        found += more
+    return found
+
+
 def status(answer: bytes) -> int:
     """Return the status of an answer; 0 for none."""
     return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else 0

@@ -18,7 +18,7 @@ from exporters.http.app import endpoints
 from exporters.http.server import Server
 from exporters.http.web_values import WebConfigError
 from tests.exporters.http.served import FILES, Scripted
-from tests.faults.api import HOST, Api, running, status, until
+from tests.faults.api import HOST, Api, came, running, status, until
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.program import is_one_line, within
 
@@ -185,10 +185,7 @@ def asked(stream: ssl.SSLSocket, user: str = "alice:correct horse") -> int:
 
     word = base64.b64encode(user.encode()).decode()
     stream.sendall(f"GET /-/ready HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {word}\r\n\r\n".encode())
-    answer = stream.recv(4096)
-    while not answer.endswith((b"\r\n\r\nready\n", b"}")):
-        answer += stream.recv(4096)
-    return status(answer)
+    return status(came(stream, b"ready\n", b"}"))
 
 
 def test_new_certificates_are_shown_from_the_next_connection_on_and_old_ones_go_on(
