@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from fnmatch import translate
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -183,7 +183,19 @@ def _of(items: Collection[tuple[Series, _V]], wanted: set[str]) -> dict[Series, 
 
 
 def _json(sample: Sample) -> bytes:
-    return json.dumps(wire.encoded(sample), separators=(",", ":"), allow_nan=False).encode()
+    """Return a sample metric by metric: while one call of `dumps` works no other thread does."""
+    whole = wire.encoded(sample)
+    return "{{{}}}".format(",".join(f"{_dumps(key)}:{_spelled(value)}" for key, value in whole.items())).encode()
+
+
+def _spelled(value: Any) -> str:
+    if not isinstance(value, dict):
+        return _dumps(value)
+    return "{{{}}}".format(",".join(f"{_dumps(key)}:{_dumps(each)}" for key, each in value.items()))
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _headers(media_type: str) -> list[tuple[bytes, bytes]]:

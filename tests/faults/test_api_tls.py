@@ -264,3 +264,18 @@ def test_headers_are_those_configured(tmp_path: Path, keys: Keys) -> None:
             assert "strict-transport-security: max-age=60" in body
             assert "server:" not in body.lower()
         assert json.loads(curl(api, keys.authority.file, "/api/v1/time", *ME, *shown(keys.client))[1])["sent_s"]
+
+
+def test_where_certificates_are_asked_for_but_not_required_only_who_shows_one_changes_things(
+    tmp_path: Path, keys: Keys
+) -> None:
+    file = write(tmp_path, keys.server, keys.authority)
+    text = file.read_text().replace("RequireAndVerifyClientCert", "VerifyClientCertIfGiven")
+    place(file, text.partition("basic_auth_users")[0])
+    begin = ("/api/v1/runs", *JSON, "-d", '{"name": "ramp"}')
+    with running(tmp_path, file) as api:
+        ca = keys.authority.file
+        assert curl(api, ca, "/metrics", "-o", "/dev/null")[0] == 200
+        assert curl(api, ca, *begin)[0] == 403
+        assert curl(api, ca, *begin, *shown(keys.strange))[0] == 0
+        assert curl(api, ca, *begin, *shown(keys.client))[0] == 201
