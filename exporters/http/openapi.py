@@ -14,7 +14,7 @@ STRING: Json = {"type": "string"}
 OBJECT: Json = {"type": "object"}
 LINE = {"text/plain": {"schema": STRING}}
 # What refuses a request before it is looked at.
-BEFORE = ("401", "429", "503")
+BEFORE = ("401", "413", "429", "431", "503")
 
 
 def _list(items: Json) -> Json:
@@ -68,7 +68,7 @@ def _text(key: str, longest: int) -> Json:
 
 _TIME = {"type": "number", "exclusiveMinimum": -1e11, "exclusiveMaximum": 1e11}
 _STATE = {"200": {"description": "All is well.", "content": LINE}, "503": {"description": "Why not.", "content": LINE}}
-_REST = {status: _errors()[status] for status in ("401", "429")}
+_REST = {status: answer for status, answer in _errors().items() if status != "503"}
 _BODY = {"description": "The bytes.", "content": {"application/zstd": {}}}
 _RUN = _in_path("run", "The run's id.")
 _WRITES = ("403", "404", "409")
@@ -152,8 +152,10 @@ _ERROR_WORDS = {
     "403": "This may not be changed from there.",
     "404": "There is no such thing.",
     "409": "It has ended, or cannot begin.",
+    "413": "The body is too large.",
     "416": "The file is not that long.",
     "429": "Too many requests.",
+    "431": "The head of the request is too large.",
     "503": "Not now.",
 }
 

@@ -259,6 +259,18 @@ def test_who_follows_live_gets_what_there_is_then_every_tick_and_the_end(tmp_pat
         assert not [line for line in api.said if "fault" in line or "failed" in line]
 
 
+def test_who_follows_while_nothing_happens_hears_that_the_agent_is_there(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exporters.http.samples.HEARTBEAT_S", 0.1)
+    with api.connect() as stream, stream.makefile("rb") as lines:
+        stream.sendall(b"GET /api/v1/samples HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+        assert [line for line in (lines.readline() for _ in range(20)) if line.startswith(b":")][:2] == [
+            b": nothing yet\n",
+            b": nothing yet\n",
+        ]
+
+
 def test_who_comes_back_goes_on_where_he_was(api: Api) -> None:
     last = api.served.time_s - 1
     with api.connect() as stream, stream.makefile("rb") as lines:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
-from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from exporters.http.openapi import description
 from tests.faults.api import HOST, Api, running
@@ -30,10 +30,12 @@ def test_what_is_served_is_this_description(api: Api) -> None:
 
 
 @schema.parametrize()
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 def test_answers_are_as_described(api: Api, case: Any) -> None:
     # A stream of events has no end to wait for.
     case.headers.pop("Accept", None)
-    # That a name can be printed is said in the description in words only.
+    answer = case.call(base_url=f"http://{HOST}:{api.port}", timeout=10)
+    # That a name can be printed is said in the description in words only; what is too long is not looked into.
     excluded = [positive_data_acceptance] if case.method == "POST" else []
-    case.call_and_validate(base_url=f"http://{HOST}:{api.port}", timeout=10, excluded_checks=excluded)
+    excluded += [negative_data_rejection] if answer.status_code in (413, 431) else []
+    case.validate_response(answer, excluded_checks=excluded)
