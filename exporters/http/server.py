@@ -23,7 +23,7 @@ from exporters.http.visits import HEAD_S, IDLE_S, MOST, Visit, Visits
 from exporters.http.writes import is_loopback
 
 LOOK_S = 1.0
-GRACE_S = 0.3
+GRACE_S = 0.2
 STOP_S = 1.0
 _TLS_WORDS = {
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "shows no certificate",
@@ -131,6 +131,8 @@ class _Serving(uvicorn.Server):
         state = self.server_state
         for connection in list(state.connections):
             connection.shutdown()
+        if state.tasks:
+            await asyncio.wait(list(state.tasks), timeout=GRACE_S)
         # Who follows live would never end.
         for task in list(state.tasks):
             task.cancel()
@@ -229,6 +231,9 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Say it."""
         error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, asyncio.CancelledError):
+            # It was the end of the server that ended it.
+            return
         if error is None:
             self._seldom("fault", " ".join(record.getMessage().split())[:300])
             return

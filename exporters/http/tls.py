@@ -31,11 +31,16 @@ def server_context(tls: Tls) -> ssl.SSLContext:
             context.load_verify_locations(tls.client_ca_file)
         except ssl.SSLError:
             raise WebConfigError(f"{tls.client_ca_file}: holds no certificate in PEM form (client_ca_file)") from None
+        except OSError as error:
+            raise WebConfigError(f"{tls.client_ca_file}: {error.strerror}") from None
     context.verify_mode = _ASKED[tls.client_auth]
-    if tls.ciphers:
-        context.set_ciphers(":".join(tls.ciphers))
-    if tls.curve:
-        context.set_ecdh_curve(tls.curve)
+    try:
+        if tls.ciphers:
+            context.set_ciphers(":".join(tls.ciphers))
+        if tls.curve:
+            context.set_ecdh_curve(tls.curve)
+    except (ssl.SSLError, ValueError):
+        raise WebConfigError("cipher_suites, curve_preferences: this machine's OpenSSL has none of them") from None
     return context
 
 
@@ -58,6 +63,8 @@ def _show(context: ssl.SSLContext, tls: Tls) -> None:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise WebConfigError(f"{tls.key_file}: the key is not that of the certificate {tls.cert_file}") from None
         raise WebConfigError(f"{tls.cert_file}, {tls.key_file}: no certificate and key in PEM form") from None
+    except OSError as error:
+        raise WebConfigError(f"{tls.cert_file}, {tls.key_file}: {error.strerror}") from None
 
 
 def _require(path: Path) -> None:
