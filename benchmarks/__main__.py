@@ -7,7 +7,7 @@ import time
 
 import psutil
 
-from benchmarks import cost, exposition, line, merge, plots, recordings, startup, tables, ticks
+from benchmarks import api, cost, exposition, line, merge, plots, recordings, startup, tables, telegraf, ticks
 
 BENCHMARKS = {
     "startup": startup.run,
@@ -19,6 +19,8 @@ BENCHMARKS = {
     "recordings": recordings.run,
     "merge": merge.run,
     "plots": plots.run,
+    "telegraf": telegraf.run,
+    "api": api.run,
 }
 
 

@@ -64,6 +64,11 @@ class Recent:
                 return None
             return [moment for moment in self._moments if moment.number > number]
 
+    def kept(self) -> list[Moment]:
+        """Return the ticks that are kept, the oldest first."""
+        with self._news:
+            return list(self._moments)
+
     def wait(self, number: int, timeout_s: float) -> bool:
         """Return whether there is a tick after that one, as soon as there is."""
         with self._news:

@@ -1,0 +1,55 @@
+"""Requests to an application without a wire between."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.types import ASGIApp
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def content(self) -> Any:
+        """The body's JSON."""
+        return json.loads(self.body)
+
+
+def ask(app: ASGIApp, method: str, target: str, body: bytes = b"", peer: str = "127.0.0.1", **headers: str) -> Answered:
+    """Return the answer to a request; `_` in a header's name stands for `-`."""
+    path, _, query = target.partition("?")
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": query.encode(),
+        "headers": [(key.replace("_", "-").encode(), value.encode()) for key, value in headers.items()],
+        "client": (peer, 1),
+        "server": ("127.0.0.1", 9180),
+        "scheme": "http",
+        "http_version": "1.1",
+        "state": {},
+    }
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def asking() -> None:
+        await app(scope, receive, send)
+
+    asyncio.run(asking())
+    found = {key.decode().lower(): value.decode() for key, value in sent[0]["headers"]}
+    return Answered(sent[0]["status"], found, b"".join(message.get("body", b"") for message in sent[1:]))

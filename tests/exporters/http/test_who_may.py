@@ -1,0 +1,216 @@
+"""Who may ask, and who may change something."""
+
+import asyncio
+import base64
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import bcrypt
+import pytest
+
+from exporters.http.auth import Guard
+from exporters.http.credentials import BusyError, Passwords, credentials
+from exporters.http.saying import Seldom
+from exporters.http.web_config import WebConfig
+from exporters.http.web_tls import IF_GIVEN, Tls
+from exporters.http.writes import is_loopback, refused_write
+from tests.exporters.http.asking import ask
+
+KNOWN = "correct horse"
+T = TypeVar("T")
+USERS = {"alice": bcrypt.hashpw(KNOWN.encode(), bcrypt.gensalt(4)).decode()}
+PLAIN = {b"content-type": b"application/json", b"host": b"localhost:9180"}
+
+
+def basic(text: str) -> bytes:
+    return b"Basic " + base64.b64encode(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        (basic("alice:a:b"), ("alice", b"a:b")),
+        (b"bAsIc " + base64.b64encode(b"x:"), ("x", b"")),
+        (basic("alice"), None),
+        (b"Basic !!!", None),
+        (b"Basic \xff\xfe", None),
+        (b"Basic " + base64.b64encode(b"\xff:x"), None),
+        (b"Bearer abc", None),
+        (b"", None),
+    ],
+)
+def test_what_a_header_holds(header: bytes, found: tuple[str, bytes] | None) -> None:
+    assert credentials(header) == found
+
+
+def run(asked: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(asked)
+
+
+def test_only_who_knows_the_password_gets_in() -> None:
+    passwords = Passwords()
+
+    async def fit(name: str, password: bytes) -> bool:
+        return await passwords.fit(USERS, name, password, "peer")
+
+    async def all_of_them() -> list[bool]:
+        return [
+            await fit("alice", KNOWN.encode()),
+            await fit("alice", KNOWN.encode()),
+            await fit("alice", b"wrong"),
+            await fit("bob", KNOWN.encode()),
+            await fit("alice", b"\x00"),
+            await fit("alice", b"x" * 1000),
+            await fit("", b""),
+            await fit("\udcff", b""),
+        ]
+
+    assert run(all_of_them()) == [True, True, False, False, False, False, False, False]
+    passwords.close()
+
+
+def test_what_is_known_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[bytes] = []
+
+    def check(password: bytes, hashed: bytes) -> bool:
+        checked.append(hashed)
+        return password == b"right"
+
+    monkeypatch.setattr(bcrypt, "checkpw", check)
+    passwords = Passwords()
+
+    async def many() -> None:
+        right = [passwords.fit(USERS, "alice", b"right", "peer") for _ in range(50)]
+        assert await asyncio.gather(*right) == [True] * 50
+        assert not await passwords.fit(USERS, "alice", b"wrong", "peer")
+        for number in range(600):
+            assert not await passwords.fit(USERS, "alice", b"wrong %d" % number, "peer")
+        assert await passwords.fit(USERS, "alice", b"right", "peer")
+        assert await passwords.fit({"alice": USERS["alice"] + " "}, "alice", b"right", "peer")
+        assert not await passwords.fit(USERS, "bob", b"right", "peer")
+
+    run(many())
+    assert len(checked) == 1 + 1 + 600 + 1 + 1
+    # Whom nobody knows is checked against a hash of the same cost.
+    assert checked[-1][:7] == USERS["alice"].encode()[:7]
+    assert checked[-1] != USERS["alice"].encode()
+    passwords.close()
+
+
+def test_who_guesses_waits_in_no_long_queue_and_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    monkeypatch.setattr(bcrypt, "checkpw", lambda *_: go_on.wait(10))
+    passwords = Passwords()
+
+    async def flood() -> None:
+        guesses = [asyncio.ensure_future(passwords.fit(USERS, "alice", b"%d" % n, "guesser")) for n in range(100)]
+        await asyncio.sleep(0)
+        honest = asyncio.ensure_future(passwords.fit(USERS, "alice", b"right", "other"))
+        await asyncio.sleep(0)
+        go_on.set()
+        answers = await asyncio.gather(*guesses, return_exceptions=True)
+        assert sum(isinstance(each, BusyError) for each in answers) == 96
+        assert await honest
+
+    run(flood())
+    passwords.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [
+        *[(host, True) for host in ("127.0.0.1", "127.0.63.9", "::1", "::ffff:127.0.0.1")],
+        *[(host, False) for host in ("10.0.0.1", "", "localhost.evil", "::ffff:10.0.0.1")],
+    ],
+)
+def test_which_addresses_are_the_machines_own(host: str, is_local: bool) -> None:
+    assert is_loopback(host) == is_local
+
+
+@pytest.mark.parametrize("host", [b"localhost", b"127.0.0.1:9180", b"[::1]:9180", b"LOCALHOST:1"])
+def test_without_credentials_the_machine_itself_may_change_things(host: bytes) -> None:
+    assert refused_write("127.0.0.1", {**PLAIN, b"host": host}, asks=False, shown=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers", "words"),
+    [
+        ("10.0.0.1", {}, "from other machines only"),
+        ("127.0.0.1", {b"x-forwarded-for": b"10.0.0.1"}, "from other machines only"),
+        ("127.0.0.1", {b"host": b"evil.example"}, "Host header"),
+        ("127.0.0.1", {b"host": b"localhost.evil.example"}, "Host header"),
+        ("127.0.0.1", {b"host": b""}, "Host header"),
+        ("127.0.0.1", {b"origin": b"http://localhost:9180"}, "a page in a browser"),
+        ("127.0.0.1", {b"sec-fetch-site": b"cross-site"}, "a page in a browser"),
+        ("127.0.0.1", {b"content-type": b"text/plain"}, "Content-Type: application/json"),
+        ("127.0.0.1", {b"content-type": b""}, "Content-Type: application/json"),
+    ],
+)
+def test_others_and_pages_in_browsers_may_not(peer: str, headers: dict[bytes, bytes], words: str) -> None:
+    assert words in refused_write(peer, {**PLAIN, **headers}, asks=False, shown=False)
+
+
+def test_once_credentials_are_configured_everybody_shows_them() -> None:
+    assert refused_write("127.0.0.1", PLAIN, asks=True, shown=False)
+    assert not refused_write("10.0.0.1", {**PLAIN, b"host": b"any"}, asks=True, shown=True)
+    assert refused_write("10.0.0.1", {**PLAIN, b"origin": b"http://evil"}, asks=True, shown=True)
+
+
+class Asked:
+    """A guard before an application that says yes, and the requests that are made of it."""
+
+    def __init__(self, config: WebConfig) -> None:
+        self.config = config
+        self.now_s = 0.0
+        self.said: list[str] = []
+        self.passwords = Passwords()
+        seldom = Seldom(self.said.append, lambda: self.now_s)
+        self.guard = Guard(self._yes, lambda: self.config, self.passwords, seldom, lambda: self.now_s)
+
+    async def _yes(self, scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    def __call__(self, method: str = "GET", peer: str = "10.0.0.9", **headers: str) -> tuple[int, dict[str, str]]:
+        """Return status and headers of the answer."""
+        found = ask(self.guard, method, "/", b"", peer, **headers)
+        return found.status, found.headers
+
+
+def test_every_path_wants_the_password_once_there_are_users() -> None:
+    asked = Asked(WebConfig(users=tuple(USERS.items()), headers=(("X-Frame-Options", "deny"),)))
+    status, headers = asked()
+    assert (status, headers["www-authenticate"][:5], headers["x-frame-options"]) == (401, "Basic", "deny")
+    assert asked(authorization=basic("alice:nope").decode())[0] == 401
+    assert asked(authorization=basic(f"alice:{KNOWN}").decode())[0] == 200
+    assert asked("POST", authorization=basic(f"alice:{KNOWN}").decode(), content_type="application/json")[0] == 200
+    assert asked("POST", peer="127.0.0.1", content_type="application/json", host="localhost")[0] == 401
+    asked.config = WebConfig()
+    assert asked()[0] == 200
+    asked.passwords.close()
+
+
+def test_a_thousand_wrong_passwords_are_a_line_or_two() -> None:
+    asked = Asked(WebConfig(users=tuple(USERS.items())))
+    for _ in range(1000):
+        assert asked(authorization=basic("alice:hunter2").decode())[0] == 401
+    asked.now_s = 61
+    asked.guard._say.tell()
+    first, second = asked.said
+    assert first == "10.0.0.9: a wrong name or password was refused"
+    assert second == f"{first} (999 times in the last 61 s)"
+    asked.passwords.close()
+
+
+def test_requests_are_as_many_as_the_limit_allows() -> None:
+    asked = Asked(WebConfig(interval_s=2.0, burst=3))
+    assert [asked()[0] for _ in range(5)] == [200, 200, 200, 429, 429]
+    asked.now_s = 2.0
+    assert [asked()[0] for _ in range(2)] == [200, 429]
+
+
+def test_policies_that_ask_for_a_certificate_if_there_is_one_let_only_those_write() -> None:
+    asked = Asked(WebConfig(Tls(Path("a"), Path("b"), IF_GIVEN, Path("c"))))
+    assert asked()[0] == 200
+    assert asked("POST", peer="127.0.0.1", content_type="application/json", host="localhost")[0] == 403

@@ -1,0 +1,41 @@
+"""The agent's API holds what its description promises, whatever is asked of it."""
+
+import json
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+
+from exporters.http.openapi import description
+from tests.faults.api import HOST, Api, running
+
+DESCRIPTION = description(version("casstat"))
+schema = schemathesis.openapi.from_dict(DESCRIPTION)
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with running(tmp_path_factory.mktemp("api")) as standing:
+        yield standing
+        assert standing.is_sound()
+
+
+def test_what_is_served_is_this_description(api: Api) -> None:
+    served = json.loads(api.get("/api/v1/openapi.json").partition(b"\r\n\r\n")[2])
+    assert served == DESCRIPTION
+
+
+@schema.parametrize()
+@settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+def test_answers_are_as_described(api: Api, case: Any) -> None:
+    # A stream of events has no end to wait for.
+    case.headers.pop("Accept", None)
+    answer = case.call(base_url=f"http://{HOST}:{api.port}", timeout=10)
+    # That a name can be printed is said in the description in words only; what is too long is not looked into.
+    excluded = [positive_data_acceptance] if case.method == "POST" else []
+    excluded += [negative_data_rejection] if answer.status_code in (413, 431) else []
+    case.validate_response(answer, excluded_checks=excluded)

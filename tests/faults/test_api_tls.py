@@ -1,0 +1,283 @@
+"""The agent's API behind TLS, certificates and passwords: by curl, and through every change of the files."""
+
+import base64
+import json
+import os
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import bcrypt
+import pytest
+
+from exporters.http.app import endpoints
+from exporters.http.server import Server
+from exporters.http.web_values import WebConfigError
+from tests.exporters.http.served import FILES, Scripted
+from tests.faults.api import HOST, Api, came, running, status, until
+from tests.faults.certificates import Authority, Certificate
+from tests.faults.program import is_one_line, within
+
+CURL = ("/usr/bin/env", "curl", "-sS", "--max-time", "10", "-w", "\n%{http_code}")
+HASH = bcrypt.hashpw(b"correct horse", bcrypt.gensalt(4)).decode()
+SERVER = f"subjectAltName=IP:{HOST}"
+CLIENT = "extendedKeyUsage=clientAuth\nsubjectAltName=DNS:prometheus.example"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Who signs, who is served, and who asks."""
+
+    authority: Authority
+    stranger: Authority
+    server: Certificate
+    client: Certificate
+    other: Certificate
+    expired: Certificate
+    strange: Certificate
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    ours = Authority(tmp_path_factory.mktemp("ours"))
+    theirs = Authority(tmp_path_factory.mktemp("theirs"), "stranger")
+    return Keys(
+        ours,
+        theirs,
+        ours.sign("server", SERVER),
+        ours.sign("client", CLIENT),
+        ours.sign("other", "extendedKeyUsage=clientAuth\nsubjectAltName=DNS:other.example"),
+        ours.sign("expired", CLIENT, days=-1),
+        theirs.sign("strange", CLIENT),
+    )
+
+
+def write(folder: Path, certificate: Certificate, authority: Authority, rest: str = "", sans: str = "") -> Path:
+    """Write a web configuration, its files beside it, as somebody does who replaces them."""
+    place(folder / "server.pem", certificate.file.read_text())
+    place(folder / "server.key", certificate.key.read_text())
+    place(folder / "ca.pem", authority.file.read_text())
+    place(
+        folder / "web.yml",
+        f"""
+tls_server_config:
+  cert_file: server.pem
+  key_file: server.key
+  client_ca_file: ca.pem
+  client_auth_type: RequireAndVerifyClientCert
+{sans}
+basic_auth_users:
+  alice: {HASH}
+{rest}
+""",
+    )
+    return folder / "web.yml"
+
+
+def place(path: Path, text: str) -> None:
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text)
+    new.replace(path)
+
+
+@pytest.fixture
+def api(tmp_path: Path, keys: Keys) -> Iterator[Api]:
+    with running(tmp_path, write(tmp_path, keys.server, keys.authority)) as standing:
+        yield standing
+        assert all(is_one_line(line) for line in standing.said)
+        assert not any(secret in line for line in standing.said for secret in ("correct", HASH, "PRIVATE"))
+
+
+def shown(certificate: Certificate | None) -> list[str]:
+    return [] if certificate is None else ["--cert", str(certificate.file), "--key", str(certificate.key)]
+
+
+def curl(api: Api, ca: Path, path: str, *options: str) -> tuple[int, str]:
+    """Return the status that curl saw, 0 for none, and the body."""
+    done = subprocess.run(
+        [*CURL, "--cacert", str(ca), *options, f"https://{HOST}:{api.port}{path}"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=20,
+        env={**os.environ, "no_proxy": "*"},
+    )
+    body, _, code = done.stdout.rpartition("\n")
+    return int(code), body
+
+
+ME = ("-u", "alice:correct horse")
+JSON = ("-H", "Content-Type: application/json")
+LIVE = ("-H", "Accept: text/event-stream", "--max-time", "1")
+
+
+def requests() -> list[tuple[str, tuple[str, ...], int]]:
+    """Return a request for every method of every path, with the status that it has for those who may."""
+    return [
+        *[(path, (), 200) for path in ("/", "/metrics", "/-/healthy", "/-/ready", "/api/v1/openapi.json")],
+        *[(f"/api/v1/{path}", (), 200) for path in ("node", "time", "samples", "journal", "runs")],
+        ("/api/v1/samples?since=0", LIVE, 200),
+        (f"/api/v1/journal/{FILES[0]}", ("-r", "0-9"), 206),
+        ("/api/v1/runs", (*JSON, "-d", '{"name": "ramp"}'), 201),
+        ("/api/v1/runs/1/marks", (*JSON, "-d", '{"text": "half way"}'), 201),
+        ("/api/v1/runs/1/end", (*JSON, "-X", "POST"), 200),
+    ]
+
+
+def test_every_endpoint_is_refused_without_credentials_and_served_with_them(api: Api, keys: Keys) -> None:
+    ca, mine = keys.authority.file, shown(keys.client)
+    patterns = {path.partition("{")[0] for path in endpoints(api.served, time.time)}
+    assert all(any(path.startswith(pattern) for path, _, _ in requests()) for pattern in patterns)
+    for path, options, _ in requests():
+        assert curl(api, ca, path, *options, *ME)[0] == 0
+        assert curl(api, ca, path, *options, *mine)[0] == 401
+        assert curl(api, ca, path, *options, *mine, "-u", "alice:wrong")[0] == 401
+    assert api.served.known == {}
+    for path, options, expected in requests():
+        assert (path, curl(api, ca, path, *options, *mine, *ME)[0]) == (path, expected)
+    assert api.served.known["1"]["marks"][0]["text"] == "half way"
+
+
+def test_certificates_of_others_are_refused_and_it_is_said_why(api: Api, keys: Keys) -> None:
+    for certificate in (keys.expired, keys.strange, None):
+        assert curl(api, keys.authority.file, "/metrics", *ME, *shown(certificate))[0] == 0
+    until(lambda: len(api.said) > 0)
+    assert "a connection was refused: its certificate: certificate has expired" in api.said[0]
+    assert len([line for line in api.said if "refused" in line]) == 1
+
+
+def test_plain_http_gets_nothing(api: Api) -> None:
+    assert status(api.ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")) == 0
+    until(lambda: bool(api.said))
+    assert "speaks plain HTTP: use https://" in api.said[0]
+
+
+def test_thousands_who_never_greet_do_not_keep_others_out(tmp_path: Path, keys: Keys) -> None:
+    with running(tmp_path, write(tmp_path, keys.server, keys.authority), most=64) as api:
+        crowd = [api.connect() for _ in range(1000)]
+        with within(3):
+            assert curl(api, keys.authority.file, "/metrics", *ME, *shown(keys.client), "-o", "/dev/null")[0] == 200
+        until(lambda: len(api.server._serving._visits) <= 64)
+        for stream in crowd:
+            stream.close()
+
+
+def test_only_certificates_with_an_allowed_name_get_in(tmp_path: Path, keys: Keys) -> None:
+    sans = "  client_allowed_sans: [prometheus.example]"
+    with running(tmp_path, write(tmp_path, keys.server, keys.authority, sans=sans)) as api:
+        assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.client))[0] == 200
+        assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.other))[0] == 0
+        until(lambda: any("client_allowed_sans" in line for line in api.said))
+
+
+def secured(api: Api, keys: Keys, ca: Path) -> ssl.SSLSocket:
+    context = ssl.create_default_context(cafile=ca)
+    # As from 3.13 on, an authority must say more of itself than ours does.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.load_cert_chain(keys.client.file, keys.client.key)
+    return context.wrap_socket(socket.create_connection((HOST, api.port), 10), server_hostname=HOST)
+
+
+def asked(stream: ssl.SSLSocket, user: str = "alice:correct horse") -> int:
+
+    word = base64.b64encode(user.encode()).decode()
+    stream.sendall(f"GET /-/ready HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {word}\r\n\r\n".encode())
+    return status(came(stream, b"ready\n", b"}"))
+
+
+def test_new_certificates_are_shown_from_the_next_connection_on_and_old_ones_go_on(
+    api: Api, keys: Keys, tmp_path: Path
+) -> None:
+    ours, theirs = keys.authority.file, keys.stranger
+    with secured(api, keys, ours) as before:
+        assert asked(before) == 200
+        write(tmp_path, theirs.sign("server", SERVER), keys.authority)
+        with secured(api, keys, theirs.file) as after:
+            assert (asked(after), asked(before)) == (200, 200)
+        with pytest.raises(ssl.SSLError):
+            secured(api, keys, ours)
+    assert any("read again" in line for line in api.said)
+
+
+def test_whom_to_trust_and_who_may_are_read_again(api: Api, keys: Keys, tmp_path: Path) -> None:
+    ca = keys.authority.file
+    place(tmp_path / "ca.pem", keys.stranger.file.read_text())
+    assert curl(api, ca, "/-/ready", *ME, *shown(keys.client))[0] == 0
+    assert curl(api, ca, "/-/ready", *ME, *shown(keys.strange))[0] == 200
+    text = (tmp_path / "web.yml").read_text()
+    place(tmp_path / "web.yml", text.replace("alice", "bob"))
+    assert curl(api, ca, "/-/ready", *ME, *shown(keys.strange))[0] == 401
+    assert curl(api, ca, "/-/ready", "-u", "bob:correct horse", *shown(keys.strange))[0] == 200
+
+
+@pytest.mark.parametrize("name", ["server.pem", "server.key", "ca.pem", "web.yml"])
+@pytest.mark.parametrize("what", ["garbage", "nothing", "another"])
+def test_a_broken_file_changes_nothing_and_is_said_once(
+    api: Api, keys: Keys, tmp_path: Path, name: str, what: str
+) -> None:
+    sound = (tmp_path / name).read_text()
+    if what == "nothing":
+        (tmp_path / name).unlink()
+    elif what == "garbage":
+        place(tmp_path / name, "garbage: [")
+    elif name in ("server.pem", "server.key"):
+        place(tmp_path / name, (keys.client.file if name == "server.pem" else keys.client.key).read_text())
+    else:
+        place(tmp_path / name, "basic_auth_users: {}")
+    for _ in range(3):
+        assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.client))[0] == 200
+    (told,) = api.said
+    assert str(tmp_path / name) in told
+    assert told.endswith("what was read before stays in force")
+    place(tmp_path / name, sound)
+    assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.client))[0] == 200
+    assert "read again" in api.said[1]
+
+
+def test_a_file_that_cannot_be_used_ends_it_before_anything_is_served(tmp_path: Path, keys: Keys) -> None:
+    file = write(tmp_path, keys.server, keys.authority)
+    place(tmp_path / "server.key", keys.client.encrypted_key().read_text())
+    for broken, words in ((file, "the key is encrypted"), (tmp_path / "none.yml", "No such file")):
+        with pytest.raises(WebConfigError, match=words) as caught:
+            Server(lambda *_: None, f"{HOST}:0", broken, print)  # type: ignore[arg-type]
+        assert is_one_line(str(caught.value))
+
+
+def test_versions_and_ciphers_are_those_allowed(tmp_path: Path, keys: Keys) -> None:
+    sans = "  min_version: TLS12\n  max_version: TLS12\n  cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]"
+    sans += "\n  curve_preferences: [CurveP384]"
+    with running(tmp_path, write(tmp_path, keys.server, keys.authority, sans=sans)) as api:
+        with secured(api, keys, keys.authority.file) as stream:
+            assert (stream.version(), (stream.cipher() or ("",))[0]) == ("TLSv1.2", "ECDHE-RSA-AES256-GCM-SHA384")
+            assert asked(stream) == 200
+        assert isinstance(api.served, Scripted)
+
+
+def test_headers_are_those_configured(tmp_path: Path, keys: Keys) -> None:
+    rest = "http_server_config: {headers: {Strict-Transport-Security: max-age=60}}"
+    with running(tmp_path, write(tmp_path, keys.server, keys.authority, rest)) as api:
+        for credentials in (ME, ()):
+            _, body = curl(api, keys.authority.file, "/-/ready", "-i", *credentials, *shown(keys.client))
+            assert "strict-transport-security: max-age=60" in body
+            assert "server:" not in body.lower()
+        assert json.loads(curl(api, keys.authority.file, "/api/v1/time", *ME, *shown(keys.client))[1])["sent_s"]
+
+
+def test_where_certificates_are_asked_for_but_not_required_only_who_shows_one_changes_things(
+    tmp_path: Path, keys: Keys
+) -> None:
+    file = write(tmp_path, keys.server, keys.authority)
+    text = file.read_text().replace("RequireAndVerifyClientCert", "VerifyClientCertIfGiven")
+    place(file, text.partition("basic_auth_users")[0])
+    begin = ("/api/v1/runs", *JSON, "-d", '{"name": "ramp"}')
+    with running(tmp_path, file) as api:
+        ca = keys.authority.file
+        assert curl(api, ca, "/metrics", "-o", "/dev/null")[0] == 200
+        assert curl(api, ca, *begin)[0] == 403
+        assert curl(api, ca, *begin, *shown(keys.strange))[0] == 0
+        assert curl(api, ca, *begin, *shown(keys.client))[0] == 201
