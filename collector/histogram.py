@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import inf, isinf
-from operator import sub
+from operator import mul, sub
 
 GROWTH = 1.2
 ROUNDING = 1e-12
@@ -114,11 +114,11 @@ def quantile(buckets: Buckets, q: float) -> float | None:
 
 def highest(buckets: Buckets) -> float | None:
     """Return the upper edge of the highest bucket that holds a value (the last one: its lower edge)."""
-    for index in range(len(buckets.counts) - 1, -1, -1):
-        if buckets.counts[index]:
-            low, high = _bounds(buckets, index)
-            return low if isinf(high) else high
-    return None
+    total = buckets.total
+    if not total:
+        return None
+    low, high = _bounds(buckets, bisect_left(buckets.summed, total))
+    return low if isinf(high) else high
 
 
 def _bounds(buckets: Buckets, index: int) -> tuple[float, float]:
@@ -169,9 +169,9 @@ def mean_bounds(buckets: Buckets) -> tuple[float, float] | None:
     total = buckets.total
     if not total:
         return None
-    lows = (buckets.low, *buckets.edges[:-1])
-    least = sum(count * low for count, low in zip(buckets.counts, lows, strict=True) if count)
-    if buckets.counts[-1]:
+    counts, edges = buckets.counts, buckets.edges
+    least = counts[0] * buckets.low + sum(map(mul, counts[1:], edges))
+    if counts[-1]:
         return least / total, inf
-    most = sum(count * edge for count, edge in zip(buckets.counts, buckets.edges, strict=True) if count)
-    return least / total, most / total
+    # The last edge is infinity, and 0 times that is no number.
+    return least / total, sum(map(mul, counts[:-1], edges)) / total
