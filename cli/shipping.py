@@ -11,7 +11,7 @@ import click
 
 from cli.main import CasstatError, note
 from collector.journal.info import journal_files
-from collector.journal.writing import Position
+from collector.journal.writing import Position, order
 from exporters.shipping.checkpoint import file_name
 from exporters.shipping.means import Means
 from exporters.shipping.shipping import Plan, Shipping
@@ -113,7 +113,7 @@ def _said(ticks: int, points: int, refused: int, lost: int) -> str:
 
 def _opened(files: list[Path]) -> Callable[[Position | None], Journal]:
     def opened(start: Position | None) -> Journal:
-        return Recording(file for file in files if start is None or file.name >= start.file)
+        return Recording(file for file in files if start is None or order(file) >= order(Path(start.file)))
 
     return opened
 

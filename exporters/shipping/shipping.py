@@ -70,7 +70,7 @@ class Shipping:
         self._delivery = Delivery(sink, aside, self._seldom)
         self._backoff = Backoff(means.chance)
         begin = self._loaded()
-        self._ticks = Ticks(plan.opened, begin, plan.start, self._holes, plan.recent)
+        self._ticks = Ticks(plan.opened, begin, self._plan.start, self._holes, plan.recent)
         self._reached_s = None if begin is None else begin.time_s
         self._unsaved: ShipTick | None = None
         self._saved_s = -inf
@@ -137,9 +137,12 @@ class Shipping:
         """Send points, however long the store takes nothing; then what they are made of is done."""
         self._delivery.put(points)
         while self._delivery.waits and not self.stopped:
+            done = self._delivery.points + self._delivery.refused
             try:
                 self._delivery.send(self._is_stopped)
             except UnavailableError as error:
+                if self._delivery.points + self._delivery.refused > done:
+                    self._rose()
                 self._fell(error)
                 self._wait(self._backoff.next_s(error.retry_after_s))
             else:

@@ -76,6 +76,9 @@ class InfluxDB:
         try:
             self._writer.write(self._bucket, self._org, body)
         except ApiException as error:
+            if not error.status and isinstance(error.__context__, Exception):
+                # So the library tells of TLS.
+                raise failed(error.__context__, self._host) from None
             headers = {name.lower(): value for name, value in dict(error.headers or {}).items()}
             said = self._hidden(error.message or "")
             if error.status in REFUSED:

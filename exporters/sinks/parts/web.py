@@ -172,8 +172,10 @@ class _Reading:
         finally:
             # What is not read to its end is not used again.
             response.close() if response.length_remaining or not response.isclosed() else response.release_conn()
+        # influxdb_client takes it for UTF-8, whatever it is.
+        text = body.decode(errors="replace").encode()
         return urllib3.HTTPResponse(
-            io.BytesIO(body), response.headers, response.status, enforce_content_length=False, decode_content=False
+            io.BytesIO(text), response.headers, response.status, enforce_content_length=False, decode_content=False
         )
 
 
