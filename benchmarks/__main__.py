@@ -7,7 +7,7 @@ import time
 
 import psutil
 
-from benchmarks import cost, line, merge, plots, recordings, startup, tables, ticks
+from benchmarks import cost, line, merge, plots, recordings, shipping, startup, tables, ticks
 
 BENCHMARKS = {
     "startup": startup.run,
@@ -18,6 +18,7 @@ BENCHMARKS = {
     "recordings": recordings.run,
     "merge": merge.run,
     "plots": plots.run,
+    "shipping": shipping.run,
 }
 
 
