@@ -98,18 +98,26 @@ def quantile(buckets: Buckets, q: float) -> float | None:
     Values are taken as evenly spread inside their bucket: the answer never leaves the edges of the bucket that
     holds the true one. In the last bucket, which has no upper edge, it is the lower one ("at least").
     """
-    total = buckets.total
-    if not total:
-        return None
-    # Counts that a merge has spread are fractions: what they lose in adding up must not push a rank further.
-    rank = q * total * (1 - ROUNDING)
-    summed = buckets.summed
-    # For a rank of 0 too it is a bucket that holds a value.
-    index = bisect_left(summed, rank) if rank else bisect_right(summed, 0)
-    low, high = _bounds(buckets, index)
-    below = summed[index - 1] if index else 0
-    share = min(max((rank - below) / buckets.counts[index], 0.0), 1.0)
-    return low if isinf(high) else min(low + (high - low) * share, high)
+    return quantiles(buckets, (q,))[0] if buckets.total else None
+
+
+def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
+    """Return several quantiles of values that there are, as `quantile` does each."""
+    edges, counts, summed = buckets.edges, buckets.counts, buckets.summed
+    found = []
+    for share in shares:
+        # Counts that a merge has spread are fractions: what they lose in adding up must not push a rank further.
+        rank = share * summed[-1] * (1 - ROUNDING)
+        # For a rank of 0 too it is a bucket that holds a value.
+        index = bisect_left(summed, rank) if rank else bisect_right(summed, 0)
+        low, high = (edges[index - 1] if index else buckets.low), edges[index]
+        if high == inf:
+            found.append(low)
+            continue
+        part = (rank - (summed[index - 1] if index else 0)) / counts[index]
+        value = low + (high - low) * min(max(part, 0.0), 1.0)
+        found.append(min(value, high))
+    return found
 
 
 def highest(buckets: Buckets) -> float | None:

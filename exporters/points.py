@@ -7,12 +7,12 @@ Counters are `per_s`, gauges `value`; histograms `count` and, when something hap
 from collections.abc import Iterator, Mapping
 from math import isfinite
 
-from collector.histogram import Buckets, highest, quantile
+from collector.histogram import Buckets, highest, quantiles
 from collector.model import Metric, Rate, Sample, Series
 from exporters.columns import ratio
 
 PER_S, VALUE = "per_s", "value"
-QUANTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999))
+QUANTILES, SHARES = ("p50", "p95", "p99", "p999"), (0.5, 0.95, 0.99, 0.999)
 MS = 1000
 
 Fields = dict[str, float]
@@ -34,12 +34,14 @@ def rows(catalogue: Mapping[str, Metric], sample: Sample) -> Iterator[tuple[Seri
 
 def interval(metric: Metric, series: Series, buckets: Buckets, sample: Sample) -> Fields:
     """Return what a histogram says of the interval."""
-    found: dict[str, float | None] = {"count": float(buckets.total)}
-    found["mean"] = ratio(sample, (metric.total, *series[1:]), (metric.count, *series[1:]))
+    found = {"count": float(buckets.total)}
+    mean = ratio(sample, (metric.total, *series[1:]), (metric.count, *series[1:]))
+    if mean is not None and isfinite(mean):
+        found["mean"] = mean
     if buckets.total:
-        found |= {name: quantile(buckets, share) for name, share in QUANTILES}
-        found["max"] = highest(buckets)
-    return {name: value for name, value in found.items() if value is not None and isfinite(value)}
+        found.update(zip(QUANTILES, quantiles(buckets, SHARES), strict=True))
+        found["max"] = highest(buckets) or 0.0
+    return found
 
 
 def time_ms(sample: Sample) -> int:

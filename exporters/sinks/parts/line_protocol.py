@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from collector.histogram import Buckets
 from collector.model import Metric, Rate, Sample, Series
 from exporters.identity import Identity
-from exporters.points import PER_S, VALUE, interval, tags, time_ms
+from exporters.points import interval, tags, time_ms
 
-NS_IN_MS = "000000"
 # A line feed would end the point, and the others may not stand in names at all.
 BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}
 ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
@@ -22,51 +22,63 @@ class Lines:
 
     def __init__(self) -> None:
         self._of: tuple[Mapping[str, Metric], Identity] | None = None
-        self._heads: dict[Series, str] = {}
+        self._series: list[Series] = []
+        self._heads: list[bytes] = []
+        self._known: dict[Series, bytes] = {}
 
     def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
         """Return a line without its end for each series that `exporters.points.rows` has."""
-        self._prepare(catalogue, identity)
-        heads, lines = self._heads, []
-        tail = f" {time_ms(sample)}{NS_IN_MS}"
-        values = sample.values
-        for series, value in values.items():
-            head = heads.get(series)
-            if head is None:
-                head = heads[series] = _head(catalogue, identity, series)
+        self._prepare(catalogue, identity, sample)
+        lines = []
+        tail = b" %d000000" % time_ms(sample)
+        # What `rows` says, without an object for each: half of the time would be theirs.
+        for head, series, value in zip(self._heads, self._series, sample.values.values(), strict=True):
             if not head:
                 continue
-            # What `rows` says, without an object for each: half of the time would be theirs.
             if type(value) is Rate:
                 gained, elapsed_s, together = value
                 number = gained / elapsed_s if together is None else together
                 if number - number == 0:
-                    lines.append(f"{head}{PER_S}={number!r}{tail}".encode())
+                    # The time between two readings is known to five digits; all 17 take half as long again.
+                    lines.append(b"%bper_s=%.14g%b" % (head, number, tail))
             elif type(value) is float:
                 if value - value == 0:
-                    lines.append(f"{head}{VALUE}={value!r}{tail}".encode())
+                    lines.append(b"%bvalue=%a%b" % (head, value, tail))
             elif isinstance(value, Buckets):
                 fields = interval(catalogue[series[0]], series, value, sample)
-                said = ",".join([f"{name}={number!r}" for name, number in fields.items()])
-                lines.append(f"{head}{said}{tail}".encode())
+                lines.append(_template(tuple(fields)) % (head, *fields.values(), tail))
         return lines
 
-    def _prepare(self, catalogue: Mapping[str, Metric], identity: Identity) -> None:
+    def _prepare(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> None:
+        """Have what stands before the fields of each of the sample's series: most have the same as the last."""
         if self._of is None or self._of[0] is not catalogue or self._of[1] != identity:
-            self._of, self._heads = (catalogue, identity), {}
+            self._of, self._known, self._series, self._heads = (catalogue, identity), {}, [], []
+        series, known = list(sample.values), self._known
+        if series == self._series:
+            return
+        for each in series:
+            if each not in known:
+                known[each] = _head(catalogue, identity, each)
+        self._series, self._heads = series, [known[each] for each in series]
 
 
-def _head(catalogue: Mapping[str, Metric], identity: Identity, series: Series) -> str:
-    """Return what stands before the fields of a series; "" when it is none."""
+@lru_cache(maxsize=16)
+def _template(names: tuple[str, ...]) -> bytes:
+    """Return what to fill with a head, the fields of a histogram with these names, and a tail."""
+    return b"%b" + ",".join(f"{name}=%.14g" for name in names).encode() + b"%b"
+
+
+def _head(catalogue: Mapping[str, Metric], identity: Identity, series: Series) -> bytes:
+    """Return what stands before the fields of a series; nothing when it is none."""
     metric = catalogue.get(series[0])
     if metric is None or len(series) != len(metric.labels) + 1:
-        return ""
+        return b""
     # A label that is called as one of the node's is that of the series.
     found = {**identity.labels(), **dict(tags(metric, series))}
     words = [f"{key(name)}={key(value)}" for name, value in found.items()]
     head = ",".join([NO_NAME.sub("_", metric.name), *words]) + " "
     # Halves of characters are no UTF-8.
-    return head.encode(errors="replace").decode()
+    return head.encode(errors="replace")
 
 
 def key(text: str) -> str:
