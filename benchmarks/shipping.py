@@ -10,8 +10,6 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 
-import psutil
-
 from benchmarks import recorded, synthesised
 from benchmarks.figures import Figure
 from collector.journal.info import journal_files
@@ -30,7 +28,7 @@ from tests.real.stores import InfluxDB
 HOUR = 3600
 LEAST_POINTS = 1e6
 MOST_S = 20
-ROUNDS = 3
+ROUNDS = 5
 HOST = "127.0.62.5"
 WHO = Identity("cluster", "dc1", "rack1", "node000")
 
@@ -127,7 +125,6 @@ def _caught_up(store: InfluxDB, journal: Path, folder: Path, share: float, bound
     what = f"{shipping.ticks} ticks, {health.points} points into InfluxDB, at most {share:g} of a core"
     yield Figure(what, wall_s, "s", bound)
     yield Figure(f"{what}: CPU", cpu_s, "s")
-    yield Figure(f"{what}: resident", psutil.Process().memory_info().rss / 2**20, "MiB")
 
 
 def _own_s() -> float:

@@ -92,7 +92,7 @@ def by_field(points: Points) -> dict[str, dict[int, float]]:
 
 
 def kept(values: dict[int, float]) -> object:
-    """Return what stores have of numbers: fourteen digits are sent to InfluxDB, VictoriaMetrics keeps about twelve."""
+    """Return what stores have of numbers: twelve digits are sent, and VictoriaMetrics keeps as many."""
     return pytest.approx(values, rel=1e-11)
 
 
