@@ -7,7 +7,20 @@ import time
 
 import psutil
 
-from benchmarks import api, cost, exposition, line, merge, plots, recordings, startup, tables, telegraf, ticks
+from benchmarks import (
+    api,
+    cost,
+    exposition,
+    line,
+    merge,
+    plots,
+    recordings,
+    shipping,
+    startup,
+    tables,
+    telegraf,
+    ticks,
+)
 
 BENCHMARKS = {
     "startup": startup.run,
@@ -21,6 +34,7 @@ BENCHMARKS = {
     "plots": plots.run,
     "telegraf": telegraf.run,
     "api": api.run,
+    "shipping": shipping.run,
 }
 
 

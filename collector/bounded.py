@@ -6,7 +6,7 @@ import select
 import socket
 import ssl
 import time
-from typing import Any
+from typing import Any, Protocol
 
 CHUNK_BYTES = 1 << 16
 
@@ -20,7 +20,7 @@ class BoundedConnection(http.client.HTTPConnection):
     deadline_s = 0.0
     greets = False
     """Whether it is connected, but TLS is still being agreed upon."""
-    _stream: "_BoundedSocket | None" = None
+    _stream: "BoundedSocket | None" = None
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         super().__init__(host, port)
@@ -32,7 +32,7 @@ class BoundedConnection(http.client.HTTPConnection):
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:
             stream = self._secured(stream, self._tls)
-        self.sock = self._stream = _BoundedSocket(stream, self)
+        self.sock = self._stream = BoundedSocket(stream, self)
 
     def _secured(self, stream: socket.socket, tls: ssl.SSLContext) -> ssl.SSLSocket:
         self.greets = True
@@ -71,39 +71,59 @@ class BoundedConnection(http.client.HTTPConnection):
         return left_s
 
 
-class _BoundedSocket:
-    """As much of a socket as http.client uses, each call bounded by its connection's deadline."""
+class Deadline(Protocol):
+    """What knows how long may be waited."""
 
-    def __init__(self, stream: socket.socket, connection: BoundedConnection) -> None:
+    def left_s(self) -> float:
+        """Return the time that is left. Raises TimeoutError when there is none."""
+
+
+class BoundedSocket:
+    """As much of a socket as http.client and urllib3 use, each call bounded by its connection's deadline."""
+
+    def __init__(self, stream: socket.socket, connection: Deadline) -> None:
         self._stream = stream
         self._connection = connection
         self._readers = 0
         self._closed = False
 
     def sendall(self, data: bytes) -> None:
+        """Send all. Raises OSError."""
         self._stream.settimeout(self._connection.left_s())
         self._stream.sendall(data)
 
     def recv_into(self, buffer: Any) -> int:
+        """Return how much came, 0 at the end. Raises OSError."""
         self._stream.settimeout(self._connection.left_s())
         return self._stream.recv_into(buffer)
 
+    def settimeout(self, _timeout_s: float | None) -> None:
+        """Do nothing: the deadline is the connection's."""
+
+    def fileno(self) -> int:
+        """Return what the system knows it by."""
+        return self._stream.fileno()
+
     def has_news(self) -> bool:
+        """Return whether something arrived that nobody has read."""
         poll = select.poll()
         poll.register(self._stream, select.POLLIN)
         decrypted = self._stream.pending() if isinstance(self._stream, ssl.SSLSocket) else 0
         return decrypted > 0 or bool(poll.poll(0))
 
     def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return the receiving side as a file."""
         self._readers += 1
         return io.BufferedReader(_Incoming(self), CHUNK_BYTES)
 
     def close(self) -> None:
+        """Close it."""
         # As with a real socket, who still reads the last answer may do so to its end.
         self._closed = True
         self._close_unused()
 
     def reader_closed(self) -> None:
+        """Take note that one of the files is closed."""
         self._readers -= 1
         self._close_unused()
 
@@ -115,7 +135,7 @@ class _BoundedSocket:
 class _Incoming(io.RawIOBase):
     """The receiving side as a file."""
 
-    def __init__(self, stream: _BoundedSocket) -> None:
+    def __init__(self, stream: BoundedSocket) -> None:
         self._stream = stream
 
     def readable(self) -> bool:

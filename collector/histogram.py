@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import inf, isinf
-from operator import sub
+from operator import mul, sub
 
 GROWTH = 1.2
 ROUNDING = 1e-12
@@ -98,27 +98,35 @@ def quantile(buckets: Buckets, q: float) -> float | None:
     Values are taken as evenly spread inside their bucket: the answer never leaves the edges of the bucket that
     holds the true one. In the last bucket, which has no upper edge, it is the lower one ("at least").
     """
-    total = buckets.total
-    if not total:
-        return None
-    # Counts that a merge has spread are fractions: what they lose in adding up must not push a rank further.
-    rank = q * total * (1 - ROUNDING)
-    summed = buckets.summed
-    # For a rank of 0 too it is a bucket that holds a value.
-    index = bisect_left(summed, rank) if rank else bisect_right(summed, 0)
-    low, high = _bounds(buckets, index)
-    below = summed[index - 1] if index else 0
-    share = min(max((rank - below) / buckets.counts[index], 0.0), 1.0)
-    return low if isinf(high) else min(low + (high - low) * share, high)
+    return quantiles(buckets, (q,))[0] if buckets.total else None
+
+
+def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
+    """Return several quantiles of values that there are, as `quantile` does each."""
+    edges, counts, summed = buckets.edges, buckets.counts, buckets.summed
+    found = []
+    for share in shares:
+        # Counts that a merge has spread are fractions: what they lose in adding up must not push a rank further.
+        rank = share * summed[-1] * (1 - ROUNDING)
+        # For a rank of 0 too it is a bucket that holds a value.
+        index = bisect_left(summed, rank) if rank else bisect_right(summed, 0)
+        low, high = (edges[index - 1] if index else buckets.low), edges[index]
+        if high == inf:
+            found.append(low)
+            continue
+        part = (rank - (summed[index - 1] if index else 0)) / counts[index]
+        value = low + (high - low) * min(max(part, 0.0), 1.0)
+        found.append(min(value, high))
+    return found
 
 
 def highest(buckets: Buckets) -> float | None:
     """Return the upper edge of the highest bucket that holds a value (the last one: its lower edge)."""
-    for index in range(len(buckets.counts) - 1, -1, -1):
-        if buckets.counts[index]:
-            low, high = _bounds(buckets, index)
-            return low if isinf(high) else high
-    return None
+    total = buckets.total
+    if not total:
+        return None
+    low, high = _bounds(buckets, bisect_left(buckets.summed, total))
+    return low if isinf(high) else high
 
 
 def _bounds(buckets: Buckets, index: int) -> tuple[float, float]:
@@ -169,9 +177,9 @@ def mean_bounds(buckets: Buckets) -> tuple[float, float] | None:
     total = buckets.total
     if not total:
         return None
-    lows = (buckets.low, *buckets.edges[:-1])
-    least = sum(count * low for count, low in zip(buckets.counts, lows, strict=True) if count)
-    if buckets.counts[-1]:
+    counts, edges = buckets.counts, buckets.edges
+    least = counts[0] * buckets.low + sum(map(mul, counts[1:], edges))
+    if counts[-1]:
         return least / total, inf
-    most = sum(count * edge for count, edge in zip(buckets.counts, buckets.edges, strict=True) if count)
-    return least / total, most / total
+    # The last edge is infinity, and 0 times that is no number.
+    return least / total, sum(map(mul, counts[:-1], edges)) / total

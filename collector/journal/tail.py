@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from collector.journal.frames import Damage
 from collector.journal.reading import CHUNK_BYTES, Entry, Reader
-from collector.journal.writing import Position, files_of
+from collector.journal.writing import Position, files_of, order
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class Tail:
         while True:
             yield from self._more()
             # Only a file that has a successor is whole; what came to it meanwhile is read first.
-            following = next((path for path in files_of(self._folder) if self._path is None or path > self._path), None)
+            following = next(
+                (path for path in files_of(self._folder) if self._path is None or order(path) > order(self._path)), None
+            )
             if following is None:
                 return
             yield from self._more()

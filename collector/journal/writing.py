@@ -3,7 +3,8 @@
 import contextlib
 import fcntl
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -19,6 +20,8 @@ from collector.model import Snapshot
 SUFFIX = ".jsonl.zst"
 LOCK = ".lock"
 MODE = 0o644
+BEGUN = re.compile(r"\d{8}T\d{6}")
+MOST_DIGITS = 10
 # Linux has 255 for the whole.
 LONGEST_NAME = 200
 # So often a line knows of nothing before it, and a frame begins: what is damaged reaches no further.
@@ -189,7 +192,13 @@ class Journal:
 
 def files_of(folder: Path) -> list[Path]:
     """Return a journal's files, the oldest first."""
-    return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX) and path.is_file())
+    return sorted((path for path in folder.iterdir() if path.name.endswith(SUFFIX) and path.is_file()), key=order)
+
+
+def order(path: Path) -> tuple[str, int, str]:
+    """Return what a journal's files are sorted by: when they began, and which one of that second each is."""
+    begun, _, number = path.name.removesuffix(SUFFIX).partition("-")
+    return begun, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else 0, path.name
 
 
 def bounded(name: str) -> str:
@@ -199,8 +208,13 @@ def bounded(name: str) -> str:
 
 def _created(folder: Path, now_s: float) -> tuple[int, str]:
     """Return a new file that is open, and its name. Raises OSError."""
-    begun = datetime.fromtimestamp(now_s, timezone.utc).strftime("%Y%m%dT%H%M%S")
-    names: Sequence[str] = [begun, *(f"{begun}-{number}" for number in range(1, 100))]
+    begun, first = datetime.fromtimestamp(now_s, timezone.utc).strftime("%Y%m%dT%H%M%S"), 0
+    known = [order(path)[:2] for path in files_of(folder)]
+    newest, number = max((each for each in known if BEGUN.fullmatch(each[0])), default=("", 0))
+    if newest >= begun:
+        # The clock may have been set back: what is written later comes later all the same.
+        begun, first = newest, number + 1
+    names = [f"{begun}-{each}" if each else begun for each in range(first, first + 100)]
     for name in (f"{each}{SUFFIX}" for each in names):
         with contextlib.suppress(FileExistsError):
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

@@ -1,1 +1,1 @@
-"""Pushing samples to sinks: what is the same for all of them."""
+"""Shipping: what is recorded goes to a sink, in order and whole, whatever becomes of the store meanwhile."""

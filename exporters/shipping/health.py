@@ -1,19 +1,19 @@
-"""How a sink fares, as the agent says of itself."""
+"""How it goes with a sink."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class SinkHealth:
-    """One sink, since the agent began.
+    """One sink, since the program began.
 
-    name    what the sink calls itself.
-    up      whether it took what it was sent last.
-    lag_s   how old the oldest tick is that it does not have yet.
-    points  that it has taken; `refused_points` are those that it will never take.
-    failures    attempts that failed.
-    lost_ticks  that were gone from the journal before they could be sent.
-    why     why it is not up, in one line; "" when it is.
+    up              whether the store took what it was sent last.
+    lag_s           how far what it has is behind what there is.
+    points          that it has taken.
+    failures        attempts that it did not take.
+    refused_points  that it will never take: they are written aside.
+    lost_ticks      that were gone from the journal before they could be sent: at most so many.
+    why             what is wrong, in a line; "" when nothing is.
     """
 
     name: str

@@ -1,12 +1,13 @@
 """What every sink is, and what its store may answer; shipping, which is the same for all, is `exporters.shipping`.
 
-A module in this folder is a sink when it has `SCHEMES`, the schemes of the URLs that mean it, and `connect`.
+A module in this folder is a sink when it has `SCHEMES`, the schemes of the URLs that mean it, and `connect`, which
+makes the sink of such a URL's `exporters.sinks.target.Target` and raises SinkUrlError.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from collector.model import Sample
+from collector.model import Metric, Sample
 from exporters.identity import Identity
 
 
@@ -17,8 +18,11 @@ class Sink(Protocol):
     def name(self) -> str:
         """What it is called in logs, metrics and files: scheme, host and port, no secrets."""
 
-    def encode(self, identity: Identity, sample: Sample) -> list[bytes]:
-        """Return what to send of a sample: a point of one series each, the same ones for the same sample."""
+    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+        """Return what to send of a sample: a point of one series each, the same ones for the same sample.
+
+        `catalogue` says what the sample's series mean, as its recording does.
+        """
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
         """Send points and return when the store has them. Raises UnavailableError or RefusedError."""
@@ -43,4 +47,11 @@ class UnavailableError(Exception):
 
 
 class RefusedError(Exception):
-    """The store will never take all of these points together: one of them is wrong, or they are too many."""
+    """The store will never take all of these points together: one of them is wrong, or they are too many.
+
+    every  whether the store says that it takes none of them, so that nobody need look for the wrong ones.
+    """
+
+    def __init__(self, why: str, *, every: bool = False) -> None:
+        super().__init__(why)
+        self.every = every

@@ -1,0 +1,90 @@
+"""Blueflood, by its JSON ingest over HTTP.
+
+    blueflood+http://HOST:19000/TENANT?ttl_s=172800
+
+Names have dots: cluster.dc.rack.node.metric.labels.field. Blueflood refuses points that are days old or of the future.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+from collector.failures import one_line
+from collector.model import Metric, Sample
+from exporters.identity import Identity
+from exporters.points import rows, time_ms
+from exporters.sinks.parts.dotted import Paths
+from exporters.sinks.parts.tls import PARAMETERS, context_of
+from exporters.sinks.sink import RefusedError, SinkUrlError, UnavailableError
+from exporters.sinks.target import Target
+
+SCHEMES = ("blueflood+http", "blueflood+https")
+TTL_S = 172800
+LONGEST_TTL_S = 2**31 - 1
+# Some of the points were wrong (207), all of them, or they were too many.
+REFUSED = (207, 400, 413, 422)
+# Taken, but not stored in time: it may be or not.
+IN_TIME = 202
+
+
+def connect(target: Target) -> "Blueflood":
+    """Return the sink. Raises SinkUrlError."""
+    target.only("ttl_s", "token_file", *PARAMETERS)
+    tenant, ttl = target.path.strip("/"), target.given.get("ttl_s", str(TTL_S))
+    if not tenant or "/" in tenant:
+        raise SinkUrlError(f"{target.name}: the URL names no tenant: it is {target.scheme}://HOST:PORT/TENANT")
+    if not (ttl.isascii() and ttl.isdigit() and 0 < int(ttl[:11]) <= LONGEST_TTL_S):
+        raise SinkUrlError(f"{target.name}: ttl_s={one_line(ttl)}: it is a whole number of seconds, such as {TTL_S}")
+    return Blueflood(target, tenant, int(ttl))
+
+
+class Blueflood:
+    """Posts arrays of points."""
+
+    def __init__(self, target: Target, tenant: str, ttl_s: int) -> None:
+        """Take where to write to; what speaks HTTP is loaded here and not with this file."""
+        from exporters.sinks.parts.web import Pools
+
+        self.name = target.name
+        self._host = target.host
+        self._url = f"{target.address}/v2.0/{quote(tenant, safe='')}/ingest"
+        self._ttl_s = ttl_s
+        self._token = target.secret("token_file")
+        self._paths = Paths("")
+        self._pools = Pools(context_of(target))
+
+    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+        """Return an object for each field of each series."""
+        begin = f'{{"collectionTime":{time_ms(sample)},"ttlInSeconds":{self._ttl_s},"metricValue":'
+        points = []
+        for series, fields in rows(catalogue, sample):
+            path = self._paths.of(catalogue, identity, series)
+            for name, value in fields.items():
+                points.append(f'{begin}{value!r},"metricName":{json.dumps(f"{path}.{name}")}}}'.encode())
+        return points
+
+    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+        """Post points."""
+        from exporters.sinks.parts.web import FAILURES, failed, post, unavailable
+
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._token:
+            headers["X-Auth-Token"] = self._token
+        try:
+            answer = post(self._pools, self._url, b"[" + b",".join(points) + b"]", headers, timeout_s)
+        except FAILURES as error:
+            raise failed(error, self._host) from None
+        if answer.status in REFUSED:
+            raise RefusedError(self._hidden(f"HTTP {answer.status}: {answer.text}"))
+        if answer.status == IN_TIME:
+            raise UnavailableError("HTTP 202: it has taken the points, but could not store them in time")
+        if not 200 <= answer.status < 300:
+            raise unavailable(answer, time.time())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._pools.clear()
+
+    def _hidden(self, text: str) -> str:
+        return one_line(text.replace(self._token, "***") if self._token else text)

@@ -1,0 +1,96 @@
+"""Graphite's plaintext protocol, and what speaks it too.
+
+    graphite://HOST:2003/PREFIX            names with dots: PREFIX.cluster.dc.rack.node.metric.labels.field
+    graphite://HOST:2003/PREFIX?tags=1     PREFIX.metric.field;cluster=…;dc=…;label=…
+
+The protocol has no answers. A batch has its own connection, whose sending side is closed behind the last line: that the
+store closes its side is the sign that it has read all of it. Times are whole seconds.
+"""
+
+import re
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+from collector.failures import one_line
+from collector.model import Metric, Sample, Series
+from exporters.identity import Identity
+from exporters.points import rows, tags, time_ms
+from exporters.sinks.parts.dotted import Paths, part
+from exporters.sinks.sink import SinkUrlError, UnavailableError
+from exporters.sinks.target import Target
+
+SCHEMES = ("graphite",)
+PORT = 2003
+# What a tag's value may not hold; it may not begin with a tilde either.
+NOT_IN_TAGS = re.compile(r"[;~\s\x00-\x1f]")
+PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
+CHUNK_BYTES = 4096
+
+
+def connect(target: Target) -> "Graphite":
+    """Return the sink. Raises SinkUrlError."""
+    target.only("tags")
+    prefix = target.path.strip("/.")
+    if not PREFIX.fullmatch(prefix):
+        raise SinkUrlError(f"{target.name}: a prefix is letters, digits, '_', '-' and dots between them")
+    return Graphite(target, prefix, tagged=target.flag("tags"))
+
+
+class Graphite:
+    """Sends lines, a connection for each batch."""
+
+    def __init__(self, target: Target, prefix: str, *, tagged: bool) -> None:
+        self.name = target.name
+        self._place = target.host, target.port or PORT
+        self._prefix = prefix
+        self._tagged = tagged
+        self._paths = Paths(prefix)
+
+    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+        """Return a line for each field of each series."""
+        time_s = time_ms(sample) // 1000
+        lines = []
+        for series, fields in rows(catalogue, sample):
+            if self._tagged:
+                words = _tags(catalogue[series[0]], identity, series)
+                prefix = f"{self._prefix}." if self._prefix else ""
+                lines += [
+                    f"{prefix}{part(series[0])}.{name}{words} {value!r} {time_s}" for name, value in fields.items()
+                ]
+            else:
+                path = self._paths.of(catalogue, identity, series)
+                lines += [f"{path}.{name} {value!r} {time_s}" for name, value in fields.items()]
+        return [line.encode(errors="replace") for line in lines]
+
+    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+        """Send lines, and wait until the store has read them."""
+        ends_s = time.monotonic() + timeout_s
+
+        def left_s() -> float:
+            left_s = ends_s - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError
+            return left_s
+
+        try:
+            with closing(socket.create_connection(self._place, timeout_s)) as stream:
+                stream.settimeout(left_s())
+                stream.sendall(b"".join(b"%b\n" % point for point in points))
+                stream.shutdown(socket.SHUT_WR)
+                stream.settimeout(left_s())
+                while stream.recv(CHUNK_BYTES):
+                    stream.settimeout(left_s())
+        except TimeoutError:
+            raise UnavailableError("it has not read all and closed the connection in time") from None
+        except OSError as error:
+            raise UnavailableError(one_line(error.strerror or error)) from None
+
+    def close(self) -> None:
+        """Do nothing: no connection outlives its batch."""
+
+
+def _tags(metric: Metric, identity: Identity, series: Series) -> str:
+    found = {**identity.labels(), **dict(tags(metric, series))}
+    return "".join(f";{NOT_IN_TAGS.sub('_', name)}={NOT_IN_TAGS.sub('_', value)}" for name, value in found.items())

@@ -1,0 +1,106 @@
+"""InfluxDB: version 2, what speaks its API as 1.8 does, and VictoriaMetrics.
+
+influxdb+http://HOST:8086/BUCKET?org=ORG&token_file=PATH
+influxdb+http://HOST:8086/db/autogen?token_file=PATH         1.8: the file has user:password
+victoriametrics+http://HOST:8428
+"""
+
+import gzip
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from collector.failures import one_line
+from collector.model import Metric, Sample
+from exporters.identity import Identity
+from exporters.sinks.parts.line_protocol import Lines
+from exporters.sinks.parts.tls import PARAMETERS, context_of
+from exporters.sinks.sink import RefusedError, SinkUrlError
+from exporters.sinks.target import Target
+
+SCHEMES = ("influxdb+http", "influxdb+https", "victoriametrics+http", "victoriametrics+https")
+# The store says that it will not take the points, or not so many.
+REFUSED = (400, 413, 422)
+DROPPED = re.compile(r"\bdropped=(\d+)")
+
+
+def connect(target: Target) -> "InfluxDB":
+    """Return the sink. Raises SinkUrlError."""
+    target.only("org", "token_file", "gzip", *PARAMETERS)
+    bucket = target.path.rstrip("/")
+    if not bucket and target.scheme.startswith("influxdb"):
+        raise SinkUrlError(f"{target.name}: the URL names no bucket: it is {target.scheme}://HOST:PORT/BUCKET")
+    return InfluxDB(target, bucket)
+
+
+class InfluxDB:
+    """Writes lines through influxdb_client, whose own points and retries are not used."""
+
+    def __init__(self, target: Target, bucket: str) -> None:
+        """Take where to write to; the client is loaded here and not with this file: it takes 14 MB."""
+        from influxdb_client.client.write_api import SYNCHRONOUS
+
+        from exporters.sinks.parts.web import Pools
+
+        self.name = target.name
+        self._host = target.host
+        self._bucket = bucket
+        self._org = target.given.get("org", "")
+        self._token = target.secret("token_file")
+        self._gzip = target.flag("gzip")
+        self._lines = Lines()
+        self._pools = Pools(context_of(target))
+        self._client = _client(target.address, self._token)
+        # What it sends goes through the pools, which are bounded: its own would wait and read without an end.
+        self._client.api_client.rest_client.pool_manager = self._pools
+        if self._gzip:
+            self._client.api_client.set_default_header("Content-Encoding", "gzip")
+        self._writer = self._client.write_api(write_options=SYNCHRONOUS)
+
+    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+        """Return a line for each series."""
+        return self._lines.encode(catalogue, identity, sample)
+
+    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+        """Write lines."""
+        from influxdb_client.rest import ApiException
+
+        from exporters.sinks.parts.web import FAILURES, Answer, failed, unavailable
+
+        body = b"\n".join(points)
+        if self._gzip:
+            # Level 1: the client's own level takes five times as long, for little.
+            body = gzip.compress(body, 1)
+        self._client.api_client.configuration.timeout = timeout_s * 1000
+        try:
+            self._writer.write(self._bucket, self._org, body)
+        except ApiException as error:
+            if not error.status and isinstance(error.__context__, Exception):
+                # So the library tells of TLS.
+                raise failed(error.__context__, self._host) from None
+            headers = {name.lower(): value for name, value in dict(error.headers or {}).items()}
+            said = self._hidden(error.message or "")
+            if error.status in REFUSED:
+                dropped = DROPPED.search(said)
+                every = dropped is not None and int(dropped[1]) == len(points)
+                raise RefusedError(one_line(f"HTTP {error.status}: {said}"), every=every) from None
+            raise unavailable(Answer(error.status or 0, headers, said.encode()), time.time()) from None
+        except FAILURES as error:
+            raise failed(error, self._host) from None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+        self._pools.clear()
+
+    def _hidden(self, said: object) -> str:
+        text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+        return text.replace(self._token, "***") if self._token else text
+
+
+def _client(url: str, token: str) -> Any:
+    """Return the library's client: its types are not those of what it does."""
+    from influxdb_client.client.influxdb_client import InfluxDBClient
+
+    return InfluxDBClient(url, token)

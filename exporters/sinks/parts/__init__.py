@@ -1,0 +1,1 @@
+"""What several sinks are made of."""

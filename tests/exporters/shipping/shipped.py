@@ -1,0 +1,144 @@
+"""A journal of a made-up node, a store that does as it is told, and a clock that only waiting moves."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collector.journal.coding import quantised
+from collector.journal.head import Head
+from collector.journal.writing import Journal, Limits
+from collector.model import Batch, Metric, Sample, Snapshot, Tick, Value
+from collector.samples import Sampling
+from exporters.identity import Identity
+from exporters.points import rows, time_ms
+from exporters.recent import Recent
+from exporters.shipping.means import Means
+from exporters.shipping.shipping import Plan, Shipping, following
+from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, MODE, REQUESTS, SECONDS
+
+BEGIN_S = 1_795_000_000.0
+CLUSTER = Metric("cassandra_cluster_name", MODE.kind, "", "")
+METRICS = (*CATALOGUE.values(), CLUSTER)
+# Once a minute, as what is read rarely.
+RARELY = 60
+
+
+def head(session: str = "one", interval_s: float = 1.0) -> Head:
+    return Head("1.0", interval_s, session, sources=("node",), metrics=METRICS)
+
+
+def snapshot(number: int, *, missed: int = 0, step_s: float = 0.0) -> Snapshot:
+    """Return a tick; what is rare is read once a minute, at another tick than the cluster's name."""
+    values: dict[tuple[str, ...], Value] = {REQUESTS: 10 * number, SECONDS: 5000 * number}
+    if number % RARELY == 7:
+        values[REQUESTS[0], "Rare"] = 600 * number
+    if number % RARELY == 5 or number == 0:
+        values[CLUSTER.name,] = "prod"
+    values[DURATIONS] = tuple(10 * number if place == 30 else 0 for place in range(128))
+    values[BYTES] = 100.5 + number
+    batch = Batch("node", 5.0 + number, values, "1")
+    return quantised(Snapshot("n1", Tick(BEGIN_S + number + step_s, missed=missed), (batch,)))
+
+
+def point(identity: Identity, series: Sequence[str], sample: Sample, fields: Mapping[str, float]) -> bytes:
+    return repr((time_ms(sample), *identity.labels().values(), *series, sorted(fields.items()))).encode()
+
+
+@dataclass
+class Store:
+    """A store; what `script` has is raised by one attempt after the other, None lets it pass."""
+
+    name: str = "fake://store"
+    script: list[Exception | None] = field(default_factory=list)
+    always: Callable[[Sequence[bytes]], Exception | None] = lambda _: None
+    taken: list[bytes] = field(default_factory=list)
+    attempts: int = 0
+
+    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+        return [point(identity, series, sample, fields) for series, fields in rows(catalogue, sample)]
+
+    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+        assert 0 < timeout_s <= 10
+        self.attempts += 1
+        error = self.script.pop(0) if self.script else self.always(points)
+        if error is not None:
+            raise error
+        self.taken += points
+
+    def close(self) -> None:
+        pass
+
+
+class Time:
+    """A clock that only waiting moves."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.waits: list[float] = []
+        self.stop_after: int | None = None
+        self.cpu_s: Callable[[], float] = lambda: 0.0
+
+    def wait(self, seconds: float) -> bool:
+        self.now_s += seconds
+        if seconds:
+            self.waits.append(seconds)
+        return self.stop_after is not None and len(self.waits) >= self.stop_after
+
+    def means(self) -> Means:
+        return Means(self.wait, lambda: self.now_s, lambda: BEGIN_S + self.now_s, self.cpu_s, lambda: 0.5)
+
+
+@dataclass
+class Node:
+    """A node that is recorded, and the store that it is shipped to."""
+
+    folder: Path
+    store: Store = field(default_factory=Store)
+    time: Time = field(default_factory=Time)
+    said: list[str] = field(default_factory=list)
+    recent: Recent | None = None
+    session: str = "one"
+    limits: Limits = field(default_factory=lambda: Limits(sync="never"))
+    number: int = 0
+    step_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin to record, as a program does that starts."""
+        self.journal = Journal(self.folder, lambda: head(self.session), self.limits, self.said.append)
+        catalogue = head().catalogue
+        self._sampling = Sampling(catalogue, ("node",), paced=False, met=True)
+
+    def again(self, session: str) -> None:
+        """End recording and begin anew."""
+        self.journal.close()
+        self.session = session
+        self.begin()
+
+    def record(self, ticks: int, *, missed: int = 0) -> None:
+        for _ in range(ticks):
+            self.number += missed
+            each = snapshot(self.number, missed=missed, step_s=self.step_s)
+            self.journal.append(each)
+            sample = self._sampling.take(each)
+            if self.recent is not None:
+                self.recent.add(each, sample, self.journal.position)
+            self.number += 1
+
+    def shipping(self, **choices: object) -> Shipping:
+        plan = Plan(following(self.folder), kept=self.folder.parent / "kept", recent=self.recent)
+        plan = Plan(**{**plan.__dict__, **choices})
+        return Shipping(self.store, plan, self.time.means(), self.said.append)
+
+
+def drain(shipping: Shipping) -> None:
+    """Ship all that there is now."""
+    while shipping.step():
+        pass
+
+
+def ticks_of(points: Sequence[bytes]) -> list[float]:
+    """Return the times of points, each once, in the order in which they came."""
+    return list(dict.fromkeys(int(each[1:].split(b",")[0]) / 1000 - BEGIN_S for each in points))

@@ -1,0 +1,130 @@
+"""What sinks are named by, and what they send."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.model import Rate, Sample, Tick
+from exporters.identity import Identity
+from exporters.sinks.parts.dotted import part
+from exporters.sinks.parts.web import retry_after_s
+from exporters.sinks.registry import sink_of
+from exporters.sinks.sink import SinkUrlError
+from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS
+
+SAMPLE = Sample("10.0.0.1", Tick(1_795_000_000.5), {REQUESTS: Rate(3.0, 2.0), BYTES: 12.5}, {}, ())
+WHO = Identity("prod cluster", "dc1", "", "10.0.0.1")
+
+
+def why(url: str) -> str:
+    with pytest.raises(SinkUrlError) as caught:
+        sink_of(url)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("influx+http://h/b", "is influxdb+http:// meant?"),
+        ("http://h/b", "there is no sink http://"),
+        ("", "there is no sink of such a URL"),
+        ("influxdb+http://u:secret@h/b", "use token_file"),
+        ("influxdb+http://h:8086", "names no bucket"),
+        ("influxdb+http://h:8086/b?tokenfile=x", "is token_file meant?"),
+        ("influxdb+http://h:8086/b?gzip=yes", "gzip=yes: it is 0 or 1"),
+        ("influxdb+http://h:8086/b?org=a&org=b", "twice"),
+        ("influxdb+http://h:99999/b", "that is none"),
+        ("influxdb+http:///b", "names no host"),
+        ("influxdb+http://h/b?ca_file=/x", "is for TLS"),
+        ("influxdb+https://h/b?ca_file=/nowhere/ca.pem", "No such file"),
+        ("influxdb+https://h/b?key_file=/x", "needs cert_file"),
+        ("influxdb+http://h/b?token_file=/nowhere/token", "No such file"),
+        ("graphite://h/a b", "a prefix is"),
+        ("graphite://h/a?tag=1", "is tags meant?"),
+        ("blueflood+http://h", "names no tenant"),
+        ("blueflood+http://h/t?ttl_s=0", "whole number of seconds"),
+    ],
+)
+def test_a_url_that_means_no_sink_is_told_why(url: str, says: str) -> None:
+    said = why(url)
+    assert says in said
+    assert "\n" not in said
+    assert "secret" not in said
+
+
+def test_a_secret_that_others_can_read_is_none(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("user:password\n")
+    token.chmod(0o644)
+    assert "can be read by others" in why(f"influxdb+http://h/b?token_file={token}")
+    token.chmod(0o600)
+    sink = sink_of(f"influxdb+http://h:8086/db/autogen?token_file={token}")
+    assert sink.name == "influxdb+http://h:8086"
+    sink.close()
+
+
+def test_points_of_each_sink() -> None:
+    def said(url: str) -> list[str]:
+        sink = sink_of(url)
+        points = sink.encode(CATALOGUE, WHO, SAMPLE)
+        assert sink.encode(CATALOGUE, WHO, SAMPLE) == points
+        sink.close()
+        return [point.decode() for point in points]
+
+    assert said("influxdb+http://h/b") == [
+        "requests_total,cluster=prod\\ cluster,dc=dc1,node=10.0.0.1,operation=Read per_s=1.5 1795000000500000000",
+        "load_bytes,cluster=prod\\ cluster,dc=dc1,node=10.0.0.1 value=12.5 1795000000500000000",
+    ]
+    assert said("victoriametrics+http://h") == said("influxdb+http://h/b")
+    assert said("graphite://h/casstat") == [
+        "casstat.prod_cluster.dc1._.10_0_0_1.requests_total.Read.per_s 1.5 1795000000",
+        "casstat.prod_cluster.dc1._.10_0_0_1.load_bytes.value 12.5 1795000000",
+    ]
+    assert said("graphite://h/?tags=1") == [
+        "requests_total.per_s;cluster=prod_cluster;dc=dc1;node=10.0.0.1;operation=Read 1.5 1795000000",
+        "load_bytes.value;cluster=prod_cluster;dc=dc1;node=10.0.0.1 12.5 1795000000",
+    ]
+    assert json.loads(said("blueflood+http://h/123?ttl_s=60")[0]) == {
+        "collectionTime": 1795000000500,
+        "ttlInSeconds": 60,
+        "metricValue": 1.5,
+        "metricName": "prod_cluster.dc1._.10_0_0_1.requests_total.Read.per_s",
+    }
+
+
+@given(st.text(max_size=8))
+@settings(max_examples=100)
+def test_a_part_of_a_name_has_no_dots(text: str) -> None:
+    said = part(text)
+    assert said
+    assert said.replace("_", "").replace("-", "").isalnum() or not said.strip("_-")
+    assert said.isascii()
+
+
+def test_a_client_is_loaded_only_for_its_sink() -> None:
+    loads = "import sys; from exporters.sinks.registry import sink_of; sink_of('graphite://h/p');"
+    check = "sys.exit(any(name in sys.modules for name in ('influxdb_client', 'urllib3')))"
+    assert subprocess.run([sys.executable, "-c", f"{loads} {check}"], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "waits_s"),
+    [
+        ("7", 7.0),
+        ("0", 0.0),
+        ("99999999", 300.0),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 37.0),
+        ("Sun, 06 Nov 1994 08:48:37 GMT", 0.0),
+        ("soon", None),
+        ("-5", None),
+        ("9" * 200, None),
+        (None, None),
+    ],
+)
+def test_what_a_store_asks_for(said: str | None, waits_s: float | None) -> None:
+    assert retry_after_s(said, 784111740.0) == waits_s

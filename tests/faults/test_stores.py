@@ -1,0 +1,281 @@
+"""Stores that are down, slow, or say no, on the wire: what is said of them, and that everything arrives afterwards."""
+
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from exporters.shipping import delivery
+from exporters.shipping import shipping as loop
+from exporters.sinks.registry import sink_of
+from exporters.sinks.sink import RefusedError, UnavailableError
+from tests.exporters.shipping.shipped import Node, drain
+from tests.faults.certificates import Authority, Certificate
+from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, nonsense, status
+
+TIMEOUT_S = 0.4
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "TIMEOUT_S", TIMEOUT_S)
+    monkeypatch.setattr(delivery, "MOST_POINTS", 100)
+    monkeypatch.setattr(loop, "MOST_POINTS", 100)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    made = Node(tmp_path / "node")
+    made.record(100)
+    yield made
+    made.journal.close()
+
+
+def shipped(node: Node, url: str) -> list[bytes]:
+    """Return the lines that would be sent to a store that is well."""
+    with closing(sink_of(url)) as sink:
+        found: list[bytes] = []
+
+        class Well:
+            name, encode, close = sink.name, staticmethod(sink.encode), staticmethod(sink.close)
+            send = staticmethod(lambda points, timeout_s: found.extend(points))
+
+        keep, node.store = node.store, Well()  # type: ignore[assignment]
+        drain(shipping := node.shipping(kept=None))
+        shipping.close()
+        node.store = keep
+    return found
+
+
+FAULTS: dict[str, tuple[Answer, str]] = {
+    "401": (status(401), "other credentials"),
+    "403": (status(403), "may not write"),
+    "404": (status(404), "no such bucket"),
+    "429": (status(429, "Retry-After: 7"), "too much to do"),
+    "500": (status(500, body=b'{"message": "a panic"}'), "HTTP 500: a panic"),
+    "503": (status(503, "Retry-After: Sun, 06 Nov 2094 08:49:37 GMT"), "HTTP 503"),
+    "302": (status(302, "Location: http://127.0.62.3:1/"), "points elsewhere"),
+    "black hole": (black_hole, "in time"),
+    "byte by byte": (byte_by_byte, "in time"),
+    "endless": (endless, "HTTP 500"),
+    "hang up": (hang_up, "without an answer"),
+    "nonsense": (nonsense, "no answer as HTTP"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_after_a_fault_everything_arrives_once_and_in_order(node: Node, fault: str) -> None:
+    answer, says = FAULTS[fault]
+    with closing(FakeStore(answer, status(204), answer)) as store:
+        # What is answered with 204 by the script was taken, but is not noted: so the first request is sent alone.
+        url = f"influxdb+http://127.0.62.3:{store.port}/b"
+        every = shipped(node, url)
+        node.store = sink_of(url)  # type: ignore[assignment]
+        shipping = node.shipping()
+        shipping.step()
+        first = len(every) - len(every[shipping.health().points :])
+        drain(shipping)
+        assert store.taken == every[first:]
+        health = shipping.health()
+        assert (health.up, health.failures, health.points) == (True, 2, len(every))
+        assert any(says in line for line in node.said), node.said
+        if fault == "429":
+            assert node.time.waits[0] == 7.5
+        if fault == "503":
+            assert node.time.waits[0] == 300.5
+        shipping.close()
+
+
+def test_a_store_that_is_not_there_is_waited_for(node: Node) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.62.3", 0))
+        port = taken.getsockname()[1]
+        for scheme in ("influxdb+http", "blueflood+http", "graphite"):
+            with (
+                closing(sink_of(f"{scheme}://127.0.62.3:{port}/x")) as sink,
+                pytest.raises(UnavailableError, match="refused"),
+            ):
+                sink.send([b"a b=1 1"], 1.0)
+
+
+@pytest.mark.parametrize("scheme", ["influxdb+http", "blueflood+http"])
+def test_a_request_ends_at_its_deadline_however_slow_the_answer(scheme: str) -> None:
+    with closing(FakeStore(byte_by_byte)) as store, closing(sink_of(f"{scheme}://127.0.62.3:{store.port}/x")) as sink:
+        began_s = time.monotonic()
+        with pytest.raises(UnavailableError, match="in time"):
+            sink.send([b"a b=1 1"], 1.0)
+        # The answer would take minutes.
+        assert time.monotonic() - began_s < 30
+
+
+def test_points_that_are_too_many_are_sent_in_parts(node: Node) -> None:
+    with closing(FakeStore(status(413), status(413))) as store:
+        url = f"influxdb+http://127.0.62.3:{store.port}/b"
+        node.store = sink_of(url)  # type: ignore[assignment]
+        shipping = node.shipping()
+        drain(shipping)
+        assert store.taken == shipped(node, url)
+        assert shipping.health().refused_points == 0
+        shipping.close()
+
+
+def test_what_a_store_says_of_points() -> None:
+    said = [
+        status(400, body=b'{"message": "partial write: points beyond retention policy dropped=2"}'),
+        status(400, body=b'{"message": "partial write: field type conflict dropped=1"}'),
+        status(422, body=b"\xff" * 5000),
+    ]
+    with closing(FakeStore(*said)) as store, closing(sink_of(f"influxdb+http://127.0.62.3:{store.port}/b")) as sink:
+        every = []
+        for _ in said:
+            with pytest.raises(RefusedError) as caught:
+                sink.send([b"a b=1 1", b"a b=1 2"], 5.0)
+            every.append(caught.value.every)
+            assert len(str(caught.value)) < 300
+        assert every == [True, False, False]
+
+
+def test_blueflood_says_that_some_are_wrong() -> None:
+    with (
+        closing(FakeStore(status(207), status(202), status(200))) as store,
+        closing(sink_of(f"blueflood+http://127.0.62.3:{store.port}/t")) as sink,
+    ):
+        with pytest.raises(RefusedError):
+            sink.send([b"{}"], 5.0)
+        with pytest.raises(UnavailableError, match="202"):
+            sink.send([b"{}"], 5.0)
+        sink.send([b"{}"], 5.0)
+
+
+def test_a_secret_is_sent_and_never_said(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("user:tops3cret\n")
+    token.chmod(0o600)
+    with (
+        closing(FakeStore(status(401, body=b'{"message": "no user:tops3cret here"}'))) as store,
+        closing(sink_of(f"influxdb+http://127.0.62.3:{store.port}/b?token_file={token}")) as sink,
+        pytest.raises(UnavailableError) as caught,
+    ):
+        sink.send([b"a b=1 1"], 5.0)
+    assert "tops3cret" not in str(caught.value)
+    assert "***" in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+def served(certificate: Certificate) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate.file, certificate.key)
+    return context
+
+
+def test_tls(authority: Authority) -> None:
+    right = authority.sign("right", "subjectAltName=IP:127.0.62.3")
+    wrong = authority.sign("wrong", "subjectAltName=DNS:elsewhere.example")
+    ended = authority.sign("ended", "subjectAltName=IP:127.0.62.3", days=-1)
+    cases = [
+        (right, True, ""),
+        (right, False, "signed by nobody"),
+        (wrong, True, "not for 127.0.62.3"),
+        (ended, True, "expired"),
+    ]
+    for certificate, known, says in cases:
+        for scheme in ("influxdb", "blueflood"):
+            ca = f"?ca_file={authority.file}" if known else ""
+            with (
+                closing(FakeStore(tls=served(certificate))) as store,
+                closing(sink_of(f"{scheme}+https://127.0.62.3:{store.port}/b{ca}")) as sink,
+            ):
+                if not says:
+                    sink.send([b"a b=1 1"], 5.0)
+                    sink.send([b"a b=1 2"], 5.0)
+                    assert store.requests == 2
+                    continue
+                with pytest.raises(UnavailableError, match=says):
+                    sink.send([b"a b=1 1"], 5.0)
+    with (
+        closing(FakeStore()) as store,
+        closing(sink_of(f"influxdb+https://127.0.62.3:{store.port}/b")) as sink,
+        pytest.raises(UnavailableError, match=r"TLS|in time"),
+    ):
+        sink.send([b"a b=1 1"], 1.0)
+
+
+def test_graphite_has_a_batch_when_it_has_closed_its_side() -> None:
+    got: list[bytes] = []
+
+    def serve(listener: socket.socket) -> None:
+        stream, _ = listener.accept()
+        with stream:
+            while data := stream.recv(100):
+                got.append(data)
+        stream, _ = listener.accept()
+        with stream:
+            black_hole(stream)
+
+    with socket.create_server(("127.0.62.3", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        with closing(sink_of(f"graphite://127.0.62.3:{listener.getsockname()[1]}/p")) as sink:
+            sink.send([b"a 1 1", b"b 2 2"], 5.0)
+            assert b"".join(got) == b"a 1 1\nb 2 2\n"
+            # It reads one byte and no more.
+            with pytest.raises(UnavailableError, match=r"in time|reset"):
+                sink.send([b"x" * 1000] * 100000, 0.5)
+
+
+def casstat(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cli", "ship", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+
+
+def test_a_recording_is_shipped(node: Node, tmp_path: Path) -> None:
+    node.journal.close()
+    with closing(FakeStore()) as store, closing(FakeStore(*[status(500)] * 1000)) as broken:
+        url = f"influxdb+http://127.0.62.3:{store.port}/b"
+        every = shipped(node, url)
+        done = casstat(node.folder, "--to", url)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == f"influxdb+http://127.0.62.3:{store.port}: shipped 99 ticks, {len(every)} points\n"
+        assert store.taken == every
+        assert [file.name for file in node.folder.iterdir() if not file.name.startswith(".")] == [
+            file.name for file in node.folder.glob("*.zst")
+        ]
+        store.taken.clear()
+        state = tmp_path / "state"
+        times = ["--from", "1795000010", "--until", "1795000019", "--state", str(state)]
+        done = casstat(node.folder, "--to", url, *times)
+        assert "shipped 10 ticks" in done.stdout
+        assert [line for line in every if re.search(rb" 17950000(1\d)000000000$", line)] == store.taken
+        # It has come to the end: there is nothing more.
+        assert "shipped 0 ticks" in casstat(node.folder, "--to", url, "--state", state).stdout
+        done = casstat(
+            node.folder, "--to", f"influxdb+http://127.0.62.3:{broken.port}/b", "--to", url, "--patience", "1"
+        )
+        assert done.returncode == 1
+        assert "took nothing for 1 s: HTTP 500" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert f"{store.port}: shipped 99 ticks" in done.stdout
+    assert casstat(tmp_path / "nothing", "--to", url).returncode == 1
+    assert casstat(node.folder, "--to", "influx://x").returncode == 2
+    node.begin()
+
+
+def test_points_that_are_refused_end_with_1(node: Node) -> None:
+    body = b'{"message": "dropped=100 dropped=1"}'
+    with closing(FakeStore(*[status(400, body=body)] * 20)) as store:
+        done = casstat(node.folder, "--to", f"influxdb+http://127.0.62.3:{store.port}/b")
+    assert done.returncode == 1
+    assert "points refused" in done.stdout
+    assert "refuses" in done.stderr

@@ -1,0 +1,210 @@
+"""Real stores of time series: built or installed once, started on loopback, asked what they have."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import urllib.request
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from cli.demo.cluster import cache_folder
+from tests.real.programs import eventually
+
+INFLUXD = "github.com/influxdata/influxdb/cmd/influxd@v1.8.10"
+HOST = "127.0.62.4"
+BUILD_S, START_S, STOP_S = 1200.0, 60.0, 30.0
+# A point: its time in milliseconds and its fields; by what the series is called.
+Points = dict[str, dict[int, dict[str, float]]]
+
+
+def influxd() -> Path:
+    """Return InfluxDB 1.8, built when it is not there yet."""
+    folder = cache_folder(os.environ) / "influxdb-1.8.10"
+    program = folder / "influxd"
+    if not program.exists():
+        unfinished = folder.with_name(f".{folder.name}-{os.getpid()}")
+        unfinished.mkdir(parents=True)
+        environ = {**os.environ, "GOBIN": str(unfinished)}
+        subprocess.run(["/usr/bin/env", "go", "install", INFLUXD], check=True, env=environ, timeout=BUILD_S)
+        folder.mkdir(exist_ok=True)
+        (unfinished / "influxd").replace(program)
+        unfinished.rmdir()
+    return program
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        return int(taken.getsockname()[1])
+
+
+def asked(url: str, data: bytes | None = None) -> bytes:
+    """Return what a store answers."""
+    with urllib.request.urlopen(url, data, timeout=60) as answer:  # noqa: S310 - loopback
+        return bytes(answer.read())
+
+
+class Program:
+    """A store that runs, and may be stopped and started again with all that it has."""
+
+    def __init__(self, command: Sequence[str | Path], log: Path, is_up: Callable[[], bool]) -> None:
+        self._command = [str(word) for word in command]
+        self._log = log
+        self._is_up = is_up
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        eventually(self._answers, START_S)
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self._log.read_text(errors="replace")[-2000:]
+        with suppress(OSError):
+            return self._is_up()
+        return False
+
+
+class InfluxDB(Program):
+    """Version 1.8."""
+
+    def __init__(self, folder: Path) -> None:
+        self._port = free_port()
+        self.address = f"http://{HOST}:{self._port}"
+        self.url = f"influxdb+{self.address}/db/autogen"
+        folder.mkdir()
+        settings = {
+            "INFLUXDB_REPORTING_DISABLED": "true",
+            "INFLUXDB_BIND_ADDRESS": f"{HOST}:{free_port()}",
+            "INFLUXDB_META_DIR": folder / "meta",
+            "INFLUXDB_DATA_DIR": folder / "data",
+            "INFLUXDB_DATA_WAL_DIR": folder / "wal",
+            "INFLUXDB_HTTP_BIND_ADDRESS": f"{HOST}:{self._port}",
+            "INFLUXDB_HTTP_LOG_ENABLED": "false",
+            "INFLUXDB_MONITOR_STORE_ENABLED": "false",
+        }
+        environ = [f"{name}={value}" for name, value in settings.items()]
+        command: list[str | Path] = ["/usr/bin/env", *environ, influxd(), "run", "-config", "/dev/null"]
+        super().__init__(command, folder / "log", lambda: asked(f"{self.address}/ping") == b"")
+
+    def start(self) -> None:
+        super().start()
+        self.query("CREATE DATABASE db")
+
+    def query(self, text: str) -> Any:
+        answer = asked(f"{self.address}/query", urlencode({"db": "db", "epoch": "ms", "q": text}).encode())
+        return json.loads(answer)["results"][0]
+
+    def points(self) -> Points:
+        found: Points = {}
+        for series in self.query("SELECT * FROM /.*/ GROUP BY *").get("series", ()):
+            of = found.setdefault(name(series["name"], series["tags"]), {})
+            for time_ms, *values in series["values"]:
+                fields = zip(series["columns"][1:], values, strict=True)
+                assert time_ms not in of
+                of[time_ms] = {field: value for field, value in fields if value is not None}
+        return found
+
+
+class VictoriaMetrics(Program):
+    """The single program."""
+
+    def __init__(self, folder: Path) -> None:
+        port, graphite = free_port(), free_port()
+        self.address = f"http://{HOST}:{port}"
+        self.url = f"victoriametrics+{self.address}"
+        self.graphite_url = f"graphite://{HOST}:{graphite}/casstat?tags=1"
+        folder.mkdir()
+        command = ["/usr/bin/env", "victoria-metrics", f"-storageDataPath={folder}/data", "-retentionPeriod=100y"]
+        command += [f"-httpListenAddr={HOST}:{port}", f"-graphiteListenAddr={HOST}:{graphite}"]
+        super().__init__(command, folder / "log", lambda: asked(f"{self.address}/health") == b"OK")
+
+    def points(self) -> dict[str, dict[int, float]]:
+        """Return numbers by the name of the metric and its field."""
+        asked(f"{self.address}/internal/force_flush")
+        found: dict[str, dict[int, float]] = {}
+        for line in asked(f"{self.address}/api/v1/export?" + urlencode({"match[]": '{__name__!=""}'})).splitlines():
+            series = json.loads(line)
+            labels = {key: value for key, value in series["metric"].items() if key not in ("__name__", "db")}
+            pairs = list(zip(series["timestamps"], series["values"], strict=True))
+            assert len(dict(pairs)) == len(pairs)
+            found[name(series["metric"]["__name__"], labels)] = dict(pairs)
+        return found
+
+
+CARBON = """[cache]
+STORAGE_DIR = {folder}
+LOCAL_DATA_DIR = {folder}/whisper
+CONF_DIR = {folder}
+LOG_DIR = {folder}
+PID_DIR = {folder}
+USER =
+MAX_UPDATES_PER_SECOND = 100000
+MAX_CREATES_PER_MINUTE = 100000
+LINE_RECEIVER_INTERFACE = {host}
+LINE_RECEIVER_PORT = {port}
+PICKLE_RECEIVER_INTERFACE = {host}
+PICKLE_RECEIVER_PORT = {pickle}
+CACHE_QUERY_INTERFACE = {host}
+CACHE_QUERY_PORT = {query}
+"""
+# The library is the system's own, not of the tests' environment.
+FETCH = """
+import json, sys, whisper
+found = {}
+for path in sys.argv[1:]:
+    (begin, end, step), values = whisper.fetch(path, 0)
+    found[path] = {begin + place * step: value for place, value in enumerate(values) if value is not None}
+print(json.dumps(found))
+"""
+
+
+class Carbon(Program):
+    """Graphite's carbon-cache: a second is a point, for an hour."""
+
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        self.url = f"graphite://{HOST}:{port}/casstat"
+        self._folder = folder
+        folder.mkdir()
+        folder.chmod(0o777)
+        text = CARBON.format(folder=folder, host=HOST, port=port, pickle=free_port(), query=free_port())
+        (folder / "carbon.conf").write_text(text)
+        (folder / "storage-schemas.conf").write_text("[all]\npattern = .*\nretentions = 1s:1h\n")
+        command = ["/usr/bin/env", "carbon-cache", "--nodaemon", f"--config={folder}/carbon.conf", "start"]
+        super().__init__(command, folder / "log", lambda: _listens(port))
+
+    def points(self) -> dict[str, dict[int, float]]:
+        """Return what is on the disk, by the series' dotted names; times in seconds."""
+        whisper = self._folder / "whisper" / "casstat"
+        files = sorted(whisper.rglob("*.wsp")) if whisper.exists() else []
+        done = subprocess.run(["/usr/bin/python3", "-c", FETCH, *files], capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout)
+        names = {str(path): ".".join(path.relative_to(whisper.parent).with_suffix("").parts) for path in files}
+        return {names[path]: {int(at): value for at, value in each.items()} for path, each in found.items()}
+
+
+def _listens(port: int) -> bool:
+    with socket.create_connection((HOST, port), 1):
+        return True
+
+
+def name(metric: str, labels: dict[str, str]) -> str:
+    """Return a series' name with its labels in order."""
+    return f"{metric} {sorted((key, value) for key, value in labels.items() if value)}"

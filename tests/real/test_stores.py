@@ -1,0 +1,171 @@
+"""What is recorded is what real stores have: every tick of every series, once, and equal."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from collector.journal.writing import Limits
+from collector.model import Sample
+from collector.samples import samples
+from exporters.identity import Identity
+from exporters.points import rows, tags, time_ms
+from exporters.recent import Recent
+from exporters.shipping.means import real
+from exporters.shipping.shipping import Plan, Shipping, following
+from exporters.sinks.parts.dotted import path
+from exporters.sinks.registry import sink_of
+from tests.exporters.shipping.shipped import BEGIN_S, Node, head, snapshot
+from tests.real.programs import eventually
+from tests.real.stores import Carbon, InfluxDB, Points, Program, VictoriaMetrics, name
+
+TICKS = 300
+WHO = Identity("prod", node="n1")
+CATALOGUE = head().catalogue
+Store = TypeVar("Store", bound=Program)
+
+
+def running(store: Store) -> Iterator[Store]:
+    store.start()
+    yield store
+    store.stop()
+
+
+@pytest.fixture
+def influxdb(tmp_path: Path) -> Iterator[InfluxDB]:
+    yield from running(InfluxDB(tmp_path / "influxdb"))
+
+
+@pytest.fixture
+def victoria_metrics(tmp_path: Path) -> Iterator[VictoriaMetrics]:
+    yield from running(VictoriaMetrics(tmp_path / "victoria-metrics"))
+
+
+@pytest.fixture
+def carbon(tmp_path: Path) -> Iterator[Carbon]:
+    yield from running(Carbon(tmp_path / "carbon"))
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    """A node that is recorded until now: stores have no room for what is long ago, or still to come."""
+    made = Node(tmp_path / "node", step_s=float(int(time.time()) - TICKS) - BEGIN_S, limits=Limits(sync="never"))
+    yield made
+    made.journal.close()
+
+
+def shipped(node: Node, url: str) -> None:
+    command = [sys.executable, "-m", "cli", "ship", str(node.folder), "--to", url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert f"shipped {node.number - 1} ticks" in done.stdout
+
+
+def every(node: Node) -> list[Sample]:
+    taken = [snapshot(number, step_s=node.step_s) for number in range(node.number)]
+    return list(samples(CATALOGUE, taken, ("node",), paced=False, met=True))
+
+
+def expected(node: Node) -> Points:
+    found: Points = {}
+    for sample in every(node):
+        for series, fields in rows(CATALOGUE, sample):
+            labels = {**WHO.labels(), **dict(tags(CATALOGUE[series[0]], series))}
+            found.setdefault(name(series[0], labels), {})[time_ms(sample)] = fields
+    return found
+
+
+def by_field(points: Points) -> dict[str, dict[int, float]]:
+    """Return numbers as VictoriaMetrics calls them."""
+    found: dict[str, dict[int, float]] = {}
+    for series, times in points.items():
+        metric, labels = series.split(" ", 1)
+        for at_ms, fields in times.items():
+            for field, value in fields.items():
+                found.setdefault(f"{metric}_{field} {labels}", {})[at_ms] = value
+    return found
+
+
+def kept(values: dict[int, float]) -> object:
+    """Return what stores have of numbers: twelve digits are sent, and VictoriaMetrics keeps as many."""
+    return pytest.approx(values, rel=1e-11)
+
+
+def assert_equal(found: dict[str, dict[int, float]], wanted: dict[str, dict[int, float]]) -> None:
+    assert found.keys() == wanted.keys()
+    for series, values in wanted.items():
+        assert found[series] == kept(values)
+
+
+def test_influxdb_has_all_of_a_recording(node: Node, influxdb: InfluxDB) -> None:
+    node.record(TICKS)
+    shipped(node, influxdb.url)
+    assert_equal(by_field(influxdb.points()), by_field(expected(node)))
+    # The same again changes nothing, compressed neither.
+    shipped(node, f"{influxdb.url}?gzip=1")
+    assert_equal(by_field(influxdb.points()), by_field(expected(node)))
+
+
+def test_victoria_metrics_has_all_of_a_recording(node: Node, victoria_metrics: VictoriaMetrics) -> None:
+    node.record(TICKS)
+    shipped(node, victoria_metrics.url)
+    assert_equal(victoria_metrics.points(), by_field(expected(node)))
+
+
+def test_victoria_metrics_speaks_graphite_too(node: Node, victoria_metrics: VictoriaMetrics) -> None:
+    node.record(TICKS)
+    shipped(node, victoria_metrics.graphite_url)
+    found = victoria_metrics.points()
+    wanted = by_field(expected(node))
+    for series, values in wanted.items():
+        metric, labels = series.split(" ", 1)
+        field = next(
+            each
+            for each in ("per_s", "value", "count", "mean", "p50", "p95", "p999", "p99", "max")
+            if metric.endswith(f"_{each}")
+        )
+        assert found[f"casstat.{metric.removesuffix(f'_{field}')}.{field} {labels}"] == kept(values)
+    assert len(found) == len(wanted)
+
+
+def test_carbon_has_all_of_a_recording(node: Node, carbon: Carbon) -> None:
+    node.record(TICKS)
+    wanted: dict[str, dict[int, float]] = {}
+    for sample in every(node):
+        for series, fields in rows(CATALOGUE, sample):
+            dotted = path("casstat", CATALOGUE[series[0]], WHO, series)
+            for field, value in fields.items():
+                wanted.setdefault(f"{dotted}.{field}", {})[time_ms(sample) // 1000] = value
+    shipped(node, carbon.url)
+    eventually(lambda: sum(map(len, carbon.points().values())) >= sum(map(len, wanted.values())))
+    assert carbon.points() == wanted
+
+
+def test_a_store_that_is_stopped_has_everything_when_it_is_back(node: Node, influxdb: InfluxDB) -> None:
+    node.recent = Recent(kept=20)
+    stop = threading.Event()
+    plan = Plan(following(node.folder), kept=node.folder.parent / "kept", recent=node.recent)
+    shipping = Shipping(sink_of(influxdb.url), plan, real(stop), node.said.append)
+    thread = threading.Thread(target=shipping.run)
+    thread.start()
+    try:
+        node.record(100)
+        eventually(lambda: shipping.health().points > 0)
+        influxdb.stop()
+        node.record(100)
+        eventually(lambda: not shipping.health().up)
+        assert "refused" in shipping.health().why
+        influxdb.start()
+        node.record(100)
+        eventually(lambda: shipping.health().up and shipping.health().lag_s == 0.0, 120)
+    finally:
+        stop.set()
+        thread.join(30)
+    assert_equal(by_field(influxdb.points()), by_field(expected(node)))
+    assert shipping.health().lost_ticks == 0
+    assert any("takes points again" in line for line in node.said)
