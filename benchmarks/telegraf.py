@@ -125,7 +125,9 @@ def requests(url: str) -> list[dict[str, object]]:
     for _ in range(5):
         source.read(5.0)
         time.sleep(1)
-    return [each for each in map(json.loads, asked[-1]) if each["type"] != "search"]
+    # Some rounds are searches.
+    rounds = [[each for each in map(json.loads, requests) if each["type"] != "search"] for requests in asked]
+    return [found for found in rounds if found][-1]
 
 
 def configuration(url: str, asked: Sequence[dict[str, object]]) -> str:

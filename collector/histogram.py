@@ -87,9 +87,17 @@ def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Bucket
     """
     if len(before) != len(after):
         return None
+    if before == after:
+        return _nothing(unit, len(after))
     edges = edges_of(unit, len(after))
     counts = tuple(map(sub, after, before))
     return None if min(counts) < 0 else Buckets(edges, counts)
+
+
+@lru_cache(maxsize=16)
+def _nothing(unit: str, length: int) -> Buckets:
+    """Return a histogram without values: most are, and one will do for all."""
+    return Buckets(edges_of(unit, length), (0,) * length)
 
 
 def quantile(buckets: Buckets, q: float) -> float | None:

@@ -23,14 +23,15 @@ class Identity:
     node: str = ""
 
     def told(self, snapshot: Snapshot) -> "Identity":
-        """Return who the node is after a snapshot: most of them say nothing new."""
+        """Return who the node is after a snapshot: most of them say nothing new. Under another name it is another."""
         found = {
             label: str(batch.values[series])
             for batch in snapshot.batches
             for series, label in TOLD.items()
             if series in batch.values
         }
-        told = replace(self, node=snapshot.node, **found)
+        before = self if self.node in ("", snapshot.node) else Identity()
+        told = replace(before, node=snapshot.node, **found)
         return self if told == self else told
 
     def labels(self) -> Mapping[str, str]:

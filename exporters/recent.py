@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from threading import Condition
 
 from collector.journal.writing import Position
-from collector.model import Sample, Snapshot
+from collector.model import Sample, Tick
+from exporters.identity import Identity
 
-KEPT = 120
+# Each takes as much as a tenth of a megabyte.
+KEPT = 20
 
 
 @dataclass(frozen=True)
@@ -16,12 +18,14 @@ class Moment:
     """One tick.
 
     number    of the tick, one after the other since the program began.
+    identity  who the node is known to be.
     sample    what happened in the interval that it ends; None for the first.
     position  where in the journal it is.
     """
 
     number: int
-    snapshot: Snapshot
+    tick: Tick
+    identity: Identity
     sample: Sample | None
     position: Position
 
@@ -35,16 +39,22 @@ class Recent:
         self._listeners: list[Callable[[Moment], None]] = []
         self._number = 0
 
-    def add(self, snapshot: Snapshot, sample: Sample | None, position: Position) -> None:
+    def add(self, tick: Tick, identity: Identity, sample: Sample | None, position: Position) -> None:
         """Take a tick and tell everybody."""
         with self._news:
             self._number += 1
-            moment = Moment(self._number, snapshot, sample, position)
+            moment = Moment(self._number, tick, identity, sample, position)
             self._moments.append(moment)
             self._news.notify_all()
             listeners = list(self._listeners)
         for listener in listeners:
             listener(moment)
+
+    def break_off(self) -> None:
+        """Forget the ticks: what comes next does not follow on them, and is to be taken from the journal."""
+        with self._news:
+            self._moments.clear()
+            self._number += 1
 
     @property
     def last(self) -> Moment | None:
@@ -55,7 +65,7 @@ class Recent:
     def at(self, time_s: float) -> int | None:
         """Return the number of the tick with this time; None when it is not among the last ones."""
         with self._news:
-            return next((each.number for each in reversed(self._moments) if each.snapshot.tick.time_s == time_s), None)
+            return next((each.number for each in reversed(self._moments) if each.tick.time_s == time_s), None)
 
     def after(self, number: int) -> list[Moment] | None:
         """Return the ticks that came after that one; None when some of them are not kept any more."""

@@ -1,10 +1,14 @@
 """The documents say what the code does."""
 
+import os
 import re
 from pathlib import Path
 
+import click
 import pytest
 
+from cli.agent.config import settings_of
+from cli.commands.agent import command as agent_command
 from cli.commands.line import command as line_command
 from cli.main import command_names, short_help
 from collector.catalogue import CATALOGUE
@@ -35,7 +39,9 @@ def test_every_command_has_a_line_of_help_and_stands_in_the_readme() -> None:
 
 def test_every_flag_in_the_readme_exists() -> None:
     known = {flag for parameter in line_command.params for flag in parameter.opts}
-    used = re.findall(r"`casstat (?!demo|metrics|attach|doctor|--help)([^`\\|]*)`?", (ROOT / "README.md").read_text())
+    used = re.findall(
+        r"`casstat (?!demo|metrics|attach|doctor|agent|ship|--help)([^`\\|]*)`?", (ROOT / "README.md").read_text()
+    )
     flags = {word for command in used for word in command.split() if word.startswith("-")}
     assert flags
     assert flags <= known
@@ -47,6 +53,27 @@ def test_every_column_of_the_line_is_explained_in_the_readme() -> None:
     for column in View(disk="vda", interface="eth0", percentiles=True).text_columns:
         in_a_range = re.fullmatch(r"%(system|idle|iowait)|Rd95th|Wrt99th", column.header)
         assert column.header in explained or in_a_range, column.header
+
+
+def test_every_setting_of_the_agent_is_on_its_page() -> None:
+    """UPDATE_GOLDEN=1 writes them there."""
+    path = ROOT / "docs" / "agent.md"
+    before, _, rest = path.read_text().partition("<!-- settings -->\n")
+    _, _, after = rest.partition("<!-- /settings -->\n")
+    rows = [setting_row(name, option) for name, option in sorted(settings_of(agent_command).items())]
+    wanted = "\n".join(
+        [before + "<!-- settings -->", "| setting | what |", "|---|---|", *rows, "<!-- /settings -->", after]
+    )
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(wanted)
+    assert path.read_text() == wanted, "run UPDATE_GOLDEN=1 make check"
+
+
+def setting_row(name: str, option: click.Option) -> str:
+    default = option.default
+    said = f" [{default}]" if option.show_default and default not in (None, ()) else ""
+    text = " ".join((option.help or "").split()).replace("|", "\\|")
+    return f"| `{name}` | {text}{said} |"
 
 
 def test_every_make_target_in_the_pages_exists() -> None:

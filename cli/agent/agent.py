@@ -1,14 +1,25 @@
 """What the agent knows of itself, for everybody who asks: it takes every tick, and hands it on."""
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from prometheus_client import CollectorRegistry
 
 from cli.agent.runs import Runs
 from cli.agent.settings import AgentSettings
+from cli.agent.sinks import Sinks
 from collector.clock import Clock
-from collector.journal.writing import Journal
+from collector.journal.writing import Journal, files_of
 from collector.model import Sample, Snapshot
 from collector.watch import Watch
+from exporters.http.app import build
+from exporters.http.server import Server
+from exporters.identity import Identity
+from exporters.prometheus.edges import DEFAULT_S, Edges
+from exporters.prometheus.health import AgentHealth, JournalHealth
+from exporters.prometheus.page import Page
+from exporters.prometheus.rendering import Options
 from exporters.recent import Recent
 
 # A tick that is so much later than it should be will not come any more; in ticks, and at least so many seconds.
@@ -18,28 +29,65 @@ PACED_S = 120.0
 
 
 class Agent:
-    """The agent as its API and its parts see it."""
+    """The agent as its API and its parts see it: it is what `exporters.http.served` wants."""
 
-    def __init__(
-        self, settings: AgentSettings, folder: Path, runs: Runs, clock: Clock, say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, settings: AgentSettings, runs: Runs, clock: Clock, say: Callable[[str], None]) -> None:
+        """Begin to serve. Raises ListenError and WebConfigError."""
         self.recent = Recent()
-        self.journal = folder
+        self.journal = settings.journal_dir
         self._settings = settings
         self._runs = runs
         self._clock = clock
-        self._say = say
-        self._watch: Watch | None = None
+        self._sinks = Sinks(settings.journal_dir, self.recent, say)
+        self._page = Page(
+            options_of(settings), CollectorRegistry(), self._health, say, clock.monotonic_s, settings.interval
+        )
+        self._began_s = clock.wall_s()
         self._ticked_s = clock.monotonic_s()
         self._answered_s: float | None = None
+        self._identity = Identity()
+        self._problems: dict[str, str] = {}
+        self._watch: Watch | None = None
+        self._written: Journal | None = None
+        # Of the journals before: one is begun anew whenever the node is asked in another way.
+        self._before = JournalHealth()
+        self._server = Server(build(self), settings.listen, settings.web_config_file, say)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it is reached."""
+        return self._server.address
 
     def tick(self, watch: Watch, snapshot: Snapshot, sample: Sample | None, journal: Journal) -> None:
         """Take a tick."""
+        if self._written is not None and journal is not self._written:
+            self._before = _sum(self._before, self._written)
+            self.recent.break_off()
+        first = self._written is None
+        self._watch, self._written = watch, journal
+        self._ticked_s = self._clock.monotonic_s()
         own = set(watch.node_sources)
-        self._watch, self._ticked_s = watch, self._clock.monotonic_s()
         if any(batch.source in own and batch.values for batch in snapshot.batches):
             self._answered_s = self._ticked_s
-        self.recent.add(snapshot, sample, journal.position)
+        self._identity = self._identity.told(snapshot)
+        self._page.take(snapshot, self._identity)
+        self._problems = {batch.source: batch.problem for batch in snapshot.batches if batch.problem}
+        self.recent.add(snapshot.tick, self._identity, sample, journal.position)
+        if first:
+            # Only now there is a place in the journal to begin at.
+            self._sinks.change(self._settings.to, journal.position)
+
+    def change(self, settings: AgentSettings) -> None:
+        """Take other settings. Raises CasstatError, and then all is as before."""
+        if self._written is not None:
+            self._sinks.change(settings.to, self._written.position)
+        self._page.change(options_of(settings))
+        self._settings = settings
+
+    def close(self) -> None:
+        """End what goes on beside the ticks."""
+        self._server.stop()
+        self._sinks.close()
 
     def answers(self) -> bool:
         """Return whether the node answers, as far as its pace tells."""
@@ -49,5 +97,73 @@ class Agent:
 
     def status(self) -> str:
         """Return in a line how things are."""
+        down = [sink.name for sink in self._sinks.health() if not sink.up]
         node = self._watch.node if self._watch else "-"
-        return f"{node}: {'answers' if self.answers() else 'no answer'}"
+        return f"{node} {'answers' if self.answers() else 'does not answer'}; sinks down: {', '.join(down) or 'none'}"
+
+    def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
+        """Return the exposition of the last tick, gzipped if `compressed`."""
+        return self._page.get(openmetrics=openmetrics, compressed=compressed)
+
+    def node(self) -> Mapping[str, Any]:
+        """Return who the node is, how it is sampled, and with what success, as JSON can say it."""
+        moment, watch, written = self.recent.last, self._watch, self._written
+        return {
+            **{name: getattr(self._identity, name) or None for name in ("node", "cluster", "dc", "rack")},
+            "casstat": version("casstat"),
+            "source": watch.kind if watch else None,
+            "answers": self.answers(),
+            "interval_s": self._settings.interval,
+            "began_s": self._began_s,
+            "tick_s": moment.tick.time_s if moment else None,
+            "problems": self._problems,
+            "journal": {"lost_ticks": self._before.lost_ticks + (written.lost if written else 0)},
+            "sinks": [
+                {"name": each.name, "up": each.up, "lag_s": each.lag_s, "why": each.why}
+                for each in self._sinks.health()
+            ],
+        }
+
+    def unready(self) -> str:
+        """Return why nothing can be had of the node yet; "" when it can."""
+        if self.answers():
+            return ""
+        return next((f"{source}: {why}" for source, why in self._problems.items()), "the node has not answered yet")
+
+    def unhealthy(self) -> str:
+        """Return what is wrong with the agent itself; "" for nothing."""
+        silent_s = self._clock.monotonic_s() - self._ticked_s
+        if silent_s > max(STALLED_TICKS * self._settings.interval, STALLED_S):
+            return f"no tick for {silent_s:.0f} s"
+        return ""
+
+    def runs(self) -> Sequence[Mapping[str, Any]]:
+        """Return the runs that were begun, the oldest first."""
+        return self._runs.every()
+
+    def begin_run(self, name: str) -> Mapping[str, Any]:
+        """Begin a run now and return it. Raises OSError and ValueError."""
+        return self._runs.begin(name)
+
+    def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
+        """Add a mark to a run now and return the run. Raises KeyError, ValueError and OSError."""
+        return self._runs.mark(run, text)
+
+    def end_run(self, run: str) -> Mapping[str, Any]:
+        """End a run now and return it. Raises KeyError, ValueError and OSError."""
+        return self._runs.end(run)
+
+    def _health(self) -> AgentHealth:
+        journal = self._before if self._written is None else _sum(self._before, self._written)
+        size = sum(path.stat().st_size for path in files_of(self.journal))
+        whole = JournalHealth(journal.lost_ticks, journal.removed_files, size)
+        return AgentHealth(version("casstat"), whole, self._sinks.health())
+
+
+def options_of(settings: AgentSettings) -> Options:
+    """Return how Prometheus is served."""
+    return Options(Edges(settings.buckets or DEFAULT_S), settings.series_limit, settings.node_metrics)
+
+
+def _sum(before: JournalHealth, journal: Journal) -> JournalHealth:
+    return JournalHealth(before.lost_ticks + journal.lost, before.removed_files + journal.removed)

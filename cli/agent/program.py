@@ -3,19 +3,22 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import fields, replace
 
 import click
 
-from cli.agent.agent import Agent
+from cli.agent.agent import Agent, options_of
 from cli.agent.finder import Finder
 from cli.agent.known_node import KnownNode
 from cli.agent.log import Log
 from cli.agent.notify import Notifier
 from cli.agent.runs import Runs
-from cli.agent.settings import AgentSettings
+from cli.agent.settings import RELOADED, AgentSettings
 from cli.agent.signals import AgentClock, Signals, StoppedError, listening
+from cli.agent.sinks import check
 from cli.main import CasstatError, note
 from cli.recording import limits_of, record
+from cli.settings import LineSettings
 from cli.watching import log_source
 from cli.ways import Contact, Way, contact, ways
 from collector.catalogue import CATALOGUE
@@ -26,6 +29,8 @@ from collector.sampler import Source
 from collector.samples import Sampling
 from collector.selection import Selection
 from collector.watch import Given, Watch
+from exporters.http.listening import ListenError
+from exporters.http.web_values import WebConfigError
 
 # Threads of sinks and of the API must not keep a tick waiting: so long, at most, one of them goes on.
 SWITCH_S = 0.0005
@@ -65,6 +70,7 @@ class _Program:
         self.log = Log(note, self.clock.monotonic_s)
         self.notifier = Notifier(environ)
         self.folder = settings.journal_dir
+        self._agent: Agent | None = None
         self._known = KnownNode(self.folder)
         self._selection = Selection(None, settings.line.keyspace, settings.line.table, settings.tables)
         self._extra: list[Source] = []
@@ -72,6 +78,10 @@ class _Program:
     def run(self, stack: ExitStack) -> None:
         """Go on until StoppedError."""
         settings = self.settings
+        if settings.line.table and not settings.line.keyspace:
+            raise click.UsageError("--table needs --keyspace")
+        check(settings.to)
+        options_of(settings)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             runs = Runs(self.folder, self.clock, self.log)
@@ -85,14 +95,23 @@ class _Program:
         made = contact(ways(settings.line, self.log), self._watch_of)
         finder = Finder(lambda: ways(settings.line, self.log), self._watch_of, self.clock.monotonic_s)
         points = ticks(self.clock, settings.interval, aligned=True)
-        agent = None
         while True:
             self._say_how(made)
             with closing(made.watch) as watch, closing(self._record(watch)) as journal:
+                agent = self._agent
                 if agent is None:
                     # Not before the journal is ours: another agent may be there.
-                    agent = Agent(settings, self.folder, runs, self.clock, self.log)
+                    agent = self._agent = stack.enter_context(closing(self._serving(runs)))
                 made = self._follow(watch, journal, agent, points, finder)
+
+    def _serving(self, runs: Runs) -> Agent:
+        try:
+            agent = Agent(self.settings, runs, self.clock, self.log)
+        except (ListenError, WebConfigError) as error:
+            raise CasstatError(str(error)) from None
+        host, port = agent.address
+        self.log(f"serving {host}:{port}")
+        return agent
 
     def _watch_of(self, _kind: str, way: Way) -> Watch:
         line = self.settings.line
@@ -147,8 +166,24 @@ class _Program:
         try:
             settings = self._again()
         except (CasstatError, click.ClickException) as error:
-            why = error.format_message() if isinstance(error, click.ClickException) else str(error)
+            why = error.format_message() if isinstance(error, click.ClickException) else error
             self.log(f"the settings stay as they were: {why}")
             return
-        self.log("the settings are read again")
-        self.settings = settings
+        later = [name for name in _changed(self.settings, settings) if name not in RELOADED]
+        try:
+            if self._agent is not None:
+                self._agent.change(settings)
+        except CasstatError as error:
+            self.log(f"the settings stay as they were: {error}")
+            return
+        waiting = f"; {', '.join(later)} will only change with the next start" if later else ""
+        self.log(f"the settings are read again{waiting}")
+        self.settings = replace(self.settings, **{name: getattr(settings, name) for name in RELOADED})
+
+
+def _changed(before: AgentSettings, after: AgentSettings) -> list[str]:
+    """Return the names of the settings that differ."""
+    found = [each.name for each in fields(AgentSettings) if each.name != "line"]
+    changed = [name for name in found if getattr(before, name) != getattr(after, name)]
+    shared = [each.name for each in fields(LineSettings)]
+    return changed + [name for name in shared if getattr(before.line, name) != getattr(after.line, name)]

@@ -8,6 +8,8 @@ from pathlib import Path
 from cli.settings import LineSettings
 
 STATE = Path("/var/lib/casstat")
+# What SIGHUP changes while the agent goes on; all else needs a new start.
+RELOADED = ("to", "buckets", "series_limit", "node_metrics")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from cli.settings import DEFAULT_S, LineSettings
 from cli.size import Size
 
 PATH = click.Path(path_type=Path)
-DEFAULT_LISTEN = "127.0.0.1:9180"
+DEFAULT_LISTEN = "127.0.0.1:17199"
 # The line's options that mean the same here; those of Jolokia come with `jolokia_options`.
 OF_THE_LINE = (
     "keyspace",
@@ -33,6 +33,15 @@ OF_THE_LINE = (
     "jmx_password_file",
     "node",
 )
+
+# What of them means something else where nothing is shown.
+HELP = {
+    "keyspace": "Read only keyspaces of this name, and their tables; * and ? match several.",
+    "table": "Read this table whole and in every tick; needs --keyspace.",
+    "log": "Record what Cassandra's log tells: flushes, repairs, GC …",
+    "disk": "The disk to read.  [the one under Cassandra's data]",
+    "net_interface": "The network interface to read.  [the one of Cassandra's address]",
+}
 
 
 @click.command(cls=ConfiguredCommand, context_settings={"help_option_names": ["-h", "--help"]})
@@ -121,7 +130,7 @@ def command(print_config: bool, **options: Any) -> None:
     """Sample this machine's node all the time: record it, serve Prometheus, push to InfluxDB and others.
 
     Without any option it samples the node that it finds every second, records up to 2 GiB of it and serves
-    http://127.0.0.1:9180/metrics. A setting is taken from the command line, else from the environment
+    http://127.0.0.1:17199/metrics. A setting is taken from the command line, else from the environment
     (CASSTAT_LISTEN for --listen), else from the FILE of --config (listen = "…").
 
     SIGHUP reads the settings again and changes what can be changed without losing a tick. SIGTERM ends it.
@@ -147,9 +156,10 @@ def _settings(options: Mapping[str, Any]) -> AgentSettings:
     return AgentSettings(line=LineSettings(jolokia=jolokia, **shared), **given)
 
 
-command.params.extend(
-    copy.copy(option)
-    for option in line.command.params
-    if option.name in {*OF_THE_LINE, *(each.name for each in fields(JolokiaSettings))}
-)
+for each in line.command.params:
+    if each.name in {*OF_THE_LINE, *(field.name for field in fields(JolokiaSettings))}:
+        option = copy.copy(each)
+        if isinstance(option, click.Option):
+            option.help = HELP.get(option.name or "", option.help)
+        command.params.append(option)
 name_alike(command)

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from exporters.http.answers import refusal
 from exporters.http.credentials import BusyError, Passwords, credentials
 from exporters.http.saying import Seldom
-from exporters.http.web_config import WebConfig
+from exporters.http.web_access import WebConfig
 from exporters.http.writes import refused_write
 
 READS = ("GET", "HEAD", "OPTIONS", "TRACE")

@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-import bcrypt
-
 REMEMBERED = 256
 WAITING, WAITING_PER_PEER = 16, 4
 NICENESS = 10
@@ -98,7 +96,9 @@ class Passwords:
 
 def _fits(password: bytes, hashed: str) -> bool:
     try:
-        # bcrypt compares in constant time.
+        # Only where passwords are asked for. It compares in constant time.
+        import bcrypt
+
         return bcrypt.checkpw(password[:LONGEST_BYTES], hashed.encode())
     except ValueError:
         return False

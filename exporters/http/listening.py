@@ -6,7 +6,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-DEFAULT = "127.0.0.1:9180"
+DEFAULT = "127.0.0.1:17199"
 BACKLOG = 1024
 _WRITTEN = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<name>[^:\[\]]*)):(?P<port>\d{1,5})")
 _WHY = {

@@ -84,7 +84,7 @@ class Samples:
                 async for moment in moments:
                     body = b": nothing yet\n\n"
                     if moment is not None:
-                        time_s = moment.snapshot.tick.time_s
+                        time_s = moment.tick.time_s
                         body = b"id: %s\ndata: %s\n\n" % (repr(time_s).encode(), self._body(moment, fits))
                     await send({"type": "http.response.body", "body": body, "more_body": True})
         finally:
@@ -154,7 +154,7 @@ async def _within(event: asyncio.Event, timeout_s: float) -> bool:
 
 
 def _later(moments: Sequence[Moment], since_s: float) -> list[Moment]:
-    return [each for each in moments if each.sample is not None and each.snapshot.tick.time_s > since_s]
+    return [each for each in moments if each.sample is not None and each.tick.time_s > since_s]
 
 
 def _choice(patterns: Sequence[str]) -> Fits | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exporters.http.web_config import LARGEST_BYTES, WebConfig, parsed
+from exporters.http.web_access import LARGEST_BYTES, WebConfig
 from exporters.http.web_tls import IF_GIVEN, NO_CERTIFICATE, REQUIRED, Tls
 from exporters.http.web_values import WebConfigError
 
@@ -165,6 +165,9 @@ def _reading(file: Path) -> _Read:
         raise WebConfigError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise WebConfigError(f"{file}: is no UTF-8 text") from None
+    # Only where there is such a file: YAML takes memory.
+    from exporters.http.web_config import parsed
+
     config = parsed(text, file)
     if config.tls is None:
         return _Read(config, None, before)

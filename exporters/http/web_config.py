@@ -5,16 +5,15 @@ safe: HTTP/2 is merely never offered, and the server always prefers its own orde
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from exporters.http.web_tls import NO_CERTIFICATE, Tls, tls_of
+from exporters.http.web_access import LARGEST_BYTES, WebConfig
+from exporters.http.web_tls import tls_of
 from exporters.http.web_values import WebConfigError, check_flag, section, text_at
 
-LARGEST_BYTES = 1 << 20
 MOST_COST = 16
 _HEADERS: dict[str, tuple[str, ...]] = {
     "Strict-Transport-Security": (),
@@ -26,31 +25,6 @@ _HEADERS: dict[str, tuple[str, ...]] = {
 _BCRYPT = re.compile(r"\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 _UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-@dataclass(frozen=True)
-class WebConfig:
-    """Who may use the API.
-
-    tls         None for plain HTTP.
-    users       bcrypt's hash of the password, by name; empty where nobody is asked for one.
-    headers     that every answer has.
-    interval_s  between two requests that are allowed, after a burst of `burst`; 0 for any number of them.
-    """
-
-    tls: Tls | None = None
-    users: tuple[tuple[str, str], ...] = ()
-    headers: tuple[tuple[str, str], ...] = ()
-    interval_s: float = 0.0
-    burst: int = 0
-
-    def __repr__(self) -> str:
-        return f"WebConfig(tls={self.tls!r}, users={[name for name, _ in self.users]!r})"
-
-    @property
-    def asks(self) -> bool:
-        """Whether anybody must show who they are."""
-        return bool(self.users) or (self.tls is not None and self.tls.client_auth != NO_CERTIFICATE)
 
 
 def parsed(text: str, file: Path) -> WebConfig:

@@ -48,6 +48,7 @@ class Page:
         """Take a registry for the agent's own metrics, what tells how it fares, and the clock of the batches."""
         self._known = Known(catalogue, interval_s)
         self._own = Own(registry, health)
+        self._catalogue, self._say = catalogue, say
         self._rendering = Rendering(options, catalogue, say)
         self._now_s = now_s
         self._taken = _Tick(0, Identity(), TickHealth())
@@ -62,6 +63,11 @@ class Page:
         self._known.take(snapshot)
         last = self._taken
         self._taken = _Tick(last.number + 1, identity, last.ticking.after(snapshot))
+
+    def change(self, options: Options) -> None:
+        """Render in another way from now on."""
+        with self._lock:
+            self._rendering, self._rendered = Rendering(options, self._catalogue, self._say), None
 
     def get(self, *, openmetrics: bool, compressed: bool) -> bytes:
         """Return the exposition of the last tick, gzipped if `compressed`.

@@ -185,7 +185,7 @@ class Shipping:
         reached_s = self._reached_s
         if reached_s is None or (newest is None and not (self._behind or self._delivery.waits)):
             return 0.0
-        newest_s = self._means.wall_s() if newest is None else newest.snapshot.tick.time_s
+        newest_s = self._means.wall_s() if newest is None else newest.tick.time_s
         return max(newest_s - reached_s, 0.0)
 
     def _rest(self) -> None:

@@ -12,7 +12,7 @@ from collector.journal.head import Head
 from collector.journal.reading import Entry, read
 from collector.journal.tail import Removed
 from collector.journal.writing import Position, files_of
-from collector.model import Metric, Sample, Snapshot
+from collector.model import Metric, Sample
 from collector.samples import Sampling
 from exporters.identity import Identity
 from exporters.recent import Moment, Recent
@@ -190,17 +190,17 @@ class Ticks:
             self._sampling = Sampling(head.catalogue, head.sources, paced=head.paced, met=head.met)
             self._restarts.begin()
         assert self._sampling is not None  # noqa: S101 - there is one for each head
-        return self._made(entry.snapshot, self._sampling.take(entry.snapshot), self._journal.position(entry))
-
-    def _made(self, snapshot: Snapshot, sample: Sample | None, position: Position) -> ShipTick:
-        assert self._head is not None  # noqa: S101
-        known = self._identity if self._identity.node in ("", snapshot.node) else Identity()
         if self._sought is None:
             # Up to what was sent last it is as the checkpoint says.
-            self._identity = known.told(snapshot)
-        restart = self._restarts.add(position, self._head.interval_s)
+            self._identity = self._identity.told(entry.snapshot)
+        sample = self._sampling.take(entry.snapshot)
+        return self._made(entry.snapshot.tick.time_s, sample, self._journal.position(entry))
+
+    def _made(self, time_s: float, sample: Sample | None, position: Position) -> ShipTick:
+        assert self._head is not None  # noqa: S101
         head = self._head
-        return ShipTick(snapshot.tick.time_s, head.session, head.catalogue, self._identity, sample, position, restart)
+        restart = self._restarts.add(position, head.interval_s)
+        return ShipTick(time_s, head.session, head.catalogue, self._identity, sample, position, restart)
 
     def _handed(self, tick: ShipTick) -> ShipTick:
         self._last, self._done = tick, tick.checkpoint
@@ -212,8 +212,8 @@ class Ticks:
         if not self._held and not self._remembered(self._recent, self._last):
             return None
         moment = self._held.popleft()
-        self._number = moment.number
-        return self._handed(self._made(moment.snapshot, moment.sample, moment.position))
+        self._number, self._identity = moment.number, moment.identity
+        return self._handed(self._made(moment.tick.time_s, moment.sample, moment.position))
 
     def _remembered(self, recent: Recent, last: ShipTick) -> bool:
         """Fill up with what came after the last tick; return whether something did."""

@@ -38,9 +38,7 @@ class InfluxDB:
     """Writes lines through influxdb_client, whose own points and retries are not used."""
 
     def __init__(self, target: Target, bucket: str) -> None:
-        """Take where to write to; the client is loaded here and not with this file: it takes 14 MB."""
-        from influxdb_client.client.write_api import SYNCHRONOUS
-
+        """Take where to write to; the client is loaded here and not with this file: not everybody needs it."""
         from exporters.sinks.parts.web import Pools
 
         self.name = target.name
@@ -56,6 +54,8 @@ class InfluxDB:
         self._client.api_client.rest_client.pool_manager = self._pools
         if self._gzip:
             self._client.api_client.set_default_header("Content-Encoding", "gzip")
+        from influxdb_client.client.write_api import SYNCHRONOUS
+
         self._writer = self._client.write_api(write_options=SYNCHRONOUS)
 
     def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
@@ -100,7 +100,7 @@ class InfluxDB:
 
 
 def _client(url: str, token: str) -> Any:
-    """Return the library's client: its types are not those of what it does."""
-    from influxdb_client.client.influxdb_client import InfluxDBClient
+    """Return the library's client."""
+    from exporters.sinks.parts.lean import client
 
-    return InfluxDBClient(url, token)
+    return client().InfluxDBClient(url, token)

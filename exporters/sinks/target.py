@@ -29,8 +29,8 @@ class Target:
 
     @property
     def name(self) -> str:
-        """What logs, metrics and files call it: no path and no parameter of it is there, for these may be private."""
-        return f"{self.scheme}://{self._place}"
+        """What logs, metrics and files call it: no parameter of it is there, for these may be private."""
+        return f"{self.scheme}://{self._place}{'/' if self.path else ''}{self.path}"
 
     @property
     def address(self) -> str:

@@ -1,4 +1,7 @@
-"""A store that speaks HTTP and does, request by request, what a script says; then it takes everything."""
+"""A store that speaks HTTP and does, request by request, what a script says; then it takes everything.
+
+While `always` is set, it does that instead.
+"""
 
 import socket
 import ssl
@@ -55,6 +58,7 @@ class FakeStore:
         self.port = self._listener.getsockname()[1]
         self.taken: list[bytes] = []
         self.requests = 0
+        self.always: Answer | None = None
         self._lock = threading.Lock()
         threading.Thread(target=self._run, daemon=True).start()
 
@@ -78,7 +82,7 @@ class FakeStore:
             while (body := _request(secured)) is not None:
                 with self._lock:
                     self.requests += 1
-                    answer = self._script.pop(0) if self._script else None
+                    answer = self._script.pop(0) if self._script else self.always
                     if answer is None:
                         self.taken += body.splitlines()
                 if answer is None:

@@ -59,4 +59,4 @@ def test_the_settings_in_the_manifests_are_settings(manifest: Path, tmp_path: Pa
     given = [each.replace("/etc/casstat/agent.toml", str(tmp_path / "agent.toml")) for each in arguments]
     done = CliRunner().invoke(command, [*given, "--print-config"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    assert json.dumps("0.0.0.0:9180") in done.stdout
+    assert json.dumps("0.0.0.0:17199") in done.stdout

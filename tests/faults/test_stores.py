@@ -247,7 +247,7 @@ def test_a_recording_is_shipped(node: Node, tmp_path: Path) -> None:
         every = shipped(node, url)
         done = casstat(node.folder, "--to", url)
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == f"influxdb+http://127.0.62.3:{store.port}: shipped 99 ticks, {len(every)} points\n"
+        assert done.stdout == f"influxdb+http://127.0.62.3:{store.port}/b: shipped 99 ticks, {len(every)} points\n"
         assert store.taken == every
         assert [file.name for file in node.folder.iterdir() if not file.name.startswith(".")] == [
             file.name for file in node.folder.glob("*.zst")
@@ -266,7 +266,7 @@ def test_a_recording_is_shipped(node: Node, tmp_path: Path) -> None:
         assert done.returncode == 1
         assert "took nothing for 1 s: HTTP 500" in done.stderr
         assert "Traceback" not in done.stderr
-        assert f"{store.port}: shipped 99 ticks" in done.stdout
+        assert f"{store.port}/b: shipped 99 ticks" in done.stdout
     assert casstat(tmp_path / "nothing", "--to", url).returncode == 1
     assert casstat(node.folder, "--to", "influx://x").returncode == 2
     node.begin()

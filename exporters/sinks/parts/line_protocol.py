@@ -14,6 +14,8 @@ BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028
 ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
 # InfluxDB and VictoriaMetrics read a backslash differently where another, or what is escaped, or nothing follows.
 ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
+# Of series that are not in every tick, so many more are remembered.
+SPARE = 1000
 NO_NAME = re.compile(r"[^\w:.-]")
 
 
@@ -56,6 +58,9 @@ class Lines:
         series, known = list(sample.values), self._known
         if series == self._series:
             return
+        if len(known) > 2 * len(series) + SPARE:
+            # Compactions and tables come and go.
+            self._known = known = {each: known[each] for each in series if each in known}
         for each in series:
             if each not in known:
                 known[each] = _head(catalogue, identity, each)

@@ -74,7 +74,7 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
         ("tables = 1.5", "'tables' is a whole number, not 1.5"),
         ("tables = true", "'tables' is a whole number, not true"),
         ("node_metrics = 1", "'node_metrics' is true or false, not 1"),
-        ("listen = 9180", "'listen' is a text, not 9180"),
+        ("listen = 17199", "'listen' is a text, not 17199"),
         ("to = 'graphite://h:1'", "'to' is a list"),
         ("to = [1]", "'to' is a text, not [1]"),
         ("journal_limit = 'much'", "'journal_limit': 'much' is no size"),

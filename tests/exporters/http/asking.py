@@ -34,7 +34,7 @@ def ask(app: ASGIApp, method: str, target: str, body: bytes = b"", peer: str = "
         "query_string": query.encode(),
         "headers": [(key.replace("_", "-").encode(), value.encode()) for key, value in headers.items()],
         "client": (peer, 1),
-        "server": ("127.0.0.1", 9180),
+        "server": ("127.0.0.1", 17199),
         "scheme": "http",
         "http_version": "1.1",
         "state": {},

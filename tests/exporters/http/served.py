@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from collector.journal.writing import Position
-from collector.model import Snapshot, Tick
+from collector.model import Tick
+from exporters.identity import Identity
 from exporters.recent import Recent
 from tests.exporters.samples import TIME_S, busy
 
@@ -33,7 +34,7 @@ class Scripted:
             self.time_s += 1
             tick = Tick(self.time_s)
             sample = None if first else replace(busy(), tick=tick)
-            self.recent.add(Snapshot("10.0.0.1", tick, ()), sample, Position(FILES[-1]))
+            self.recent.add(tick, Identity(node="10.0.0.1"), sample, Position(FILES[-1]))
 
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
         return self.exposition[compressed]

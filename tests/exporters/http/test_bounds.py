@@ -81,8 +81,8 @@ def test_what_happens_often_is_said_seldom() -> None:
 @pytest.mark.parametrize(
     ("listen", "found"),
     [
-        ("127.0.0.1:9180", ("127.0.0.1", 9180)),
-        (":9180", ("", 9180)),
+        ("127.0.0.1:17199", ("127.0.0.1", 17199)),
+        (":17199", ("", 17199)),
         ("[::1]:0", ("::1", 0)),
         ("localhost:1", ("localhost", 1)),
     ],
@@ -91,7 +91,7 @@ def test_addresses(listen: str, found: tuple[str, int]) -> None:
     assert address(listen) == found
 
 
-@pytest.mark.parametrize("listen", ["", "9180", "127.0.0.1", "::1:9180", "host:port", "host:65536", "[::1]", "a b:-1"])
+@pytest.mark.parametrize("listen", ["", "99", "127.0.0.1", "::1:17199", "host:port", "host:65536", "[::1]", "a b:-1"])
 def test_what_is_no_address_is_refused(listen: str) -> None:
     with pytest.raises(ListenError, match="is not HOST:PORT"):
         address(listen)

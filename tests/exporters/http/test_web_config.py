@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporters.http.web_config import WebConfig, parsed
+from exporters.http.web_access import WebConfig
+from exporters.http.web_config import parsed
 from exporters.http.web_tls import REQUIRED, Tls
 from exporters.http.web_values import WebConfigError
 

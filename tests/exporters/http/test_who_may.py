@@ -13,7 +13,7 @@ import pytest
 from exporters.http.auth import Guard
 from exporters.http.credentials import BusyError, Passwords, credentials
 from exporters.http.saying import Seldom
-from exporters.http.web_config import WebConfig
+from exporters.http.web_access import WebConfig
 from exporters.http.web_tls import IF_GIVEN, Tls
 from exporters.http.writes import is_loopback, refused_write
 from tests.exporters.http.asking import ask
@@ -21,7 +21,7 @@ from tests.exporters.http.asking import ask
 KNOWN = "correct horse"
 T = TypeVar("T")
 USERS = {"alice": bcrypt.hashpw(KNOWN.encode(), bcrypt.gensalt(4)).decode()}
-PLAIN = {b"content-type": b"application/json", b"host": b"localhost:9180"}
+PLAIN = {b"content-type": b"application/json", b"host": b"localhost:17199"}
 
 
 def basic(text: str) -> bytes:
@@ -129,7 +129,7 @@ def test_which_addresses_are_the_machines_own(host: str, is_local: bool) -> None
     assert is_loopback(host) == is_local
 
 
-@pytest.mark.parametrize("host", [b"localhost", b"127.0.0.1:9180", b"[::1]:9180", b"LOCALHOST:1"])
+@pytest.mark.parametrize("host", [b"localhost", b"127.0.0.1:17199", b"[::1]:17199", b"LOCALHOST:1"])
 def test_without_credentials_the_machine_itself_may_change_things(host: bytes) -> None:
     assert refused_write("127.0.0.1", {**PLAIN, b"host": host}, asks=False, shown=False) == ""
 
@@ -142,7 +142,7 @@ def test_without_credentials_the_machine_itself_may_change_things(host: bytes) -
         ("127.0.0.1", {b"host": b"evil.example"}, "Host header"),
         ("127.0.0.1", {b"host": b"localhost.evil.example"}, "Host header"),
         ("127.0.0.1", {b"host": b""}, "Host header"),
-        ("127.0.0.1", {b"origin": b"http://localhost:9180"}, "a page in a browser"),
+        ("127.0.0.1", {b"origin": b"http://localhost:17199"}, "a page in a browser"),
         ("127.0.0.1", {b"sec-fetch-site": b"cross-site"}, "a page in a browser"),
         ("127.0.0.1", {b"content-type": b"text/plain"}, "Content-Type: application/json"),
         ("127.0.0.1", {b"content-type": b""}, "Content-Type: application/json"),

@@ -110,6 +110,7 @@ class Node:
         self.journal = Journal(self.folder, lambda: head(self.session), self.limits, self.said.append)
         catalogue = head().catalogue
         self._sampling = Sampling(catalogue, ("node",), paced=False, met=True)
+        self._identity = Identity()
 
     def again(self, session: str) -> None:
         """End recording and begin anew."""
@@ -123,8 +124,9 @@ class Node:
             each = snapshot(self.number, missed=missed, step_s=self.step_s)
             self.journal.append(each)
             sample = self._sampling.take(each)
+            self._identity = self._identity.told(each)
             if self.recent is not None:
-                self.recent.add(each, sample, self.journal.position)
+                self.recent.add(each.tick, self._identity, sample, self.journal.position)
             self.number += 1
 
     def shipping(self, **choices: object) -> Shipping:

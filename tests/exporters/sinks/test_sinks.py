@@ -64,7 +64,7 @@ def test_a_secret_that_others_can_read_is_none(tmp_path: Path) -> None:
     assert "can be read by others" in why(f"influxdb+http://h/b?token_file={token}")
     token.chmod(0o600)
     sink = sink_of(f"influxdb+http://h:8086/db/autogen?token_file={token}")
-    assert sink.name == "influxdb+http://h:8086"
+    assert sink.name == "influxdb+http://h:8086/db/autogen"
     sink.close()
 
 

@@ -1,0 +1,109 @@
+"""The agent's sinks, each shipping in a thread of its own."""
+
+import threading
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.main import CasstatError
+from collector.failures import one_line
+from collector.journal.writing import Position
+from exporters.recent import Recent
+from exporters.shipping.health import SinkHealth
+from exporters.shipping.means import real
+from exporters.shipping.shipping import Plan, Shipping, following
+from exporters.sinks.registry import sink_of
+from exporters.sinks.sink import SinkUrlError
+
+FOLDER = "sinks"
+# For a request that is under way when the agent is to end.
+PATIENCE_S = 1.0
+# A sink that fails by a fault of casstat's own is begun anew after so long.
+AGAIN_S = 60.0
+
+
+@dataclass
+class _Running:
+    stop: threading.Event
+    thread: threading.Thread
+    shipping: Shipping
+
+
+class Sinks:
+    """Begins and ends shipping as the settings say."""
+
+    def __init__(self, journal: Path, recent: Recent, say: Callable[[str], None]) -> None:
+        self._journal = journal
+        self._recent = recent
+        self._say = say
+        self._running: dict[str, _Running] = {}
+
+    def change(self, urls: Iterable[str], start: Position) -> None:
+        """Ship to just these; to those that are new from `start` on, unless it is known how far they got.
+
+        Raises CasstatError, and then all is as before.
+        """
+        wanted = dict.fromkeys(urls)
+        check(wanted)
+        for url in [url for url in self._running if url not in wanted]:
+            self._end([self._running.pop(url)])
+        for url in wanted:
+            if url not in self._running:
+                self._running[url] = self._begun(url, start)
+
+    def health(self) -> tuple[SinkHealth, ...]:
+        """Return how it goes with each."""
+        return tuple(running.shipping.health() for running in list(self._running.values()))
+
+    def close(self) -> None:
+        """End all; what a store has not taken is sent the next time."""
+        self._end(list(self._running.values()))
+        self._running.clear()
+
+    def _begun(self, url: str, start: Position) -> _Running:
+        stop = threading.Event()
+        plan = Plan(following(self._journal), start=start, kept=self._journal / FOLDER, recent=self._recent)
+
+        def made() -> Shipping:
+            return Shipping(sink_of(url), plan, real(stop), self._say)
+
+        def ship() -> None:
+            while not stop.is_set():
+                try:
+                    running.shipping.run()
+                except Exception as error:
+                    self._say(_fault(running.shipping.health().name, error))
+                    if not stop.wait(AGAIN_S):
+                        running.shipping = made()
+
+        running = _Running(stop, threading.Thread(target=ship, name=f"ship {url}", daemon=True), made())
+        running.thread.start()
+        return running
+
+    @staticmethod
+    def _end(ended: list[_Running]) -> None:
+        for running in ended:
+            running.stop.set()
+        for running in ended:
+            running.thread.join(PATIENCE_S)
+
+
+def check(urls: Iterable[str]) -> None:
+    """Raise CasstatError for a URL that means no sink, or two that mean the same."""
+    names: dict[str, str] = {}
+    for url in dict.fromkeys(urls):
+        try:
+            sink = sink_of(url)
+        except SinkUrlError as error:
+            raise CasstatError(f"--to: {error}") from None
+        if sink.name in names:
+            raise CasstatError(f"--to: two URLs mean {sink.name}")
+        names[sink.name] = url
+        sink.close()
+
+
+def _fault(name: str, error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    return f"{name}: a fault of casstat: {type(error).__name__}: {one_line(error)} ({where}): shipping begins anew"

@@ -1,0 +1,200 @@
+"""The agent while its node, its disk, its port, its settings or other agents misbehave."""
+
+import os
+import resource
+import signal
+import socket
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from collector.journal.reading import Entry
+from tests.faults import faults
+from tests.faults.agents import RunningAgent
+from tests.faults.fake_jolokia import FakeJolokia
+
+READS = "cassandra_client_requests_total"
+# SIGTERM is obeyed within two seconds; a busy machine starts and ends processes slowly.
+LEAVES_S = 6.0
+
+
+def missed(entries: list[Entry]) -> int:
+    """Return how many ticks are missing between the first and the last, within each session."""
+    by_session: dict[str, list[int]] = {}
+    for entry in entries:
+        by_session.setdefault(entry.head.session, []).append(round(entry.snapshot.tick.time_s * 10))
+    step = round(entries[0].head.interval_s * 10)
+    return sum((after - before) // step - 1 for times in by_session.values() for before, after in pairwise(times))
+
+
+def test_it_records_and_serves_and_leaves_when_told(fake: FakeJolokia, tmp_path: Path) -> None:
+    with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
+        agent.served()
+        fake.node.do_reads(100)
+        before = agent.value(READS, 'operation="Read"')
+        fake.node.do_reads(100)
+        agent.until(lambda: agent.value(READS, 'operation="Read"') >= before + 100)
+        assert agent.get("/-/healthy")[0] == agent.get("/-/ready")[0] == 200
+        assert agent.end(signal.SIGTERM, LEAVES_S) == 0
+        entries = agent.entries()
+    assert len(entries) >= 3
+    assert {entry.head.session for entry in entries} == {entries[0].head.session}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_node_that_hangs_does_not_hold_up_the_end(fake: FakeJolokia, tmp_path: Path, number: int) -> None:
+    with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "3") as agent:
+        agent.served()
+        fake.fault = faults.hang
+        posts = fake.posts
+        agent.until(lambda: fake.posts > posts)
+        assert agent.end(number, LEAVES_S) == 0
+        assert len(agent.entries()) >= 2
+
+
+def test_a_second_agent_on_the_same_journal_is_refused(fake: FakeJolokia, tmp_path: Path) -> None:
+    with RunningAgent(tmp_path, "--jolokia", fake.url, "-i", "0.2") as first:
+        first.served()
+        with RunningAgent(tmp_path, "--jolokia", fake.url) as second:
+            second.hear("another casstat records there: give each its own folder")
+            assert second.end(None) == 1
+        ticks = first.value("casstat_ticks_total")
+        first.until(lambda: first.value("casstat_ticks_total") > ticks)
+
+
+def test_a_port_that_is_taken_is_said_and_nothing_is_recorded(fake: FakeJolokia, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        with RunningAgent(tmp_path / "j", "--jolokia", fake.url, listen=listen) as agent:
+            assert agent.end(None) == 1
+            assert "is taken" in agent.said[-1]
+            assert agent.entries() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--to", "influx://127.0.0.1:8086/x"], "influxdb+http"),
+        (["--to", "graphite://127.0.0.1:1", "--to", "graphite://127.0.0.1:1?tags=1"], "two URLs mean"),
+        (["--web-config-file", "/nowhere/web.yml"], "/nowhere/web.yml"),
+        (["--journal-dir", "/dev/null/x"], "/dev/null"),
+        (["--listen", "somewhere"], "somewhere"),
+        (["--log-pattern", "%m"], "--log-pattern"),
+    ],
+)
+def test_what_cannot_be_meant_ends_it_before_the_first_tick(
+    fake: FakeJolokia, tmp_path: Path, arguments: list[str], why: str
+) -> None:
+    with RunningAgent(tmp_path / "j", "--jolokia", fake.url, *arguments) as agent:
+        assert agent.end(None) in (1, 2)
+        assert why in agent.said[-1]
+        assert agent.entries() == []
+
+
+def test_settings_are_read_again_without_losing_a_tick(fake: FakeJolokia, tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text("")
+    with RunningAgent(tmp_path / "j", "--config", str(file), "--jolokia", fake.url, "-i", "0.1") as agent:
+        agent.served()
+        assert agent.values("casstat_sink_up") == []
+        file.write_text('to = ["graphite://127.0.0.1:1/x"]\nseries_limit = 200\ntables = 3\n')
+        agent.send(signal.SIGHUP)
+        assert "read again; tables will only change with the next start" in agent.hear("the settings")
+        agent.until(lambda: agent.values("casstat_sink_up") == [0.0])
+        assert agent.value("casstat_series_limit") == 200
+        file.write_text("sinks = 1\n")
+        agent.send(signal.SIGHUP)
+        assert "stay as they were" in agent.hear("there is no setting 'sinks'")
+        file.write_text('to = ["graphite:///x"]\n')
+        agent.send(signal.SIGHUP)
+        agent.hear("stay as they were")
+        file.write_text("")
+        agent.send(signal.SIGHUP)
+        agent.hear("read again")
+        agent.until(lambda: agent.values("casstat_sink_up") == [])
+        assert agent.end(signal.SIGTERM) == 0
+        entries = agent.entries()
+    assert missed(entries) == sum(entry.snapshot.tick.missed for entry in entries)
+
+
+def test_a_node_that_goes_away_is_absent_until_it_is_back(fake: FakeJolokia, tmp_path: Path) -> None:
+    with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
+        agent.served()
+        fake.stop()
+        agent.until(lambda: agent.values(READS) == [])
+        assert agent.value("casstat_source_up", 'source="cassandra"') == 0
+        agent.until(lambda: agent.get("/-/ready")[0] == 503)
+        assert agent.get("/-/healthy")[0] == 200
+        fake.node.restart()
+        fake.start()
+        agent.until(lambda: agent.values(READS) != [])
+        agent.until(lambda: agent.get("/-/ready")[0] == 200)
+
+
+def test_a_node_that_is_down_at_first_keeps_its_name(fake: FakeJolokia, tmp_path: Path) -> None:
+    with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
+        agent.served()
+        named = agent.json("/api/v1/node")["node"]
+        agent.end(signal.SIGTERM)
+    fake.stop()
+    with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
+        agent.hear("no answer from Cassandra (yet)")
+        agent.served()
+        assert agent.json("/api/v1/node")["node"] == named
+        fake.start()
+        agent.until(lambda: agent.values(READS) != [])
+
+
+def test_on_a_full_disk_it_goes_on_and_counts_what_is_lost(fake: FakeJolokia, tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6000, limits[1]))
+    try:
+        agent = RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.1", "--to", "graphite://127.0.0.1:1/x")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with agent:
+        agent.served()
+        agent.hear("nothing is recorded until it can be written to again")
+        agent.until(lambda: agent.value("casstat_journal_lost_ticks_total") > 5)
+        assert agent.get("/-/healthy")[0] == 200
+        assert agent.end(signal.SIGTERM) == 0
+        assert sum("nothing is recorded" in line for line in agent.said) == 1
+
+
+def test_runs_are_events_of_the_recording_and_there_after_a_restart(fake: FakeJolokia, tmp_path: Path) -> None:
+    with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
+        agent.served()
+        run = agent.post("/api/v1/runs", {"name": "ramp"})
+        agent.post(f"/api/v1/runs/{run['id']}/marks", {"text": "100 clients"})
+        agent.post(f"/api/v1/runs/{run['id']}/end", {})
+        told = agent.json("/api/v1/runs")
+        agent.until(lambda: any(batch.events for entry in agent.rows() for batch in entry.snapshot.batches))
+        agent.end(signal.SIGTERM)
+        events = [each.text for entry in agent.entries() for batch in entry.snapshot.batches for each in batch.events]
+    assert events == ["run ramp began", "run ramp: 100 clients", "run ramp ended"]
+    with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
+        agent.served()
+        assert agent.json("/api/v1/runs") == told
+
+
+def test_the_service_manager_hears_of_it(fake: FakeJolokia, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        address = f"casstat-agent-{os.getpid()}"
+        manager.bind(f"\0{address}")
+        manager.settimeout(20)
+        more = {"NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "1000000"}
+        with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2", **more) as agent:
+            heard = manager.recv(4096).decode().split("\n")
+            assert {"READY=1", "WATCHDOG=1"} <= set(heard)
+            agent.end(signal.SIGTERM)
+            while "STOPPING=1" not in heard:
+                heard = manager.recv(4096).decode().split("\n")
+
+
+def test_an_agent_that_is_killed_at_any_moment_leaves_a_sound_journal(fake: FakeJolokia, tmp_path: Path) -> None:
+    for _ in range(4):
+        with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.1") as agent:
+            agent.served()
+            agent.end(signal.SIGKILL)
+    assert len({entry.head.session for entry in agent.rows()}) == 4

@@ -1,0 +1,249 @@
+"""The agent on a real node under load, with a real Prometheus and real stores that come and go."""
+
+import json
+import signal
+import subprocess
+import time
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import ExitStack
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+import pytest
+
+from cli.demo.node import Node
+from collector.catalogue import CATALOGUE
+from collector.journal.info import journal_files
+from collector.journal.reading import Entry, read
+from collector.model import Sample
+from collector.samples import Sampling
+from exporters.identity import Identity
+from exporters.points import rows, tags, time_ms
+from tests.faults.agents import RunningAgent
+from tests.faults.certificates import Authority
+from tests.faults.program import run
+from tests.real.programs import eventually, load, prepare
+from tests.real.prometheus import Prometheus
+from tests.real.stores import InfluxDB, Points, VictoriaMetrics, free_port, name
+from tests.real.test_stores import by_field, kept
+
+RATE = 300
+OUTAGE_S = 60.0
+BEFORE_S, AFTER_S = 15.0, 10.0
+SECONDS = 60
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def recorded(folder: Path) -> list[tuple[Identity, Sample]]:
+    """Return what a journal says, as `casstat replay` takes it: each session for itself."""
+    found: list[tuple[Identity, Sample]] = []
+    identity, session, sampling = Identity(), "", None
+    for entry in (each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)):
+        head = entry.head
+        if head.session != session:
+            session, sampling = head.session, Sampling(head.catalogue, head.sources, paced=head.paced, met=head.met)
+        identity = identity.told(entry.snapshot)
+        assert sampling is not None
+        if (sample := sampling.take(entry.snapshot)) is not None:
+            found.append((identity, sample))
+    return found
+
+
+def expected(folder: Path) -> Points:
+    found: Points = {}
+    for identity, sample in recorded(folder):
+        for series, fields in rows(CATALOGUE, sample):
+            labels = {**identity.labels(), **dict(tags(CATALOGUE[series[0]], series))}
+            at_ms = time_ms(sample)
+            times = found.setdefault(name(series[0], labels), {})
+            assert at_ms not in times
+            times[at_ms] = fields
+    return found
+
+
+def test_stores_that_are_down_for_a_minute_have_every_tick_afterwards(
+    node: Node, tmp_path: Path, stack: ExitStack
+) -> None:
+    """One agent lives through it, another is killed meanwhile and started again."""
+    stores = InfluxDB(tmp_path / "influxdb"), VictoriaMetrics(tmp_path / "victoria-metrics")
+    for store in stores:
+        store.start()
+        stack.callback(store.stop)
+    prepare(node)
+    to = [word for store in stores for word in ("--to", store.url)]
+
+    def agent(called: str) -> RunningAgent:
+        given = ["--jolokia", node.spec.jolokia_url, "--node", called, *to]
+        return stack.enter_context(RunningAgent(tmp_path / called, *given)).served()
+
+    with load(node, RATE):
+        lives, dies = agent("lives"), agent("dies")
+        started_s = time.monotonic()
+        eventually(lambda: time.monotonic() - started_s > BEFORE_S, 2 * BEFORE_S)
+        for store in stores:
+            store.stop()
+        stopped_s = time.monotonic()
+        eventually(lambda: time.monotonic() - stopped_s > OUTAGE_S / 2, OUTAGE_S)
+        dies.end(signal.SIGKILL)
+        again = agent("dies")
+        eventually(lambda: time.monotonic() - stopped_s > OUTAGE_S, 2 * OUTAGE_S)
+        assert set(lives.values("casstat_sink_up")) == {0.0}
+        assert min(lives.values("casstat_sink_lag_seconds")) > OUTAGE_S / 2
+        for store in stores:
+            store.start()
+        started_s = time.monotonic()
+        for each in (lives, again):
+            eventually(lambda each=each: caught_up(each), 120)  # type: ignore[misc]
+        eventually(lambda: time.monotonic() - started_s > AFTER_S, 2 * AFTER_S)
+    for each in (lives, again):
+        # What came last is there too.
+        eventually(lambda each=each: caught_up(each), 120)  # type: ignore[misc]
+        assert set(each.values("casstat_sink_lost_ticks_total")) == {0.0}
+        assert set(each.values("casstat_sink_refused_points_total")) == {0.0}
+        each.end(signal.SIGTERM)
+    influxdb, victoria = stores[0].points(), stores[1].points()
+    wanted = {series: times for called in ("lives", "dies") for series, times in expected(tmp_path / called).items()}
+    ticks = len({at_ms for series, times in wanted.items() if "node=lives" in series for at_ms in times})
+    assert ticks > BEFORE_S + OUTAGE_S
+    # The last ticks, those while the agents were ended, are sent with the next start.
+    last_ms = min(max(times) for times in (by_node(influxdb, "lives"), by_node(influxdb, "dies")))
+    assert until(influxdb, last_ms) == until(wanted, last_ms)
+    fields = by_field(until(wanted, last_ms))
+    shown = {series: {at: value for at, value in times.items() if at <= last_ms} for series, times in victoria.items()}
+    assert {series for series, times in shown.items() if times} == fields.keys()
+    assert all(shown[series] == kept(values) for series, values in fields.items())
+
+
+def caught_up(agent: RunningAgent) -> bool:
+    return set(agent.values("casstat_sink_up")) == {1.0} and max(agent.values("casstat_sink_lag_seconds")) <= 1.0
+
+
+def by_node(points: Points, called: str) -> set[int]:
+    return {at_ms for series, times in points.items() if f"node={called}" in series for at_ms in times}
+
+
+def until(points: Points, last_ms: int) -> Points:
+    found = {series: {at: fields for at, fields in times.items() if at <= last_ms} for series, times in points.items()}
+    return {series: times for series, times in found.items() if times}
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    folder = tmp_path / "certificates"
+    folder.mkdir()
+    return Authority(folder)
+
+
+def test_prometheus_and_the_replay_agree_and_secrets_are_asked_for(
+    node: Node, tmp_path: Path, stack: ExitStack, authority: Authority
+) -> None:
+    prepare(node)
+    url = node.spec.jolokia_url
+    plain = stack.enter_context(RunningAgent(tmp_path / "plain", "--jolokia", url)).served()
+    host, port = "127.0.0.1", free_port()
+    server = authority.sign("server", "subjectAltName=IP:127.0.0.1")
+    client = authority.sign("client", "extendedKeyUsage=clientAuth")
+    web = tmp_path / "web.yml"
+    hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
+    web.write_text(
+        json.dumps(
+            {
+                "tls_server_config": {
+                    "cert_file": str(server.file),
+                    "key_file": str(server.key),
+                    "client_auth_type": "RequireAndVerifyClientCert",
+                    "client_ca_file": str(authority.file),
+                },
+                "basic_auth_users": {"prometheus": hashed},
+            }
+        )
+    )
+    secured = stack.enter_context(
+        RunningAgent(tmp_path / "secured", "--jolokia", url, "--web-config-file", str(web), listen=f"{host}:{port}")
+    )
+    secured.hear("serving")
+    tls = {
+        "ca_file": str(authority.file),
+        "cert_file": str(client.file),
+        "key_file": str(client.key),
+    }
+    right = {"basic_auth": {"username": "prometheus", "password": "secret"}}
+    target = {"scheme": "https", "static_configs": [{"targets": [f"{host}:{port}"]}]}
+    jobs: dict[str, dict[str, Any]] = {
+        "plain": {"static_configs": [{"targets": [plain.base.removeprefix("http://")]}]},
+        "right": {**target, **right, "tls_config": tls},
+        "no_password": {**target, "tls_config": tls},
+        "wrong_password": {
+            **target,
+            "tls_config": tls,
+            "basic_auth": {"username": "prometheus", "password": "wrong"},
+        },
+        "no_certificate": {**target, **right, "tls_config": {"ca_file": tls["ca_file"]}},
+        "no_tls": {**right, "static_configs": target["static_configs"]},
+    }
+    prometheus = Prometheus(tmp_path / "prometheus", jobs)
+    prometheus.start()
+    stack.callback(prometheus.stop)
+    with load(node, RATE):
+        # The replay's rows end at whole minutes.
+        end_s = SECONDS * ceil((time.time() + SECONDS + 2) / SECONDS)
+        eventually(lambda: time.time() > end_s + 2, 3 * SECONDS)
+    ups = {each["metric"]["job"]: each["value"][1] for each in prometheus.query("up", end_s)}
+    assert ups == {name: "1" if name in ("plain", "right") else "0" for name in jobs}
+    assert prometheus.value('casstat_build_info{job="right"}', end_s) == 1
+    curl_is_refused_without_and_served_with(f"https://{host}:{port}", tls)
+    plain.end(signal.SIGTERM)
+    row = replayed(tmp_path / "plain", end_s)
+    for operation, word in (("Read", "read"), ("Write", "write")):
+        of = f'job="plain",operation="{operation}"'
+        rate = prometheus.value(f"rate(cassandra_client_requests_total{{{of}}}[{SECONDS}s])", end_s)
+        assert rate == pytest.approx(row[f"{word}s_per_s"], rel=0.01)
+        buckets = f"rate(cassandra_client_request_duration_seconds_bucket{{{of}}}[{SECONDS}s])"
+        for q, of_row in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
+            found_ms = 1000 * prometheus.value(f"histogram_quantile({q}, sum by (le) ({buckets}))", end_s)
+            edges = edges_ms(prometheus, f"cassandra_client_request_duration_seconds_bucket{{{of}}}", end_s)
+            assert abs(place(edges, found_ms) - place(edges, row[f"{word}_{of_row}_ms"])) <= 1
+
+
+def place(edges: list[float], value: float) -> int:
+    """Return in which bucket a value is."""
+    return bisect_left(edges, value)
+
+
+def edges_ms(prometheus: Prometheus, buckets: str, time_s: float) -> list[float]:
+    return sorted(1000 * float(each["metric"]["le"]) for each in prometheus.query(buckets, time_s))
+
+
+def replayed(folder: Path, end_s: float) -> dict[str, Any]:
+    """Return the row of the replay that covers the minute before `end_s`."""
+    done = run("replay", str(folder), "--format", "json", "--interval", str(SECONDS))
+    assert done.returncode == 0, done.stderr
+    found = {row["time"]: row for row in map(json.loads, done.stdout.splitlines())}
+    row: dict[str, Any] = found[end_s]
+    assert row["interval_s"] == pytest.approx(SECONDS, abs=0.1)
+    return row
+
+
+def curl_is_refused_without_and_served_with(base: str, tls: dict[str, str]) -> None:
+    ca, own = ["--cacert", tls["ca_file"]], ["--cert", tls["cert_file"], "--key", tls["key_file"]]
+
+    def status(path: str, *more: str) -> str:
+        command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *more, f"{base}{path}"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
+
+    password = ["-u", "prometheus:secret"]
+    for path in ("/metrics", "/-/healthy", "/-/ready", "/api/v1/node", "/api/v1/samples", "/api/v1/journal", "/"):
+        assert status(path, *ca, *own, *password) == "200", path
+        assert status(path, *ca, *own) == "401", path
+        assert status(path, *ca, *own, "-u", "prometheus:wrong") == "401", path
+        # The handshake fails: there is no status.
+        assert status(path, *ca, *password) == "000", path
+        assert status(path, *own, *password) == "000", path

@@ -1,0 +1,205 @@
+"""An agent that something befalls every minute: it grows in nothing, and no tick is lost in silence."""
+
+import resource
+import signal
+import socket
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tests.faults import faults
+from tests.faults.agents import RunningAgent
+from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.fake_store import FakeStore, black_hole, hang_up, status
+
+INTERVAL_S = 0.5
+READS_PER_S = 50
+# After a fault everything shall be as before well within a minute.
+FAULT_S, REST_S = 12.0, 48.0
+# What Python's allocator may hold more or less at one moment than at another.
+SLACK, SLACK_BYTES = 1.04, 1 << 20
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What the agent took at one moment at which nothing befell it."""
+
+    rss: int
+    threads: int
+    descriptors: int
+
+
+class Soak:
+    """The agent, its node, its store, and what befalls them."""
+
+    def __init__(self, agent: RunningAgent, node: FakeJolokia, store: FakeStore, settings: Path) -> None:
+        self.agent = agent
+        self.node = node
+        self.store = store
+        self.settings = settings
+        self.process = psutil.Process(agent.pid)
+        self.looked: list[Looked] = []
+
+    def look(self) -> Looked:
+        with self.process.oneshot():
+            return Looked(self.process.memory_info().rss, self.process.num_threads(), self.process.num_fds())
+
+    def befall(self, minute: int) -> None:
+        """Let one thing happen and end."""
+        ways: list[Callable[[], None]] = [
+            self.store_fails,
+            self.node_hangs,
+            self.store_hangs_up,
+            self.node_restarts,
+            self.strangers,
+            self.node_goes,
+            self.disk_is_full,
+            self.store_is_a_black_hole,
+            self.settings_change,
+            self.agent_is_stopped,
+            self.store_is_busy,
+        ]
+        ways[minute % len(ways)]()
+
+    def store_fails(self) -> None:
+        self._store(status(500))
+
+    def store_hangs_up(self) -> None:
+        self._store(hang_up)
+
+    def store_is_a_black_hole(self) -> None:
+        self._store(black_hole)
+
+    def store_is_busy(self) -> None:
+        self._store(status(429, "Retry-After: 2"))
+
+    def _store(self, answer: Callable[[socket.socket], None]) -> None:
+        self.store.always = answer
+        _pause(FAULT_S)
+        self.store.always = None
+
+    def node_hangs(self) -> None:
+        self.node.fault = faults.hang
+        _pause(FAULT_S)
+        self.node.fault = None
+        self.node.drop_connections()
+
+    def node_restarts(self) -> None:
+        for _ in range(5):
+            self.node.node.restart()
+            _pause(FAULT_S / 5)
+
+    def node_goes(self) -> None:
+        self.node.stop()
+        _pause(FAULT_S)
+        self.node.start()
+
+    def strangers(self) -> None:
+        """Many come and say nothing, or nonsense."""
+        host, _, port = self.agent.base.removeprefix("http://").partition(":")
+        with ExitStack() as stack:
+            for number in range(600):
+                with suppress(OSError):
+                    stream = stack.enter_context(socket.create_connection((host, int(port)), 5))
+                    if number % 3 == 0:
+                        stream.sendall(b"\x16\x03 nonsense\r\n\r\n" * 20)
+            _pause(FAULT_S)
+
+    def disk_is_full(self) -> None:
+        before = resource.prlimit(self.agent.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self.agent.pid, resource.RLIMIT_FSIZE, (1, before[1]))
+        _pause(FAULT_S)
+        resource.prlimit(self.agent.pid, resource.RLIMIT_FSIZE, before)
+
+    def settings_change(self) -> None:
+        for limit in (500, 5000):
+            self.settings.write_text(f"series_limit = {limit}\n")
+            self.agent.send(signal.SIGHUP)
+            _pause(FAULT_S / 2)
+
+    def agent_is_stopped(self) -> None:
+        self.agent.send(signal.SIGSTOP)
+        _pause(FAULT_S / 4)
+        self.agent.send(signal.SIGCONT)
+
+
+def _pause(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
+def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp_path: Path, minutes: int) -> None:
+    store, settings, over = FakeStore(), tmp_path / "agent.toml", threading.Event()
+    settings.write_text("")
+
+    def work() -> None:
+        while not over.wait(0.1):
+            fake.node.do_reads(READS_PER_S // 10)
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    given = ["--config", str(settings), "--jolokia", fake.url, "-i", str(INTERVAL_S)]
+    given += ["--to", f"influxdb+http://127.0.62.3:{store.port}/db"]
+    with RunningAgent(tmp_path / "journal", *given) as agent:
+        agent.served()
+        soak = Soak(agent, fake, store, settings)
+        began_s = time.monotonic()
+        for minute in range(minutes):
+            soak.befall(minute)
+            # Prometheus comes by.
+            ends_s = began_s + (FAULT_S + REST_S) * (minute + 1)
+            while time.monotonic() < ends_s:
+                agent.series()
+                _pause(min(5.0, max(ends_s - time.monotonic(), 0.1)))
+            soak.looked.append(soak.look())
+        agent.until(lambda: agent.values("casstat_sink_lag_seconds") == [0.0])
+        shown = agent.series()
+        agent.end(signal.SIGTERM)
+        entries = agent.entries()
+    over.set()
+    worker.join()
+    store.close()
+    sys.stdout.write("".join(f"\n{looked}" for looked in soak.looked))
+    check_growth(soak.looked)
+    # Every point of the grid is a tick, or was reported: as missed, or as lost by the journal.
+    times = [entry.snapshot.tick.time_s for entry in entries]
+    points = round((times[-1] - times[0]) / INTERVAL_S) + 1
+    missed = sum(entry.snapshot.tick.missed for entry in entries)
+    assert points - len(times) - missed == total(shown, "casstat_journal_lost_ticks_total")
+    assert len(set(times)) == len(times)
+    assert total(shown, "casstat_ticks_missed_total") == missed
+    # What the journal has, the store has; each once.
+    sent = {int(line.rpartition(b" ")[2]) // 1_000_000 for line in store.taken}
+    has = {round(1000 * each) for each in times[1:]}
+    last_ms = max(sent)
+    assert {each for each in has if each <= last_ms} <= sent
+    assert len(set(store.taken)) == len(
+        {line.rpartition(b" ")[0].rpartition(b" ")[0] + line.rpartition(b" ")[2] for line in store.taken}
+    )
+    assert total(shown, "casstat_sink_lost_ticks_total") == 0
+    assert total(shown, "casstat_sink_refused_points_total") == 0
+
+
+def point(line: bytes) -> tuple[bytes, bytes]:
+    """Return which point a line is: the series and the time."""
+    series, _, rest = line.partition(b" ")
+    return series, rest.rpartition(b" ")[2]
+
+
+def total(shown: dict[str, float], metric: str) -> float:
+    return sum(value for series, value in shown.items() if series.partition("{")[0] == metric)
+
+
+def check_growth(looked: list[Looked]) -> None:
+    """Compare the last moments with those after the first ten minutes, or in a short run after the first four."""
+    warm = 10 if len(looked) > 20 else 4
+    begin, end = looked[warm - 3 : warm], looked[-3:]
+    assert statistics.median(each.rss for each in end) <= SLACK * max(each.rss for each in begin) + SLACK_BYTES
+    assert min(each.threads for each in end) <= max(each.threads for each in begin)
+    assert min(each.descriptors for each in end) <= max(each.descriptors for each in begin)
