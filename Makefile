@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: help demo test check bench metrics clean
+.PHONY: help demo test check soak bench metrics clean
 
 help:
 	@echo "make demo    a real Cassandra node under load, and casstat's lines for it"
 	@echo "make test    the whole test suite, on real servers"
 	@echo "make check   lint, types, layers and unit tests, in under a minute"
+	@echo "make soak    an agent for an hour, with something that befalls it every minute"
 	@echo "make bench   speed and memory, as ratios measured in one run"
 	@echo "make metrics write docs/metrics.md anew from the catalogue"
 
@@ -30,7 +31,10 @@ test: check
 # Tests of faults mostly wait, so three run at a time; the others want the machine to themselves.
 	$(BIN)/pytest tests/faults -m "not alone" --numprocesses 3 --dist worksteal
 	$(BIN)/pytest tests/faults -m alone
-	$(BIN)/pytest tests/real
+# The soak mostly waits: the others go on beside it.
+	$(BIN)/pytest tests/soak > $(VENV)/soak.log 2>&1 & soak=$$!; \
+	$(BIN)/pytest tests/real; code=$$?; \
+	wait $$soak || code=1; cat $(VENV)/soak.log; exit $$code
 
 check: $(INSTALLED)
 	sh tools/prepare check
@@ -38,7 +42,10 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests --ignore tests/faults --ignore tests/real --numprocesses 2 --dist worksteal
+	$(BIN)/pytest tests --ignore tests/faults --ignore tests/real --ignore tests/soak --numprocesses 3 --dist worksteal
+
+soak: $(INSTALLED)
+	CASSTAT_SOAK_MIN=60 $(BIN)/pytest tests/soak -s
 
 bench: $(INSTALLED)
 	sh tools/prepare test

@@ -54,11 +54,11 @@ class Soak:
     def befall(self, minute: int) -> None:
         """Let one thing happen and end."""
         ways: list[Callable[[], None]] = [
+            self.strangers,
             self.store_fails,
             self.node_hangs,
             self.store_hangs_up,
             self.node_restarts,
-            self.strangers,
             self.node_goes,
             self.disk_is_full,
             self.store_is_a_black_hole,

@@ -145,7 +145,7 @@ def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "") -> Path:
 shared = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
-    max_examples=60,
+    max_examples=30,
     # Making what fails smaller takes minutes.
     phases=[Phase.reuse, Phase.generate],
 )
