@@ -31,7 +31,7 @@ test: check
 # Tests of faults mostly wait, so three run at a time; the others want the machine to themselves.
 	$(BIN)/pytest tests/faults -m "not alone" --numprocesses 3 --dist worksteal
 	$(BIN)/pytest tests/faults -m alone
-# The soak mostly waits: the others go on beside it.
+# These mostly wait: the others go on beside them.
 	$(BIN)/pytest tests/soak > $(VENV)/soak.log 2>&1 & soak=$$!; \
 	$(BIN)/pytest tests/real; code=$$?; \
 	wait $$soak || code=1; cat $(VENV)/soak.log; exit $$code
@@ -45,7 +45,7 @@ check: $(INSTALLED)
 	$(BIN)/pytest tests --ignore tests/faults --ignore tests/real --ignore tests/soak --numprocesses 3 --dist worksteal
 
 soak: $(INSTALLED)
-	CASSTAT_SOAK_MIN=60 $(BIN)/pytest tests/soak -s
+	CASSTAT_SOAK_MIN=60 $(BIN)/pytest tests/soak/test_soak.py -s
 
 bench: $(INSTALLED)
 	sh tools/prepare test

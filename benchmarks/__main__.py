@@ -11,6 +11,7 @@ from benchmarks import (
     api,
     cost,
     exposition,
+    lateness,
     line,
     merge,
     plots,
@@ -35,6 +36,7 @@ BENCHMARKS = {
     "telegraf": telegraf.run,
     "api": api.run,
     "shipping": shipping.run,
+    "lateness": lateness.run,
 }
 
 

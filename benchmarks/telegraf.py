@@ -1,9 +1,11 @@
 """The agent beside Telegraf reading the same MBeans, disks and network of the same node every second.
 
-Both push to the same store, which forgets it; the agent also records and serves Prometheus, which Telegraf does not.
-Telegraf cannot ask for bucket counts: it reads the decayed percentiles that stand beside them.
+Both push to the same store, which forgets it, serve Prometheus, which comes by every five seconds, and write all of it
+to a file: the agent's journal, Telegraf's line protocol. Telegraf cannot ask for bucket counts: it reads the decayed
+percentiles that stand beside them.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +32,12 @@ from collector.jolokia import Jolokia
 from collector.selection import DEFAULT_TABLES, Selection
 
 VERSION = "v1.37.2"
-TAGS = "custom,inputs.jolokia2_agent,inputs.cpu,inputs.diskio,inputs.net,outputs.influxdb_v2,serializers.influx"
+TAGS = (
+    "custom,inputs.jolokia2_agent,inputs.cpu,inputs.diskio,inputs.net,"
+    "outputs.influxdb_v2,outputs.prometheus_client,outputs.file,serializers.influx"
+)
+SERVED = "127.0.0.1:28180"
+SCRAPE_S = 5.0
 PORT = 28086
 RATE = 300
 TURNS = 2
@@ -47,6 +55,12 @@ urls = ["http://127.0.0.1:{port}"]
 token = "none"
 organization = "none"
 bucket = "none"
+[[outputs.prometheus_client]]
+listen = "{served}"
+path = "/metrics"
+[[outputs.file]]
+files = ["{file}"]
+data_format = "influx"
 [[inputs.cpu]]
 percpu = true
 totalcpu = true
@@ -66,7 +80,7 @@ def run() -> Iterator[Figure]:
         config = Path(folder, "telegraf.conf")
         with loaded(RATE):
             asked = requests(url)
-            config.write_text(configuration(url, asked))
+            config.write_text(configuration(url, Path(folder, "telegraf.out"), asked))
             yield Figure("MBeans asked for in a tick", len({each["mbean"] for each in asked}), "")
             commands = {
                 "agent": agent(url, Path(folder, "journal")),
@@ -87,7 +101,7 @@ def agent(url: str, journal: Path) -> Sequence[str]:
     settings = {
         "jolokia": url,
         "journal-dir": str(journal),
-        "listen": "127.0.0.1:28180",
+        "listen": SERVED,
         "to": f"influxdb+http://127.0.0.1:{PORT}/none",
     }
     return [sys.executable, "-m", "cli", "agent", *(f"--{name}={value}" for name, value in settings.items())]
@@ -98,9 +112,9 @@ def measured(node: Node, command: Sequence[str]) -> tuple[float, float, float, f
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         try:
             process = psutil.Process(running.pid)
-            time.sleep(WARM_S)
+            scraped(WARM_S)
             before = cpu_s(process), answering_s(jvm(node)), time.monotonic()
-            time.sleep(SAMPLES)
+            scraped(SAMPLES)
             lasted_s = time.monotonic() - before[2]
             own_s = (cpu_s(process) - before[0]) / lasted_s
             node_s = (answering_s(jvm(node)) - before[1]) / lasted_s
@@ -108,6 +122,16 @@ def measured(node: Node, command: Sequence[str]) -> tuple[float, float, float, f
         finally:
             running.terminate()
     return own_s + node_s, own_s, node_s, float(rss)
+
+
+def scraped(seconds: float) -> None:
+    """Let time pass in which Prometheus comes by now and then."""
+    ends_s = time.monotonic() + seconds
+    while (rest_s := ends_s - time.monotonic()) > 0:
+        time.sleep(min(SCRAPE_S, rest_s))
+        request = urllib.request.Request(f"http://{SERVED}/metrics", headers={"Accept-Encoding": "gzip"})
+        with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - loopback
+            answer.read()
 
 
 def requests(url: str) -> list[dict[str, object]]:
@@ -130,7 +154,7 @@ def requests(url: str) -> list[dict[str, object]]:
     return [found for found in rounds if found][-1]
 
 
-def configuration(url: str, asked: Sequence[dict[str, object]]) -> str:
+def configuration(url: str, file: Path, asked: Sequence[dict[str, object]]) -> str:
     """Return Telegraf's configuration for the same."""
     wanted: dict[str, list[str]] = {}
     for request in asked:
@@ -142,7 +166,7 @@ def configuration(url: str, asked: Sequence[dict[str, object]]) -> str:
         f"mbean = {json.dumps(mbean)}\npaths = {json.dumps(list(dict.fromkeys(paths)))}\n"
         for number, (mbean, paths) in enumerate(wanted.items())
     ]
-    return FRAME.format(url=url, port=PORT) + "".join(metrics)
+    return FRAME.format(url=url, port=PORT, served=SERVED, file=file) + "".join(metrics)
 
 
 @contextmanager

@@ -9,9 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exporters.http.answers import refusal
 from exporters.http.credentials import BusyError, Passwords, credentials
-from exporters.http.saying import Seldom
 from exporters.http.web_access import WebConfig
 from exporters.http.writes import refused_write
+from exporters.saying import Seldom
 
 READS = ("GET", "HEAD", "OPTIONS", "TRACE")
 

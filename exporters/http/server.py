@@ -17,10 +17,10 @@ from exporters.http.auth import Guard
 from exporters.http.credentials import Passwords
 from exporters.http.limits import BoundedProtocol
 from exporters.http.listening import bound
-from exporters.http.saying import Seldom
 from exporters.http.tls import Access, named
 from exporters.http.visits import HEAD_S, IDLE_S, MOST, Visit, Visits
 from exporters.http.writes import is_loopback
+from exporters.saying import Seldom
 
 LOOK_S = 1.0
 GRACE_S = 0.2

@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from exporters.saying import Seldom
 from exporters.shipping.aside import Aside
-from exporters.shipping.means import Seldom
 from exporters.sinks.sink import RefusedError, Sink
 
 MOST_POINTS = 5000
@@ -59,10 +59,10 @@ class Delivery:
             kept = self._aside.write(points, str(error))
         except OSError as trouble:
             kept = False
-            self._seldom.say("aside", f"{self._aside.path}: {trouble.strerror}: refused points are only counted")
+            self._seldom("aside", f"{self._aside.path}: {trouble.strerror}: refused points are only counted")
         where = f"written to {self._aside.path}" if kept else "not kept"
         number = f"{len(points)} points" if len(points) > 1 else "a point"
-        self._seldom.say("refused", f"{self._sink.name}: refuses {number}, {where}: {error}")
+        self._seldom("refused", f"{self._sink.name}: refuses {number}, {where}: {error}")
 
 
 def requests(points: Points) -> list[Points]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from collector.journal.tail import Tail
 from collector.journal.writing import Position
 from exporters.recent import Recent
+from exporters.saying import Seldom
 from exporters.shipping import checkpoint as checkpoints
 from exporters.shipping.aside import Aside
 from exporters.shipping.backoff import Backoff
@@ -15,7 +16,7 @@ from exporters.shipping.checkpoint import CheckpointError, checkpoint_path, file
 from exporters.shipping.delivery import MOST_POINTS, Delivery
 from exporters.shipping.health import SinkHealth
 from exporters.shipping.holes import Holes
-from exporters.shipping.means import Means, Seldom
+from exporters.shipping.means import Means
 from exporters.shipping.ticks import Journal, ShipTick, Ticks
 from exporters.sinks.sink import Sink, UnavailableError
 
@@ -63,7 +64,7 @@ class Shipping:
         self._means = means
         self._say = say
         self._seldom = Seldom(lambda text: say(f"{sink.name}: {text}"), means.monotonic_s)
-        self._holes = Holes(self._seldom.say)
+        self._holes = Holes(self._seldom)
         kept = plan.kept
         self._path = None if kept is None else checkpoint_path(kept, sink.name)
         aside = Aside(None if kept is None else kept / f"{file_name(sink.name)}.refused")
@@ -156,7 +157,7 @@ class Shipping:
         self._down_s = self._means.monotonic_s() if self._down_s is None else self._down_s
         self._health = replace(self._health, up=False, failures=self._health.failures + 1, why=str(error))
         self._tell()
-        self._seldom.say("down", f"takes nothing: {error}: it is tried again")
+        self._seldom("down", f"takes nothing: {error}: it is tried again")
 
     def _rose(self) -> None:
         self._backoff.reset()
@@ -170,7 +171,7 @@ class Shipping:
     def _trouble(self, error: OSError) -> None:
         what = f"{error.filename or 'the journal'}: {error.strerror}: nothing can be read to send"
         self._health = replace(self._health, why=what)
-        self._seldom.say("journal", what)
+        self._seldom("journal", what)
         self._wait(TROUBLE_S)
 
     def _tell(self) -> None:
@@ -217,11 +218,12 @@ class Shipping:
             checkpoints.save(self._path, self._unsaved.checkpoint)
         except OSError as error:
             what = f"{self._path}: {error.strerror}: after a restart some points would be sent again"
-            self._seldom.say("checkpoint", what)
+            self._seldom("checkpoint", what)
         else:
             self._unsaved = None
 
     def _wait(self, seconds: float) -> None:
+        self._seldom.tell()
         self.stopped = self._means.wait(seconds) or self.stopped
 
     def _is_stopped(self) -> bool:

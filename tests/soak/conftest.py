@@ -1,15 +1,23 @@
-"""The soak takes minutes: as many as CASSTAT_SOAK_MIN says, ten if it says nothing."""
+"""Tests that last minutes and mostly wait: others run beside them.
+
+The soak takes as many minutes as CASSTAT_SOAK_MIN says, ten if it says nothing.
+"""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cli.demo.node import Node
 from tests.faults.conftest import fake, plain_environment
+from tests.real.nodes import spec_of
 
 __all__ = ["fake", "plain_environment"]
 
 MINUTES = int(os.environ.get("CASSTAT_SOAK_MIN", "10"))
+# Another one than those of tests/real, which run meanwhile.
+VERSION, ADDRESS, JMX_PORT = "5.0.8", "127.0.159.1", 27290
 
 
 @pytest.fixture
@@ -17,8 +25,21 @@ def minutes() -> int:
     return MINUTES
 
 
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A real node, started when it is first wanted."""
+    node = Node(spec_of(VERSION, ADDRESS, tmp_path_factory.mktemp("node"), JMX_PORT))
+    try:
+        node.start()
+        node.wait()
+        yield node
+    finally:
+        node.kill()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            item.add_marker(pytest.mark.timeout(60 * MINUTES + 300))
+            # The first of them may have to fetch Cassandra.
+            item.add_marker(pytest.mark.timeout(60 * MINUTES + 1500))

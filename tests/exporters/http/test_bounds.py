@@ -5,8 +5,8 @@ import socket
 import pytest
 
 from exporters.http.listening import ListenError, address, bound
-from exporters.http.saying import Seldom
 from exporters.http.visits import BODY_S, HEAD_S, IDLE_S, STALLED_S, Visit, Visits
+from exporters.saying import Seldom
 
 
 def over_at(visit: Visit) -> float:

@@ -12,10 +12,10 @@ import pytest
 
 from exporters.http.auth import Guard
 from exporters.http.credentials import BusyError, Passwords, credentials
-from exporters.http.saying import Seldom
 from exporters.http.web_access import WebConfig
 from exporters.http.web_tls import IF_GIVEN, Tls
 from exporters.http.writes import is_loopback, refused_write
+from exporters.saying import Seldom
 from tests.exporters.http.asking import ask
 
 KNOWN = "correct horse"

@@ -25,6 +25,10 @@ class Seldom:
         else:
             self._kept[kind] = said_s, text, count + 1
 
+    def forget(self, kind: str) -> None:
+        """Let the next line of a kind be said at once: what it was about is over."""
+        self._kept.pop(kind, None)
+
     def tell(self) -> None:
         """Say what was kept back and is due: to be called every second or so."""
         now_s = self._monotonic()
