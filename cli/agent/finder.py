@@ -25,7 +25,7 @@ class Finder:
         self._watch_of = watch_of
         self._monotonic_s = monotonic_s
         self._answered_s = monotonic_s()
-        self._running: threading.Thread | None = None
+        self.running: threading.Thread | None = None
         self._found: Contact | None = None
 
     def tick(self, *, answered: bool) -> Contact | None:
@@ -42,12 +42,12 @@ class Finder:
             found.watch.close()
         if now_s - self._answered_s >= EVERY_S:
             self._answered_s = now_s
-            self._running = threading.Thread(target=self._look, name="finder", daemon=True)
-            self._running.start()
+            self.running = threading.Thread(target=self._look, name="finder", daemon=True)
+            self.running.start()
         return None
 
     def _is_running(self) -> bool:
-        return self._running is not None and self._running.is_alive()
+        return self.running is not None and self.running.is_alive()
 
     def _look(self) -> None:
         try:

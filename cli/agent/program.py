@@ -1,6 +1,7 @@
 """The agent at work: one tick after the other until it is told to stop; what hangs goes on in threads beside it."""
 
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import fields, replace
@@ -23,6 +24,7 @@ from cli.watching import log_source
 from cli.ways import Contact, Way, contact, ways
 from collector.catalogue import CATALOGUE
 from collector.clock import ticks
+from collector.failures import one_line
 from collector.journal.writing import Journal
 from collector.model import Snapshot, Tick
 from collector.sampler import Source
@@ -44,6 +46,7 @@ def run(settings: AgentSettings, again: Callable[[], AgentSettings], environ: Ma
     sys.setswitchinterval(SWITCH_S)
     with listening() as signals, ExitStack() as stack:
         program = _Program(settings, again, environ, signals)
+        threading.excepthook = program.fault
         try:
             program.run(stack)
         except StoppedError:
@@ -74,6 +77,11 @@ class _Program:
         self._known = KnownNode(self.folder)
         self._selection = Selection(None, settings.line.keyspace, settings.line.table, settings.tables)
         self._extra: list[Source] = []
+
+    def fault(self, ended: threading.ExceptHookArgs) -> None:
+        """Say that a thread beside the ticks ended by a fault of casstat's own: sampling goes on."""
+        name = ended.thread.name if ended.thread else "a thread"
+        self.log(f"{name}: a fault of casstat: {ended.exc_type.__name__}: {one_line(ended.exc_value or '')}")
 
     def run(self, stack: ExitStack) -> None:
         """Go on until StoppedError."""

@@ -1,6 +1,7 @@
 """The agent's sinks, each shipping in a thread of its own."""
 
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from exporters.sinks.registry import sink_of
 from exporters.sinks.sink import SinkUrlError
 
 FOLDER = "sinks"
-# For a request that is under way when the agent is to end.
+# For requests that are under way when the agent is to end.
 PATIENCE_S = 1.0
 # A sink that fails by a fault of casstat's own is begun anew after so long.
 AGAIN_S = 60.0
@@ -47,7 +48,8 @@ class Sinks:
         wanted = dict.fromkeys(urls)
         check(wanted)
         for url in [url for url in self._running if url not in wanted]:
-            self._end([self._running.pop(url)])
+            # It ends by itself: a request that is under way must not hold up the next tick.
+            self._running.pop(url).stop.set()
         for url in wanted:
             if url not in self._running:
                 self._running[url] = self._begun(url, start)
@@ -58,8 +60,12 @@ class Sinks:
 
     def close(self) -> None:
         """End all; what a store has not taken is sent the next time."""
-        self._end(list(self._running.values()))
-        self._running.clear()
+        running, self._running = list(self._running.values()), {}
+        for each in running:
+            each.stop.set()
+        ends_s = time.monotonic() + PATIENCE_S
+        for each in running:
+            each.thread.join(max(ends_s - time.monotonic(), 0.0))
 
     def _begun(self, url: str, start: Position) -> _Running:
         stop = threading.Event()
@@ -80,13 +86,6 @@ class Sinks:
         running = _Running(stop, threading.Thread(target=ship, name=f"ship {url}", daemon=True), made())
         running.thread.start()
         return running
-
-    @staticmethod
-    def _end(ended: list[_Running]) -> None:
-        for running in ended:
-            running.stop.set()
-        for running in ended:
-            running.thread.join(PATIENCE_S)
 
 
 def check(urls: Iterable[str]) -> None:
