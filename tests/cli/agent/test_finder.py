@@ -1,7 +1,6 @@
 """Another way to a node that does not answer is looked for now and then, and taken when it answers."""
 
 from collections.abc import Iterable
-from threading import Event
 
 import pytest
 
@@ -15,6 +14,7 @@ from collector.watch import Given, Watch
 from tests.collector.fakes import FakeClock
 
 PATIENCE_S = 20.0
+NOBODY = "http://127.0.0.1:1/jolokia"
 
 
 class Found:
@@ -25,20 +25,12 @@ class Found:
         self.answers = False
         self.tried = 0
         self.closed: list[str] = []
-        self.done = Event()
         self.finder = Finder(self.ways, self.watch_of, self.clock.monotonic_s)
 
     def ways(self) -> Iterable[tuple[str, Way]]:
         self.tried += 1
-        yield (
-            "jolokia",
-            lambda selection, clock: NodeSource(Jolokia("http://127.0.0.1:1/jolokia"), [], selection, clock),
-        )
-        yield (
-            "nodetool",
-            lambda selection, clock: NodeSource(Jolokia("http://127.0.0.1:1/jolokia"), [], selection, clock),
-        )
-        self.done.set()
+        for kind in ("jolokia", "nodetool"):
+            yield kind, lambda selection, clock: NodeSource(Jolokia(NOBODY), [], selection, clock)
 
     def watch_of(self, kind: str, way: Way) -> Watch:
         found = self
