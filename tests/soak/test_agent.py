@@ -15,20 +15,14 @@ import bcrypt
 import pytest
 
 from cli.demo.node import Node
-from collector.catalogue import CATALOGUE
-from collector.journal.info import journal_files
-from collector.journal.reading import Entry, read
-from collector.model import Sample
-from collector.samples import Sampling
-from exporters.identity import Identity
-from exporters.points import rows, tags, time_ms
 from tests.faults.agents import RunningAgent
 from tests.faults.certificates import Authority
 from tests.faults.program import run
 from tests.real.programs import eventually, load, prepare
 from tests.real.prometheus import Prometheus
-from tests.real.stores import InfluxDB, Points, VictoriaMetrics, free_port, name
+from tests.real.stores import InfluxDB, Points, VictoriaMetrics, free_port
 from tests.real.test_stores import by_field, kept
+from tests.soak.recorded import expected
 
 RATE = 300
 OUTAGE_S = 60.0
@@ -40,33 +34,6 @@ SECONDS = 60
 def stack() -> Iterator[ExitStack]:
     with ExitStack() as stack:
         yield stack
-
-
-def recorded(folder: Path) -> list[tuple[Identity, Sample]]:
-    """Return what a journal says, as `casstat replay` takes it: each session for itself."""
-    found: list[tuple[Identity, Sample]] = []
-    identity, session, sampling = Identity(), "", None
-    for entry in (each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)):
-        head = entry.head
-        if head.session != session:
-            session, sampling = head.session, Sampling(head.catalogue, head.sources, paced=head.paced, met=head.met)
-        identity = identity.told(entry.snapshot)
-        assert sampling is not None
-        if (sample := sampling.take(entry.snapshot)) is not None:
-            found.append((identity, sample))
-    return found
-
-
-def expected(folder: Path) -> Points:
-    found: Points = {}
-    for identity, sample in recorded(folder):
-        for series, fields in rows(CATALOGUE, sample):
-            labels = {**identity.labels(), **dict(tags(CATALOGUE[series[0]], series))}
-            at_ms = time_ms(sample)
-            times = found.setdefault(name(series[0], labels), {})
-            assert at_ms not in times
-            times[at_ms] = fields
-    return found
 
 
 def test_stores_that_are_down_for_a_minute_have_every_tick_afterwards(

@@ -1,0 +1,39 @@
+"""What a journal says, derived as `casstat replay` does, and the points that a store is to have of it."""
+
+from pathlib import Path
+
+from collector.catalogue import CATALOGUE
+from collector.journal.info import journal_files
+from collector.journal.reading import Entry, read
+from collector.model import Sample
+from collector.samples import Sampling
+from exporters.identity import Identity
+from exporters.points import rows, tags, time_ms
+from tests.real.stores import Points, name
+
+
+def recorded(folder: Path) -> list[tuple[Identity, Sample]]:
+    """Return what a journal says, as `casstat replay` takes it: each session for itself."""
+    found: list[tuple[Identity, Sample]] = []
+    identity, session, sampling = Identity(), "", None
+    for entry in (each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)):
+        head = entry.head
+        if head.session != session:
+            session, sampling = head.session, Sampling(head.catalogue, head.sources, paced=head.paced, met=head.met)
+        identity = identity.told(entry.snapshot)
+        assert sampling is not None
+        if (sample := sampling.take(entry.snapshot)) is not None:
+            found.append((identity, sample))
+    return found
+
+
+def expected(folder: Path) -> Points:
+    found: Points = {}
+    for identity, sample in recorded(folder):
+        for series, fields in rows(CATALOGUE, sample):
+            labels = {**identity.labels(), **dict(tags(CATALOGUE[series[0]], series))}
+            at_ms = time_ms(sample)
+            times = found.setdefault(name(series[0], labels), {})
+            assert at_ms not in times
+            times[at_ms] = fields
+    return found
