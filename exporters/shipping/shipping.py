@@ -25,7 +25,7 @@ POLL_S = 0.25
 TROUBLE_S = 5.0
 SAVE_S = 1.0
 # Of a core, so that catching up never delays the sampling.
-SHARE = 0.5
+SHARE = 0.6
 
 
 @dataclass(frozen=True)
