@@ -175,10 +175,10 @@ def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp
     assert points - len(times) - missed == total(shown, "casstat_journal_lost_ticks_total")
     assert len(set(times)) == len(times)
     assert total(shown, "casstat_ticks_missed_total") == missed
-    # What the journal has, the store has; whatever was sent twice was the same.
+    # What the journal has, the store has, and what the full disk did not take; whatever was sent twice was the same.
     sent = {int(line.rpartition(b" ")[2]) // 1_000_000 for line in store.taken}
     has = {at_ms for times in expected(tmp_path / "journal").values() for at_ms in times}
-    assert {at_ms for at_ms in has if at_ms <= max(sent)} == sent
+    assert {at_ms for at_ms in has if at_ms <= max(sent)} <= sent
     assert len(set(store.taken)) == len(set(map(point, store.taken)))
     assert total(shown, "casstat_sink_lost_ticks_total") == 0
     assert total(shown, "casstat_sink_refused_points_total") == 0
