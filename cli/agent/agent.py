@@ -10,7 +10,8 @@ from cli.agent.runs import Runs
 from cli.agent.settings import AgentSettings
 from cli.agent.sinks import Sinks
 from collector.clock import Clock
-from collector.journal.writing import Journal, files_of
+from collector.journal.info import size_of
+from collector.journal.writing import Journal
 from collector.model import Sample, Snapshot
 from collector.watch import Watch
 from exporters.http.app import build
@@ -155,8 +156,7 @@ class Agent:
 
     def _health(self) -> AgentHealth:
         journal = self._before if self._written is None else _sum(self._before, self._written)
-        size = sum(path.stat().st_size for path in files_of(self.journal))
-        whole = JournalHealth(journal.lost_ticks, journal.removed_files, size)
+        whole = JournalHealth(journal.lost_ticks, journal.removed_files, size_of(self.journal))
         return AgentHealth(version("casstat"), whole, self._sinks.health())
 
 

@@ -1,6 +1,7 @@
 """What is inside a journal, in figures, and what of it is damaged."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import EINVAL
 from pathlib import Path
@@ -80,4 +81,18 @@ def info(files: Iterable[Path]) -> Info:
                 found.take(each)
             else:
                 found.damaged.append((path, each))
+    return found
+
+
+def size_of(folder: Path) -> int | None:
+    """Return the bytes of a journal that is being written; None where its folder cannot be read."""
+    try:
+        files = files_of(folder)
+    except OSError:
+        return None
+    found = 0
+    for file in files:
+        # It may have been removed for room a moment ago.
+        with suppress(FileNotFoundError):
+            found += file.stat().st_size
     return found

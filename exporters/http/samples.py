@@ -68,10 +68,12 @@ class Samples:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             if scope["method"] != "HEAD":
                 self._listeners += 1
-                # What ends the stream is the agent's own end: the listener sees a whole answer.
-                with suppress(asyncio.CancelledError):
-                    await self._follow(since_s, fits, receive, send)
-                self._listeners -= 1
+                try:
+                    # What ends the stream is the agent's own end: the listener sees a whole answer.
+                    with suppress(asyncio.CancelledError):
+                        await self._follow(since_s, fits, receive, send)
+                finally:
+                    self._listeners -= 1
             await send({"type": "http.response.body", "body": b""})
 
         return stream

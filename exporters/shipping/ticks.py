@@ -1,7 +1,7 @@
 """What there is to ship, tick by tick: from the journal, and from memory when a sink is not behind."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -11,7 +11,7 @@ from collector.journal.frames import Damage
 from collector.journal.head import Head
 from collector.journal.reading import Entry, read
 from collector.journal.tail import Removed
-from collector.journal.writing import Position, files_of
+from collector.journal.writing import Position
 from collector.model import Metric, Sample
 from collector.samples import Sampling
 from exporters.identity import Identity
@@ -234,9 +234,3 @@ class Ticks:
         self._journal.close()
         self._held.extend(moments[1:])
         return bool(self._held)
-
-
-def end_of(folder: Path) -> Position | None:
-    """Return where a journal ends now, for those who want only what comes; None for one that is empty."""
-    files: Sequence[Path] = files_of(folder) if folder.is_dir() else ()
-    return Position(files[-1].name, files[-1].stat().st_size) if files else None

@@ -17,9 +17,10 @@ from collector.journal import writing
 from collector.journal.coding import State, encoded
 from collector.journal.frames import Damage
 from collector.journal.head import Head
+from collector.journal.info import size_of
 from collector.journal.lines import sealed
 from collector.journal.reading import Entry, Reader, read
-from collector.journal.writing import Journal, JournalError, Limits, files_of
+from collector.journal.writing import SUFFIX, Journal, JournalError, Limits, files_of
 from collector.model import Batch, Kind, Metric, Snapshot, Tick
 from tests.collector.journal.recorded import SNAPSHOTS
 
@@ -223,3 +224,14 @@ def test_gaps_suspends_and_restarts_stand_there_in_words(folder: Path) -> None:
         records = [json.loads(line).get("r") for line in lines]
     told = [["gap", "4 ticks missed"], ["suspend", "suspended for 3.5 s"], ["restart", "cpu counted anew"]]
     assert records == [None, told]
+
+
+def test_the_size_of_a_journal_that_is_being_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scrape must not fail because the oldest file is removed between listing and asking."""
+    kept = tmp_path / f"b{SUFFIX}"
+    kept.write_bytes(b"12345")
+    assert size_of(tmp_path) == 5
+    monkeypatch.setattr("collector.journal.info.files_of", lambda _: [tmp_path / f"a{SUFFIX}", kept])
+    assert size_of(tmp_path) == 5
+    monkeypatch.undo()
+    assert size_of(tmp_path / "gone") is None

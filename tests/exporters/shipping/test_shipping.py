@@ -15,7 +15,7 @@ from exporters.shipping import delivery
 from exporters.shipping import shipping as loop
 from exporters.shipping.checkpoint import checkpoint_path
 from exporters.shipping.shipping import SHARE
-from exporters.shipping.ticks import Recording, end_of
+from exporters.shipping.ticks import Recording
 from exporters.sinks.sink import RefusedError, UnavailableError
 from tests.exporters.shipping.shipped import BEGIN_S, Node, Store, drain, ticks_of
 
@@ -163,9 +163,8 @@ def test_live_ticks_come_from_memory_and_are_those_of_the_journal(
 
 def test_without_a_checkpoint_it_begins_where_it_is_told(node: Node) -> None:
     node.record(50)
-    assert end_of(node.folder.parent / "nothing") is None
     node.again("two")
-    now = end_of(node.folder)
+    now = node.journal.position
     node.record(50)
     shipping = node.shipping(start=now)
     drain(shipping)
@@ -180,7 +179,7 @@ def test_a_checkpoint_that_is_broken_is_said_and_all_is_sent(node: Node) -> None
     for text in (b"", b"{}", b"[]", b"\xff\x00", b'{"time_s": 1e999}', b"[" * 10000, b"null"):
         path.write_bytes(text)
         node.store.taken.clear()
-        shipping = node.shipping(start=end_of(node.folder))
+        shipping = node.shipping(start=node.journal.position)
         drain(shipping)
         assert ticks_of(node.store.taken) == list(range(1, 50))
         assert str(path) in node.said[-1]

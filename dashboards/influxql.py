@@ -1,0 +1,84 @@
+"""Expressions in InfluxQL, over the points that the agent's sinks write: see `exporters.points`.
+
+There are no buckets: percentiles are the nodes' own, of single intervals, and of several the greatest is taken, which
+is never less than the true one. They are not merged, and never averaged.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboards.expression import Expression, Level, Quantile, Rate, Ratio, Rest, Where
+from exporters.points import PER_S, QUANTILES, SHARES, VALUE
+
+_FIELDS = dict(zip(SHARES, QUANTILES, strict=True))
+_FUNCTIONS = {"avg": "mean", "sum": "sum", "max": "max", "min": "min"}
+_SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\/])")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Of which series, and how they are told apart.
+
+    match   conditions that every query has besides the time, such as `"node" =~ /^$node$/`; "" for none.
+    by      the tags that stay apart.
+    time    the condition on the time, and `step` the length of the intervals, as Grafana fills them in.
+    """
+
+    match: str = ""
+    by: Sequence[str] = ("node",)
+    time: str = "$timeFilter"
+    step: str = "$__interval"
+
+
+def spelled(expression: Expression, scope: Scope) -> str:
+    """Return the query whose column `value` is the expression. Raises KeyError for a share that no point has."""
+    inner: list[str] = []
+    text = _outer(expression, scope, inner)
+    groups = ", ".join((f"time({scope.step})", *(f'"{tag}"' for tag in scope.by)))
+    inside = ", ".join(inner)
+    # Nothing in it comes from outside.
+    return f'SELECT {text} AS "value" FROM {inside} WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
+
+
+def _outer(expression: Expression, scope: Scope, inner: list[str]) -> str:
+    """Return what is selected, and add the queries that it is selected from."""
+    if isinstance(expression, Ratio):
+        part, whole = (_outer(each, scope, inner) for each in (expression.part, expression.whole))
+        return f"{part} / {whole}"
+    if isinstance(expression, Rest):
+        whole, part = (_outer(each, scope, inner) for each in (expression.whole, expression.part))
+        return f"({whole} - {part})"
+    name = f"v{len(inner)}"
+    inner.append(f"({_each(expression, name, scope)})")
+    across = "max" if isinstance(expression, Quantile) else _FUNCTIONS[expression.across]
+    return f'{across}("{name}")'
+
+
+def _each(expression: Rate | Level | Quantile, name: str, scope: Scope) -> str:
+    """Return the query for each series by itself: its mean, or its greatest percentile, in each interval."""
+    if isinstance(expression, Quantile):
+        function, field = "max", _FIELDS[expression.share]
+    elif isinstance(expression, Rate):
+        function, field = "mean", PER_S
+    else:
+        function, field = "mean" if expression.across in ("sum", "avg") else expression.across, VALUE
+    given = " AND ".join(part for part in (scope.time, scope.match, _conditions(expression.where)) if part)
+    selected = f'{function}("{field}") AS "{name}"'
+    return f'SELECT {selected} FROM "{expression.metric}" WHERE {given} GROUP BY time({scope.step}), * fill(none)'  # noqa: S608
+
+
+def _conditions(where: Where) -> str:
+    return " AND ".join(_condition(name, values) for name, values in where)
+
+
+def _condition(name: str, values: tuple[str, ...]) -> str:
+    if len(values) == 1 and not values[0].endswith("*"):
+        text = values[0].replace("\\", "\\\\").replace("'", "\\'")
+        return f"\"{name}\" = '{text}'"
+    patterns = [f"{_escaped(value[:-1])}.*" if value.endswith("*") else _escaped(value) for value in values]
+    return f'"{name}" =~ /^({"|".join(patterns)})$/'
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)

@@ -1,0 +1,66 @@
+"""Expressions in PromQL, which Prometheus and VictoriaMetrics answer."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboards.expression import Expression, Quantile, Rate, Ratio, Rest, Where
+
+NODE_LABELS = ("cluster", "dc", "rack", "node")
+# What a regular expression would take for more than itself.
+_SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\])")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Of which series, and how they are told apart.
+
+    match   label matchers that every selector has, such as `cluster=~"$cluster",node=~"$node"`; "" for none.
+    by      the labels that stay apart: all others are added up.
+    window  what rates are taken over: $__rate_interval in a panel, a duration in a rule.
+    """
+
+    match: str = ""
+    by: Sequence[str] = NODE_LABELS
+    window: str = "5m"
+
+
+def spelled(expression: Expression, scope: Scope) -> str:
+    """Return an expression in PromQL: one series for each combination of `scope.by` that there is."""
+    if isinstance(expression, Ratio):
+        return f"{_inner(expression.part, scope)} / {_inner(expression.whole, scope)}"
+    if isinstance(expression, Rest):
+        return f"{_inner(expression.whole, scope)} - {_inner(expression.part, scope)}"
+    if isinstance(expression, Quantile):
+        buckets = f"rate({selector(f'{expression.metric}_bucket', expression.where, scope.match)}[{scope.window}])"
+        return f"histogram_quantile({expression.share:g}, sum by ({', '.join(('le', *scope.by))}) ({buckets}))"
+    series = selector(expression.metric, expression.where, scope.match)
+    if isinstance(expression, Rate):
+        series = f"rate({series}[{scope.window}])"
+    return f"{expression.across} by ({', '.join(scope.by)}) ({series})"
+
+
+def selector(metric: str, where: Where = (), match: str = "") -> str:
+    """Return what selects a metric's series with these label values, and `match`."""
+    inside = ",".join(part for part in (match, *(_matcher(name, values) for name, values in where)) if part)
+    return f"{metric}{{{inside}}}" if inside else metric
+
+
+def _matcher(name: str, values: tuple[str, ...]) -> str:
+    if len(values) == 1 and not values[0].endswith("*"):
+        return f'{name}="{_quoted(values[0])}"'
+    patterns = [f"{_escaped(value[:-1])}.*" if value.endswith("*") else _escaped(value) for value in values]
+    return f'{name}=~"{_quoted("|".join(patterns))}"'
+
+
+def _inner(expression: Expression, scope: Scope) -> str:
+    text = spelled(expression, scope)
+    return f"({text})" if isinstance(expression, Ratio | Rest) else text
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,37 @@
+"""One thing worth seeing."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from dashboards.expression import Expression
+
+
+class Unit(Enum):
+    """What a signal is counted in; the value is Grafana's word for it."""
+
+    PER_S = "ops"
+    SECONDS = "s"
+    BYTES = "bytes"
+    BYTES_PER_S = "Bps"
+    RATIO = "percentunit"
+    COUNT = "short"
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One thing worth seeing.
+
+    name    by which panels, rules and thresholds call it.
+    title   of its panel.
+    help    what it tells people: what it means when it is high, or low.
+    each    labels that its series have beside the node's, such as the table: panels may keep them apart.
+    absent  why there may be nothing to see; "" where there is always something.
+    """
+
+    name: str
+    title: str
+    expression: Expression
+    unit: Unit
+    help: str
+    each: tuple[str, ...] = ()
+    absent: str = ""

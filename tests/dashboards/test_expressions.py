@@ -1,0 +1,95 @@
+"""Expressions as Prometheus and InfluxDB take them, and made of metrics that there are."""
+
+import pytest
+
+from collector.catalogue import CATALOGUE
+from collector.model import Kind
+from dashboards import influxql, promql
+from dashboards.expression import Expression, Level, Quantile, Rate, Ratio, Rest, metrics_of, where
+from dashboards.signals.signal import Signal
+from dashboards.signals.table import SIGNALS, by_name
+from dashboards.thresholds import THRESHOLDS
+
+PROM = promql.Scope('node=~"$node"', ("node",), "1m")
+INFLUX = influxql.Scope('"node" =~ /^$node$/')
+READS = Rate("a_total", where(operation="Read"))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (READS, 'sum by (node) (rate(a_total{node=~"$node",operation="Read"}[1m]))'),
+        (Level("a", across="min"), 'min by (node) (a{node=~"$node"})'),
+        (Quantile(0.99, "a"), 'histogram_quantile(0.99, sum by (le, node) (rate(a_bucket{node=~"$node"}[1m])))'),
+        (Ratio(Level("a"), Level("b")), 'max by (node) (a{node=~"$node"}) / max by (node) (b{node=~"$node"})'),
+        (
+            Ratio(Rest(Level("a"), Level("b")), Level("c")),
+            '(max by (node) (a{node=~"$node"}) - max by (node) (b{node=~"$node"})) / max by (node) (c{node=~"$node"})',
+        ),
+        (Level("a", where(b="x.*")), 'max by (node) (a{node=~"$node",b=~"x\\\\..*"})'),
+        (Level("a", where(b=("x", 'y"'))), 'max by (node) (a{node=~"$node",b=~"x|y\\""})'),
+    ],
+)
+def test_promql(expression: Expression, expected: str) -> None:
+    assert promql.spelled(expression, PROM) == expected
+
+
+def test_nothing_is_matched_where_nothing_is_given() -> None:
+    assert promql.selector("a") == "a"
+
+
+@pytest.mark.parametrize(
+    ("expression", "selected", "inner"),
+    [
+        (READS, 'sum("v0")', ['mean("per_s") AS "v0" FROM "a_total"']),
+        (Level("a"), 'max("v0")', ['max("value") AS "v0" FROM "a"']),
+        (Level("a", across="avg"), 'mean("v0")', ['mean("value") AS "v0" FROM "a"']),
+        (Quantile(0.999, "a"), 'max("v0")', ['max("p999") AS "v0" FROM "a"']),
+        (
+            Ratio(Rest(READS, READS), READS),
+            '(sum("v0") - sum("v1")) / sum("v2")',
+            ['mean("per_s") AS "v0"', 'mean("per_s") AS "v1"', 'mean("per_s") AS "v2"'],
+        ),
+    ],
+)
+def test_influxql(expression: Expression, selected: str, inner: list[str]) -> None:
+    query = influxql.spelled(expression, INFLUX)
+    assert query.startswith(f'SELECT {selected} AS "value" FROM (')  # noqa: S608
+    assert query.endswith('WHERE $timeFilter GROUP BY time($__interval), "node" fill(none)')
+    assert all(each in query for each in inner)
+    assert query.count("$timeFilter") == query.count("FROM")
+    assert query.count("$node") == len(inner)
+
+
+def test_labels_in_influxql() -> None:
+    query = influxql.spelled(Level("a", where(b="x'", c=("y", "z/*"))), INFLUX)
+    assert "\"b\" = 'x\\''" in query
+    assert '"c" =~ /^(y|z\\/.*)$/' in query
+
+
+@pytest.mark.parametrize("signal", SIGNALS.values(), ids=SIGNALS)
+def test_a_signal_is_made_of_what_is_measured(signal: Signal) -> None:
+    for metric in metrics_of(signal.expression):
+        assert metric in CATALOGUE
+    for part in _parts(signal.expression):
+        metric_row = CATALOGUE[part.metric]
+        kind = {Rate: Kind.COUNTER, Level: Kind.GAUGE, Quantile: Kind.HISTOGRAM}[type(part)]
+        assert metric_row.kind is kind
+        assert {name for name, _ in part.where} <= set(metric_row.labels)
+        assert set(signal.each) <= set(metric_row.labels)
+
+
+def test_what_has_a_threshold_is_a_signal() -> None:
+    assert THRESHOLDS.keys() <= SIGNALS.keys()
+
+
+def test_two_signals_have_two_names() -> None:
+    one = next(iter(SIGNALS.values()))
+    with pytest.raises(ValueError, match="two signals"):
+        by_name([one, Signal(one.name, "", one.expression, one.unit, "")])
+
+
+def _parts(expression: Expression) -> list[Rate | Level | Quantile]:
+    if isinstance(expression, Ratio | Rest):
+        return [*_parts(expression.part), *_parts(expression.whole)]
+    return [expression]
