@@ -119,6 +119,8 @@ def measured(node: Node, command: Sequence[str]) -> tuple[float, float, float, f
             own_s = (cpu_s(process) - before[0]) / lasted_s
             node_s = (answering_s(jvm(node)) - before[1]) / lasted_s
             rss = process.memory_info().rss
+            if running.poll() is not None:
+                raise SystemExit(f"{command[0]} ended before it was measured: what it cost says nothing")
         finally:
             running.terminate()
     return own_s + node_s, own_s, node_s, float(rss)

@@ -199,3 +199,6 @@ ROWS = (
 )
 
 _COMPILED = tuple((row, re.compile(row.message)) for row in ROWS)
+
+KINDS = frozenset(row.kind for row in ROWS)
+"""The kinds of events that a log tells."""

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from math import isfinite
 
 from collector.histogram import Buckets, highest, quantiles
-from collector.model import Metric, Rate, Sample, Series
+from collector.model import Event, Metric, Rate, Sample, Series
 from exporters.columns import ratio
 
 PER_S, VALUE = "per_s", "value"
 QUANTILES, SHARES = ("p50", "p95", "p99", "p999"), (0.5, 0.95, 0.99, 0.999)
 MS = 1000
+NO_NEWS = "no_answer"
 
 Fields = dict[str, float]
 
@@ -42,6 +43,11 @@ def interval(metric: Metric, series: Series, buckets: Buckets, sample: Sample) -
         found.update(zip(QUANTILES, quantiles(buckets, SHARES), strict=True))
         found["max"] = highest(buckets) or 0.0
     return found
+
+
+def events(sample: Sample) -> list[Event]:
+    """Return what happened; that a node still does not answer is no news in every tick."""
+    return [event for event in sample.events if event.kind != NO_NEWS]
 
 
 def time_ms(sample: Sample) -> int:

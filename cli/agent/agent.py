@@ -71,7 +71,7 @@ class Agent:
         if any(batch.source in own and batch.values for batch in snapshot.batches):
             self._answered_s = self._ticked_s
         self._identity = self._identity.told(snapshot)
-        self._page.take(snapshot, self._identity)
+        self._page.take(snapshot, self._identity, sample.events if sample else ())
         self._problems = {batch.source: batch.problem for batch in snapshot.batches if batch.problem}
         self.recent.add(snapshot.tick, self._identity, sample, journal.position)
         if first:
@@ -157,7 +157,7 @@ class Agent:
     def _health(self) -> AgentHealth:
         journal = self._before if self._written is None else _sum(self._before, self._written)
         whole = JournalHealth(journal.lost_ticks, journal.removed_files, size_of(self.journal))
-        return AgentHealth(version("casstat"), whole, self._sinks.health())
+        return AgentHealth(version("casstat"), whole, self._sinks.health(), self._runs.times())
 
 
 def options_of(settings: AgentSettings) -> Options:

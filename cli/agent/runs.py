@@ -6,17 +6,21 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping
 from errno import ENOSPC
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from collector.clock import Clock
 from collector.model import Batch, Event
+from exporters.prometheus.health import RunTimes
 
 FILE = "runs.jsonl"
 SOURCE = "run"
 # More than anybody begins; a file that somebody else wrote must not take all memory.
 MOST = 10_000
 MOST_MARKS = 10_000
+# What Prometheus is told of them: each is a series.
+SHOWN, SHOWN_MARKS = 10, 20
 
 Run = dict[str, Any]
 
@@ -50,6 +54,12 @@ class Runs:
         """Return the runs, the oldest first."""
         with self._lock:
             return [_copy(run) for run in self._runs.values()]
+
+    def times(self) -> tuple[RunTimes, ...]:
+        """Return when the last runs were, the oldest first."""
+        with self._lock:
+            last = list(islice(reversed(self._runs.values()), SHOWN))
+            return tuple(_times(run) for run in reversed(last))
 
     def begin(self, name: str) -> Run:
         """Begin a run now. Raises OSError, and ValueError when there are too many."""
@@ -122,6 +132,11 @@ class Runs:
         else:
             mark = {"time_s": float(content["mark_s"]), "text": str(content["text"])}
             self._runs[identifier]["marks"].append(mark)
+
+
+def _times(run: Run) -> RunTimes:
+    marks = tuple((mark["time_s"], mark["text"]) for mark in run["marks"][-SHOWN_MARKS:])
+    return RunTimes(run["id"], run["name"], run["begin_s"], run["end_s"], marks)
 
 
 def _copy(run: Run) -> Run:

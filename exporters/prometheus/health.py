@@ -1,13 +1,17 @@
 """How the agent fares, as plain data: what is added up tick by tick, and what others tell of themselves."""
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from collector.model import Batch, Snapshot
+from collector.log import NAME as LOG
+from collector.log_events import KINDS
+from collector.model import Batch, Event, Snapshot
 from exporters.shipping.health import SinkHealth
 
+# Kinds of events that are not a log's, and that every agent looks out for.
+ALWAYS = ("disagreement", "missed", "no_answer", "restart", "run", "suspended")
 LATE_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """The edges of the histogram of how late ticks are."""
 
@@ -35,6 +39,7 @@ class TickHealth:
 
     late_s     of the last one; `late_sum_s` of all.
     late       how many were at most so late, by LATE_S and beyond.
+    events     how many there were of each kind; none yet is 0 where somebody looks out for it.
     """
 
     ticks: int = 0
@@ -43,9 +48,10 @@ class TickHealth:
     late_sum_s: float = 0.0
     late: tuple[int, ...] = (0,) * (len(LATE_S) + 1)
     sources: Mapping[str, SourceHealth] = field(default_factory=lambda: MappingProxyType({}))
+    events: Mapping[str, int] = field(default_factory=lambda: MappingProxyType(dict.fromkeys(ALWAYS, 0)))
 
-    def after(self, snapshot: Snapshot) -> "TickHealth":
-        """Return the same after one more tick."""
+    def after(self, snapshot: Snapshot, events: Sequence[Event] = ()) -> "TickHealth":
+        """Return the same after one more tick, in which these events were seen."""
         tick = snapshot.tick
         place = bisect_left(LATE_S, tick.late_s)
         sources = dict(self.sources)
@@ -59,7 +65,18 @@ class TickHealth:
             late_sum_s=self.late_sum_s + tick.late_s,
             late=(*self.late[:place], self.late[place] + 1, *self.late[place + 1 :]),
             sources=sources,
+            events=self._events(snapshot, events),
         )
+
+    def _events(self, snapshot: Snapshot, events: Sequence[Event]) -> Mapping[str, int]:
+        read = [batch.source for batch in snapshot.batches if not batch.problem]
+        new = KINDS - self.events.keys() if LOG in read else frozenset[str]()
+        if not (events or new):
+            return self.events
+        found = {**self.events, **dict.fromkeys(new, 0)}
+        for event in events:
+            found[event.kind] = found.get(event.kind, 0) + 1
+        return found
 
 
 @dataclass(frozen=True)
@@ -72,9 +89,21 @@ class JournalHealth:
 
 
 @dataclass(frozen=True)
+class RunTimes:
+    """A run of a load test: when it began and ended (None while it goes on), and its marks, each with its time."""
+
+    id: str
+    name: str
+    begin_s: float
+    end_s: float | None = None
+    marks: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class AgentHealth:
     """What the agent says of itself; None where there is no journal."""
 
     version: str
     journal: JournalHealth | None = None
     sinks: tuple[SinkHealth, ...] = ()
+    runs: tuple[RunTimes, ...] = ()

@@ -10,7 +10,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.registry import Collector
 
 from exporters.prometheus.family import sayable
-from exporters.prometheus.health import LATE_S, AgentHealth, JournalHealth, TickHealth
+from exporters.prometheus.health import LATE_S, AgentHealth, JournalHealth, RunTimes, TickHealth
 from exporters.shipping.health import SinkHealth
 
 Rows = Mapping[tuple[str, ...], float]
@@ -40,7 +40,8 @@ class Own(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now, with the labels that all series have."""
         identity, health = self._identity, self._health()
-        for family in (*_agent(health), *_ticks(self._ticking), *_sinks(health.sinks), *self._process.collect()):
+        told = (*_agent(health), *_ticks(self._ticking), *_sinks(health.sinks), *_runs(health.runs))
+        for family in (*told, *self._process.collect()):
             family.samples = [
                 sample._replace(labels={name: sayable(value) for name, value in {**identity, **sample.labels}.items()})
                 for sample in family.samples
@@ -98,6 +99,8 @@ def _ticks(ticking: TickHealth) -> Iterator[Metric]:
         label,
         {(name,): source.errors for name, source in sources},
     )
+    events: Rows = {(kind,): count for kind, count in ticking.events.items()}
+    yield _counter("casstat_events", "What happened, by the kind of event.", ("kind",), events)
 
 
 def _sinks(sinks: Iterable[SinkHealth]) -> Iterator[Metric]:
@@ -118,6 +121,23 @@ def _sinks(sinks: Iterable[SinkHealth]) -> Iterator[Metric]:
     )
     yield _counter(
         "casstat_sink_lost_ticks", "Ticks gone before they could be sent.", label, of(lambda s: s.lost_ticks)
+    )
+
+
+def _runs(runs: Iterable[RunTimes]) -> Iterator[Metric]:
+    run, times = ("run", "id"), [(each.name, each.id, each) for each in runs]
+    if not times:
+        return
+    begun: Rows = {(name, id_): each.begin_s for name, id_, each in times}
+    ended: Rows = {(name, id_): each.end_s for name, id_, each in times if each.end_s is not None}
+    marked: Rows = {(name, id_, text): time_s for name, id_, each in times for time_s, text in each.marks}
+    yield _gauge("casstat_run_begin_time_seconds", "When a run began, seconds since the epoch.", run, begun)
+    yield _gauge("casstat_run_end_time_seconds", "When a run ended, seconds since the epoch.", run, ended)
+    yield _gauge(
+        "casstat_run_mark_time_seconds",
+        "When a mark was set in a run, seconds since the epoch.",
+        (*run, "mark"),
+        marked,
     )
 
 

@@ -1,14 +1,14 @@
 """What /metrics serves: rendered at most once per tick, when it is first asked for, and then from memory."""
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
 
 from collector.catalogue import CATALOGUE
-from collector.model import Metric, Snapshot
+from collector.model import Event, Metric, Snapshot
 from exporters.identity import Identity
 from exporters.prometheus.health import AgentHealth, TickHealth
 from exporters.prometheus.known import Known
@@ -58,11 +58,11 @@ class Page:
         self._owns: dict[bool, str] = {}
         self._pages: dict[tuple[bool, bool], bytes] = {}
 
-    def take(self, snapshot: Snapshot, identity: Identity) -> None:
-        """Take up a tick; nothing is rendered before somebody asks."""
+    def take(self, snapshot: Snapshot, identity: Identity, events: Sequence[Event] = ()) -> None:
+        """Take up a tick and what happened in it; nothing is rendered before somebody asks."""
         self._known.take(snapshot)
         last = self._taken
-        self._taken = _Tick(last.number + 1, identity, last.ticking.after(snapshot))
+        self._taken = _Tick(last.number + 1, identity, last.ticking.after(snapshot, events))
 
     def change(self, options: Options) -> None:
         """Render in another way from now on."""

@@ -1,19 +1,21 @@
 """InfluxDB's line protocol: a line for each series of a sample. What a series is called is worked out once."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from collector.histogram import Buckets
 from collector.model import Metric, Rate, Sample, Series
 from exporters.identity import Identity
-from exporters.points import interval, tags, time_ms
+from exporters.points import events, interval, tags, time_ms
 
 # A line feed would end the point, and the others may not stand in names at all.
 BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}
 ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
 # InfluxDB and VictoriaMetrics read a backslash differently where another, or what is escaped, or nothing follows.
 ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
+QUOTED = {ord("\\"): "/", ord('"'): "'"}
+EVENTS, LONGEST_TEXT, NS_PER_MS = "casstat_events", 1000, 1_000_000
 # Of series that are not in every tick, so many more are remembered.
 SPARE = 1000
 NO_NAME = re.compile(r"[^\w:.-]")
@@ -33,22 +35,30 @@ class Lines:
         self._prepare(catalogue, identity, sample)
         lines = []
         tail = b" %d000000" % time_ms(sample)
+        # Most of what is counted did not happen in the last second, and joining is faster than formatting.
+        no_rate, no_value = b"per_s=0" + tail, b"value=0.0" + tail
         # What `rows` says, without an object for each: half of the time would be theirs.
         for head, series, value in zip(self._heads, self._series, sample.values.values(), strict=True):
             if not head:
                 continue
             if type(value) is Rate:
                 gained, elapsed_s, together = value
+                if not gained:
+                    lines.append(head + no_rate)
+                    continue
                 number = gained / elapsed_s if together is None else together
                 if number - number == 0:
                     # The time between two readings is known to five digits, and all 17 take twice as long.
                     lines.append(b"%bper_s=%.12g%b" % (head, number, tail))
             elif type(value) is float:
-                if value - value == 0:
+                if not value:
+                    lines.append(head + no_value)
+                elif value - value == 0:
                     lines.append(b"%bvalue=%a%b" % (head, value, tail))
             elif isinstance(value, Buckets):
                 fields = interval(catalogue[series[0]], series, value, sample)
                 lines.append(_template(tuple(fields)) % (head, *fields.values(), tail))
+        lines.extend(_told(identity, sample))
         return lines
 
     def _prepare(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> None:
@@ -65,6 +75,16 @@ class Lines:
             if each not in known:
                 known[each] = _head(catalogue, identity, each)
         self._series, self._heads = series, [known[each] for each in series]
+
+
+def _told(identity: Identity, sample: Sample) -> Iterator[bytes]:
+    """Yield a line for each event: as annotations have them, and with a number, for stores without texts."""
+    for number, event in enumerate(events(sample)):
+        words = [f"{key(name)}={key(value)}" for name, value in {**identity.labels(), "kind": event.kind}.items()]
+        text = event.text[:LONGEST_TEXT].translate(BLANKS).translate(QUOTED)
+        # Each a nanosecond later than the one before, or one of a kind would replace the other.
+        time_ns = time_ms(sample) * NS_PER_MS + number
+        yield f'{",".join([EVENTS, *words])} count=1,text="{text}" {time_ns}'.encode(errors="replace")
 
 
 @lru_cache(maxsize=16)

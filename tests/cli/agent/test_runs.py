@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.agent.runs import FILE, Runs
+from cli.agent.runs import FILE, SHOWN, SHOWN_MARKS, Runs
 from tests.collector.fakes import FakeClock
 
 
@@ -27,6 +27,16 @@ def test_a_run_with_its_marks_is_there_after_a_restart(tmp_path: Path) -> None:
     runs.begin("second")
     assert Runs(tmp_path, clock, pytest.fail).every() == runs.every()
     assert [each["name"] for each in runs.every()] == ["ramp é", "second"]
+
+
+def test_prometheus_is_told_of_the_last_runs(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, FakeClock(1_795_000_000.0), pytest.fail)
+    begun = [runs.begin(f"run {number}") for number in range(SHOWN + 2)]
+    for number in range(SHOWN_MARKS + 2):
+        runs.mark(begun[-1]["id"], f"mark {number}")
+    times = runs.times()
+    assert [each.name for each in times] == [run["name"] for run in begun[2:]]
+    assert [text for _, text in times[-1].marks] == [f"mark {number}" for number in range(2, SHOWN_MARKS + 2)]
 
 
 def test_what_happens_is_an_event_of_the_next_tick_once(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import threading
 import pytest
 from prometheus_client import CollectorRegistry
 
-from collector.model import Batch, Snapshot, Tick, Values
+from collector.model import Batch, Event, Snapshot, Tick, Values
 from collector.selection import Selection
 from exporters.identity import Identity
 from exporters.prometheus.edges import Edges
-from exporters.prometheus.health import AgentHealth, JournalHealth
+from exporters.prometheus.health import AgentHealth, JournalHealth, RunTimes
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
 from exporters.shipping.health import SinkHealth
@@ -153,6 +153,31 @@ def test_the_journal_and_the_sinks_are_told() -> None:
     names = "up", "lag_seconds", "points_total", "failures_total", "refused_points_total", "lost_ticks_total"
     assert [agent.value(f"casstat_sink_{name}", sink="a") for name in names] == [0, 2.5, 10, 3, 1, 4]
     assert (agent.value("process_resident_memory_bytes") or 0) > 1 << 20
+
+
+def test_what_happened_is_counted_by_its_kind() -> None:
+    agent = Agent()
+    agent.tick({HINTS: 1})
+    assert agent.value("casstat_events_total", kind="restart") == 0
+    # No log is read: that there was no compaction is not known.
+    assert agent.value("casstat_events_total", kind="compaction") is None
+    snapshot = Snapshot("10.0.0.1", Tick(9.0), (Batch("log", 9.0),))
+    agent.page.take(snapshot, IDENTITY, (Event("restart", ""), Event("restart", ""), Event("compaction", "")))
+    counts = [agent.value("casstat_events_total", kind=kind) for kind in ("restart", "compaction", "flush")]
+    assert counts == [2, 1, 0]
+
+
+def test_the_times_of_runs_are_told() -> None:
+    runs = (RunTimes("1", "ramp", 10.0, 20.5, ((12.0, "warm"),)), RunTimes("2", "soak", 30.0))
+    agent = Agent(health=AgentHealth("1", runs=runs))
+    agent.tick({})
+    times = {
+        (what, name): agent.value(f"casstat_run_{what}_time_seconds", run=name, id=number)
+        for what in ("begin", "end")
+        for name, number in (("ramp", "1"), ("soak", "2"))
+    }
+    assert times == {("begin", "ramp"): 10.0, ("begin", "soak"): 30.0, ("end", "ramp"): 20.5, ("end", "soak"): None}
+    assert agent.value("casstat_run_mark_time_seconds", run="ramp", id="1", mark="warm") == 12.0
 
 
 def test_without_a_journal_and_sinks_nothing_is_said_of_them() -> None:

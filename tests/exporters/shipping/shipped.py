@@ -6,7 +6,7 @@ from pathlib import Path
 
 from collector.journal.coding import quantised
 from collector.journal.head import Head
-from collector.journal.writing import Journal, Limits
+from collector.journal.writing import Journal, Limits, Position, files_of
 from collector.model import Batch, Metric, Sample, Snapshot, Tick, Value
 from collector.samples import Sampling
 from exporters.identity import Identity
@@ -144,3 +144,9 @@ def drain(shipping: Shipping) -> None:
 def ticks_of(points: Sequence[bytes]) -> list[float]:
     """Return the times of points, each once, in the order in which they came."""
     return list(dict.fromkeys(int(each[1:].split(b",")[0]) / 1000 - BEGIN_S for each in points))
+
+
+def end_of(folder: Path) -> Position:
+    """Return where a journal ends now."""
+    last = files_of(folder)[-1]
+    return Position(last.name, last.stat().st_size)

@@ -17,7 +17,7 @@ from exporters.shipping.checkpoint import checkpoint_path
 from exporters.shipping.shipping import SHARE
 from exporters.shipping.ticks import Recording
 from exporters.sinks.sink import RefusedError, UnavailableError
-from tests.exporters.shipping.shipped import BEGIN_S, Node, Store, drain, ticks_of
+from tests.exporters.shipping.shipped import BEGIN_S, Node, Store, drain, end_of, ticks_of
 
 
 @pytest.fixture(autouse=True)
@@ -164,7 +164,7 @@ def test_live_ticks_come_from_memory_and_are_those_of_the_journal(
 def test_without_a_checkpoint_it_begins_where_it_is_told(node: Node) -> None:
     node.record(50)
     node.again("two")
-    now = node.journal.position
+    now = end_of(node.folder)
     node.record(50)
     shipping = node.shipping(start=now)
     drain(shipping)
@@ -179,7 +179,7 @@ def test_a_checkpoint_that_is_broken_is_said_and_all_is_sent(node: Node) -> None
     for text in (b"", b"{}", b"[]", b"\xff\x00", b'{"time_s": 1e999}', b"[" * 10000, b"null"):
         path.write_bytes(text)
         node.store.taken.clear()
-        shipping = node.shipping(start=node.journal.position)
+        shipping = node.shipping(start=end_of(node.folder))
         drain(shipping)
         assert ticks_of(node.store.taken) == list(range(1, 50))
         assert str(path) in node.said[-1]

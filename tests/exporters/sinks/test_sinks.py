@@ -3,13 +3,15 @@
 import json
 import subprocess
 import sys
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.model import Rate, Sample, Tick
+from collector.model import Event, Rate, Sample, Tick
 from exporters.identity import Identity
 from exporters.sinks.parts.dotted import part
 from exporters.sinks.parts.web import retry_after_s
@@ -95,6 +97,17 @@ def test_points_of_each_sink() -> None:
         "metricValue": 1.5,
         "metricName": "prod_cluster.dc1._.10_0_0_1.requests_total.Read.per_s",
     }
+
+
+def test_what_happened_is_a_point_that_annotations_are_made_of() -> None:
+    told = (Event("restart", 'it "went"\n\\'), Event("no_answer", "still"), Event("restart", "again"))
+    with closing(sink_of("influxdb+http://h/b")) as sink:
+        lines = sink.encode(CATALOGUE, WHO, replace(SAMPLE, values={}, events=told))
+    tags = r"cluster=prod\ cluster,dc=dc1,node=10.0.0.1,kind=restart"
+    assert lines == [
+        f"casstat_events,{tags} count=1,text=\"it 'went' /\" 1795000000500000000".encode(),
+        f'casstat_events,{tags} count=1,text="again" 1795000000500000001'.encode(),
+    ]
 
 
 @given(st.text(max_size=8))
