@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo
 
 # Logs of this century; nothing else is worth computing with.
 YEARS = range(1970, 3000)
@@ -98,6 +97,9 @@ def zone_of(name: str) -> tzinfo:
         return timezone.utc
     if fixed := _FIXED.fullmatch(name):
         return _fixed(fixed)
+    # Only now: hardly any format names a zone, and it brings all that Python knows of its own making.
+    from zoneinfo import ZoneInfo
+
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError):

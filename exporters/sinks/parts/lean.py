@@ -1,8 +1,8 @@
 """influxdb_client without what is never called: of its 25 MB casstat needs two.
 
-It brings a class for everything that InfluxDB's management knows, and loads numpy and pandas where they are there. Of
-all that only writing lines is used here; stand-ins take the place of the rest. They are for this process: nobody else
-in it may use the client for more.
+It brings a class for everything that InfluxDB's management knows, loads numpy and pandas where they are there, and
+libraries for batches and for dates as texts. Of all that only writing lines is used here; stand-ins take the place of
+the rest. They are for this process: nobody else in it may use the client for more.
 """
 
 import importlib
@@ -15,8 +15,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 PACKAGES = ("numpy", "pandas")
+# What only the client uses, and not for writing lines at once.
+UNUSED = ("reactivex", "dateutil")
 # Folders of the client's, and what writing needs of them.
-FOLDERS = re.compile(r"influxdb_client\.(domain|service)")
+FOLDERS = re.compile(r"influxdb_client\.(domain|service)\b")
 NEEDED = re.compile(r"influxdb_client\.(domain\.(dialect|write_precision)|service\.(_base|write)_service)")
 
 
@@ -32,14 +34,21 @@ def client() -> ModuleType:
             return importlib.import_module("influxdb_client")
 
 
+class _StandIn:
+    """Made of anything, and good for nothing."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+
 class _StandIns(MetaPathFinder, Loader):
-    """Makes modules that have every name, each of them an empty class."""
+    """Makes modules that have every name, each of them the class that does nothing."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         del target
-        if not FOLDERS.match(name) or NEEDED.fullmatch(name):
+        if not (FOLDERS.match(name) or name.partition(".")[0] in UNUSED) or NEEDED.fullmatch(name):
             return None
-        spec = ModuleSpec(name, self)
+        spec = ModuleSpec(name, self, is_package=name.partition(".")[0] in UNUSED)
         if folder := FOLDERS.fullmatch(name):
             # What is needed is found where it is.
             spec.submodule_search_locations = [f"{each}/{folder[1]}" for each in path or ()]
@@ -49,7 +58,7 @@ class _StandIns(MetaPathFinder, Loader):
         def named(name: str) -> type:
             if name.startswith("__"):
                 raise AttributeError(name)
-            return type(name, (), {})
+            return _StandIn
 
         module.__dict__["__getattr__"] = named
 
@@ -58,10 +67,14 @@ class _StandIns(MetaPathFinder, Loader):
 def _stand_ins() -> Iterator[None]:
     finder = _StandIns()
     sys.meta_path.insert(0, finder)
+    before = set(sys.modules)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
+        # Whoever wants these libraries gets them.
+        for name in [name for name in sys.modules.keys() - before if name.partition(".")[0] in UNUSED]:
+            del sys.modules[name]
 
 
 @contextmanager
