@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from math import isfinite
 
 from collector.histogram import Buckets, highest, quantiles
-from collector.model import Event, Metric, Rate, Sample, Series
+from collector.model import Metric, Rate, Sample, Series
 from exporters.columns import ratio
 
 PER_S, VALUE = "per_s", "value"
 QUANTILES, SHARES = ("p50", "p95", "p99", "p999"), (0.5, 0.95, 0.99, 0.999)
 MS = 1000
-NO_NEWS = "no_answer"
+EVENTS, NO_NEWS = "casstat_events", "no_answer"
 
 Fields = dict[str, float]
 
@@ -45,9 +45,13 @@ def interval(metric: Metric, series: Series, buckets: Buckets, sample: Sample) -
     return found
 
 
-def events(sample: Sample) -> list[Event]:
-    """Return what happened; that a node still does not answer is no news in every tick."""
-    return [event for event in sample.events if event.kind != NO_NEWS]
+def events(sample: Sample) -> dict[str, list[str]]:
+    """Return what is told of each kind of event; that a node still does not answer is no news in every tick."""
+    found: dict[str, list[str]] = {}
+    for event in sample.events:
+        if event.kind != NO_NEWS:
+            found.setdefault(event.kind, []).append(event.text)
+    return found
 
 
 def time_ms(sample: Sample) -> int:

@@ -8,7 +8,7 @@ from collector.journal.reading import Entry, read
 from collector.model import Sample
 from collector.samples import Sampling
 from exporters.identity import Identity
-from exporters.points import rows, tags, time_ms
+from exporters.points import EVENTS, events, rows, tags, time_ms
 from tests.real.stores import Points, name
 
 
@@ -28,8 +28,12 @@ def recorded(folder: Path) -> list[tuple[Identity, Sample]]:
 
 
 def expected(folder: Path) -> Points:
+    """Return the numbers; what events say is for people."""
     found: Points = {}
     for identity, sample in recorded(folder):
+        for kind, texts in events(sample).items():
+            told = found.setdefault(name(EVENTS, {**identity.labels(), "kind": kind}), {})
+            told[time_ms(sample)] = {"count": float(len(texts))}
         for series, fields in rows(CATALOGUE, sample):
             labels = {**identity.labels(), **dict(tags(CATALOGUE[series[0]], series))}
             at_ms = time_ms(sample)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from collector.histogram import Buckets
 from collector.model import Metric, Rate, Sample, Series
 from exporters.identity import Identity
-from exporters.points import events, interval, tags, time_ms
+from exporters.points import EVENTS, events, interval, tags, time_ms
 
 # A line feed would end the point, and the others may not stand in names at all.
 BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}
@@ -15,7 +15,7 @@ ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
 # InfluxDB and VictoriaMetrics read a backslash differently where another, or what is escaped, or nothing follows.
 ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
 QUOTED = {ord("\\"): "/", ord('"'): "'"}
-EVENTS, LONGEST_TEXT, NS_PER_MS = "casstat_events", 1000, 1_000_000
+LONGEST_TEXT = 1000
 # Of series that are not in every tick, so many more are remembered.
 SPARE = 1000
 NO_NAME = re.compile(r"[^\w:.-]")
@@ -78,13 +78,12 @@ class Lines:
 
 
 def _told(identity: Identity, sample: Sample) -> Iterator[bytes]:
-    """Yield a line for each event: as annotations have them, and with a number, for stores without texts."""
-    for number, event in enumerate(events(sample)):
-        words = [f"{key(name)}={key(value)}" for name, value in {**identity.labels(), "kind": event.kind}.items()]
-        text = event.text[:LONGEST_TEXT].translate(BLANKS).translate(QUOTED)
-        # Each a nanosecond later than the one before, or one of a kind would replace the other.
-        time_ns = time_ms(sample) * NS_PER_MS + number
-        yield f'{",".join([EVENTS, *words])} count=1,text="{text}" {time_ns}'.encode(errors="replace")
+    """Yield a line for each kind of event: as annotations have them, and how many, for stores without texts."""
+    for kind, texts in events(sample).items():
+        words = [f"{key(name)}={key(value)}" for name, value in {**identity.labels(), "kind": kind}.items()]
+        text = "; ".join(texts)[:LONGEST_TEXT].translate(BLANKS).translate(QUOTED)
+        head = ",".join([EVENTS, *words])
+        yield f'{head} count={len(texts)},text="{text}" {time_ms(sample)}000000'.encode(errors="replace")
 
 
 @lru_cache(maxsize=16)

@@ -105,8 +105,7 @@ def test_what_happened_is_a_point_that_annotations_are_made_of() -> None:
         lines = sink.encode(CATALOGUE, WHO, replace(SAMPLE, values={}, events=told))
     tags = r"cluster=prod\ cluster,dc=dc1,node=10.0.0.1,kind=restart"
     assert lines == [
-        f"casstat_events,{tags} count=1,text=\"it 'went' /\" 1795000000500000000".encode(),
-        f'casstat_events,{tags} count=1,text="again" 1795000000500000001'.encode(),
+        f"casstat_events,{tags} count=2,text=\"it 'went' /; again\" 1795000000500000000".encode(),
     ]
 
 
