@@ -38,6 +38,8 @@ def test_prometheus_has_the_rules_and_scrapes_agents_and_load(tmp_path: Path) ->
     assert '"load"' not in (tmp_path / "prometheus.yml").read_text()
 
 
+# It is meant to outlive whoever started it.
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 def test_a_program_beside_the_nodes_runs_once_and_ends_with_them(tmp_path: Path) -> None:
     cluster = LocalCluster(tmp_path, tmp_path)
     cluster.start_program("sleeper", ["sleep", "60"])
