@@ -32,7 +32,13 @@ OF_THE_MACHINE |= {"CassandraReadsSlow", "CassandraWritesSlow"}
 # What a metric and its labels look like in a query.
 SELECTOR = re.compile(r"[a-z_:][\w:]*\{[^}]*\}")
 # Only there once it happened, or where somebody asked for it, or as the kernel pleases.
-NOT_YET = ("cassandra_hints_", "cassandra_operation_mode", "casstat_sink_", "casstat_series_refused", "casstat_clock_")
+NOT_YET: tuple[str, ...] = (
+    "cassandra_hints_",
+    "cassandra_operation_mode",
+    "casstat_sink_",
+    "casstat_series_refused",
+    "casstat_clock_",
+)
 NOT_YET += ("node_pressure_",)
 GONE = {"CassandraNodesUnreachable", "CassandraNodeDown", "CasstatNodeUnread"}
 
