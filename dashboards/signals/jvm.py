@@ -1,7 +1,15 @@
 """Cassandra's JVM: its heap, its garbage collection, its processor time."""
 
-from dashboards.expression import Level, Rate, Ratio
+from dashboards.expression import Level, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
+
+# Those for which the program stands still: the time of the others passes beside it.
+PAUSING = where(
+    collector=(
+        *("G1 Young Generation", "G1 Old Generation", "ParNew", "ZGC Pauses", "ZGC Major Pauses", "ZGC Minor Pauses"),
+        *("Shenandoah Pauses", "PS Scavenge", "PS MarkSweep", "Copy", "MarkSweepCompact"),
+    )
+)
 
 SIGNALS = (
     Signal(
@@ -37,6 +45,23 @@ SIGNALS = (
         Unit.SECONDS,
         "How long the last collection took; looked at once a minute.",
         ("collector",),
+    ),
+    Signal(
+        "gc_pause_share",
+        "Time in which garbage collection stops the node",
+        Rate("cassandra_jvm_gc_seconds_total", PAUSING, across="sum"),
+        Unit.RATIO,
+        "Share of the time in which the program stands still for a collection: every request of that time waits.",
+        ("collector",),
+    ),
+    Signal(
+        "gc_pause_mean",
+        "Time for which one collection stops the node, mean",
+        Ratio(Rate("cassandra_jvm_gc_seconds_total", PAUSING), Rate("cassandra_jvm_gc_total", PAUSING)),
+        Unit.SECONDS,
+        "How long the program stands still for one collection: others call a node down that stands still for long.",
+        ("collector",),
+        "Absent while there is no collection.",
     ),
     Signal(
         "heap_used",

@@ -8,7 +8,6 @@ from dashboards import influxql, promql
 from dashboards.expression import Expression, Level, Quantile, Rate, Ratio, Rest, metrics_of, where
 from dashboards.signals.signal import Signal
 from dashboards.signals.table import SIGNALS, by_name
-from dashboards.thresholds import THRESHOLDS
 
 PROM = promql.Scope('node=~"$node"', ("node",), "1m")
 INFLUX = influxql.Scope('"node" =~ /^$node$/')
@@ -77,10 +76,6 @@ def test_a_signal_is_made_of_what_is_measured(signal: Signal) -> None:
         assert metric_row.kind is kind
         assert {name for name, _ in part.where} <= set(metric_row.labels)
         assert set(signal.each) <= set(metric_row.labels)
-
-
-def test_what_has_a_threshold_is_a_signal() -> None:
-    assert THRESHOLDS.keys() <= SIGNALS.keys()
 
 
 def test_two_signals_have_two_names() -> None:
