@@ -9,23 +9,23 @@ from dashboards.rules.alert import Alert
 from dashboards.rules.burn import recorded
 from dashboards.rules.table import ALERTS
 
-RUNBOOKS = "https://github.com/casstat/casstat/blob/main/docs/runbooks"
-"""Where the runbooks of docs/runbooks are read."""
+RUNBOOKS = "docs/runbooks"
+"""Where the runbooks are, unless it is said where people have put them."""
 HEAD = "# Made by python -m dashboards.rules from dashboards/thresholds.py. For Prometheus 2.30 and later.\n"
 
 
-def rule_files() -> Iterator[tuple[str, str]]:
-    """Yield the relative name of each file and its text."""
+def rule_files(runbooks: str = RUNBOOKS) -> Iterator[tuple[str, str]]:
+    """Yield the relative name of each file and its text; alerts name their runbook below `runbooks`."""
     records = [
         {"record": each.name, "expr": each.query, **({"labels": dict(each.labels)} if each.labels else {})}
         for each in recorded()
     ]
     yield "casstat-recording.yml", _file("casstat-recording", records)
     for subject, alerts in ALERTS.items():
-        yield f"casstat-{subject}.yml", _file(f"casstat-{subject}", [_rule(alert) for alert in alerts])
+        yield f"casstat-{subject}.yml", _file(f"casstat-{subject}", [_rule(alert, runbooks) for alert in alerts])
 
 
-def _rule(alert: Alert) -> dict[str, Any]:
+def _rule(alert: Alert, runbooks: str) -> dict[str, Any]:
     return {
         "alert": alert.name,
         "expr": alert.expr,
@@ -34,7 +34,7 @@ def _rule(alert: Alert) -> dict[str, Any]:
         "annotations": {
             "summary": alert.summary,
             "description": alert.description,
-            "runbook_url": f"{RUNBOOKS}/{alert.name}.md",
+            "runbook_url": f"{runbooks}/{alert.name}.md",
         },
     }
 
