@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboards.expression import Expression, Level, Quantile, Rate, Ratio, Rest, Where
+from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, Where
 from exporters.points import PER_S, QUANTILES, SHARES, VALUE
 
 _FIELDS = dict(zip(SHARES, QUANTILES, strict=True))
@@ -21,7 +21,7 @@ class Scope:
     """Of which series, and how they are told apart.
 
     match   conditions that every query has besides the time, such as `"node" =~ /^$node$/`; "" for none.
-    by      the tags that stay apart.
+    by      the tags that stay apart; what begins with $ is Grafana's, and stands for as many as it says.
     time    the condition on the time, and `step` the length of the intervals, as Grafana fills them in.
     """
 
@@ -35,7 +35,7 @@ def spelled(expression: Expression, scope: Scope) -> str:
     """Return the query whose column `value` is the expression. Raises KeyError for a share that no point has."""
     inner: list[str] = []
     text = _outer(expression, scope, inner)
-    groups = ", ".join((f"time({scope.step})", *(f'"{tag}"' for tag in scope.by)))
+    groups = ", ".join((f"time({scope.step})", *map(_tag, scope.by)))
     inside = ", ".join(inner)
     # Nothing in it comes from outside.
     return f'SELECT {text} AS "value" FROM {inside} WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
@@ -49,6 +49,8 @@ def _outer(expression: Expression, scope: Scope, inner: list[str]) -> str:
     if isinstance(expression, Rest):
         whole, part = (_outer(each, scope, inner) for each in (expression.whole, expression.part))
         return f"({whole} - {part})"
+    if isinstance(expression, Number):
+        return f"{expression.value:g}"
     name = f"v{len(inner)}"
     inner.append(f"({_each(expression, name, scope)})")
     across = "max" if isinstance(expression, Quantile) else _FUNCTIONS[expression.across]
@@ -66,6 +68,10 @@ def _each(expression: Rate | Level | Quantile, name: str, scope: Scope) -> str:
     given = " AND ".join(part for part in (scope.time, scope.match, _conditions(expression.where)) if part)
     selected = f'{function}("{field}") AS "{name}"'
     return f'SELECT {selected} FROM "{expression.metric}" WHERE {given} GROUP BY time({scope.step}), * fill(none)'  # noqa: S608
+
+
+def _tag(tag: str) -> str:
+    return tag if tag.startswith("$") else f'"{tag}"'
 
 
 def _conditions(where: Where) -> str:

@@ -1,6 +1,6 @@
 """Cassandra's JVM: its heap, its garbage collection, its processor time."""
 
-from dashboards.expression import Level, Rate, Ratio
+from dashboards.expression import Level, Number, Rate, Ratio, Rest
 from dashboards.signals.signal import Signal, Unit
 
 SIGNALS = (
@@ -12,6 +12,13 @@ SIGNALS = (
         "Share of the time that collections take, those that run beside the program included: above a tenth the node "
         "does little else. Of several nodes their sum.",
         ("collector",),
+    ),
+    Signal(
+        "outside_gc",
+        "Time that is not spent in garbage collection",
+        Rest(Number(1), Rate("cassandra_jvm_gc_seconds_total")),
+        Unit.RATIO,
+        "Share of a node's time in which no collection was under way: what is left for the work itself.",
     ),
     Signal(
         "gc_collections",
@@ -37,6 +44,7 @@ SIGNALS = (
         Unit.SECONDS,
         "How long the last collection took; looked at once a minute.",
         ("collector",),
+        "Absent until there was a collection.",
     ),
     Signal(
         "heap_used",
