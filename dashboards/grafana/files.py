@@ -1,7 +1,7 @@
 """The boards' files as they come with casstat, and what has Grafana find them by itself."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import files as packaged
 from pathlib import Path
 
@@ -19,12 +19,13 @@ def boards(store: str) -> Iterator[tuple[str, str]]:
         yield file.name, file.read_text(encoding="utf-8")
 
 
-def provider(folder: Path) -> str:
-    """Return what Grafana is to have in its folder `provisioning/dashboards`: that boards are in this folder."""
+def provider(folders: Sequence[Path]) -> str:
+    """Return what Grafana is to have in its folder `provisioning/dashboards`: that boards are in these folders."""
     text = (packaged(dashboards) / "provisioning" / "dashboards" / "casstat.yaml").read_text(encoding="utf-8")
-    # A word in double quotes is the same in JSON and in YAML.
-    return text.replace(PLACE, _quoted(str(folder)))
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=True)
+    head, one = text.split("providers:\n")
+    # A text in JSON is the same in YAML. Grafana wants each to have a name of its own.
+    every = [
+        one.replace(PLACE, json.dumps(str(folder))).replace("name: casstat", f"name: {json.dumps(folder.name)}")
+        for folder in folders
+    ]
+    return f"{head}providers:\n{''.join(every)}"

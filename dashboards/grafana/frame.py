@@ -7,7 +7,7 @@ from typing import Any
 from grafana_foundation_sdk.builders import dashboard as sdk
 from grafana_foundation_sdk.models import dashboard as model
 
-from dashboards.grafana.panel import Board
+from dashboards.grafana.panel import Board, Split
 from dashboards.grafana.query import Chosen, Mark, Store
 
 SOURCE = "${datasource}"
@@ -25,7 +25,11 @@ def variables(store: Store, board: Board) -> list[Any]:
     source = sdk.DatasourceVariable("datasource").label("Data source").type(store.name)
     by = _custom("by", "Split by", store.by, "node", "What has a line of its own.")
     topn = _custom("topn", "Worst", [(each, each) for each in TOPN], "5", "How many of the worst are shown.")
-    return [source, *chosen, by, topn] if store.name == "prometheus" else [source, *chosen, by]
+    panels = [panel for row in board.rows for panel in row.panels]
+    split = [by] if any(panel.lines and panel.split is Split.CHOSEN for panel in panels) else []
+    asked = [query for panel in panels if panel.lines for query in store.queries(panel, board.tables)]
+    worst = [topn] if any("$topn" in query.text for query in asked) else []
+    return [source, *chosen, *split, *worst]
 
 
 def _chosen(store: Store, each: Chosen) -> Any:

@@ -1,0 +1,101 @@
+"""Grafana's dashboards and Prometheus' rules: write them into a folder, or push the dashboards to a Grafana."""
+
+import ssl
+from pathlib import Path
+
+import click
+
+from cli.main import CasstatError
+
+STORES = ("prometheus", "influxdb")
+PROVIDER = "provisioning/dashboards/casstat.yaml"
+for_store = click.option(
+    "--for",
+    "store",
+    type=click.Choice(STORES),
+    help="Only those for this store; VictoriaMetrics is asked as a Prometheus.  [both; push: prometheus]",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Grafana's dashboards and Prometheus' rules: write them into a folder, or push the dashboards to a Grafana."""
+
+
+@command.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@for_store
+def write(folder: Path, store: str | None) -> None:
+    r"""Write the dashboards into DIR, and what has a Grafana on this machine find them there.
+
+    \b
+      DIR/prometheus/*.json, DIR/influxdb/*.json    the dashboards
+      DIR/provisioning/dashboards/casstat.yaml      for Grafana's folder provisioning/dashboards
+
+    What is there under these names is replaced.
+    """
+    from cli.writing import folder_for
+    from dashboards.grafana import files
+
+    stores = (store,) if store else STORES
+    texts = {f"{each}/{name}": text for each in stores for name, text in files.boards(each)}
+    texts[PROVIDER] = files.provider([folder.absolute() / each for each in stores])
+    with folder_for(folder):
+        for name, text in texts.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            click.echo(path)
+
+
+@command.command()
+@click.argument("url")
+@for_store
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Holds the token of a service account, or user:password; for you alone (chmod 600).",
+)
+@click.option(
+    "--ca",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Whom to trust for https, in PEM form.  [whom the system trusts]",
+)
+def push(url: str, store: str | None, token_file: Path, ca: Path | None) -> None:
+    """Push the dashboards to the Grafana at URL, into its folder "casstat"; those that are there are replaced.
+
+    URL is what its pages begin with, such as http://localhost:3000.
+    """
+    from dashboards.grafana import files
+    from dashboards.grafana.push import Grafana, GrafanaError
+
+    boards = [text for _, text in files.boards(store or "prometheus")]
+    try:
+        grafana = Grafana(url, _secret(token_file), _tls(ca))
+        try:
+            for address in grafana.push(boards):
+                click.echo(address)
+        finally:
+            grafana.close()
+    except GrafanaError as error:
+        raise CasstatError(str(error)) from None
+
+
+def _secret(path: Path) -> str:
+    from collector.secrets import SecretError, read_password
+
+    try:
+        return read_password(path)
+    except SecretError as error:
+        raise click.UsageError(f"--token-file: {error}") from None
+
+
+def _tls(ca: Path | None) -> ssl.SSLContext:
+    from collector.access import Access, AccessError
+    from collector.tls import client_context
+
+    try:
+        return client_context(Access(ca=ca))
+    except AccessError as error:
+        raise click.UsageError(str(error).replace("--jolokia-ca", "--ca")) from None
