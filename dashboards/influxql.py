@@ -5,7 +5,7 @@ is never less than the true one. They are not merged, and never averaged.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, Where
@@ -33,12 +33,22 @@ class Scope:
 
 def spelled(expression: Expression, scope: Scope) -> str:
     """Return the query whose column `value` is the expression. Raises KeyError for a share that no point has."""
+    if not isinstance(expression, Ratio):
+        return _together({"value": expression}, scope)
+    inner = _together({"part": expression.part, "whole": expression.whole}, scope)
+    tags = ", ".join(map(_tag, scope.by))
+    # What is divided by 0 would be 0.
+    return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE {scope.time} AND "whole" > 0 GROUP BY {tags}'  # noqa: S608
+
+
+def _together(columns: Mapping[str, Expression], scope: Scope) -> str:
+    """Return the query that has these columns, of the same times and tags."""
     inner: list[str] = []
-    text = _outer(expression, scope, inner)
+    texts = ", ".join(f'{_outer(each, scope, inner)} AS "{name}"' for name, each in columns.items())
     groups = ", ".join((f"time({scope.step})", *map(_tag, scope.by)))
     inside = ", ".join(inner)
     # Nothing in it comes from outside.
-    return f'SELECT {text} AS "value" FROM {inside} WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
+    return f"SELECT {texts} FROM {inside} WHERE {scope.time} GROUP BY {groups} fill(none)"  # noqa: S608
 
 
 def _outer(expression: Expression, scope: Scope, inner: list[str]) -> str:
