@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, Where
+from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, Where, metrics_of
 from exporters.points import PER_S, QUANTILES, SHARES, VALUE
 
 _FIELDS = dict(zip(SHARES, QUANTILES, strict=True))
@@ -32,7 +32,14 @@ class Scope:
 
 
 def spelled(expression: Expression, scope: Scope) -> str:
-    """Return the query whose column `value` is the expression. Raises KeyError for a share that no point has."""
+    """Return the query whose column `value` is the expression.
+
+    Raises KeyError for a share that no point has, and ValueError where it is made of several metrics: InfluxQL does not
+    calculate across measurements, and answers with nothing.
+    """
+    metrics = set(metrics_of(expression))
+    if len(metrics) > 1:
+        raise ValueError(f"InfluxQL does not calculate across measurements: {', '.join(sorted(metrics))}")
     if not isinstance(expression, Ratio):
         return _together({"value": expression}, scope)
     inner = _together({"part": expression.part, "whole": expression.whole}, scope)

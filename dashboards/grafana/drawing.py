@@ -14,7 +14,7 @@ from dashboards.grafana.frame import source_of, uid
 from dashboards.grafana.layout import Place
 from dashboards.grafana.limits import limits
 from dashboards.grafana.panel import Board, Graph, Heat, Note, Number, Panel, Spread, States, Worst
-from dashboards.grafana.query import Query, Store
+from dashboards.grafana.query import Query, Store, ref
 from dashboards.signals.signal import Unit
 
 LEGEND_CALCS = ["lastNotNull", "max"]
@@ -39,7 +39,7 @@ def _asking(store: Store, board: Board, panel: Panel) -> Any:
         made = made.unit(panel.lines[0].of.unit.value)
     if step := store.least_step(panel):
         made = made.interval(step)
-    return made.targets([store.target(query, chr(ord("A") + place)) for place, query in enumerate(queries)])
+    return made.targets([store.target(query, ref(place)) for place, query in enumerate(queries)])
 
 
 def _kind(store: Store, panel: Panel, queries: list[Query]) -> Any:
@@ -65,11 +65,16 @@ def _graph(panel: Panel, queries: list[Query]) -> Any:
     if isinstance(panel, Graph) and panel.stacked:
         stacking = common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")
         made = made.stacking(stacking).fill_opacity(40)
-    if len(queries) > 1:
-        for place in range(len(queries)):
-            made = made.override_by_query(chr(ord("A") + place), [_colour(panel, place)])
+    shown = [place for place, query in enumerate(queries) if query.shown]
+    for number, place in enumerate(shown):
+        properties = [_colour(panel, number)] if len(shown) > 1 else []
+        if queries[place].form == "math":
+            # Grafana's own results have no legend but their labels.
+            name = queries[place].legend.partition("$")[0] + "${__field.labels}"
+            properties.append(model.DynamicConfigValue(id_val="displayName", value=name))
+        made = made.override_by_query(ref(place), properties) if properties else made
     steps = limits(panel.lines[0])
-    if len(steps) > 1 and (len(queries) == 1 or isinstance(panel, Spread)):
+    if len(steps) > 1 and (len(shown) == 1 or isinstance(panel, Spread)):
         dashed = common.GraphThresholdsStyleConfig().mode(kinds.GraphThresholdsStyleMode.DASHED)
         made = made.thresholds_style(dashed).thresholds(_thresholds(steps))
     return made.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC))

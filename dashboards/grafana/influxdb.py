@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from collector.catalogue import CATALOGUE
 from collector.model import Tier
-from dashboards.expression import metrics_of
+from dashboards.expression import Expression, Ratio, Rest, metrics_of
 from dashboards.grafana import words
 from dashboards.grafana.panel import Board, Heat, Line, Note, Panel, Row, Split, Spread, States, Worst
-from dashboards.grafana.query import Chosen, Mark, Query
+from dashboards.grafana.query import Chosen, Mark, Query, ref
 from dashboards.grafana.theme import BLUE, PURPLE, VERMILLION
 from dashboards.influxql import Scope, spelled
 from dashboards.promql import NODE_LABELS
@@ -38,7 +38,7 @@ class _Target:
     """A query as it stands in a panel's JSON; the SDK has none for this store."""
 
     query: Query
-    ref: str
+    name: str
 
     def build(self) -> "_Target":
         """Return itself, as the SDK wants it."""
@@ -46,8 +46,12 @@ class _Target:
 
     def to_json(self) -> dict[str, object]:
         """Return the fields."""
+        if self.query.form == "math":
+            grafana = {"type": "__expr__", "uid": "__expr__"}
+            return {"refId": self.name, "datasource": grafana, "type": "math", "expression": self.query.text}
         return {
-            "refId": self.ref,
+            "refId": self.name,
+            "hide": not self.query.shown,
             "query": self.query.text,
             "rawQuery": True,
             "resultFormat": "table" if self.query.form == "table" else "time_series",
@@ -80,7 +84,11 @@ class InfluxDB:
         """Return what a panel asks."""
         if isinstance(panel, Worst):
             return [_worst(panel, line, tables) for line in panel.lines]
-        return [Query(_text(panel, line, tables), _legend(panel, line)) for line in panel.lines]
+        found: list[Query] = []
+        for line in panel.lines:
+            scope = Scope(_match(line, tables), _labels(panel, line))
+            _add(found, line.of.expression, scope, _legend(panel, line), shown=True)
+        return found
 
     def title_of(self, panel: Panel) -> str:
         """Return the panel's title: whether it is the greatest that is shown."""
@@ -116,9 +124,9 @@ class InfluxDB:
         paces = [_pace_s(metric) for line in panel.lines for metric in metrics_of(line.of.expression)]
         return f"{max(1, round(2 * max(paces, default=0)))}s"
 
-    def target(self, query: Query, ref: str) -> object:
+    def target(self, query: Query, name: str) -> object:
         """Return a query as it stands in a panel's JSON."""
-        return _Target(query, ref)
+        return _Target(query, name)
 
     def annotation(self, mark: Mark) -> dict[str, object]:
         """Return the fields of an annotation that only this store has."""
@@ -157,15 +165,35 @@ def _matches(names: Sequence[str]) -> list[str]:
     return [f'"{name}" =~ /^${name}$/' for name in names]
 
 
-def _text(panel: Panel, line: Line, tables: bool) -> str:
-    labels = (*_LABELS[panel.split], *(each for each in panel.each if each in line.of.each))
-    return spelled(line.of.expression, Scope(_match(line, tables), labels))
+def _labels(panel: Panel, line: Line) -> tuple[str, ...]:
+    return (*_LABELS[panel.split], *(each for each in panel.each if each in line.of.each))
+
+
+def _add(found: list[Query], expression: Expression, scope: Scope, legend: str, *, shown: bool) -> str:
+    """Add what an expression asks, and return the name of its answer.
+
+    What is made of several metrics is asked for apart, and Grafana calculates: InfluxDB does not.
+    """
+    if isinstance(expression, Ratio | Rest) and len(set(metrics_of(expression))) > 1:
+        sign = "/" if isinstance(expression, Ratio) else "-"
+        first, second = _sides(expression)
+        names = [_add(found, each, scope, legend, shown=False) for each in (first, second)]
+        found.append(Query(f"${names[0]} {sign} ${names[1]}", legend, "math", shown))
+    else:
+        found.append(Query(spelled(expression, scope), legend, shown=shown))
+    return ref(len(found) - 1)
+
+
+def _sides(expression: Ratio | Rest) -> tuple[Expression, Expression]:
+    if isinstance(expression, Ratio):
+        return expression.part, expression.whole
+    return expression.whole, expression.part
 
 
 def _worst(panel: Panel, line: Line, tables: bool) -> Query:
     of = (*NODE_LABELS, *(each for each in panel.each if each in line.of.each))
     tags = ", ".join(f'"{each}"' for each in of)
-    inner = _text(panel, line, tables)
+    inner = spelled(line.of.expression, Scope(_match(line, tables), _labels(panel, line)))
     # Nothing in it comes from outside.
     text = f'SELECT max("value") AS "Value" FROM ({inner}) WHERE $timeFilter GROUP BY {tags}'  # noqa: S608
     return Query(text, form="table")

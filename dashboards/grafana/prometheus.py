@@ -110,12 +110,12 @@ class Prometheus:
         """Return "": the data source knows how often it scrapes."""
         return ""
 
-    def target(self, query: Query, ref: str) -> object:
+    def target(self, query: Query, name: str) -> object:
         """Return a query as it stands in a panel's JSON."""
         from grafana_foundation_sdk.builders import prometheus as sdk
         from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-        made = sdk.Dataquery().expr(query.text).ref_id(ref)
+        made = sdk.Dataquery().expr(query.text).ref_id(name)
         if query.form == "table":
             return made.instant().format(PromQueryFormat.TABLE)
         made = made.range().legend_format(query.legend)

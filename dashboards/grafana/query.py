@@ -12,12 +12,20 @@ class Query:
     """One question.
 
     legend   how Grafana is to call what comes of it.
-    form     "series" over time, "table" of the values now, or "buckets" of a heat map.
+    form     "series" over time, "table" of the values now, "buckets" of a heat map, or "math" of other questions,
+             which Grafana itself does.
+    shown    whether its answer is, and not only what is made of it.
     """
 
     text: str
     legend: str = ""
     form: str = "series"
+    shown: bool = True
+
+
+def ref(place: int) -> str:
+    """Return what the question at this place among a panel's is called."""
+    return chr(ord("A") + place)
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class Store(Protocol):
     def least_step(self, panel: Panel) -> str:
         """Return the least time between two values that a panel may ask for; "" for what the data source says."""
 
-    def target(self, query: Query, ref: str) -> object:
+    def target(self, query: Query, name: str) -> object:
         """Return a query as it stands in a panel's JSON."""
 
     def annotation(self, mark: Mark) -> dict[str, object]:

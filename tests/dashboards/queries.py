@@ -74,7 +74,8 @@ def prometheus(board: Json) -> Iterator[Query]:
 def influxdb(board: Json) -> Iterator[Query]:
     """Yield what a board for InfluxDB asks in its panels."""
     for panel in panels(board):
-        for target in panel.get("targets", ()):
+        # What Grafana itself calculates is no question to the store.
+        for target in (each for each in panel.get("targets", ()) if "query" in each):
             form = "table" if target["resultFormat"] == "table" else "series"
             yield Query(board["title"], panel["title"], target["query"], form, _by(board))
 

@@ -220,6 +220,20 @@ def test_a_question_to_influxdb(query: Query) -> None:
         assert outer[1] == "max"
 
 
+def test_what_grafana_calculates_is_of_what_is_asked_in_the_same_panel() -> None:
+    found = []
+    for _, board in CASES:
+        for panel in asking(board):
+            for target in panel["targets"]:
+                if "expression" in target:
+                    hidden = {each["refId"] for each in panel["targets"] if each.get("hide")}
+                    assert set(re.findall(r"\$([A-Z])", target["expression"])) <= hidden
+                    assert target["datasource"]["uid"] == "__expr__"
+                    found.append(panel["title"])
+            assert any(not target.get("hide") for target in panel["targets"])
+    assert "Share of the heap in use" in found
+
+
 def test_only_what_clients_tell_belongs_to_no_node() -> None:
     assert {name for name in SIGNALS if name.startswith("load_") and name != "load_bytes"} == CLIENTS
 

@@ -68,6 +68,12 @@ def test_a_part_of_nothing_is_absent_in_influxql() -> None:
     assert query.count("$timeFilter") == query.count("FROM")
 
 
+@pytest.mark.parametrize("kind", [Ratio, Rest])
+def test_influxql_does_not_calculate_across_measurements(kind: type[Ratio] | type[Rest]) -> None:
+    with pytest.raises(ValueError, match="across measurements: a, b"):
+        influxql.spelled(kind(Level("b"), Level("a")), INFLUX)
+
+
 def test_grafanas_own_choice_of_tags_is_left_to_it() -> None:
     assert influxql.spelled(Level("a"), influxql.Scope(by=("${by:raw}",))).endswith(
         "GROUP BY time($__interval), ${by:raw} fill(none)"
