@@ -44,8 +44,8 @@ def spelled(expression: Expression, scope: Scope) -> str:
         return _together({"value": expression}, scope)
     inner = _together({"part": expression.part, "whole": expression.whole}, scope)
     tags = ", ".join(map(_tag, scope.by))
-    # What is divided by 0 would be 0.
-    return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE {scope.time} AND "whole" > 0 GROUP BY {tags}'  # noqa: S608
+    # What is divided by 0 would be 0. The time is bounded inside: bounds that fall between two steps would lose all.
+    return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
 
 
 def _together(columns: Mapping[str, Expression], scope: Scope) -> str:

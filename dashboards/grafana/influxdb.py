@@ -194,8 +194,8 @@ def _worst(panel: Panel, line: Line, tables: bool) -> Query:
     of = (*NODE_LABELS, *(each for each in panel.each if each in line.of.each))
     tags = ", ".join(f'"{each}"' for each in of)
     inner = spelled(line.of.expression, Scope(_match(line, tables), _labels(panel, line)))
-    # Nothing in it comes from outside.
-    text = f'SELECT max("value") AS "Value" FROM ({inner}) WHERE $timeFilter GROUP BY {tags}'  # noqa: S608
+    # The time is bounded inside: here bounds that fall between two steps would lose all.
+    text = f'SELECT max("value") AS "Value" FROM ({inner}) GROUP BY {tags}'  # noqa: S608
     return Query(text, form="table")
 
 
