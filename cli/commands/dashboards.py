@@ -9,12 +9,7 @@ from cli.main import CasstatError
 
 STORES = ("prometheus", "influxdb")
 PROVIDER = "provisioning/dashboards/casstat.yaml"
-for_store = click.option(
-    "--for",
-    "store",
-    type=click.Choice(STORES),
-    help="Only those for this store; VictoriaMetrics is asked as a Prometheus.  [both; push: prometheus]",
-)
+CHOICE = click.Choice(STORES)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,16 +19,16 @@ def command() -> None:
 
 @command.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@for_store
+@click.option("--for", "store", type=CHOICE, help="Only those for this store; VictoriaMetrics is one like Prometheus.")
 def write(folder: Path, store: str | None) -> None:
-    r"""Write the dashboards into DIR, and what has a Grafana on this machine find them there.
+    """Write the dashboards into DIR, and what has a Grafana on this machine find them there.
 
     \b
       DIR/prometheus/*.json, DIR/influxdb/*.json    the dashboards
       DIR/provisioning/dashboards/casstat.yaml      for Grafana's folder provisioning/dashboards
 
     What is there under these names is replaced.
-    """
+    """  # noqa: D301 - a backspace is click's word for lines that stay as they are
     from cli.writing import folder_for
     from dashboards.grafana import files
 
@@ -50,7 +45,9 @@ def write(folder: Path, store: str | None) -> None:
 
 @command.command()
 @click.argument("url")
-@for_store
+@click.option(
+    "--for", "store", type=CHOICE, default="prometheus", help="Those for this store.  [prometheus: VictoriaMetrics too]"
+)
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
@@ -62,7 +59,7 @@ def write(folder: Path, store: str | None) -> None:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Whom to trust for https, in PEM form.  [whom the system trusts]",
 )
-def push(url: str, store: str | None, token_file: Path, ca: Path | None) -> None:
+def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     """Push the dashboards to the Grafana at URL, into its folder "casstat"; those that are there are replaced.
 
     URL is what its pages begin with, such as http://localhost:3000.
@@ -70,7 +67,7 @@ def push(url: str, store: str | None, token_file: Path, ca: Path | None) -> None
     from dashboards.grafana import files
     from dashboards.grafana.push import Grafana, GrafanaError
 
-    boards = [text for _, text in files.boards(store or "prometheus")]
+    boards = [text for _, text in files.boards(store)]
     try:
         grafana = Grafana(url, _secret(token_file), _tls(ca))
         try:

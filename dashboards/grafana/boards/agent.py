@@ -5,7 +5,7 @@ from dashboards.grafana.panel import Board, Graph, Heat, Number, Row, Split, Sta
 SOURCE, SINK = ("source",), ("sink",)
 
 BOARD = Board(
-    "casstat",
+    "agent",
     "casstat itself",
     "casstat's agents. Whether what the other boards show is whole, and what it costs the nodes.",
     (
