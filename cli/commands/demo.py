@@ -4,13 +4,18 @@ import ipaddress
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from cli.demo.cluster import LocalCluster, Plan, cache_folder, state_folder
+from cli.demo.cluster import LOAD, LocalCluster, Plan, cache_folder, state_folder
+from cli.demo.companions import COMPANIONS, until_told
+from cli.demo.site import Site
 
 VERSION = "5.0.8"
+LOAD_PORT = 17198
+"""Where the load tells Prometheus of itself, on the first node's address."""
 
 
 def _folder(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
@@ -68,19 +73,55 @@ def command() -> None:
 @click.option("--load", type=click.FloatRange(min=0.1), metavar="RATE", help="Load it with RATE operations a second.")
 @click.option("--address", default="127.0.0.1", callback=_loopback, show_default=True, help="The first node's address.")
 @click.option("--heap", default="512M", show_default=True, help="Each node's heap, as -Xmx wants it.")
+@click.option(
+    "--with",
+    "companions",
+    type=click.Choice(sorted(COMPANIONS)),
+    multiple=True,
+    help="Start this beside it, and wait for Ctrl-C; may be given several times.",
+)
 @in_folder
-def up(nodes: int, version: str, load: float | None, address: str, heap: str, folder: Path) -> None:
-    """Start the cluster and return when it takes clients; it runs on until `casstat demo down`."""
+def up(
+    nodes: int, version: str, load: float | None, address: str, heap: str, companions: Sequence[str], folder: Path
+) -> None:
+    """Start the cluster and return when it takes clients; it runs on until `casstat demo down`.
+
+    With companions, such as Prometheus, it stays, and Ctrl-C ends all of it.
+    """
+    chosen = [COMPANIONS[name] for name in dict.fromkeys(companions)]
+    for companion in chosen:
+        companion.check()
     cluster = LocalCluster(folder, cache_folder(os.environ))
     progress = Progress()
     started = cluster.up(Plan(version, nodes, address, heap), os.environ, progress)
-    if load is not None:
-        cluster.start_load(load)
+    try:
+        metrics = f"{address}:{LOAD_PORT}" if chosen and load is not None else ""
+        if load is not None:
+            cluster.start_load(load, metrics)
+        site = Site(cluster, [node.spec for node in started], progress, metrics)
+        told = [line for companion in chosen for line in companion.start(site)]
+    except BaseException:
+        if chosen:
+            cluster.down()
+        raise
     progress("")
     for node in started:
         spec = node.spec
         click.echo(f"{spec.address}  Cassandra {version}  {spec.jolokia_url if spec.jolokia else 'no Jolokia'}")
         click.echo(f"  nodetool {spec.nodetool}  log {spec.log}")
+    for line in told:
+        click.echo(line)
+    if chosen:
+        _stay(cluster)
+
+
+def _stay(cluster: LocalCluster) -> None:
+    click.echo("Ctrl-C ends all of it; the data stays for the next time")
+    sys.stdout.flush()
+    try:
+        until_told(lambda: bool(cluster.running()))
+    finally:
+        cluster.down()
 
 
 @command.command()
@@ -108,7 +149,10 @@ def status(folder: Path) -> None:
     for name, address in zip(names, plan.addresses(), strict=True):
         state = f"up    process {running[name]}" if name in running else "down"
         click.echo(f"{name}  {address}  Cassandra {plan.version}  {state}")
-    if "load" in running:
+    for name in running:
+        if name not in (*names, LOAD):
+            click.echo(f"{name}  process {running[name]}")
+    if LOAD in running:
         counts = cluster.counts.read_text().strip() if cluster.counts.exists() else "starting"
-        click.echo(f"load   process {running['load']}  {counts}")
+        click.echo(f"load   process {running[LOAD]}  {counts}")
     sys.exit(0 if all(name in running for name in names) else 1)

@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from cli.demo.process import end, is_free, read_pid_file, write_pid_file
 Progress = Callable[[str], None]
 
 NOTES = "cluster.json"
+LOAD = "load"
 
 
 @dataclass(frozen=True)
@@ -98,45 +99,60 @@ class LocalCluster:
             raise
         return nodes
 
-    def start_load(self, rate: float) -> None:
-        """Start a load of `rate` operations a second that outlives this process."""
+    def start_load(self, rate: float, metrics: str = "") -> None:
+        """Start a load of `rate` operations a second that outlives this process; it serves its `metrics` there."""
         if importlib.util.find_spec("cassandra") is None:
             raise DemoError("a load needs the Python driver: pip install 'casstat[demo]'")
         plan = self.plan()
-        if plan is None or read_pid_file(self._load_pid):
+        if plan is None or LOAD in self.running():
             return
         self.counts.unlink(missing_ok=True)
         command = [sys.executable, "-m", "cli.demo.load", *plan.addresses()]
         command += ["--rate", str(rate), "--tables", "3", "--counts", str(self.counts)]
-        with (self.folder / "load.log").open("ab") as log:
-            load = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        write_pid_file(self._load_pid, load)
+        command += ["--metrics", metrics] if metrics else []
+        self.start_program(LOAD, command)
+
+    def start_program(self, name: str, command: Sequence[str]) -> None:
+        """Start a program beside the nodes that outlives this process, unless it runs already."""
+        if name in self.running():
+            return
+        with self.log_of(name).open("ab") as log:
+            started = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        write_pid_file(self.folder / f"{name}.pid", started)
+
+    def log_of(self, name: str) -> Path:
+        """Return where a program beside the nodes says what it has to say."""
+        return self.folder / f"{name}.log"
 
     @property
     def counts(self) -> Path:
         """Where the load keeps its counts."""
         return self.folder / "load.json"
 
-    @property
-    def _load_pid(self) -> Path:
-        return self.folder / "load.pid"
-
     def running(self) -> dict[str, int]:
-        """Return the process number of all that runs: "node1" … and "load"."""
+        """Return the process number of all that runs: "node1" …, and what is beside them, such as "load"."""
         found = {}
-        for pid_file in (*sorted(self.folder.glob("node*/pid")), self._load_pid):
+        for name, pid_file in (*self._nodes(), *self._programs()):
             if process := read_pid_file(pid_file):
-                found[pid_file.parent.name if pid_file.name == "pid" else "load"] = process.pid
+                found[name] = process.pid
         return found
 
     def down(self) -> list[str]:
-        """Stop all that runs, the load first; return what that was."""
+        """Stop all that runs, what is beside the nodes first; return what that was."""
         stopped = list(self.running())
-        for pid_file in (self._load_pid, *sorted(self.folder.glob("node*/pid"))):
+        for _, pid_file in (*self._programs(), *self._nodes()):
             if process := read_pid_file(pid_file):
                 end(process, STOP_TIMEOUT_S)
             pid_file.unlink(missing_ok=True)
         return stopped
+
+    def _nodes(self) -> list[tuple[str, Path]]:
+        return [(path.parent.name, path) for path in sorted(self.folder.glob("node*/pid"))]
+
+    def _programs(self) -> list[tuple[str, Path]]:
+        return [(path.stem, path) for path in sorted(self.folder.glob("*.pid"))]
 
     def remove(self) -> None:
         """Remove all that the cluster wrote, and nothing that is not the cluster's."""

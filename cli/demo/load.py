@@ -14,11 +14,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.policies import RoundRobinPolicy, WhiteListRoundRobinPolicy
+
+if TYPE_CHECKING:
+    from cli.demo.load_metrics import LoadMetrics
 
 KEYS = 10_000
 PAYLOAD_BYTES = 200
@@ -59,6 +62,7 @@ class Load:
         )
         self._session = self._cluster.connect()
         self.counts = Counts()
+        self.metrics: LoadMetrics | None = None
         self._lock = threading.Lock()
         self._room = threading.Semaphore(256)
         self._prepare_patiently(keyspace, tables)
@@ -102,14 +106,20 @@ class Load:
         started = 0
         while not stop.is_set() and (now := time.monotonic() - began) < seconds:
             while started < int(rate * now) and not stop.is_set():
-                self._one(random.random() < reads)  # noqa: S311 - a load, no secret
                 started += 1
+                self._one(random.random() < reads, began + started / rate)  # noqa: S311 - a load, no secret
             stop.wait(STEP_S)
         for _ in range(256):
             self._room.acquire()
         self._room.release(256)
 
-    def _one(self, is_read: bool) -> None:
+    @property
+    def cluster_name(self) -> str:
+        """What the cluster calls itself."""
+        return str(self._cluster.metadata.cluster_name)
+
+    def _one(self, is_read: bool, due_s: float) -> None:
+        """Do one operation; `due_s` is when it should have been sent: it may have had to wait for room."""
         read, write = random.choice(self._statements)  # noqa: S311
         key = random.randrange(KEYS)  # noqa: S311
         self._room.acquire()
@@ -117,7 +127,18 @@ class Load:
             future = self._session.execute_async(read, (key,))
         else:
             future = self._session.execute_async(write, (key, random.randbytes(self._payload_bytes)))  # noqa: S311
-        future.add_callbacks(lambda _: self._count("reads" if is_read else "writes"), lambda _: self._count("errors"))
+        operation = "Read" if is_read else "Write"
+        future.add_callbacks(lambda _: self._done(operation, due_s), lambda _: self._failed(operation))
+
+    def _done(self, operation: str, due_s: float) -> None:
+        if self.metrics is not None:
+            self.metrics.done(operation, time.monotonic() - due_s)
+        self._count("reads" if operation == "Read" else "writes")
+
+    def _failed(self, operation: str) -> None:
+        if self.metrics is not None:
+            self.metrics.failed(operation)
+        self._count("errors")
 
     def _count(self, what: str) -> None:
         with self._lock:
@@ -146,6 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--keyspace", default="demo")
     parser.add_argument("--payload", type=int, default=PAYLOAD_BYTES, help=f"bytes in a row [{PAYLOAD_BYTES}]")
     parser.add_argument("--counts", type=Path, help="file that always holds the counts so far")
+    parser.add_argument("--metrics", metavar="HOST:PORT", help="serve what its clients see to Prometheus there")
     parser.add_argument("--only-these", action="store_true", help="send to no other node of the cluster")
     options = parser.parse_args(arguments)
     stop = threading.Event()
@@ -162,6 +184,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         only_these=options.only_these,
         payload_bytes=options.payload,
     )
+    if options.metrics:
+        from cli.demo.load_metrics import LoadMetrics
+
+        load.metrics = LoadMetrics(load.cluster_name)
+        load.metrics.serve(options.metrics)
     runner: Any = threading.Thread(target=load.run, args=(options.rate, options.seconds, stop))
     runner.start()
     while runner.is_alive():

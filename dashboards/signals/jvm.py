@@ -1,7 +1,15 @@
 """Cassandra's JVM: its heap, its garbage collection, its processor time."""
 
-from dashboards.expression import Level, Number, Rate, Ratio, Rest
+from dashboards.expression import Level, Number, Rate, Ratio, Rest, where
 from dashboards.signals.signal import Signal, Unit
+
+# Those for which the program stands still: the time of the others passes beside it.
+PAUSING = where(
+    collector=(
+        *("G1 Young Generation", "G1 Old Generation", "ParNew", "ZGC Pauses", "ZGC Major Pauses", "ZGC Minor Pauses"),
+        *("Shenandoah Pauses", "PS Scavenge", "PS MarkSweep", "Copy", "MarkSweepCompact"),
+    )
+)
 
 SIGNALS = (
     Signal(
@@ -16,9 +24,9 @@ SIGNALS = (
     Signal(
         "outside_gc",
         "Time that is not spent in garbage collection",
-        Rest(Number(1), Rate("cassandra_jvm_gc_seconds_total")),
+        Rest(Number(1), Rate("cassandra_jvm_gc_seconds_total", PAUSING)),
         Unit.RATIO,
-        "Share of a node's time in which no collection was under way: what is left for the work itself.",
+        "Share of a node's time in which it did not stand still for a collection: what is left for the work itself.",
     ),
     Signal(
         "gc_collections",
@@ -45,6 +53,23 @@ SIGNALS = (
         "How long the last collection took; looked at once a minute.",
         ("collector",),
         "Absent until there was a collection.",
+    ),
+    Signal(
+        "gc_pause_share",
+        "Time in which garbage collection stops the node",
+        Rate("cassandra_jvm_gc_seconds_total", PAUSING, across="sum"),
+        Unit.RATIO,
+        "Share of the time in which the program stands still for a collection: every request of that time waits.",
+        ("collector",),
+    ),
+    Signal(
+        "gc_pause_mean",
+        "Time for which one collection stops the node, mean",
+        Ratio(Rate("cassandra_jvm_gc_seconds_total", PAUSING), Rate("cassandra_jvm_gc_total", PAUSING)),
+        Unit.SECONDS,
+        "How long the program stands still for one collection: others call a node down that stands still for long.",
+        ("collector",),
+        "Absent while there is no collection.",
     ),
     Signal(
         "heap_used",

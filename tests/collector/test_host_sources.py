@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from collector import discipline
 from collector.catalogue import HOST
+from collector.discipline import Discipline
 from collector.host import MAX_FILE_BYTES, Host, text_of
 from collector.machine import HostSource
 from collector.model import Batch, SourceError, Values
@@ -262,7 +264,7 @@ def test_of_a_node_elsewhere_nothing_of_this_machine_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in PARTS if name not in ("filesystem", "pressure", "process", "cgroup")]
+    "name", [name for name in PARTS if name not in ("filesystem", "pressure", "process", "cgroup", "timekeeping")]
 )
 def test_a_missing_file_is_told_by_its_name(tmp_path: Path, name: str) -> None:
     source = HostSource(PARTS[name], lambda: tree(tmp_path, {}), FakeClock())
@@ -288,3 +290,23 @@ def test_every_part_reads_only_its_own_metrics() -> None:
         for series, value in read(name, host).items():
             assert len(series) == 1 + labels[series[0]]
             assert isinstance(value, int | float)
+
+
+def test_the_clock_is_this_machines_and_no_captured_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discipline, "read", lambda: Discipline(synchronised=True, largest_s=0.25, likely_s=0.001))
+    assert read("timekeeping") == {}
+    assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 1, ("casstat_clock_error_seconds",): 0.25}
+
+
+def test_a_clock_that_nothing_keeps_right_has_no_largest_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discipline, "read", lambda: Discipline(synchronised=False, largest_s=16.0, likely_s=16.0))
+    assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 0}
+
+
+@pytest.mark.parametrize("error", [PermissionError(1, "Operation not permitted"), AttributeError("adjtimex")])
+def test_a_kernel_that_does_not_tell_is_no_problem(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def refuse() -> Discipline:
+        raise error
+
+    monkeypatch.setattr(discipline, "read", refuse)
+    assert read("timekeeping", Host()) == {}

@@ -6,7 +6,6 @@ from dashboards import influxql, promql
 from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, metrics_of, where
 from dashboards.signals.signal import Signal
 from dashboards.signals.table import SIGNALS, by_name
-from dashboards.thresholds import THRESHOLDS
 from tests.dashboards.known import families
 
 PROM = promql.Scope('node=~"$node"', ("node",), "1m")
@@ -95,10 +94,6 @@ def test_a_signal_is_made_of_what_is_measured(signal: Signal) -> None:
         assert kind in {Rate: ("counter", "unknown"), Level: ("gauge",), Quantile: ("histogram",)}[type(part)]
         assert {name for name, _ in part.where} <= labels
         assert set(signal.each) <= labels
-
-
-def test_what_has_a_threshold_is_a_signal() -> None:
-    assert THRESHOLDS.keys() <= SIGNALS.keys()
 
 
 def test_two_signals_have_two_names() -> None:

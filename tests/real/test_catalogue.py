@@ -40,7 +40,7 @@ SINCE_4_1 = {
 }
 # Of the control group: only where there is a limit.
 LIMITS = {"casstat_cgroup_memory_limit_bytes", "casstat_cgroup_cpu_limit"}
-KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup") for metric in part.metrics}
+KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup", "timekeeping") for metric in part.metrics}
 # What nodetool alone tells, and Cassandra's own percentiles, which are read where the bucket counts are refused.
 BY_JOLOKIA = {bean.metric.name for bean in BEANS} | {metric.name for part in HOST for metric in part.metrics}
 OTHER_WAYS = set(CATALOGUE) - BY_JOLOKIA | {bean.metric.name for bean in BEANS if bean.metric.name in DECAYED}

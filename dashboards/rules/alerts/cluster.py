@@ -1,0 +1,88 @@
+"""The nodes as members of the cluster: who is down, who restarted, who is not what it should be."""
+
+from dashboards.expression import Level, where
+from dashboards.promql import NODE_LABELS, selector
+from dashboards.rules.alert import CLUSTER, MATCH, WHERE, across, alerts, asked, of_signal, own
+from dashboards.signals.table import SIGNALS
+
+OF_THE_NODE = where(source=("cassandra", "nodetool *"))
+"""The sources that ask the node; the others ask its machine."""
+ANSWERS = across("max", own("casstat_source_up", OF_THE_NODE))
+"""1 for a node that its own agent can read, 0 for one that it cannot."""
+_UNREACHABLE = asked(SIGNALS["nodes_unreachable"].expression, CLUSTER)
+_LATELY = across("max", f"last_over_time({own('casstat_source_up', OF_THE_NODE)}[1h])")
+_LOST = across("count", f"{_LATELY} unless {ANSWERS} == 1", ("cluster", "dc", "rack"))
+_LIVE = "cassandra_endpoints_live"
+_SCHEMAS = across("count", selector("cassandra_schema_version", (), MATCH), (*CLUSTER, "schema_version"))
+_MODE = "cassandra_operation_mode"
+
+
+def _in(*modes: str) -> str:
+    return across("count", selector(_MODE, where(operation_mode=modes), MATCH), (*NODE_LABELS, "operation_mode"))
+
+
+ALERTS = (
+    *of_signal(
+        "CassandraNodesUnreachable",
+        "nodes_unreachable",
+        "Some node of {{ $labels.cluster }} cannot reach {{ $value | humanize }} others.",
+        by=CLUSTER,
+    ),
+    *alerts(
+        "CassandraNodeDown",
+        "node_answers",
+        ANSWERS,
+        "Cassandra is down on {{ $labels.node }}",
+        f"The agent beside {WHERE} gets no answer from Cassandra, and no other node says that all are there.",
+        # While all others see it, it is only casstat that does not: CasstatNodeUnread.
+        also=f"unless on (cluster) {_UNREACHABLE} == 0",
+    ),
+    *alerts(
+        "CassandraRacksDown",
+        "racks_down",
+        across("count", _LOST, ("cluster", "dc")),
+        "Nodes are down in several racks of {{ $labels.dc }}",
+        "Nodes are down in {{ $value | humanize }} racks of {{ $labels.cluster }}, {{ $labels.dc }}: "
+        "with three replicas a quorum of some data is gone.",
+        also=f"and on (cluster) {_UNREACHABLE} > $bound",
+    ),
+    *alerts(
+        "CassandraNodesDisagree",
+        "nodes_live_spread",
+        f"{asked(Level(_LIVE), CLUSTER)} - {asked(Level(_LIVE, across='min'), CLUSTER)}",
+        "Nodes of {{ $labels.cluster }} disagree on who is live",
+        "Of {{ $labels.cluster }} some nodes see {{ $value | humanize }} more live nodes than others do.",
+    ),
+    *alerts(
+        "CassandraRestarted",
+        "restarts",
+        across("max", f"changes({selector('cassandra_jvm_start_time_seconds', (), MATCH)}[30m])"),
+        "Cassandra restarted on {{ $labels.node }}",
+        f"Cassandra on {WHERE} restarted {{{{ $value | humanize }}}} times in half an hour.",
+    ),
+    *alerts(
+        "CassandraSchemaDisagreement",
+        "schema_versions",
+        across(
+            "count",
+            across("count", selector("cassandra_schema_version", (), MATCH), (*CLUSTER, "schema_version")),
+            CLUSTER,
+        ),
+        "Nodes of {{ $labels.cluster }} have different schemas",
+        "Nodes of {{ $labels.cluster }} know {{ $value | humanize }} versions of the schema.",
+    ),
+    *alerts(
+        "CassandraNodeMovingForLong",
+        "node_moving",
+        _in("STARTING", "JOINING", "LEAVING", "MOVING", "DRAINING"),
+        "{{ $labels.node }} is {{ $labels.operation_mode }} for hours",
+        f"{WHERE} has been {{{{ $labels.operation_mode }}}} for more than five hours.",
+    ),
+    *alerts(
+        "CassandraNodeOutOfService",
+        "node_out_of_service",
+        _in("DRAINED", "JOINING_FAILED", "DECOMMISSION_FAILED"),
+        "{{ $labels.node }} runs and serves nobody",
+        f"{WHERE} is {{{{ $labels.operation_mode }}}}: its process runs, and takes no requests.",
+    ),
+)

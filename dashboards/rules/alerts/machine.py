@@ -1,0 +1,56 @@
+"""The machines under the nodes."""
+
+from dashboards.promql import NODE_LABELS, selector
+from dashboards.rules.alert import MATCH, WHERE, across, alerts, asked, of_signal, own
+from dashboards.signals.table import SIGNALS
+
+_SHARE = "{{ $value | humanizePercentage }}"
+_MOUNT = ("mountpoint",)
+_FREE = selector("node_filesystem_avail_bytes", (), MATCH)
+_FREE_SHARE = asked(SIGNALS["disk_free_share"].expression, (*NODE_LABELS, *_MOUNT))
+
+ALERTS = (
+    *of_signal(
+        "CassandraDiskNearlyFull",
+        "disk_free_share",
+        f"{_SHARE} of {{{{ $labels.mountpoint }}}} are free on {WHERE}.",
+        _MOUNT,
+    ),
+    *alerts(
+        "CassandraDiskFilling",
+        "disk_fills",
+        # When the line through the last six hours reaches nothing.
+        f"{across('sum', _FREE, (*NODE_LABELS, *_MOUNT))} / "
+        f"({across('sum', f'deriv({_FREE}[6h])', (*NODE_LABELS, *_MOUNT))} < 0) * -1",
+        "The disk of {{ $labels.node }} fills up",
+        f"As it goes, {{{{ $labels.mountpoint }}}} of {WHERE} is full in {{{{ $value | humanizeDuration }}}}.",
+        # A disk that is half empty has time.
+        also=f"and {_FREE_SHARE} < 0.5",
+    ),
+    *of_signal(
+        "CassandraDiskBusy",
+        "disk_util",
+        f"The disk {{{{ $labels.device }}}} of {WHERE} is in use {_SHARE} of the time.",
+        ("device",),
+    ),
+    *of_signal("CassandraCpuStolen", "cpu_steal", f"The hypervisor takes {_SHARE} of the CPU time of {WHERE}."),
+    *of_signal(
+        "CassandraMemoryPressure",
+        "pressure_memory",
+        f"Some task of the machine of {WHERE} waits for memory {_SHARE} of the time.",
+    ),
+    *alerts(
+        "CassandraClockError",
+        "clock_error",
+        across("max", own("casstat_clock_error_seconds")),
+        "The clock of {{ $labels.node }} may be far off",
+        f"The clock of {WHERE} may be {{{{ $value | humanizeDuration }}}} off.",
+    ),
+    *alerts(
+        "CassandraClockUnsynchronised",
+        "clock_synchronised",
+        across("max", own("casstat_clock_synchronised")),
+        "Nothing keeps the clock of {{ $labels.node }} right",
+        f"Nothing keeps the clock of {WHERE} right: of two writes the wrong one may win.",
+    ),
+)

@@ -1,0 +1,75 @@
+"""How fast an objective's budget is spent: the share of slow requests, recorded over several windows.
+
+The buckets are added up once; longer windows add up what was recorded, which costs a series and not a cluster.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from collector.histogram import TIMER_UNITS_S, edges_of
+from dashboards.expression import where
+from dashboards.promql import selector
+from dashboards.rules.alert import CRITICAL, MATCH, WARNING, WINDOW
+from dashboards.thresholds import OBJECTIVES, Objective
+from exporters.prometheus.edges import Edges
+
+DURATION = "cassandra_client_request_duration_seconds_bucket"
+BUCKETS = f"cluster_dc_operation_le:{DURATION}:rate{WINDOW}"
+BY = ("cluster", "dc")
+SLOW = "cluster_dc_operation:cassandra_client_request_slow"
+WINDOWS = {WARNING: ("1d", "2h"), CRITICAL: ("1h", WINDOW)}
+"""By severity: over how long the budget is looked at, and over how short a time it must still be so."""
+
+
+def record(window: str) -> str:
+    """Return what the share of slow requests over a window is called."""
+    return f"{SLOW}:ratio_rate{window}"
+
+
+def edges_at(bound_s: float) -> tuple[str, ...]:
+    """Return the labels `le` of the edge nearest to `bound_s`: each of Cassandra's histograms has its own.
+
+    Raises ValueError when the agent has no edge there, unless told so.
+    """
+    edges = Edges()
+    if bound_s not in edges.seconds:
+        raise ValueError(f"{bound_s:g} s is no edge of the agent's histograms: choose one of DEFAULT_S")
+    one = Edges((bound_s,))
+    found = (edges_of("seconds", length)[one.places("seconds", length)[0]] for length in TIMER_UNITS_S)
+    return tuple(dict.fromkeys(map(repr, found)))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One series that is recorded: its name, its query, and labels that tell it from others of that name."""
+
+    name: str
+    query: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def recorded() -> tuple[Recorded, ...]:
+    """Return what is recorded, in the order in which it is needed."""
+    buckets = f"sum by ({', '.join((*BY, 'operation', 'le'))}) (rate({selector(DURATION, (), MATCH)}[{WINDOW}]))"
+    windows = sorted({window for pair in WINDOWS.values() for window in pair}, key=_length)
+    shares = (
+        Recorded(record(window), _share(each, window), {"operation": each.operation})
+        for each in OBJECTIVES.values()
+        for window in windows
+    )
+    return Recorded(BUCKETS, buckets), *shares
+
+
+def _share(objective: Objective, window: str) -> str:
+    """Return what share of requests took too long: of those that there were."""
+
+    def total(*edges: str) -> str:
+        series = selector(BUCKETS, where(operation=objective.operation, le=edges))
+        inside = series if window == WINDOW else f"sum_over_time({series}[{window}])"
+        return f"sum by ({', '.join(BY)}) ({inside})"
+
+    return f"1 - {total(*edges_at(objective.bound_s))} / ({total('+Inf')} > 0)"
+
+
+def _length(window: str) -> int:
+    return int(window[:-1]) * {"m": 1, "h": 60, "d": 1440}[window[-1]]

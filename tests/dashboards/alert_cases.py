@@ -1,0 +1,278 @@
+"""What Prometheus must be told for each alert to fire: series made of the value that the alert compares."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+NODE = {"job": "casstat", "dc": "dc1", "rack": "r1", "node": "n1"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series: its value by the minute; of a counter what it gains per second in the minute before."""
+
+    metric: str
+    labels: tuple[tuple[str, str], ...]
+    at: Callable[[int], float]
+    counter: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """How one alert is brought about.
+
+    series    of the value that is compared, and the minute in which it must fire.
+    bad       just beyond a threshold, and `good` just within.
+    settle    minutes after which the alert is over when its cause is.
+    lead      minutes that pass before `for` begins.
+    harmless  series that look like it, and must not fire.
+    calm      what there is once the cause is over; by default what is just within.
+    """
+
+    series: Callable[[float, int], Sequence[Line]]
+    bad: Callable[[float], float] = lambda bound: bound * 1.1 or 0.1
+    good: Callable[[float], float] = lambda bound: bound * 0.9
+    settle: int = 8
+    lead: int = 7
+    harmless: Callable[[int], Sequence[Line]] | None = None
+    calm: Callable[[float, int], Sequence[Line]] | None = None
+
+
+def gauge(metric: str, value: float, /, **labels: str) -> Line:
+    return Line(metric, tuple({**NODE, **labels}.items()), lambda _: value)
+
+
+def moving(metric: str, at: Callable[[int], float], /, **labels: str) -> Line:
+    return Line(metric, tuple({**NODE, **labels}.items()), at)
+
+
+def counter(metric: str, per_s: float, /, **labels: str) -> Line:
+    return Line(metric, tuple({**NODE, **labels}.items()), lambda _: per_s, counter=True)
+
+
+def level(metric: str, /, **labels: str) -> Case:
+    return Case(lambda value, _: [gauge(metric, value, **labels)])
+
+
+def rate(metric: str, /, **labels: str) -> Case:
+    return Case(lambda value, _: [counter(metric, value, **labels)])
+
+
+def number(metric: str, /, **labels: str) -> Case:
+    """Of what comes in whole numbers."""
+    return Case(lambda value, _: [gauge(metric, value, **labels)], _more, _same)
+
+
+def switch(metric: str, /, **labels: str) -> Case:
+    """Of what is 1 when all is well."""
+    return Case(lambda value, _: [gauge(metric, value, **labels)], lambda _: 0, lambda _: 1)
+
+
+def quantile(metric: str, /, **labels: str) -> Case:
+    """Of a histogram whose events all lie just below the value."""
+
+    def series(value: float, _: int) -> list[Line]:
+        edges = {value * 0.98: 0.0, value: 10.0, float("inf"): 10.0}
+        ends = {edge: "+Inf" if edge == float("inf") else f"{edge:.6g}" for edge in edges}
+        return [counter(f"{metric}_bucket", per_s, le=ends[edge], **labels) for edge, per_s in edges.items()]
+
+    return Case(series)
+
+
+def share(part: str, whole: str, /, **labels: str) -> Case:
+    return Case(lambda value, _: [gauge(part, 1000 * value, **labels), gauge(whole, 1000, **labels)])
+
+
+def _more(bound: float) -> float:
+    return bound + 1
+
+
+def _same(bound: float) -> float:
+    return bound
+
+
+def _burn(operation: str, edge: str) -> Case:
+    def series(factor: float, _: int) -> list[Line]:
+        slow = min(factor * 0.01, 1)
+        metric = "cassandra_client_request_duration_seconds_bucket"
+        fast = counter(metric, 100 * (1 - slow), operation=operation, le=edge)
+        return [fast, counter(metric, 100, operation=operation, le="+Inf")]
+
+    # The day's share is slow to fall: what resolves it is the share of the last hours, or minutes.
+    return Case(series, settle=150, calm=lambda _, t1: series(0, t1))
+
+
+def _node_down(value: float, _: int) -> list[Line]:
+    return [
+        gauge("casstat_source_up", value, source="cassandra"),
+        gauge("casstat_source_up", 1, source="cpu"),
+        gauge("cassandra_endpoints_unreachable", 1, node="n2"),
+    ]
+
+
+def _only_unread(_: int) -> list[Line]:
+    return [
+        gauge("casstat_source_up", 0, source="cassandra"),
+        gauge("cassandra_endpoints_unreachable", 0, node="n2"),
+    ]
+
+
+def _racks(value: float, _: int) -> list[Line]:
+    up = [
+        gauge("casstat_source_up", float(number > value), source="cassandra", rack=f"r{number}", node=f"n{number}")
+        for number in (1, 2, 3)
+    ]
+    return [*up, gauge("cassandra_endpoints_unreachable", value, rack="r3", node="n3")]
+
+
+def _one_rack(_: int) -> list[Line]:
+    up = [gauge("casstat_source_up", 0, source="cassandra", node=node) for node in ("n1", "n2")]
+    return [*up, gauge("cassandra_endpoints_unreachable", 2, rack="r2", node="n3")]
+
+
+def _live(value: float, _: int) -> list[Line]:
+    return [gauge("cassandra_endpoints_live", 5), gauge("cassandra_endpoints_live", 5 - value, node="n2")]
+
+
+def _restarts(value: float, _: int) -> list[Line]:
+    """So many in any half hour."""
+    every = {0: 10_000, 1: 20, 2: 16, 3: 8}[int(value)]
+    return [moving("cassandra_jvm_start_time_seconds", lambda minute: 1.7e9 + minute // every)]
+
+
+def _schemas(value: float, _: int) -> list[Line]:
+    return [
+        gauge("cassandra_schema_version", 1, node=f"n{number}", schema_version=f"v{min(number, int(value))}")
+        for number in (1, 2, 3)
+    ]
+
+
+def _mode(mode: str) -> Case:
+    def series(value: float, _: int) -> list[Line]:
+        return [gauge("cassandra_operation_mode", 1, operation_mode=mode if value else "NORMAL")]
+
+    return Case(series, lambda _: 1, lambda _: 0)
+
+
+def _compactions(value: float, t1: int) -> list[Line]:
+    return [moving("cassandra_compaction_pending", lambda minute: value - 0.01 * abs(t1 - minute))]
+
+
+def _growing_compactions(value: float, t1: int) -> list[Line]:
+    return [moving("cassandra_compaction_pending", lambda minute: value + 0.01 * (minute - t1))]
+
+
+def _filling(value: float, t1: int) -> list[Line]:
+    """A byte a second goes, and in `value` seconds there is none."""
+    free = moving("node_filesystem_avail_bytes", lambda minute: value + 60 * (t1 - minute), mountpoint="/data")
+    return [free, gauge("node_filesystem_size_bytes", 10 * value, mountpoint="/data")]
+
+
+def _emptied(value: float, _: int) -> list[Line]:
+    free = gauge("node_filesystem_avail_bytes", 9 * value, mountpoint="/data")
+    return [free, gauge("node_filesystem_size_bytes", 10 * value, mountpoint="/data")]
+
+
+def _half_empty(t1: int) -> list[Line]:
+    free, size = _filling(7200, t1)
+    return [free, Line(size.metric, size.labels, lambda _: 14_000)]
+
+
+def _cpu(value: float, _: int) -> list[Line]:
+    metric = "casstat_cpu_seconds_total"
+    return [counter(metric, value * 4, mode="steal"), counter(metric, (1 - value) * 4, mode="idle")]
+
+
+def _gc(value: float, _: int) -> list[Line]:
+    young, beside = "G1 Young Generation", "G1 Concurrent GC"
+    metric = "cassandra_jvm_gc_seconds_total"
+    return [counter(metric, value, collector=young), counter(metric, 0.9, collector=beside)]
+
+
+def _gc_mean(value: float, _: int) -> list[Line]:
+    labels: Mapping[str, Any] = {"collector": "ZGC Pauses"}
+    return [
+        counter("cassandra_jvm_gc_seconds_total", value * 0.1, **labels),
+        counter("cassandra_jvm_gc_total", 0.1, **labels),
+    ]
+
+
+def _delivered(_: int) -> list[Line]:
+    return [counter("cassandra_hints_total", 500), counter("cassandra_hints_succeeded_total", 600)]
+
+
+def _missed(value: float, _: int) -> list[Line]:
+    return [counter("casstat_ticks_missed_total", value), counter("casstat_ticks_total", 1 - value)]
+
+
+_TABLE = {"keyspace": "k", "table": "t"}
+_SINK = {"sink": "influxdb+http://127.0.0.1:8086/db"}
+
+CASES: Mapping[str, Case] = {
+    "CassandraNodesUnreachable": number("cassandra_endpoints_unreachable"),
+    "CassandraNodeDown": Case(_node_down, lambda _: 0, lambda _: 1, harmless=_only_unread),
+    "CassandraRacksDown": Case(_racks, _more, _same, harmless=_one_rack),
+    "CassandraNodesDisagree": Case(_live, _more, _same),
+    "CassandraRestarted": Case(_restarts, _more, _same, settle=33, lead=35, calm=lambda _, t1: _restarts(0, t1)),
+    "CassandraSchemaDisagreement": Case(_schemas, _more, _same),
+    "CassandraNodeMovingForLong": _mode("JOINING"),
+    "CassandraNodeOutOfService": _mode("DRAINED"),
+    "CassandraReadsSlow": _burn("Read", "0.105778"),
+    "CassandraWritesSlow": _burn("Write", "0.052066354"),
+    "CassandraTimeouts": rate("cassandra_client_request_timeouts_total", operation="Read"),
+    "CassandraUnavailables": rate("cassandra_client_request_unavailables_total", operation="Write"),
+    "CassandraFailures": rate("cassandra_client_request_failures_total", operation="Read"),
+    "CassandraRequestsDiscarded": rate("cassandra_native_discarded_total"),
+    "CassandraMessagesDropped": rate("cassandra_messages_dropped_total", message="MUTATION_REQ"),
+    "CassandraRequestsPending": level("cassandra_pool_pending", path="transport", pool="Native-Transport-Requests"),
+    "CassandraReadsPending": level("cassandra_pool_pending", path="request", pool="ReadStage"),
+    "CassandraMutationsPending": level("cassandra_pool_pending", path="request", pool="MutationStage"),
+    "CassandraPoolBlocked": number("cassandra_pool_blocked", path="internal", pool="CompactionExecutor"),
+    "CassandraHintsWritten": rate("cassandra_hints_total"),
+    "CassandraHintsGrowing": Case(lambda value, _: [counter("cassandra_hints_total", value)], harmless=_delivered),
+    "CassandraHintsNotDelivered": rate("cassandra_hints_failed_total"),
+    "CassandraExceptions": rate("cassandra_exceptions_total"),
+    "CassandraCompactionsGrowing": Case(
+        _growing_compactions,
+        harmless=lambda _: [gauge("cassandra_compaction_pending", 90)],
+        calm=lambda value, _: [gauge("cassandra_compaction_pending", value / 3)],
+    ),
+    "CassandraCompactionsPending": level("cassandra_compaction_pending"),
+    "CassandraFlushesBlocked": number("cassandra_pool_blocked", path="internal", pool="MemtableFlushWriter"),
+    "CassandraCommitlogPending": level("cassandra_commitlog_pending"),
+    "CassandraCommitlogWaits": quantile("cassandra_commitlog_commit_wait_seconds"),
+    "CassandraCommitlogSegmentWaits": quantile("cassandra_commitlog_segment_wait_seconds"),
+    "CassandraMemtableWaits": quantile("cassandra_memtable_wait_seconds"),
+    "CassandraTombstones": quantile("cassandra_table_tombstones_per_read", **_TABLE),
+    "CassandraSSTablesPerRead": quantile("cassandra_table_sstables_per_read", **_TABLE),
+    "CassandraPartitionLarge": level("cassandra_table_max_partition_bytes", **_TABLE),
+    "CassandraBloomFilterUseless": level("cassandra_table_bloom_filter_false_ratio", **_TABLE),
+    "CassandraHeapFull": share("cassandra_jvm_heap_used_bytes", "cassandra_jvm_heap_max_bytes"),
+    "CassandraGcShare": Case(_gc),
+    "CassandraGcPauses": Case(_gc_mean),
+    "CassandraFileDescriptors": share("cassandra_jvm_open_files", "cassandra_jvm_max_files"),
+    "CassandraDiskNearlyFull": Case(
+        share("node_filesystem_avail_bytes", "node_filesystem_size_bytes", mountpoint="/data").series,
+        lambda bound: 0.9 * bound,
+        lambda bound: 1.1 * bound,
+    ),
+    "CassandraDiskFilling": Case(
+        _filling, lambda bound: 0.5 * bound, lambda bound: 1.3 * bound, calm=_emptied, harmless=_half_empty
+    ),
+    "CassandraDiskBusy": rate("node_disk_io_time_seconds_total", device="sda"),
+    "CassandraCpuStolen": Case(_cpu),
+    "CassandraMemoryPressure": rate("node_pressure_memory_waiting_seconds_total"),
+    "CassandraClockError": level("casstat_clock_error_seconds"),
+    "CassandraClockUnsynchronised": switch("casstat_clock_synchronised"),
+    "CasstatAgentDown": switch("up", instance="127.0.0.1:17199"),
+    "CasstatNodeUnread": switch("casstat_source_up", source="nodetool info"),
+    "CasstatSourceFailing": switch("casstat_source_up", source="disk"),
+    "CasstatTicksLate": quantile("casstat_tick_lateness_seconds"),
+    "CasstatTicksMissed": Case(_missed),
+    "CasstatSinkDown": switch("casstat_sink_up", **_SINK),
+    "CasstatSinkLagging": level("casstat_sink_lag_seconds", **_SINK),
+    "CasstatSinkLosing": rate("casstat_sink_lost_ticks_total", **_SINK),
+    "CasstatSinkRefusing": rate("casstat_sink_refused_points_total", **_SINK),
+    "CasstatJournalLosing": rate("casstat_journal_lost_ticks_total"),
+    "CasstatSeriesRefused": number("casstat_series_refused", metric="cassandra_table_operations_total"),
+}

@@ -1,0 +1,128 @@
+"""The cases of an alert as promtool's own tests: each scenario is a cluster, so that one test has them all."""
+
+from collections.abc import Iterator, Sequence
+from math import ceil
+from typing import Any, NamedTuple
+
+from dashboards.rules.alert import Alert
+from tests.dashboards.alert_cases import CASES, Case, Line
+
+STALE = "stale"
+
+
+class Scenario(NamedTuple):
+    """A cluster: what there is until the alert must fire and after that; None for none.
+
+    reset   whether its counters begin anew on the way.
+    fires   whether the alert must fire by then, and `stays` whether still later.
+    """
+
+    name: str
+    before: Sequence[Line]
+    after: Sequence[Line] | None
+    reset: bool
+    fires: bool
+    stays: bool
+
+
+def checks_of(alerts: Sequence[Alert]) -> Iterator[dict[str, Any]]:
+    """Yield promtool's tests of these alerts, a test for each name."""
+    for name in dict.fromkeys(alert.name for alert in alerts):
+        yield _test(name, [alert for alert in alerts if alert.name == name])
+
+
+def _test(name: str, alerts: Sequence[Alert]) -> dict[str, Any]:
+    case = CASES[name]
+    t1 = case.lead + ceil(max(alert.for_s for alert in alerts) / 60) + 2
+    t2 = t1 + case.settle
+    scenarios = {alert.severity: list(_scenarios(alert, case, t1)) for alert in alerts}
+    return {
+        "name": name,
+        "interval": "1m",
+        "input_series": [
+            {"series": series, "values": " ".join(values)}
+            for severity, found in scenarios.items()
+            for scenario in found
+            for series, values in _series(f"{severity}-{scenario.name}", scenario, t1, t2)
+        ],
+        "promql_expr_test": [
+            {
+                "expr": f'group by (cluster) (ALERTS{{alertname="{name}",alertstate="firing",'
+                f'severity="{severity}",cluster=~"{severity}-.*"}})',
+                "eval_time": f"{minute}m",
+                "exp_samples": [
+                    {"labels": f'{{cluster="{severity}-{scenario.name}"}}', "value": 1}
+                    for scenario in found
+                    if expected(scenario)
+                ],
+            }
+            for severity, found in scenarios.items()
+            for minute, expected in ((t1, _fires), (t2, _stays))
+        ],
+    }
+
+
+def _fires(scenario: Scenario) -> bool:
+    return scenario.fires
+
+
+def _stays(scenario: Scenario) -> bool:
+    return scenario.stays
+
+
+def _scenarios(alert: Alert, case: Case, t1: int) -> Iterator[Scenario]:
+    bad = case.series(case.bad(alert.bound), t1)
+    good = case.series(case.good(alert.bound), t1)
+    calm = case.calm(case.good(alert.bound), t1) if case.calm else good
+    yield Scenario("fires", bad, bad, reset=False, fires=True, stays=True)
+    yield Scenario("quiet", good, good, reset=False, fires=False, stays=False)
+    yield Scenario("resolves", bad, calm, reset=False, fires=True, stays=False)
+    yield Scenario("removed", bad, None, reset=False, fires=True, stays=False)
+    if any(line.counter for line in bad):
+        # What is counted between the last look before a reset and the reset itself, nobody knows.
+        worse = case.series(1.5 * case.bad(alert.bound), t1)
+        yield Scenario("reset", worse, worse, reset=True, fires=True, stays=True)
+        yield Scenario("reset-quiet", good, good, reset=True, fires=False, stays=False)
+    if case.harmless:
+        harmless = case.harmless(t1)
+        yield Scenario("harmless", harmless, harmless, reset=False, fires=False, stays=False)
+
+
+def _series(cluster: str, scenario: Scenario, t1: int, t2: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield each series of a scenario with its value by the minute."""
+    before = {_named(cluster, line): line for line in scenario.before}
+    after = {_named(cluster, line): line for line in scenario.after or ()}
+    for name in dict.fromkeys((*before, *after)):
+        values = _Values(reset_at=(t1 // 2, (t1 + t2) // 2) if scenario.reset else ())
+        values.take(before.get(name), range(t1 + 1))
+        values.take(after.get(name), range(t1 + 1, t2 + 1))
+        yield name, values.texts
+
+
+class _Values:
+    """The values of a series, one after the other."""
+
+    def __init__(self, reset_at: Sequence[int]) -> None:
+        self._reset_at = reset_at
+        self._counted = 1000.0
+        self.texts: list[str] = []
+
+    def take(self, line: Line | None, minutes: range) -> None:
+        if line is None:
+            # What never was cannot end.
+            there = any(text not in ("_", STALE) for text in self.texts)
+            self.texts += [STALE if there and place == 0 else "_" for place in range(len(minutes))]
+            return
+        for minute in minutes:
+            self.texts.append(f"{self._value(line, minute):.12g}")
+
+    def _value(self, line: Line, minute: int) -> float:
+        if not line.counter:
+            return line.at(minute)
+        self._counted = 0.0 if minute in self._reset_at else self._counted + 60 * line.at(minute)
+        return self._counted
+
+
+def _named(cluster: str, line: Line) -> str:
+    inside = ",".join(f'{name}="{value}"' for name, value in (("cluster", cluster), *line.labels))
+    return f"{line.metric}{{{inside}}}"

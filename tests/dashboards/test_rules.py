@@ -1,0 +1,185 @@
+"""The rules: made of what is measured, with the table's thresholds, each with a runbook and with cases."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dashboards.expression import metrics_of
+from dashboards.rules.__main__ import COMMITTED
+from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, number
+from dashboards.rules.burn import WINDOWS, edges_at, recorded
+from dashboards.rules.files import RUNBOOKS, rule_files
+from dashboards.rules.table import ALERTS, every
+from dashboards.signals.table import SIGNALS
+from dashboards.thresholds import OBJECTIVES, THRESHOLDS
+from tests.dashboards.alert_cases import CASES
+from tests.dashboards.rule_checks import checks_of
+from tests.exporters.prometheus.parsed import parsed
+from tests.exporters.prometheus.test_names import whole
+
+ROOT = Path(__file__).parent.parent.parent
+BOOKS = ROOT / "docs" / "runbooks"
+PAGE = ROOT / "docs" / "rules.md"
+HEADINGS = ["What it means", "What to look at", "What to do", "When it is harmless"]
+NAMES = list(dict.fromkeys(alert.name for alert in every()))
+# A metric in a query, with what selects its series.
+SELECTED = re.compile(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}")
+MATCHED = re.compile(r"(\w+)(?:=~|!~|!=|=)\"")
+ids = [f"{alert.name}-{alert.severity}" for alert in every()]
+each_alert = pytest.mark.parametrize("alert", every(), ids=ids)
+each_name = pytest.mark.parametrize("name", NAMES)
+
+
+@pytest.fixture(scope="module")
+def known() -> Mapping[str, set[str]]:
+    """Return the labels of all series that the agent may have, by name."""
+    found: dict[str, set[str]] = {"up": {"job", "instance"}}
+    for name, labels in parsed(whole(openmetrics=False)).values:
+        found.setdefault(name, {"job"}).update(dict(labels))
+    for record in recorded():
+        found.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
+    # Only where a metric had no room, or a source is read.
+    found["casstat_series_refused"] = found["casstat_series"] | {"metric"}
+    found["casstat_source_up"] = found["casstat_series"] | {"source"}
+    return found
+
+
+def test_there_are_enough() -> None:
+    assert len(NAMES) >= 25
+    assert len(every()) == len({(alert.name, alert.severity) for alert in every()})
+
+
+@each_alert
+def test_an_alert_is_made_of_what_is_measured(alert: Alert, known: Mapping[str, set[str]]) -> None:
+    selected = SELECTED.findall(alert.expr)
+    assert selected
+    for metric, matchers in selected:
+        assert metric in known
+        assert set(MATCHED.findall(matchers)) <= known[metric], metric
+        assert f'job="{JOB}"' in matchers or ":" in metric
+
+
+@each_alert
+def test_its_threshold_is_the_tables(alert: Alert) -> None:
+    row = THRESHOLDS[alert.threshold]
+    assert alert.severity in SEVERITIES
+    assert alert.bound == (row.warning if alert.severity == WARNING else row.critical)
+    assert number(alert.bound) in alert.expr.replace("(", " ").split()
+    assert alert.for_s == row.for_s
+
+
+@each_alert
+def test_an_alert_on_a_signal_has_its_expression(alert: Alert) -> None:
+    if alert.threshold in SIGNALS:
+        assert {metric for metric in metrics_of(SIGNALS[alert.threshold].expression) if metric in alert.expr}
+
+
+@each_alert
+def test_it_tells_where_and_how_much(alert: Alert) -> None:
+    assert alert.name.startswith(("Cassandra", "Casstat"))
+    for text in (alert.summary, alert.description):
+        assert text.count("{{") == text.count("}}")
+        assert "$labels." in text
+        assert "\n" not in text
+    assert alert.summary != alert.description
+
+
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_critical_is_worse_than_warning(name: str) -> None:
+    row = THRESHOLDS[name]
+    assert name in SIGNALS or any(alert.threshold == name for alert in every())
+    assert (row.warning, row.critical) != (None, None)
+    assert row.for_s >= 0
+    if row.warning is not None and row.critical is not None:
+        assert row.critical < row.warning if row.below else row.critical > row.warning
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_an_objective_is_at_an_edge_that_there_is(name: str, known: Mapping[str, set[str]]) -> None:
+    edges = edges_at(OBJECTIVES[name].bound_s)
+    assert len(edges) == 2
+    assert all(float(edge) == pytest.approx(OBJECTIVES[name].bound_s, rel=0.1) for edge in edges)
+    assert 0.5 < OBJECTIVES[name].share < 1
+    with pytest.raises(ValueError, match="no edge"):
+        edges_at(0.123)
+
+
+def test_the_long_window_comes_with_a_short_one() -> None:
+    assert WINDOWS == {WARNING: ("1d", "2h"), CRITICAL: ("1h", "5m")}
+
+
+def test_recorded_names_say_what_they_are() -> None:
+    for record in recorded():
+        assert re.fullmatch(r"[a-z_]+:[a-z_]+:[a-z_]+\d+[mhd]", record.name)
+
+
+@each_name
+def test_every_alert_has_a_runbook(name: str) -> None:
+    text = (BOOKS / f"{name}.md").read_text()
+    assert text.startswith(f"# {name}\n")
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
+    assert len(text) < 2500
+    words = " ".join(text.split())
+    titles = {signal.title for signal in SIGNALS.values()}
+    assert set(re.findall(r"panel \*([^*]*)\*", words)) <= titles
+    assert set(re.findall(r"\b(?:Cassandra|Casstat)[A-Z]\w+", text)) <= set(NAMES)
+    assert re.search(r"`(casstat|nodetool|curl|system.log|sinks|df|casstat_\w+)\b", words) or "panel *" in words
+
+
+def test_every_runbook_has_an_alert() -> None:
+    assert {path.stem for path in BOOKS.glob("*.md")} == set(NAMES)
+
+
+def test_every_alert_has_a_case() -> None:
+    assert CASES.keys() == set(NAMES)
+    for subject, alerts in ALERTS.items():
+        tests = list(checks_of(alerts))
+        assert [test["name"] for test in tests] == list(dict.fromkeys(alert.name for alert in alerts)), subject
+        assert all(test["promql_expr_test"] and test["input_series"] for test in tests)
+
+
+def test_committed_files_are_current() -> None:
+    """`python -m dashboards.rules` writes them."""
+    assert {path.name: path.read_text() for path in COMMITTED.glob("*.yml")} == dict(rule_files())
+
+
+def test_files_are_what_prometheus_reads() -> None:
+    for name, text in rule_files():
+        (group,) = yaml.safe_load(text)["groups"]
+        assert f"{group['name']}.yml" == name
+        for rule in group["rules"]:
+            if "alert" in rule:
+                assert rule["annotations"]["runbook_url"] == f"{RUNBOOKS}/{rule['alert']}.md"
+
+
+def test_the_page_lists_every_alert() -> None:
+    before, _, rest = PAGE.read_text().partition("<!-- alerts -->\n")
+    _, _, after = rest.partition("<!-- /alerts -->\n")
+    wanted = "\n".join([before + "<!-- alerts -->", *_table(), "<!-- /alerts -->", after])
+    if os.environ.get("UPDATE_GOLDEN"):
+        PAGE.write_text(wanted)
+    assert PAGE.read_text() == wanted, "run UPDATE_GOLDEN=1 make check"
+
+
+def _table() -> list[str]:
+    lines = []
+    for subject, alerts in ALERTS.items():
+        lines += [f"### {subject}", "", "| alert | threshold | warning | critical | for |", "|---|---|---|---|---|"]
+        for name in dict.fromkeys(alert.name for alert in alerts):
+            bounds = {alert.severity: alert for alert in alerts if alert.name == name}
+            first = next(iter(bounds.values()))
+            sign = "<" if THRESHOLDS[first.threshold].below else ">"
+            cells = [f"{sign} {number(bounds[each].bound)}" if each in bounds else "" for each in SEVERITIES]
+            lines.append(
+                f"| [{name}](runbooks/{name}.md) | `{first.threshold}` | {' | '.join(cells)} | {_time(first.for_s)} |"
+            )
+        lines.append("")
+    return lines[:-1]
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 3600:g} h" if seconds >= 3600 else f"{seconds / 60:g} min" if seconds else "at once"
