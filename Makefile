@@ -14,7 +14,7 @@ help:
 	@echo "make soak    an agent for an hour, with something that befalls it every minute"
 	@echo "make bench   speed and memory, as ratios measured in one run"
 	@echo "make metrics write docs/metrics.md anew from the catalogue"
-	@echo "make dashboards   write Grafana's boards anew from the signals"
+	@echo "make dashboards   write Grafana's boards and Prometheus' rules anew from the signals"
 
 $(INSTALLED): setup.cfg pyproject.toml
 	sh tools/prepare python
@@ -57,6 +57,7 @@ metrics: $(INSTALLED)
 
 dashboards: $(INSTALLED)
 	$(BIN)/python -m dashboards.grafana
+	$(BIN)/python -m dashboards.rules
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -21,19 +21,23 @@ def command() -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--for", "store", type=CHOICE, help="Only those for this store; VictoriaMetrics is one like Prometheus.")
 def write(folder: Path, store: str | None) -> None:
-    """Write the dashboards into DIR, and what has a Grafana on this machine find them there.
+    """Write the dashboards and the rules into DIR, and what has a Grafana on this machine find them there.
 
     \b
       DIR/prometheus/*.json, DIR/influxdb/*.json    the dashboards
       DIR/provisioning/dashboards/casstat.yaml      for Grafana's folder provisioning/dashboards
+      DIR/rules/*.yml                               for Prometheus and VictoriaMetrics: alerts
 
     What is there under these names is replaced.
     """  # noqa: D301 - a backspace is click's word for lines that stay as they are
     from cli.writing import folder_for
     from dashboards.grafana import files
+    from dashboards.rules.files import rule_files
 
     stores = (store,) if store else STORES
     texts = {f"{each}/{name}": text for each in stores for name, text in files.boards(each)}
+    if "prometheus" in stores:
+        texts |= {f"rules/{name}": text for name, text in rule_files()}
     texts[PROVIDER] = files.provider([folder.absolute() / each for each in stores])
     with folder_for(folder):
         for name, text in texts.items():

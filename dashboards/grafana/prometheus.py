@@ -88,10 +88,10 @@ class Prometheus:
                 at_value=True,
             ),
             Mark(
-                "Nodes down",
-                f"max by (cluster) ({selector('cassandra_endpoints_down', (), NODE)}) > 0",
+                "Nodes unreachable",
+                f"max by (cluster) ({selector('cassandra_endpoints_unreachable', (), NODE)}) > 0",
                 ORANGE,
-                "a node is called down by another",
+                "a node cannot be reached by another",
                 ("cluster",),
             ),
             Mark(

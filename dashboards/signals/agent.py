@@ -25,7 +25,7 @@ SIGNALS = (
         absent="Absent where nodetool is asked instead of Jolokia.",
     ),
     Signal(
-        "ticks_late_p99",
+        "tick_late_p99",
         "Lateness of the ticks, 99th percentile",
         Quantile(0.99, "casstat_tick_lateness_seconds"),
         Unit.SECONDS,

@@ -173,7 +173,7 @@ def test_links_lead_to_boards_that_there_are(store: str, board: Json) -> None:
 def test_what_happened_is_marked(store: str, board: Json) -> None:
     names = [each["name"] for each in board["annotations"]["list"]]
     expected = {
-        "prometheus": ["Restarts", "Nodes down", "Schema changes", "Runs begin", "Runs end", "Phases"],
+        "prometheus": ["Restarts", "Nodes unreachable", "Schema changes", "Runs begin", "Runs end", "Phases"],
         "influxdb": ["Runs, restarts, nodes", "Repairs, streams, drops", "Collections, flushes"],
     }
     assert names == expected[store]
@@ -278,7 +278,7 @@ def test_lines_are_drawn_where_alerts_begin() -> None:
     # An alert is about more than the threshold: more than 30 compactions are 31.
     assert steps("casstat-storage", "Compactions that are due")[:2] == [None, 31]
     assert steps("casstat-latency", "Read latency, 99th percentile")[:2] == [None, 0.1]
-    assert steps("casstat-overview", "Nodes down")[:2] == [None, 1]
+    assert steps("casstat-overview", "Nodes unreachable")[:2] == [None, 1]
 
 
 def test_notes_ask_nothing() -> None:

@@ -14,8 +14,8 @@ BOARD = Board(
             (
                 Number(of("ticks"), "Ticks per second", split=Split.CLUSTER, width=6),
                 Graph(of("ticks_missed"), width=9),
-                Graph(of("ticks_late_p99"), width=9),
-                Heat(of("ticks_late_p99"), "How late ticks began", width=12),
+                Graph(of("tick_late_p99"), width=9),
+                Heat(of("tick_late_p99"), "How late ticks began", width=12),
                 States(of("node_answers"), split=Split.NODE, width=12),
             ),
         ),

@@ -88,11 +88,12 @@ BOARD = Board(
             ),
         ),
         Row(
-            "Network",
+            "Network and clock",
             (
-                Graph(of(("net_received", "received"), ("net_sent", "sent")), "Network"),
-                Graph(of("net_received_drops"), each=("device",)),
-                Graph(of("tcp_retransmits")),
+                Graph(of(("net_received", "received"), ("net_sent", "sent")), "Network", width=6),
+                Graph(of("net_received_drops"), each=("device",), width=6),
+                Graph(of("tcp_retransmits"), width=6),
+                Graph(of("clock_error"), width=6),
             ),
         ),
     ),

@@ -14,7 +14,7 @@ BOARD = Board(
             "Now",
             (
                 Number(of("nodes_up"), "Nodes up", split=CLUSTER, width=4, height=4),
-                Number(of("nodes_down"), "Nodes down", split=CLUSTER, width=4, height=4),
+                Number(of("nodes_unreachable"), "Nodes unreachable", split=CLUSTER, width=4, height=4),
                 Number(of("reads"), split=CLUSTER, width=4, height=4),
                 Number(of("writes"), split=CLUSTER, width=4, height=4),
                 Number(of("read_p99"), "Read p99", split=CLUSTER, width=4, height=4),
@@ -55,7 +55,7 @@ BOARD = Board(
             (
                 Worst(of("read_p99"), "Read p99", split=Split.NODE, width=6),
                 Worst(of("write_p99"), "Write p99", split=Split.NODE, width=6),
-                Worst(of("gc_share"), "Time in garbage collection", split=Split.NODE, width=6),
+                Worst(of("gc_pause_share"), "Time in garbage collection", split=Split.NODE, width=6),
                 Worst(of("pools_pending"), "Tasks that wait", split=Split.NODE, width=6),
                 Worst(of("table_read_p99"), "Table read p99", split=CLUSTER, each=TABLE, width=12),
                 Worst(of("table_write_p99"), "Table write p99", split=CLUSTER, each=TABLE, width=12),
