@@ -9,7 +9,8 @@ SIGNALS = (
         "Nodes that others call down",
         Level("cassandra_endpoints_down"),
         Unit.COUNT,
-        "Nodes that the failure detector of some node calls down; one that is removed for good is not.",
+        "Nodes that the failure detector of some node calls down: one that was removed for good, for three days more; "
+        "those that ought to be there and are not are the ones that cannot be reached.",
     ),
     Signal(
         "nodes_up",
@@ -23,7 +24,7 @@ SIGNALS = (
         "Nodes that cannot be reached",
         Level("cassandra_endpoints_unreachable"),
         Unit.COUNT,
-        "Nodes that some node cannot reach.",
+        "Nodes that ought to be there, and that some node cannot reach.",
     ),
     Signal(
         "started",
