@@ -2,6 +2,7 @@
 
 import base64
 import json
+import ssl
 from contextlib import closing
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import yaml
 from cli.main import main
 from dashboards.grafana import files
 from dashboards.grafana import push as pushing
+from tests.faults.certificates import Authority
 from tests.faults.fake_grafana import FakeGrafana
-from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, nonsense
+from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, nonsense, status
 
 TOKEN = "glsa_0123456789"  # noqa: S105 - opens nothing
 
@@ -119,6 +121,18 @@ def test_a_url_that_cannot_be_meant(url: str, words: str, token: Path, capsys: p
     assert words in said
     assert "pw" not in said
     assert said.count("\n") == 1
+
+
+def test_https_needs_somebody_to_trust(token: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    authority = Authority(tmp_path)
+    certificate = authority.sign("grafana", "subjectAltName=IP:127.0.62.3")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate.file, certificate.key)
+    with closing(FakeStore(*[status(200)] * 20, tls=context)) as store:
+        url = f"https://127.0.62.3:{store.port}"
+        assert push(url, token) == 1
+        assert "give the authority with --ca FILE" in capsys.readouterr().err
+        assert push(url, token, "--ca", str(authority.file)) == 0
 
 
 def test_a_token_that_others_can_read_is_not_used(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
