@@ -286,14 +286,6 @@ def test_notes_ask_nothing() -> None:
     assert all(not note.lines for note in notes)
 
 
-def test_the_committed_boards_are_current() -> None:
-    from dashboards.grafana.making import made
-
-    folder = Path(files.__file__).parent / "json"
-    committed = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.glob("*/*.json")}
-    assert dict(made()) == committed, "make dashboards"
-
-
 def test_the_provider_names_the_folders() -> None:
     odd = Path('/a "b": # c')
     first, second = yaml.safe_load(files.provider([odd, Path("/d")]))["providers"]
