@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: help demo test check soak bench metrics clean
+.PHONY: help demo test check soak bench metrics dashboards clean
 
 help:
 	@echo "make demo    a real Cassandra node under load, and casstat's lines for it"
@@ -14,6 +14,7 @@ help:
 	@echo "make soak    an agent for an hour, with something that befalls it every minute"
 	@echo "make bench   speed and memory, as ratios measured in one run"
 	@echo "make metrics write docs/metrics.md anew from the catalogue"
+	@echo "make dashboards   write Grafana's boards and Prometheus' rules anew from the signals"
 
 $(INSTALLED): setup.cfg pyproject.toml
 	sh tools/prepare python
@@ -53,6 +54,10 @@ bench: $(INSTALLED)
 
 metrics: $(INSTALLED)
 	$(BIN)/casstat metrics --format markdown > docs/metrics.md
+
+dashboards: $(INSTALLED)
+	$(BIN)/python -m dashboards.grafana
+	$(BIN)/python -m dashboards.rules
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -39,6 +39,13 @@ class Quantile:
 
 
 @dataclass(frozen=True)
+class Number:
+    """A number, such as the whole that a share is a part of."""
+
+    value: float
+
+
+@dataclass(frozen=True)
 class Ratio:
     """One as a part of the other: absent where there is nothing that it could be a part of."""
 
@@ -54,7 +61,7 @@ class Rest:
     part: "Expression"
 
 
-Expression = Rate | Level | Quantile | Ratio | Rest
+Expression = Rate | Level | Quantile | Ratio | Rest | Number
 
 
 def where(**labels: str | tuple[str, ...]) -> Where:
@@ -67,5 +74,5 @@ def metrics_of(expression: Expression) -> Iterator[str]:
     if isinstance(expression, Ratio | Rest):
         yield from metrics_of(expression.part)
         yield from metrics_of(expression.whole)
-    else:
+    elif not isinstance(expression, Number):
         yield expression.metric

@@ -5,10 +5,10 @@ is never less than the true one. They are not merged, and never averaged.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dashboards.expression import Expression, Level, Quantile, Rate, Ratio, Rest, Where
+from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, Where, metrics_of
 from exporters.points import PER_S, QUANTILES, SHARES, VALUE
 
 _FIELDS = dict(zip(SHARES, QUANTILES, strict=True))
@@ -21,7 +21,7 @@ class Scope:
     """Of which series, and how they are told apart.
 
     match   conditions that every query has besides the time, such as `"node" =~ /^$node$/`; "" for none.
-    by      the tags that stay apart.
+    by      the tags that stay apart; what begins with $ is Grafana's, and stands for as many as it says.
     time    the condition on the time, and `step` the length of the intervals, as Grafana fills them in.
     """
 
@@ -32,13 +32,30 @@ class Scope:
 
 
 def spelled(expression: Expression, scope: Scope) -> str:
-    """Return the query whose column `value` is the expression. Raises KeyError for a share that no point has."""
+    """Return the query whose column `value` is the expression.
+
+    Raises KeyError for a share that no point has, and ValueError where it is made of several metrics: InfluxQL does not
+    calculate across measurements, and answers with nothing.
+    """
+    metrics = set(metrics_of(expression))
+    if len(metrics) > 1:
+        raise ValueError(f"InfluxQL does not calculate across measurements: {', '.join(sorted(metrics))}")
+    if not isinstance(expression, Ratio):
+        return _together({"value": expression}, scope)
+    inner = _together({"part": expression.part, "whole": expression.whole}, scope)
+    tags = ", ".join(map(_tag, scope.by))
+    # What is divided by 0 would be 0. The time is bounded inside: bounds that fall between two steps would lose all.
+    return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
+
+
+def _together(columns: Mapping[str, Expression], scope: Scope) -> str:
+    """Return the query that has these columns, of the same times and tags."""
     inner: list[str] = []
-    text = _outer(expression, scope, inner)
-    groups = ", ".join((f"time({scope.step})", *(f'"{tag}"' for tag in scope.by)))
+    texts = ", ".join(f'{_outer(each, scope, inner)} AS "{name}"' for name, each in columns.items())
+    groups = ", ".join((f"time({scope.step})", *map(_tag, scope.by)))
     inside = ", ".join(inner)
     # Nothing in it comes from outside.
-    return f'SELECT {text} AS "value" FROM {inside} WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
+    return f"SELECT {texts} FROM {inside} WHERE {scope.time} GROUP BY {groups} fill(none)"  # noqa: S608
 
 
 def _outer(expression: Expression, scope: Scope, inner: list[str]) -> str:
@@ -49,6 +66,8 @@ def _outer(expression: Expression, scope: Scope, inner: list[str]) -> str:
     if isinstance(expression, Rest):
         whole, part = (_outer(each, scope, inner) for each in (expression.whole, expression.part))
         return f"({whole} - {part})"
+    if isinstance(expression, Number):
+        return f"{expression.value:g}"
     name = f"v{len(inner)}"
     inner.append(f"({_each(expression, name, scope)})")
     across = "max" if isinstance(expression, Quantile) else _FUNCTIONS[expression.across]
@@ -66,6 +85,10 @@ def _each(expression: Rate | Level | Quantile, name: str, scope: Scope) -> str:
     given = " AND ".join(part for part in (scope.time, scope.match, _conditions(expression.where)) if part)
     selected = f'{function}("{field}") AS "{name}"'
     return f'SELECT {selected} FROM "{expression.metric}" WHERE {given} GROUP BY time({scope.step}), * fill(none)'  # noqa: S608
+
+
+def _tag(tag: str) -> str:
+    return tag if tag.startswith("$") else f'"{tag}"'
 
 
 def _conditions(where: Where) -> str:

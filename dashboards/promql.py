@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboards.expression import Expression, Quantile, Rate, Ratio, Rest, Where
+from dashboards.expression import Expression, Number, Quantile, Rate, Ratio, Rest, Where
 
 NODE_LABELS = ("cluster", "dc", "rack", "node")
 # What a regular expression would take for more than itself.
@@ -31,6 +31,8 @@ def spelled(expression: Expression, scope: Scope) -> str:
         return f"{_inner(expression.part, scope)} / {_inner(expression.whole, scope)}"
     if isinstance(expression, Rest):
         return f"{_inner(expression.whole, scope)} - {_inner(expression.part, scope)}"
+    if isinstance(expression, Number):
+        return f"{expression.value:g}"
     if isinstance(expression, Quantile):
         buckets = f"rate({selector(f'{expression.metric}_bucket', expression.where, scope.match)}[{scope.window}])"
         return f"histogram_quantile({expression.share:g}, sum by ({', '.join(('le', *scope.by))}) ({buckets}))"

@@ -1,6 +1,6 @@
 """Cassandra's JVM: its heap, its garbage collection, its processor time."""
 
-from dashboards.expression import Level, Rate, Ratio, where
+from dashboards.expression import Level, Number, Rate, Ratio, Rest, where
 from dashboards.signals.signal import Signal, Unit
 
 # Those for which the program stands still: the time of the others passes beside it.
@@ -20,6 +20,13 @@ SIGNALS = (
         "Share of the time that collections take, those that run beside the program included: above a tenth the node "
         "does little else. Of several nodes their sum.",
         ("collector",),
+    ),
+    Signal(
+        "outside_gc",
+        "Time that is not spent in garbage collection",
+        Rest(Number(1), Rate("cassandra_jvm_gc_seconds_total", PAUSING)),
+        Unit.RATIO,
+        "Share of a node's time in which it did not stand still for a collection: what is left for the work itself.",
     ),
     Signal(
         "gc_collections",
@@ -45,6 +52,7 @@ SIGNALS = (
         Unit.SECONDS,
         "How long the last collection took; looked at once a minute.",
         ("collector",),
+        "Absent until there was a collection.",
     ),
     Signal(
         "gc_pause_share",

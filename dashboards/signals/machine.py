@@ -135,6 +135,14 @@ SIGNALS = (
         (),
     ),
     Signal(
+        "clock_error",
+        "Error of the clock, at most",
+        Level("casstat_clock_error_seconds"),
+        Unit.SECONDS,
+        "How wrong the machine's clock may be, as its kernel knows it: the last write wins by clocks.",
+        absent=f"{LOCAL} Absent while nothing keeps it right.",
+    ),
+    Signal(
         "pressure_cpu",
         "Time in which a task waited for a CPU",
         Rate("node_pressure_cpu_waiting_seconds_total", across="max"),

@@ -6,6 +6,7 @@ from dashboards.signals.signal import Signal, Unit
 NATIVE = where(path="transport", pool="Native-Transport-Requests")
 FLUSH = where(path="internal", pool="MemtableFlushWriter")
 SINCE_4_1 = "Absent before Cassandra 4.1."
+STREAMED = "Absent until something was streamed."
 
 SIGNALS = (
     Signal(
@@ -105,6 +106,7 @@ SIGNALS = (
         Rate("cassandra_hints_failed_total"),
         Unit.PER_S,
         "Hints whose delivery failed: replicas stay behind until they are repaired.",
+        absent="Absent until a hint was to be delivered.",
     ),
     Signal(
         "read_repairs",
@@ -127,6 +129,7 @@ SIGNALS = (
         Rate("cassandra_streaming_in_bytes_total"),
         Unit.BYTES_PER_S,
         "Data that other nodes send: a repair, a bootstrap, a rebuild.",
+        absent=STREAMED,
     ),
     Signal(
         "streams_out",
@@ -134,6 +137,7 @@ SIGNALS = (
         Rate("cassandra_streaming_out_bytes_total"),
         Unit.BYTES_PER_S,
         "Data that is sent to other nodes: a repair, a bootstrap, a rebuild.",
+        absent=STREAMED,
     ),
     Signal(
         "exceptions",

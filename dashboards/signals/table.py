@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from dashboards.signals import caches, cluster, jvm, machine, overload, requests, storage, tables
+from dashboards.signals import agent, caches, cluster, jvm, load, machine, overload, requests, storage, tables
 from dashboards.signals.signal import Signal
 
-PARTS = (requests, overload, storage, tables, caches, jvm, machine, cluster)
+PARTS = (requests, overload, storage, tables, caches, jvm, machine, cluster, agent, load)
 
 
 def by_name(signals: Iterable[Signal]) -> Mapping[str, Signal]:

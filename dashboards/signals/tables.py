@@ -5,6 +5,7 @@ from dashboards.signals.signal import Signal, Unit
 
 TABLE = ("keyspace", "table")
 READ = "Absent for a table that nobody reads."
+FLUSHED = "Absent for a table that has nothing on the disk yet."
 BUSY = "The most active tables are read one by one, the others together."
 _DURATION = "cassandra_table_operation_duration_seconds"
 
@@ -115,6 +116,7 @@ SIGNALS = (
         Unit.RATIO,
         "Reads of SSTables that did not have what was wanted, of all answers of the filters.",
         TABLE,
+        FLUSHED,
     ),
     Signal(
         "repaired_share",
@@ -123,6 +125,7 @@ SIGNALS = (
         Unit.RATIO,
         "How much of a table incremental repairs have covered.",
         TABLE,
+        FLUSHED,
     ),
     Signal(
         "speculative_retries",

@@ -1,0 +1,1 @@
+"""What is on which board: a file for each."""

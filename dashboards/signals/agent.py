@@ -1,0 +1,155 @@
+"""casstat itself: what its agents cost, miss and lose. They tell Prometheus alone: see `exporters.prometheus.own`."""
+
+from dashboards.expression import Expression, Level, Quantile, Rate, Rest, where
+from dashboards.signals.signal import Signal, Unit
+
+SINK = "Absent for an agent without sinks."
+JOURNAL = "Absent for an agent that keeps no journal."
+
+
+def _source(name: str, title: str, expression: Expression, unit: Unit, text: str) -> Signal:
+    return Signal(name, title, expression, unit, text, ("source",))
+
+
+def _sink(name: str, title: str, expression: Expression, unit: Unit, text: str) -> Signal:
+    return Signal(name, title, expression, unit, text, ("sink",), SINK)
+
+
+SIGNALS = (
+    Signal(
+        "node_answers",
+        "Nodes that answer their agent",
+        Level("casstat_source_up", where(source="cassandra"), "min"),
+        Unit.COUNT,
+        "1 where Cassandra answers its agent, 0 where it does not.",
+        absent="Absent where nodetool is asked instead of Jolokia.",
+    ),
+    Signal(
+        "tick_late_p99",
+        "Lateness of the ticks, 99th percentile",
+        Quantile(0.99, "casstat_tick_lateness_seconds"),
+        Unit.SECONDS,
+        "How late ticks begin: a late tick covers a longer interval, and the machine is short of processors.",
+    ),
+    Signal(
+        "ticks_missed",
+        "Ticks missed",
+        Rate("casstat_ticks_missed_total"),
+        Unit.PER_S,
+        "Intervals without a sample: the one after them covers them too.",
+    ),
+    Signal("ticks", "Ticks", Rate("casstat_ticks_total"), Unit.PER_S, "Samples that the agents take."),
+    _source(
+        "source_up",
+        "Sources that answer",
+        Level("casstat_source_up", across="min"),
+        Unit.COUNT,
+        "1 for a source that answers, 0 for one that does not: its metrics are absent.",
+    ),
+    _source(
+        "source_errors",
+        "Problems of the sources",
+        Rate("casstat_source_errors_total"),
+        Unit.PER_S,
+        "Ticks in which a source had a problem; the agent's log says which.",
+    ),
+    _source(
+        "source_cpu",
+        "Processors that the sources take",
+        Rate("casstat_source_cpu_seconds_total"),
+        Unit.COUNT,
+        "Processors that the agent itself uses to read a source.",
+    ),
+    _source(
+        "source_wall",
+        "Time that the sources take",
+        Rate("casstat_source_wall_seconds_total"),
+        Unit.RATIO,
+        "Share of the time in which a source is being read; the node's answer is waited for in it.",
+    ),
+    _sink(
+        "sink_up", "Sinks that take points", Level("casstat_sink_up", across="min"), Unit.COUNT, "1 for yes, 0 for no."
+    ),
+    _sink(
+        "sink_lag",
+        "Lag of the sinks",
+        Level("casstat_sink_lag_seconds"),
+        Unit.SECONDS,
+        "Age of the oldest tick that the store lacks: it is sent when the store is back.",
+    ),
+    _sink(
+        "sink_points", "Points sent", Rate("casstat_sink_points_total"), Unit.PER_S, "Points that stores have taken."
+    ),
+    _sink(
+        "sink_failures", "Attempts that failed", Rate("casstat_sink_failures_total"), Unit.PER_S, "They are repeated."
+    ),
+    _sink(
+        "sink_refused",
+        "Points refused",
+        Rate("casstat_sink_refused_points_total"),
+        Unit.PER_S,
+        "Points that the store will never take; they are in the folder of the agent's journal.",
+    ),
+    _sink(
+        "sink_lost",
+        "Ticks lost to a sink",
+        Rate("casstat_sink_lost_ticks_total"),
+        Unit.PER_S,
+        "Ticks that the journal had no room for until the store was back.",
+    ),
+    Signal(
+        "journal_lost",
+        "Ticks that are not in the journal",
+        Rate("casstat_journal_lost_ticks_total"),
+        Unit.PER_S,
+        "Ticks that could not be written: the disk is full, or fails.",
+        absent=JOURNAL,
+    ),
+    Signal(
+        "journal_removed",
+        "Files removed from the journal",
+        Rate("casstat_journal_removed_files_total"),
+        Unit.PER_S,
+        "The oldest files go when the journal is as large as it may be.",
+        absent=JOURNAL,
+    ),
+    Signal(
+        "journal_bytes",
+        "Size of the journal",
+        Level("casstat_journal_bytes", across="sum"),
+        Unit.BYTES,
+        "What the recordings take on the nodes' disks.",
+        absent=JOURNAL,
+    ),
+    Signal(
+        "series_left",
+        "Series that may still be served",
+        Rest(Level("casstat_series_limit", across="min"), Level("casstat_series")),
+        Unit.COUNT,
+        "Series that an agent may serve beyond those that it does: at none it leaves out whole metrics.",
+    ),
+    Signal(
+        "agent_cpu",
+        "Processors that the agent uses",
+        Rate("process_cpu_seconds_total"),
+        Unit.COUNT,
+        "0.01 is a hundredth of one processor.",
+    ),
+    Signal(
+        "agent_memory",
+        "Memory of the agent",
+        Level("process_resident_memory_bytes", across="sum"),
+        Unit.BYTES,
+        "Memory that is in RAM.",
+    ),
+    Signal("agent_files", "Open files of the agent", Level("process_open_fds"), Unit.COUNT, "Open file descriptors."),
+    Signal(
+        "agent_events",
+        "Events",
+        Rate("casstat_events_total"),
+        Unit.PER_S,
+        "What befell the nodes: restarts, collections, flushes, compactions, and what their logs tell of.",
+        ("kind",),
+        "Absent until something happened.",
+    ),
+)

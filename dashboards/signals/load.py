@@ -1,0 +1,46 @@
+"""The client's side of a load test, as whoever makes the load tells it: see docs/dashboards.md.
+
+These series belong to no node, so nothing but the cluster chooses among them.
+"""
+
+from dashboards.expression import Quantile, Rate, where
+from dashboards.signals.signal import Signal, Unit
+
+CLIENTS = ("client", "operation")
+"""Labels of these series beside the cluster's."""
+CLIENT = "Absent while nothing that makes a load tells Prometheus of it."
+_DURATION = "casstat_load_operation_duration_seconds"
+
+
+def _latency(name: str, title: str, share: float, operation: str) -> Signal:
+    text = (
+        "From when the operation was due until the client had its answer, with the network and the client's own queue."
+    )
+    expression = Quantile(share, _DURATION, where(operation=operation))
+    return Signal(name, title, expression, Unit.SECONDS, text, ("client",), CLIENT)
+
+
+SIGNALS = (
+    Signal(
+        "load_operations",
+        "Operations of the clients",
+        Rate("casstat_load_operations_total"),
+        Unit.PER_S,
+        "What the clients had done: less than they want to do when the cluster does not keep up.",
+        CLIENTS,
+        CLIENT,
+    ),
+    Signal(
+        "load_errors",
+        "Errors of the clients",
+        Rate("casstat_load_errors_total"),
+        Unit.PER_S,
+        "Operations that failed for the client, whatever the servers count.",
+        CLIENTS,
+        CLIENT,
+    ),
+    _latency("load_read_p50", "Read latency of the clients, median", 0.5, "Read"),
+    _latency("load_read_p99", "Read latency of the clients, 99th percentile", 0.99, "Read"),
+    _latency("load_write_p50", "Write latency of the clients, median", 0.5, "Write"),
+    _latency("load_write_p99", "Write latency of the clients, 99th percentile", 0.99, "Write"),
+)

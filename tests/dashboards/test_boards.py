@@ -1,0 +1,309 @@
+"""What holds for every panel of every board, as it is committed."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dashboards.grafana import files
+from dashboards.grafana.boards.table import BOARDS
+from dashboards.grafana.panel import Line, Note
+from dashboards.grafana.prometheus import CLIENTS
+from dashboards.promql import NODE_LABELS
+from dashboards.signals.table import SIGNALS
+from tests.dashboards import known, queries
+from tests.dashboards.queries import Choice, Json, Query
+
+BUILT_IN = {"timeseries", "stat", "table", "heatmap", "state-timeline", "text"}
+CASES = [(store, board) for store in files.STORES for board in queries.boards(store)]
+EVERY = pytest.mark.parametrize(("store", "board"), CASES, ids=[board["uid"] for _, board in CASES])
+PROMETHEUS = [
+    query
+    for board in queries.boards("prometheus")
+    for query in (*queries.prometheus(board), *queries.annotations(board))
+]
+INFLUXDB = [
+    query for board in queries.boards("influxdb") for query in (*queries.influxdb(board), *queries.annotations(board))
+]
+NAME = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{")
+SELECTOR = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^}]*)\}")
+WINDOW = re.compile(r"\[([^\]]*)\]")
+MEASUREMENT = re.compile(r'FROM "([^"]+)"')
+
+
+def asking(board: Json) -> list[Json]:
+    return [panel for panel in queries.panels(board) if panel["type"] != "text"]
+
+
+def test_every_board_is_there_for_both() -> None:
+    names = {store: {name.removesuffix(".json") for name, _ in files.boards(store)} for store in files.STORES}
+    assert names["prometheus"] == {board.name for board in BOARDS}
+    # Its own figures come by Prometheus alone.
+    assert names["influxdb"] == names["prometheus"] - {"agent"}
+
+
+@EVERY
+def test_a_board_is_complete(store: str, board: Json) -> None:
+    assert board["title"].startswith("Cassandra: ")
+    assert board["description"]
+    assert board["editable"] is False
+    assert board["timezone"] == "browser"
+    assert board["graphTooltip"] == 1
+    assert board["refresh"] == "10s"
+    assert board["schemaVersion"] >= 39
+    assert "id" not in board
+    assert {"casstat", store} <= set(board["tags"])
+    assert board["time"]["to"] == "now"
+
+
+def test_uids_are_stable_and_no_two_are_the_same() -> None:
+    found = [board["uid"] for _, board in CASES]
+    assert len(set(found)) == len(found)
+    assert {"casstat-overview", "casstat-node", "casstat-overview-influxdb"} <= set(found)
+    assert all(len(uid) <= 40 for uid in found)
+
+
+@EVERY
+def test_a_panel_says_what_it_shows(store: str, board: Json) -> None:
+    for panel in queries.panels(board):
+        assert panel["type"] in BUILT_IN, panel["title"]
+        assert panel["title"]
+        assert panel["description"]
+    for panel in asking(board):
+        assert panel["targets"], panel["title"]
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+        # What stands there when there is nothing to see.
+        reason = panel["fieldConfig"]["defaults"]["noValue"]
+        assert "Absent" in reason
+        assert all(part in panel["description"] for part in re.findall(r"Absent[^.]*\.", reason))
+        assert panel["datasource"] == {"type": store, "uid": "${datasource}"}
+
+
+@EVERY
+def test_every_panel_tells_what_its_signals_mean_and_why_they_are_absent(store: str, board: Json) -> None:
+    (declared,) = [each for each in BOARDS if board["uid"].removesuffix("-influxdb") == f"casstat-{each.name}"]
+    by_name: dict[str, list[tuple[Line, ...]]] = {}
+    for row in declared.rows:
+        for panel in row.panels:
+            by_name.setdefault(panel.name, []).append(panel.lines)
+    for shown in asking(board):
+        name = shown["title"].removesuffix(" (the greatest)")
+        lines = by_name[name].pop(0)
+        served = [line for line in lines if store == "prometheus" or not _prometheus_alone(line)]
+        assert served
+        for line in served:
+            assert line.of.help in shown["description"]
+            assert line.of.absent in shown["description"]
+
+
+def _prometheus_alone(line: Line) -> bool:
+    return bool(re.search(r"casstat_(load|tick|source|sink|journal|series|events)|\bprocess_", str(line.of.expression)))
+
+
+@EVERY
+def test_panels_are_told_apart_and_none_covers_another(store: str, board: Json) -> None:
+    numbers = [panel["id"] for panel in board["panels"]]
+    assert len(set(numbers)) == len(numbers)
+    taken: set[tuple[int, int]] = set()
+    for panel in board["panels"]:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert taken.isdisjoint(cells), panel["title"]
+        taken |= cells
+
+
+def test_the_overview_is_one() -> None:
+    for store, board in CASES:
+        if "overview" in board["uid"]:
+            assert len(asking(board)) <= 30, store
+
+
+@EVERY
+def test_variables_go_from_the_whole_to_its_parts(store: str, board: Json) -> None:
+    variables = board["templating"]["list"]
+    names = [each["name"] for each in variables]
+    assert names[0] == "datasource"
+    assert variables[0]["query"] == store
+    chosen = [name for name in names[1:] if name not in ("by", "topn")]
+    texts = json.dumps(board["panels"])
+    assert ("by" in names) == ("$by" in texts or "${by:raw}" in texts)
+    assert ("topn" in names) == ("$topn" in texts)
+    assert chosen in (list(NODE_LABELS), [*NODE_LABELS, "keyspace", "table"])
+    for place, variable in enumerate(variables[1 : len(chosen) + 1]):
+        # Read anew when the time changes; several may be chosen, and all of them.
+        assert (variable["refresh"], variable["multi"], variable["includeAll"], variable["allValue"]) == (
+            2,
+            True,
+            True,
+            ".*",
+        )
+        text = variable["query"]["query"] if store == "prometheus" else variable["query"]
+        assert text.startswith("label_values(" if store == "prometheus" else "SHOW TAG VALUES")
+        narrowed = min(place, 4) if variable["name"] != "table" or store == "prometheus" else place
+        assert all(f"${before}" in text for before in chosen[:narrowed])
+
+
+@EVERY
+def test_no_variable_is_asked_for_that_there_is_not(store: str, board: Json) -> None:
+    there = {each["name"] for each in board["templating"]["list"]}
+    there |= {"__rate_interval", "__interval", "__range", "timeFilter"}
+    for query in queries.every(board):
+        assert queries.variables(query) <= there, query
+        assert "$" not in re.sub(r"\$/", "/", queries.filled(query, Choice(from_s=1, to_s=61))), query
+
+
+@EVERY
+def test_links_lead_to_boards_that_there_are(store: str, board: Json) -> None:
+    uids = {other["uid"] for kind, other in CASES if kind == store}
+    assert {link["url"].removeprefix("/d/") for link in board["links"]} == uids
+    assert all(link["keepTime"] and link["includeVars"] for link in board["links"])
+    for uid in re.findall(r'"/d/([^?"]+)\?', json.dumps(board["panels"])):
+        assert uid in uids
+
+
+@EVERY
+def test_what_happened_is_marked(store: str, board: Json) -> None:
+    names = [each["name"] for each in board["annotations"]["list"]]
+    expected = {
+        "prometheus": ["Restarts", "Nodes unreachable", "Schema changes", "Runs begin", "Runs end", "Phases"],
+        "influxdb": ["Runs, restarts, nodes", "Repairs, streams, drops", "Collections, flushes"],
+    }
+    assert names == expected[store]
+
+
+@pytest.mark.parametrize("query", PROMETHEUS, ids=lambda query: f"{query.board} {query.panel}"[:60])
+def test_a_question_to_prometheus(query: Query) -> None:
+    text = query.text
+    names = NAME.findall(text)
+    assert names
+    # A metric that is renamed fails here, and not on somebody's screen.
+    assert set(names) <= known.series(), set(names) - known.series()
+    for name, matchers in SELECTOR.findall(text):
+        wanted = ("cluster",) if name.startswith("casstat_load_") else NODE_LABELS
+        assert all(f'{label}=~"${label}"' in matchers for label in wanted), name
+        told = re.findall(r"(\w+)=", matchers)
+        assert len(told) == len(set(told))
+    for function, metric in re.findall(r"(\w+)\((\w+)\{", text):
+        counts = metric.endswith("_bucket") or known.families()[metric][0] in ("counter", "unknown")
+        assert (function in ("rate", "increase")) == counts, (function, metric)
+    assert all(each == "$__rate_interval" or each.startswith("$__range:") for each in WINDOW.findall(text))
+    assert all(f"{each}(" not in text for each in ("irate", "avg", "quantile_over_time"))
+    for part in text.split("histogram_quantile(")[1:]:
+        assert re.match(r"0\.\d+, sum by \(le(, [$\w]+)*\) \(rate\(\w+_bucket\{", part), part
+    assert "quantile=" not in text
+
+
+@pytest.mark.parametrize("query", INFLUXDB, ids=lambda query: f"{query.board} {query.panel}"[:60])
+def test_a_question_to_influxdb(query: Query) -> None:
+    text = query.text
+    found = MEASUREMENT.findall(text)
+    assert found
+    assert set(found) <= known.measurements(), set(found) - known.measurements()
+    for label in NODE_LABELS:
+        assert text.count(f'"{label}" =~ /^${label}$/') == len(found)
+    # Bounded where points are read, and never after their steps: see `dashboards.influxql`.
+    assert text.count("$timeFilter") >= len(found)
+    # Percentiles are neither averaged nor added.
+    for field in ("p50", "p95", "p99", "p999"):
+        for function, _ in re.findall(rf'(\w+)\("({field})"\)', text):
+            assert function == "max"
+    if re.search(r'"p\d', text):
+        outer = re.match(r'SELECT (\w+)\("', text)
+        assert outer
+        assert outer[1] == "max"
+
+
+def test_what_grafana_calculates_is_of_what_is_asked_in_the_same_panel() -> None:
+    found = []
+    for _, board in CASES:
+        for panel in asking(board):
+            for target in panel["targets"]:
+                if "expression" in target:
+                    hidden = {each["refId"] for each in panel["targets"] if each.get("hide")}
+                    assert set(re.findall(r"\$([A-Z])", target["expression"])) <= hidden
+                    assert target["datasource"]["uid"] == "__expr__"
+                    found.append(panel["title"])
+            assert any(not target.get("hide") for target in panel["targets"])
+    assert "Share of the heap in use" in found
+
+
+def test_only_what_clients_tell_belongs_to_no_node() -> None:
+    assert {name for name in SIGNALS if name.startswith("load_") and name != "load_bytes"} == CLIENTS
+
+
+def test_a_percentile_from_influxdb_says_what_it_is() -> None:
+    for store, board in CASES:
+        for panel in asking(board):
+            texts = [target.get("query", "") for target in panel["targets"]]
+            if store == "influxdb" and any('max("p' in text for text in texts):
+                assert panel["title"].endswith("(the greatest)")
+                assert "nothing is averaged" in panel["description"]
+
+
+def test_what_is_read_once_a_minute_is_summed_over_two() -> None:
+    (panel,) = [
+        panel
+        for store, board in CASES
+        for panel in asking(board)
+        if store == "influxdb" and panel["title"] == "Data of the cluster"
+    ]
+    assert panel["interval"] == "120s"
+
+
+def test_heat_maps_are_made_of_buckets() -> None:
+    for _, board in CASES:
+        for panel in asking(board):
+            forms = {target.get("format") for target in panel["targets"]}
+            assert ("heatmap" in forms) == (panel["type"] == "heatmap")
+            for target in panel["targets"]:
+                if panel["type"] == "heatmap":
+                    assert target["expr"].startswith("sum by (le) (increase(")
+
+
+def test_lines_are_drawn_where_alerts_begin() -> None:
+    def steps(uid: str, title: str) -> list[Any]:
+        (panel,) = [
+            panel for _, board in CASES if board["uid"] == uid for panel in asking(board) if panel["title"] == title
+        ]
+        return [step["value"] for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
+
+    # An alert is about more than the threshold: more than 30 compactions are 31.
+    assert steps("casstat-storage", "Compactions that are due")[:2] == [None, 31]
+    assert steps("casstat-latency", "Read latency, 99th percentile")[:2] == [None, 0.1]
+    assert steps("casstat-overview", "Nodes unreachable")[:2] == [None, 1]
+
+
+def test_notes_ask_nothing() -> None:
+    notes = [panel for board in BOARDS for row in board.rows for panel in row.panels if isinstance(panel, Note)]
+    assert all(not note.lines for note in notes)
+
+
+def test_the_provider_names_the_folders() -> None:
+    odd = Path('/a "b": # c')
+    first, second = yaml.safe_load(files.provider([odd, Path("/d")]))["providers"]
+    assert first["options"]["path"] == str(odd)
+    assert second["options"]["path"] == "/d"
+    assert first["name"] != second["name"]
+    assert first["allowUiUpdates"] is False
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (Choice(), '{a=~".*"}'),
+        (Choice(node=("10.0.0.1",)), '{a=~"10\\\\.0\\\\.0\\\\.1"}'),
+        (Choice(node=("a", "b+")), '{a=~"(a|b\\\\+)"}'),
+    ],
+)
+def test_variables_are_filled_in_as_grafana_does(choice: Choice, expected: str) -> None:
+    assert queries.filled(Query("", "", '{a=~"$node"}'), choice) == expected
+    influx = queries.filled(Query("", "", "SELECT /^$node$/"), choice)
+    assert influx == "SELECT /^" + expected[5:-2].replace("\\\\", "\\") + "$/"

@@ -1,0 +1,12 @@
+"""The committed boards are those that the signals make."""
+
+from pathlib import Path
+
+from dashboards.grafana import files
+from dashboards.grafana.making import made
+
+
+def test_the_committed_boards_are_current() -> None:
+    folder = Path(files.__file__).parent / "json"
+    committed = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.glob("*/*.json")}
+    assert dict(made()) == committed, "make dashboards"

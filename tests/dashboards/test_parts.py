@@ -1,0 +1,114 @@
+"""The parts that boards are made of."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboards.grafana import words
+from dashboards.grafana.influxdb import InfluxDB
+from dashboards.grafana.layout import COLUMNS, places
+from dashboards.grafana.limits import limits
+from dashboards.grafana.panel import Board, Graph, Heat, Line, Note, Panel, Row, Split, Worst, of
+from dashboards.grafana.prometheus import Prometheus
+from dashboards.grafana.query import Store
+from dashboards.grafana.theme import CRITICAL, GOOD, WARNING
+from dashboards.thresholds import THRESHOLDS, Threshold
+from tests.dashboards.known import AGREED
+from tests.test_docs import ROOT
+
+SIZES = st.lists(st.tuples(st.integers(1, COLUMNS), st.integers(1, 12)), max_size=30)
+
+
+@given(SIZES, st.integers(0, 100))
+def test_panels_stand_on_the_board_and_none_on_another(sizes: list[tuple[int, int]], first: int) -> None:
+    panels = [Panel(title="x", width=width, height=height) for width, height in sizes]
+    taken: set[tuple[int, int]] = set()
+    for panel, place in places(panels, first):
+        assert (place.width, place.height) == (panel.width, panel.height)
+        cells = {(place.x + x, place.y + y) for x in range(place.width) for y in range(place.height)}
+        assert taken.isdisjoint(cells)
+        assert all(x < COLUMNS and y >= first for x, y in cells)
+        taken |= cells
+
+
+def test_a_panel_that_is_too_wide_is_refused() -> None:
+    with pytest.raises(ValueError, match="25 columns"):
+        list(places([Panel(title="x", width=25)], 0))
+
+
+@pytest.mark.parametrize(
+    ("signal", "threshold", "expected"),
+    [
+        # More than 30 of what is counted are 31.
+        ("compactions_pending", Threshold(30, 100), [(None, GOOD), (31, WARNING), (101, CRITICAL)]),
+        ("read_p99", Threshold(0.1, 1), [(None, GOOD), (0.1, WARNING), (1, CRITICAL)]),
+        ("hints", Threshold(0), [(None, GOOD), (1e-9, WARNING)]),
+        ("unavailables", Threshold(None, 2), [(None, GOOD), (2, CRITICAL)]),
+        ("disk_free_share", Threshold(0.2, 0.1, below=True), [(None, CRITICAL), (0.1, WARNING), (0.2, GOOD)]),
+        ("disk_free_share", Threshold(0.2, None, below=True), [(None, WARNING), (0.2, GOOD)]),
+        ("disk_free_share", Threshold(None, 0.1, below=True), [(None, CRITICAL), (0.1, GOOD)]),
+    ],
+)
+def test_steps_of_colour(
+    signal: str, threshold: Threshold, expected: list[tuple[float | None, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(THRESHOLDS, signal, threshold)
+    assert limits(Line(signal)) == expected
+
+
+def test_what_has_no_threshold_is_well() -> None:
+    assert limits(Line("jvm_threads")) == [(None, GOOD)]
+
+
+def test_the_worst_of_what_should_be_high_is_the_least() -> None:
+    (query,) = Prometheus().queries(Worst(of("disk_free_share"), split=Split.NODE), tables=False)
+    assert query.text.startswith("bottomk($topn, min_over_time((")
+    (query,) = Prometheus().queries(Worst(of("disk_util"), split=Split.NODE), tables=False)
+    assert query.text.startswith("topk($topn, max_over_time((")
+
+
+def test_tables_are_chosen_where_there_are_variables_for_them() -> None:
+    panel = Graph(of("table_reads"), split=Split.CLUSTER, each=("keyspace", "table"))
+    stores: tuple[tuple[Store, str], ...] = ((Prometheus(), 'table=~"$table"'), (InfluxDB(), '"table" =~ /^$table$/'))
+    for store, chosen in stores:
+        assert [chosen in query.text for tables in (True, False) for query in store.queries(panel, tables)] == [
+            True,
+            False,
+        ]
+
+
+def test_a_heat_map_of_what_has_no_buckets_is_a_mistake() -> None:
+    with pytest.raises(TypeError, match="no buckets"):
+        Prometheus().queries(Heat(of("reads")), tables=False)
+
+
+def test_influxdb_calculates_within_a_measurement_and_grafana_across() -> None:
+    (within,) = InfluxDB().queries(Graph(of("cpu_busy")), tables=False)
+    assert within.shown
+    part, whole, ratio, other = InfluxDB().queries(Graph(of("heap_share", "heap_used")), tables=False)
+    assert [each.shown for each in (part, whole, ratio, other)] == [False, False, True, True]
+    assert (ratio.form, ratio.text) == ("math", "$A / $B")
+    *_, rest = InfluxDB().queries(Graph(of("swap_used")), tables=False)
+    # The whole comes first.
+    assert rest.text == "$A - $B"
+
+
+def test_what_influxdb_lacks_is_left_out_and_told() -> None:
+    heat, own, mixed = Heat(of("read_p99")), Graph(of("sink_lag")), Graph(of("load_operations", "reads"))
+    board = Board("x", "X", "", (Row("gone", (heat, own)), Row("left", (heat, mixed))))
+    (found,) = InfluxDB().boards([board])
+    left, about = found.rows
+    assert [[line.signal for line in panel.lines] for panel in left.panels] == [["reads"]]
+    assert isinstance(about.panels[0], Note)
+    assert InfluxDB().boards([Board("x", "X", "", (Row("gone", (heat, own)),))]) == []
+
+
+def test_reasons_for_nothing_are_told_once() -> None:
+    panel = Graph(of("read_p50", "read_p99", "heap_used"))
+    assert words.absences(panel) == ["Absent while nothing is asked.", words.ALWAYS]
+
+
+def test_what_clients_are_to_tell_is_documented() -> None:
+    text = (ROOT / "docs" / "dashboards.md").read_text()
+    for name in AGREED:
+        assert not name.startswith("casstat_load_") or f"`{name}`" in text

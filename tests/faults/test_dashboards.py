@@ -1,0 +1,165 @@
+"""`casstat dashboards`: what is written, what is pushed, and what is said of a Grafana that does not take it."""
+
+import base64
+import json
+import ssl
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cli.main import main
+from dashboards.grafana import files
+from dashboards.grafana import push as pushing
+from tests.faults.certificates import Authority
+from tests.faults.fake_grafana import FakeGrafana
+from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, nonsense, status
+
+TOKEN = "glsa_0123456789"  # noqa: S105 - opens nothing
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> Path:
+    return secret_file(tmp_path / "token", TOKEN)
+
+
+def secret_file(path: Path, secret: str) -> Path:
+    path.write_text(f"{secret}\n")
+    path.chmod(0o600)
+    return path
+
+
+def push(url: str, token: Path, *more: str) -> int:
+    return main(["dashboards", "push", url, "--token-file", str(token), *more])
+
+
+def test_all_boards_are_pushed_into_their_folder(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(FakeGrafana((412, {"message": "the folder is there"}))) as grafana:
+        assert push(f"{grafana.url}/sub/", token) == 0
+        folder, *boards = grafana.requests
+        url = grafana.url
+    assert (folder.path, folder.body) == ("/sub/api/folders", {"uid": "casstat", "title": "casstat"})
+    assert [board.path for board in boards] == ["/sub/api/dashboards/db"] * len(list(files.boards("prometheus")))
+    assert {board.authorization for board in boards} == {f"Bearer {TOKEN}"}
+    for board, (_, text) in zip(boards, files.boards("prometheus"), strict=True):
+        assert board.body["dashboard"] == {**json.loads(text), "id": None}
+        assert (board.body["folderUid"], board.body["overwrite"]) == ("casstat", True)
+    assert f"{url}/sub/d/casstat-overview\n" in capsys.readouterr().out
+
+
+def test_a_user_and_a_password_may_stand_in_the_file(tmp_path: Path) -> None:
+    with closing(FakeGrafana()) as grafana:
+        assert push(grafana.url, secret_file(tmp_path / "user", "me:hunter2"), "--for", "influxdb") == 0
+        assert grafana.requests[0].authorization == f"Basic {base64.b64encode(b'me:hunter2').decode()}"
+        assert grafana.requests[1].body["dashboard"]["uid"].endswith("-influxdb")
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "see --token-file"),
+        (403, "the role Editor"),
+        (404, "no Grafana at this URL"),
+        (302, "points elsewhere"),
+        (500, "HTTP 500"),
+    ],
+)
+def test_a_refusal_is_one_line(status: int, words: str, token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(FakeGrafana((status, {"message": f"no, {TOKEN}\n\x1b[31m"}))) as grafana:
+        assert push(grafana.url, token) == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert TOKEN not in said
+    assert "\x1b" not in said
+
+
+def test_a_board_that_comes_from_a_file_is_told_of(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(FakeGrafana((200, {}), (412, {"message": "provisioned"}))) as grafana:
+        assert push(grafana.url, token) == 1
+    assert "comes from a file" in capsys.readouterr().err
+
+
+FAULTS: dict[str, tuple[Answer, str]] = {
+    "black hole": (black_hole, "no whole answer in time"),
+    "byte by byte": (byte_by_byte, "no whole answer in time"),
+    "endless": (endless, "HTTP 500"),
+    "hang up": (hang_up, "without an answer"),
+    "nonsense": (nonsense, "no answer as HTTP"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_one_line(
+    fault: str, token: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, words = FAULTS[fault]
+    monkeypatch.setattr(pushing.Grafana.__init__, "__defaults__", (0.4,))
+    with closing(FakeStore(answer)) as store:
+        assert push(f"http://127.0.62.3:{store.port}", token) == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("localhost:3000", "it is http://HOST:3000"),
+        ("ftp://localhost", "it is http://HOST:3000"),
+        ("http://me:pw@localhost", "no user and password in a URL"),
+        ("http://[", "it is http://HOST:3000"),
+        ("http://localhost:99999", "it is http://HOST:3000"),
+        ("http://localhost/?x=1", "'?'"),
+        ("http://127.0.62.3:1", "refused"),
+    ],
+)
+def test_a_url_that_cannot_be_meant(url: str, words: str, token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert push(url, token) == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert "pw" not in said
+    assert said.count("\n") == 1
+
+
+def test_https_needs_somebody_to_trust(token: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    authority = Authority(tmp_path)
+    certificate = authority.sign("grafana", "subjectAltName=IP:127.0.62.3")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate.file, certificate.key)
+    with closing(FakeStore(*[status(200)] * 20, tls=context)) as store:
+        url = f"https://127.0.62.3:{store.port}"
+        assert push(url, token) == 1
+        assert "give the authority with --ca FILE" in capsys.readouterr().err
+        assert push(url, token, "--ca", str(authority.file)) == 0
+
+
+def test_a_token_that_others_can_read_is_not_used(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    token.chmod(0o644)
+    assert push("http://127.0.62.3:1", token) == 2
+    assert "chmod 600" in capsys.readouterr().err
+
+
+def test_boards_are_written_where_grafana_finds_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "a 'b\": c"
+    assert main(["dashboards", "write", str(folder)]) == 0
+    names = capsys.readouterr().out.splitlines()
+    assert {str(path) for path in folder.rglob("*") if path.is_file()} == set(names)
+    providers = yaml.safe_load((folder / "provisioning" / "dashboards" / "casstat.yaml").read_text())["providers"]
+    for provider in providers:
+        found = list(Path(provider["options"]["path"]).glob("*.json"))
+        assert found
+        assert all(json.loads(path.read_text())["uid"].startswith("casstat-") for path in found)
+
+
+def test_those_for_one_store_alone(tmp_path: Path) -> None:
+    assert main(["dashboards", "write", str(tmp_path), "--for", "influxdb"]) == 0
+    assert not (tmp_path / "prometheus").exists()
+    assert list((tmp_path / "influxdb").glob("*.json"))
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["dashboards", "write", str(tmp_path / "file" / "x")]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
