@@ -31,7 +31,8 @@ def _time(name: str, title: str, metric: str, count: str) -> Signal:
 
 
 SIGNALS = (
-    _cpu("cpu_user", "CPU, user", ("user", "nice"), "Share of the processors' time in programs."),
+    _cpu("cpu_user", "CPU, user", ("user",), "Share of the processors' time in programs."),
+    _cpu("cpu_nice", "CPU, nice", ("nice",), "Share of the processors' time in programs that let others go first."),
     _cpu("cpu_system", "CPU, system", ("system", "irq", "softirq"), "Share of the processors' time in the kernel."),
     _cpu("cpu_iowait", "CPU, waiting for disks", ("iowait",), "Idle time while some task waits for a disk."),
     _cpu("cpu_steal", "CPU, stolen", ("steal",), "Time in which the hypervisor let others run."),

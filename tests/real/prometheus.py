@@ -1,12 +1,12 @@
 """A real Prometheus, started on loopback and asked what it has."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.real.stores import HOST, Program, asked, free_port
+from tests.real.stores import HOST, Program, asked, free_port, scraping
 
 Result = list[dict[str, Any]]
 
@@ -14,16 +14,12 @@ Result = list[dict[str, Any]]
 class Prometheus(Program):
     """Scrapes what its jobs say, every second."""
 
-    def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]]) -> None:
-        """Take the jobs by name, each as Prometheus' configuration has it, without the name."""
+    def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]], rules: Sequence[Path] = ()) -> None:
+        """Take the jobs by name, each as Prometheus' configuration has it, without the name; and files of rules."""
         self.address = f"http://{HOST}:{free_port()}"
         folder.mkdir()
-        config = {
-            "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
-            "scrape_configs": [{"job_name": name, **job} for name, job in jobs.items()],
-        }
-        # JSON is YAML.
-        (folder / "prometheus.yml").write_text(json.dumps(config))
+        more = {"rule_files": [str(path) for path in rules]} if rules else {}
+        (folder / "prometheus.yml").write_text(scraping(jobs, **more))
         command = ["/usr/bin/env", "prometheus", f"--config.file={folder}/prometheus.yml"]
         command += [
             f"--storage.tsdb.path={folder}/data",
@@ -35,6 +31,11 @@ class Prometheus(Program):
         """Return what an instant query gives."""
         answer = asked(f"{self.address}/api/v1/query?" + urlencode({"query": text, "time": time_s}))
         found: Result = json.loads(answer)["data"]["result"]
+        return found
+
+    def rules(self) -> Result:
+        """Return the groups of rules, with how each rule fared when it was evaluated last."""
+        found: Result = json.loads(asked(f"{self.address}/api/v1/rules"))["data"]["groups"]
         return found
 
     def value(self, text: str, time_s: float) -> float:

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -124,16 +124,21 @@ class InfluxDB(Program):
 
 
 class VictoriaMetrics(Program):
-    """The single program."""
+    """The single program; with `jobs` it scrapes what these say, as Prometheus would."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         port, graphite = free_port(), free_port()
         self.address = f"http://{HOST}:{port}"
         self.url = f"victoriametrics+{self.address}"
         self.graphite_url = f"graphite://{HOST}:{graphite}/casstat?tags=1"
         folder.mkdir()
         command = ["/usr/bin/env", "victoria-metrics", f"-storageDataPath={folder}/data", "-retentionPeriod=100y"]
+        # Else it tells nothing of the last half minute.
+        command += ["-search.latencyOffset=0s"]
         command += [f"-httpListenAddr={HOST}:{port}", f"-graphiteListenAddr={HOST}:{graphite}"]
+        if jobs:
+            (folder / "scrape.yml").write_text(scraping(jobs))
+            command += [f"-promscrape.config={folder}/scrape.yml"]
         super().__init__(command, folder / "log", lambda: asked(f"{self.address}/health") == b"OK")
 
     def points(self) -> dict[str, dict[int, float]]:
@@ -150,6 +155,13 @@ class VictoriaMetrics(Program):
             assert len(dict(pairs)) == len(pairs)
             found[name(series["metric"]["__name__"], labels)] = dict(pairs)
         return found
+
+
+def scraping(jobs: Mapping[str, Mapping[str, Any]], **more: Any) -> str:
+    """Return a configuration that scrapes jobs every second, by their names each as Prometheus has it."""
+    scraped = [{"job_name": name, **job} for name, job in jobs.items()]
+    # JSON is YAML.
+    return json.dumps({"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": scraped, **more})
 
 
 CARBON = """[cache]

@@ -62,7 +62,11 @@ BOARD = Board(
             (
                 Graph(
                     of(
-                        ("cpu_user", "user"), ("cpu_system", "system"), ("cpu_iowait", "iowait"), ("cpu_steal", "steal")
+                        ("cpu_user", "user"),
+                        ("cpu_nice", "nice"),
+                        ("cpu_system", "system"),
+                        ("cpu_iowait", "iowait"),
+                        ("cpu_steal", "steal"),
                     ),
                     "CPU",
                 ),

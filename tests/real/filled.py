@@ -1,0 +1,135 @@
+"""Three real nodes under load, an agent beside each, and the stores that these fill: for those who ask them."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from cli.demo.cluster import LocalCluster, Plan, cache_folder
+from cli.demo.node import Node
+from dashboards.rules.files import rule_files
+from tests.faults.agents import RunningAgent
+from tests.faults.program import run
+from tests.real.nodes import say
+from tests.real.programs import eventually, prepare
+from tests.real.prometheus import Prometheus
+from tests.real.stores import InfluxDB, VictoriaMetrics, asked, free_port
+
+ADDRESS = "127.0.173.1"
+RATE = 300
+# Prometheus sees a tick up to a second late: of two minutes that is less than a hundredth.
+SPAN_S = 120
+# After the load has begun, until all that is read once a minute has been read twice.
+WARM_S = 65
+
+Cells = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What there is to ask, and the time (seconds since the epoch) that it is asked of."""
+
+    nodes: Sequence[Node]
+    journals: Path
+    prometheus: Prometheus
+    victoria: VictoriaMetrics
+    influxdb: InfluxDB
+    from_s: float
+    to_s: float
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return tuple(node.spec.address for node in self.nodes)
+
+    def merged(self, into: Path, interval_s: int = SPAN_S) -> Mapping[tuple[str, float], Cells]:
+        """Return the rows of `casstat merge` by node ("cluster" for all) and the time at which they end."""
+        done = run("merge", str(self.journals), "-o", str(into), "-i", str(interval_s))
+        assert done.returncode == 0, done.stderr
+        with (into / "rows.tsv").open(newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+        return {(row["node"], float(row["time"])): row for row in rows}
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[Filled]:
+    """Fill the stores; they run while the block does, the nodes and the agents do not."""
+    cluster = LocalCluster(folder / "cluster", cache_folder(os.environ))
+    influxdb = InfluxDB(folder / "influxdb")
+    with ExitStack() as stack:
+        stack.callback(influxdb.stop)
+        influxdb.start()
+        nodes = cluster.up(Plan("5.0.8", 3, ADDRESS, "400M"), os.environ, say)
+        running = stack.enter_context(ExitStack())
+        for node in nodes:
+            running.callback(node.kill)
+        prepare(nodes[0])
+        agents = [running.enter_context(_agent(node, folder, influxdb)) for node in nodes]
+        client = f"127.0.0.1:{free_port()}"
+        jobs = {
+            "casstat": {"static_configs": [{"targets": [agent.base.removeprefix("http://") for agent in agents]}]},
+            "casstat-load": {"static_configs": [{"targets": [client]}]},
+        }
+        prometheus = Prometheus(folder / "prometheus", jobs, _rules(folder / "rules"))
+        victoria = VictoriaMetrics(folder / "victoria-metrics", jobs)
+        for store in (prometheus, victoria):
+            stack.callback(store.stop)
+            store.start()
+        running.enter_context(_load(nodes, client))
+        begun = agents[0].post("/api/v1/runs", {"name": "a run"})
+        agents[0].post(f"/api/v1/runs/{begun['id']}/marks", {"text": "warm"})
+        # The merge's rows end at multiples of their length.
+        to_s = float(SPAN_S * ceil((time.time() + WARM_S) / SPAN_S) + SPAN_S)
+        eventually(lambda: time.time() > to_s + 1, 4 * SPAN_S)
+        agents[0].post(f"/api/v1/runs/{begun['id']}/end", {})
+        eventually(lambda: time.time() > to_s + 4, SPAN_S)
+        running.close()
+        yield Filled(nodes, folder / "agents", prometheus, victoria, influxdb, to_s - SPAN_S, to_s)
+
+
+def _agent(node: Node, folder: Path, influxdb: InfluxDB) -> RunningAgent:
+    journal = folder / "agents" / node.spec.address
+    return RunningAgent(journal, "--jolokia", node.spec.jolokia_url, "--to", influxdb.url).served()
+
+
+def _rules(folder: Path) -> list[Path]:
+    folder.mkdir()
+    for name, text in rule_files():
+        (folder / name).write_text(text)
+    return sorted(folder.iterdir())
+
+
+@contextmanager
+def _load(nodes: Sequence[Node], metrics: str) -> Iterator[None]:
+    addresses = [node.spec.address for node in nodes]
+    command = [sys.executable, "-m", "cli.demo.load", *addresses, "--rate", str(RATE), "--seconds", "1e9"]
+    command += ["--tables", "3", "--metrics", metrics]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        try:
+            yield
+        finally:
+            running.terminate()
+
+
+def asked_at(store: Prometheus | VictoriaMetrics, text: str, time_s: float) -> list[dict[str, Any]]:
+    """Return what an instant query gives. Raises OSError when the store refuses it."""
+    return _result(store, "query", query=text, time=time_s)
+
+
+def asked_over(store: Prometheus | VictoriaMetrics, text: str, of: Filled, step_s: int) -> list[dict[str, Any]]:
+    """Return what a query gives over that time. Raises OSError when the store refuses it."""
+    return _result(store, "query_range", query=text, start=of.from_s, end=of.to_s, step=step_s)
+
+
+def _result(store: Prometheus | VictoriaMetrics, what: str, **parameters: Any) -> list[dict[str, Any]]:
+    answer = json.loads(asked(f"{store.address}/api/v1/{what}", urlencode(parameters).encode()))
+    found: list[dict[str, Any]] = answer["data"]["result"]
+    return found
