@@ -20,7 +20,8 @@ def command() -> None:
 @command.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--for", "store", type=CHOICE, help="Only those for this store; VictoriaMetrics is one like Prometheus.")
-def write(folder: Path, store: str | None) -> None:
+@click.option("--runbooks", metavar="URL", help="Where the alerts' runbooks are to be read.  [docs/runbooks]")
+def write(folder: Path, store: str | None, runbooks: str | None) -> None:
     """Write the dashboards and the rules into DIR, and what has a Grafana on this machine find them there.
 
     \b
@@ -32,12 +33,12 @@ def write(folder: Path, store: str | None) -> None:
     """  # noqa: D301 - a backspace is click's word for lines that stay as they are
     from cli.writing import folder_for
     from dashboards.grafana import files
-    from dashboards.rules.files import rule_files
+    from dashboards.rules.files import RUNBOOKS, rule_files
 
     stores = (store,) if store else STORES
     texts = {f"{each}/{name}": text for each in stores for name, text in files.boards(each)}
     if "prometheus" in stores:
-        texts |= {f"rules/{name}": text for name, text in rule_files()}
+        texts |= {f"rules/{name}": text for name, text in rule_files((runbooks or RUNBOOKS).rstrip("/"))}
     texts[PROVIDER] = files.provider([folder.absolute() / each for each in stores])
     with folder_for(folder):
         for name, text in texts.items():

@@ -32,7 +32,7 @@ def command(
     state: Path | None,
     patience: float,
 ) -> None:
-    r"""Ship a finished recording to stores of time series: InfluxDB, VictoriaMetrics, Graphite, Blueflood.
+    """Ship a finished recording to stores of time series: InfluxDB, VictoriaMetrics, Graphite, Blueflood.
 
     PATH is what `casstat -w DIR` has written: DIR, DIR/NODE, or one of its files. URLs are
 
@@ -45,7 +45,7 @@ def command(
 
     and with +https too, where ca_file, cert_file and key_file name files. Files with secrets must be readable by
     their owner alone. The exit code is 1 when points were refused or a store took nothing for too long.
-    """
+    """  # noqa: D301 - a backspace is click's word for lines that stay as they are
     from cli.shipping import Order, ship
 
     if not ship(Order(path, urls, begin_s, end_s, state, patience)):

@@ -28,7 +28,7 @@ LACKS = (
     "come by Prometheus only. Percentiles here are those of single nodes and intervals, the greatest where there are "
     "several: never less than the true one, and never averaged."
 )
-RARE = "run|restart|start|stop|node_up|node_down|node_joined|node_left|schema|error"
+RARE = "run|restart|start|stop|node_up|node_down|node_joined|node_left|error"
 _LABELS = {Split.CHOSEN: ("${by:raw}",), Split.NODE: NODE_LABELS, Split.CLUSTER: ("cluster",)}
 _LEGENDS = {Split.CHOSEN: "$tag_${by:text}", Split.NODE: "$tag_node", Split.CLUSTER: "$tag_cluster"}
 

@@ -2,35 +2,25 @@
 
 from functools import cache
 
+from prometheus_client import generate_latest
+
+from cli.demo.load_metrics import LoadMetrics
 from collector.catalogue import CATALOGUE
+from exporters.points import EVENTS
 from tests.exporters.prometheus.parsed import parsed
 from tests.exporters.prometheus.test_names import whole
-
-# What comes from elsewhere, by agreement: the loads' clients, and the agent's runs and events.
-_NODE = frozenset({"cluster", "dc", "rack", "node"})
-_CLIENT = frozenset({"cluster", "client", "operation"})
-AGREED = {
-    "casstat_load_operations_total": ("counter", _CLIENT),
-    "casstat_load_errors_total": ("counter", _CLIENT),
-    "casstat_load_operation_duration_seconds": ("histogram", _CLIENT),
-    "casstat_events_total": ("counter", _NODE | {"kind"}),
-    "casstat_run_begin_time_seconds": ("gauge", _NODE | {"run", "id"}),
-    "casstat_run_end_time_seconds": ("gauge", _NODE | {"run", "id"}),
-    "casstat_run_mark_time_seconds": ("gauge", _NODE | {"run", "id", "mark"}),
-}
 
 
 @cache
 def families() -> dict[str, tuple[str, frozenset[str]]]:
-    """Return the kind and the labels of every metric that an agent serves, by its name."""
-    page = parsed(whole(openmetrics=False))
-    labels: dict[str, set[str]] = {}
-    for name, pairs in page.values:
-        labels.setdefault(_family(name, page.kinds), set()).update(label for label, _ in pairs)
-    return {
-        **{name: (kind, frozenset(labels.get(name, ())) - {"le"}) for name, kind in page.kinds.items()},
-        **AGREED,
-    }
+    """Return the kind and the labels of every metric that an agent or the demo's load serves, by its name."""
+    found: dict[str, tuple[str, frozenset[str]]] = {}
+    for page in (parsed(whole(openmetrics=False)), parsed(generate_latest(LoadMetrics("c").registry).decode())):
+        labels: dict[str, set[str]] = {}
+        for name, pairs in page.values:
+            labels.setdefault(_family(name, page.kinds), set()).update(label for label, _ in pairs)
+        found |= {name: (kind, frozenset(labels.get(name, ())) - {"le"}) for name, kind in page.kinds.items()}
+    return found
 
 
 @cache
@@ -44,7 +34,7 @@ def series() -> frozenset[str]:
 
 def measurements() -> frozenset[str]:
     """Return the names of all measurements that InfluxDB has."""
-    return frozenset({*CATALOGUE, "casstat_events"})
+    return frozenset({*CATALOGUE, EVENTS})
 
 
 def _family(name: str, kinds: dict[str, str]) -> str:

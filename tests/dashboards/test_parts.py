@@ -1,9 +1,13 @@
 """The parts that boards are made of."""
 
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.commands.dashboards import command
 from dashboards.grafana import words
 from dashboards.grafana.influxdb import InfluxDB
 from dashboards.grafana.layout import COLUMNS, places
@@ -13,7 +17,7 @@ from dashboards.grafana.prometheus import Prometheus
 from dashboards.grafana.query import Store
 from dashboards.grafana.theme import CRITICAL, GOOD, WARNING
 from dashboards.thresholds import THRESHOLDS, Threshold
-from tests.dashboards.known import AGREED
+from tests.dashboards.known import families
 from tests.test_docs import ROOT
 
 SIZES = st.lists(st.tuples(st.integers(1, COLUMNS), st.integers(1, 12)), max_size=30)
@@ -110,5 +114,12 @@ def test_reasons_for_nothing_are_told_once() -> None:
 
 def test_what_clients_are_to_tell_is_documented() -> None:
     text = (ROOT / "docs" / "dashboards.md").read_text()
-    for name in AGREED:
+    for name in families():
         assert not name.startswith("casstat_load_") or f"`{name}`" in text
+
+
+def test_alerts_name_the_runbooks_where_people_have_put_them(tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, ["write", str(tmp_path), "--runbooks", "https://wiki.example/books/"])
+    assert done.exit_code == 0, done.output
+    rules = (tmp_path / "rules" / "casstat-cluster.yml").read_text()
+    assert "runbook_url: https://wiki.example/books/CassandraNodesUnreachable.md\n" in rules

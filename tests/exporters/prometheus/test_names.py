@@ -9,7 +9,7 @@ from collector.catalogue import CATALOGUE
 from collector.model import Kind, Values
 from exporters.identity import TOLD, Identity
 from exporters.prometheus.family import families_of, is_info, text_label
-from exporters.prometheus.health import AgentHealth, JournalHealth
+from exporters.prometheus.health import AgentHealth, JournalHealth, RunTimes
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import NODE_EXPORTERS, Options
 from exporters.shipping.health import SinkHealth
@@ -22,7 +22,8 @@ SUFFIXES = {
     "summary": ("", "_count", "_sum", "_created"),
     "info": ("_info",),
 }
-HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3), (SinkHealth("influxdb://x"),))
+RUN = RunTimes("1", "ramp", 1.0, 2.0, ((1.5, "warm"),))
+HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3), (SinkHealth("influxdb://x"),), (RUN,))
 
 
 def whole(*, openmetrics: bool) -> str:
