@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from collector.access import Access
 from collector.failures import Failures, Silence, one_line
 from collector.model import Sample
+from exporters.live.columns import needed
 from exporters.live.gather import Known
 from exporters.live.link import Answer, Link, LinkError
 from exporters.live.target import Target
@@ -150,7 +151,8 @@ class AgentFeed:
         if content is None:
             return
         try:
-            sample = decoded(content)
+            values = content.get("values") if isinstance(content, dict) else None
+            sample = decoded({**content, "values": needed(values)} if isinstance(values, dict) else content)
         except WireError as error:
             raise LinkError(f"a sample {one_line(error)}") from None
         self._last_s = sample.tick.time_s

@@ -59,22 +59,34 @@ PLACES: Mapping[str, int] = {column.name: place for place, column in enumerate(C
 _GAUGES = {PLACES[name]: series[0] for name, (series, _) in table_of(Choice()).gauges.items() if name in PLACES} | {
     PLACES["peers_unreachable"]: _UNREACHABLE
 }
+_DECAYED = "cassandra_client_request_decayed_seconds"
 NOTHING: Cells = array("d", [nan] * len(COLUMNS))
 
 
-def cells_of(sample: Sample, *, local: bool = False) -> Cells:
-    """Return a node's row: what is new, and of sources that answer at their own pace what they said last."""
-    shown = with_held(sample)
-    return array("d", [_number(column.of(shown)) for column in columns_of(local=local)])
+EVERY = frozenset(PLACES)
 
 
-def together(merged: Sample, rows: Sequence[tuple[Cells, frozenset[str]]], *, local: bool = False) -> Cells:
+def cells_of(sample: Sample, *, local: bool = False, names: frozenset[str] = EVERY) -> Cells:
+    """Return a node's row: what is new, and of sources that answer at their own pace what they said last.
+
+    Only the columns with these names are worked out.
+    """
+    return _row(with_held(sample), local, names)
+
+
+def together(
+    merged: Sample,
+    rows: Sequence[tuple[Cells, frozenset[str]]],
+    *,
+    local: bool = False,
+    names: frozenset[str] = EVERY,
+) -> Cells:
     """Return the cluster's row, `merged` being the merge of the nodes' samples and `rows` theirs.
 
     Rates and percentiles are those of the merge. Of gauges it is the sum of the nodes', and of a share of what each
     has for itself (heap in use, time in GC) the mean. With each row come the metrics that are another's as well.
     """
-    cells = array("d", [_number(column.of(merged)) for column in columns_of(local=local)])
+    cells = _row(merged, local, names)
     for place, column in enumerate(COLUMNS):
         metric = _GAUGES.get(place, "")
         mean = column.name in _MEANS
@@ -115,9 +127,38 @@ def value(cells: Cells, name: str) -> float | None:
     return None if isnan(found) else found
 
 
+def needed(values: Mapping[str, object]) -> dict[str, object]:
+    """Return what an agent's sample says of series that columns are made of: of many a metric only few are."""
+    return {name: _chosen(name, rows) if name in _LABELS else rows for name, rows in values.items()}
+
+
+def _chosen(name: str, rows: object) -> object:
+    wanted = _LABELS[name]
+    return (
+        [row for row in rows if isinstance(row, list) and tuple(row[:-1]) in wanted] if isinstance(rows, list) else rows
+    )
+
+
+def _labels() -> dict[str, set[tuple[object, ...]]]:
+    """Return of metrics with labels which label values are shown, where that is written down."""
+    found: dict[str, set[tuple[object, ...]]] = {}
+    several = {need for column in COLUMNS if not column.alone for need in column.needs}
+    for column in COLUMNS:
+        if len(column.alone) > 1 and column.alone[0] not in several:
+            found.setdefault(column.alone[0], set()).add(column.alone[1:])
+    operations = {need for name in ("reads_per_s", "read_p99_ms") for need in COLUMNS[PLACES[name]].needs}
+    of_requests: set[tuple[object, ...]] = {("Read",), ("Write",)}
+    return found | dict.fromkeys({*operations, _UNAVAILABLES} - {_DECAYED}, of_requests)
+
+
 def is_whole(cells: Cells) -> bool:
     """Return whether anything is known of what clients asked for: of a first interval there are no rates yet."""
     return not all(isnan(cells[PLACES[name]]) for name in ("reads_per_s", "writes_per_s"))
+
+
+def _row(sample: Sample, local: bool, names: frozenset[str]) -> "array[float]":
+    columns = columns_of(local=local)
+    return array("d", [_number(each.of(sample)) if each.name in names else nan for each in columns])
 
 
 def _number(cell: Cell) -> float:
@@ -125,3 +166,6 @@ def _number(cell: Cell) -> float:
 
 
 TABLE_METRICS = frozenset(TABLES)
+
+
+_LABELS = _labels()

@@ -17,7 +17,7 @@ from collector.histogram import Buckets
 from collector.merging.bins import WATCHED, Grid
 from collector.model import Derived, Event, Rate, Sample, Series, Tick
 from collector.rates import Summary
-from exporters.live.columns import MODE, NOTHING, Cells, cells_of, own, together
+from exporters.live.columns import EVERY, MODE, NOTHING, Cells, cells_of, own, together
 from exporters.live.frame import ALL, Frame, NodeFrame, State, Told
 from exporters.tables import joint_tables, tables
 from exporters.view import running
@@ -78,6 +78,7 @@ class Gathering:
         self._nodes: dict[str, _Node] = {}
         self._closed = -(1 << 62)
         self._tables: int | None = None
+        self._names = EVERY
 
     @property
     def keys(self) -> Sequence[str]:
@@ -88,9 +89,9 @@ class Gathering:
         """Expect a node; `name` is what it is called until it says so itself."""
         self._nodes.setdefault(key, _Node(name))
 
-    def want_tables(self, node: int | None) -> None:
-        """Have frames tell of tables: of the node with this place, of ALL, or of none."""
-        self._tables = node
+    def want(self, names: frozenset[str], tables: int | None) -> None:
+        """Have frames tell of columns with these names, and of tables: of the node with this place, of ALL, or none."""
+        self._names, self._tables = names, tables
 
     def know(self, key: str, known: Known) -> None:
         """Take what is known of a node."""
@@ -188,7 +189,7 @@ class Gathering:
         before = node.state
         age_s = None
         if sample is not None:
-            node.cells = cells_of(sample, local=node.known.local)
+            node.cells = cells_of(sample, local=node.known.local, names=self._names)
             node.state, node.why = state_of(sample)
             cells = node.cells
         else:
@@ -218,7 +219,7 @@ class Gathering:
             counted += node.state in (State.UP, State.CHANGING)
         whole = cluster.merged(CATALOGUE, parts, tick)
         local = bool(joined) and all(node.known.local for node, _ in joined)
-        return whole, counted, together(whole, rows, local=local)
+        return whole, counted, together(whole, rows, local=local, names=self._names)
 
     def _details(
         self, samples: Sequence[Sample | None], whole: Sample

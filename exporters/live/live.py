@@ -13,7 +13,7 @@ from collector.access import Access
 from collector.jolokia import Jolokia
 from collector.model import Sample
 from exporters.live.agent import AgentFeed
-from exporters.live.columns import COLUMNS, TABLE_METRICS, needs, patterns
+from exporters.live.columns import COLUMNS, EVERY, TABLE_METRICS, needs, patterns
 from exporters.live.frame import ALL, Frame
 from exporters.live.gather import Gathering, Known
 from exporters.live.history import History
@@ -182,7 +182,8 @@ class Live:
 
     def _want(self) -> None:
         wanted = self._wanted
-        self._gathering.want_tables(wanted.tables if wanted.node is None else wanted.node)
+        whole_node = wanted.node is not None
+        self._gathering.want(EVERY if whole_node else wanted.columns, wanted.node if whole_node else wanted.tables)
         usual = needs(wanted.columns)
         if wanted.tables == ALL:
             usual |= TABLE_METRICS
