@@ -1,11 +1,11 @@
 """What `casstat top` costs with 300 nodes: CPU of a redraw, of taking and merging the samples of a tick, memory."""
 
 import json
-import random
-import resource
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from benchmarks.figures import Figure
 from benchmarks.simulated import Bodies, addresses
@@ -16,6 +16,7 @@ from cli.top.screen import screen
 from cli.top.sets import SETS, wanted
 from collector.model import Sample
 from exporters.live.columns import needed, needs, patterns
+from exporters.live.frame import NodeFrame
 from exporters.live.gather import Gathering, Known
 from exporters.live.history import History
 from exporters.wire import decoded
@@ -37,21 +38,19 @@ def run() -> Iterator[Figure]:
         gathering.know(node, Known("simulated", "dc1/rack1", interval_s=1.0))
     asked = tuple(patterns(needs(wanted(0, "", None).columns)))
     gathering.want(wanted(0, "", None).columns, None)
-    spent = {"decoding": 0.0, "closing": 0.0}
+    taking_s = closing_s = 0.0
     for tick in range(TICKS):
         time_s = float(FIRST_S + tick)
-        texts = [bodies.of(node, time_s, asked) for node in nodes]
-        spent["decoding"] += _cpu_s(
-            lambda: [gathering.heard(n, taken(t), time_s + 0.1) for n, t in zip(nodes, texts, strict=True)]
-        )
-        spent["closing"] += _cpu_s(lambda: history.add(gathering.close(int(time_s) - 1, time_s + 0.2)))  # noqa: B023
-    yield Figure(f"{NODES} nodes: CPU of taking a tick's samples", 1000 * spent["decoding"] / TICKS, "ms")
-    yield Figure(f"{NODES} nodes: CPU of merging them and making the rows", 1000 * spent["closing"] / TICKS, "ms")
+        texts = [(node, bodies.of(node, time_s, asked)) for node in nodes]
+        taking_s += _cpu_s(partial(_take, gathering, texts, time_s + 0.1))
+        closing_s += _cpu_s(partial(_close, gathering, history, time_s))
+    yield Figure(f"{NODES} nodes: CPU of taking a tick's samples", 1000 * taking_s / TICKS, "ms")
+    yield Figure(f"{NODES} nodes: CPU of merging them and making the rows", 1000 * closing_s / TICKS, "ms")
     for width, height in SIZES:
         for look in (Look(), Look(transposed=True), Look(node=3), Look(chosen=1, sort="read_p99_ms")):
             what = "transposed" if look.transposed else "a node" if look.node else SETS[look.chosen].name
             scene = Scene(history.frames, look, width, height)
-            cost_ms = 1000 * _cpu_s(lambda: [screen(scene) for _ in range(REDRAWS)]) / REDRAWS  # noqa: B023
+            cost_ms = 1000 * _cpu_s(partial(_draw, scene)) / REDRAWS
             yield Figure(f"{NODES} nodes, {width}x{height}, {what}: CPU of a redraw", cost_ms, "ms", MOST_REDRAW_MS)
     yield from _memory(history)
 
@@ -62,23 +61,35 @@ def taken(text: str) -> Sample:
     return decoded({**content, "values": needed(content["values"])})
 
 
+def _draw(scene: Scene) -> None:
+    for _ in range(REDRAWS):
+        screen(scene)
+
+
+def _take(gathering: Gathering, texts: list[tuple[str, str]], now_s: float) -> None:
+    for node, text in texts:
+        gathering.heard(node, taken(text), now_s)
+
+
+def _close(gathering: Gathering, history: History, time_s: float) -> None:
+    history.add(gathering.close(int(time_s) - 1, time_s + 0.2))
+
+
 def _memory(history: History) -> Iterator[Figure]:
     """Fill the history up."""
     frame = history.frames[-1]
-    chance = random.Random(5)  # noqa: S311
     before_mb = resident_mb() or 0.0
     count = 0
     while len(history.frames) > count:
         count = len(history.frames)
-        nodes = tuple(replace_cells(node, chance) for node in frame.nodes)
-        history.add(replace(frame, time_s=frame.time_s + count, nodes=nodes))
+        history.add(replace(frame, time_s=frame.time_s + count, nodes=tuple(map(_copied, frame.nodes))))
     yield Figure(f"{NODES} nodes: seconds that are kept", float(count), "s")
     yield Figure(f"{NODES} nodes: memory of these", (resident_mb() or 0.0) - before_mb, "MB", MOST_MB)
-    yield Figure("peak of the whole benchmark", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "MB")
 
 
-def replace_cells(node, chance):  # type: ignore[no-untyped-def]
-    return node
+def _copied(node: NodeFrame) -> NodeFrame:
+    """Return a node as another tick would tell of it: its numbers are its own."""
+    return NodeFrame(node.name, node.state, array("d", node.cells), node.why, node.age_s, node.place)
 
 
 def _cpu_s(work: Callable[[], object]) -> float:

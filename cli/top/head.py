@@ -78,15 +78,16 @@ def _others(scene: Scene, frame: Frame) -> Line:
     spans = [Span(" machine", "bold")]
     user, system = value(cells, "cpu_user_pct"), value(cells, "cpu_system_pct")
     busy = None if user is None or system is None else user + system
+    gap = "  " if scene.width > 90 else " "
     for text, found, digits, name in (
-        (" cpu%", busy, 0, ""),
-        ("  iowait%", value(cells, "cpu_iowait_pct"), 0, "cpu_iowait_pct"),
-        ("  GC%", value(cells, "gc_pct"), 1, "gc_pct"),
-        ("  compactions", value(cells, "compactions_pending"), 0, ""),
-        ("  timeouts/s", _sum(frame, "read_timeouts_per_s", "write_timeouts_per_s"), 1, "read_timeouts_per_s"),
-        ("  dropped/s", _sum(frame, "dropped_reads_per_s", "dropped_mutations_per_s"), 1, "dropped_reads_per_s"),
+        ("cpu%", busy, 0, ""),
+        ("iowait%", value(cells, "cpu_iowait_pct"), 0, "cpu_iowait_pct"),
+        ("GC%", value(cells, "gc_pct"), 1, "gc_pct"),
+        ("pending", value(cells, "compactions_pending"), 0, ""),
+        ("timeouts/s", _sum(frame, "read_timeouts_per_s", "write_timeouts_per_s"), 1, "read_timeouts_per_s"),
+        ("dropped/s", _sum(frame, "dropped_reads_per_s", "dropped_mutations_per_s"), 1, "dropped_reads_per_s"),
     ):
-        spans += [Span(f"{text} ", "dim"), Span(number(found, digits), STYLES[level(name, found)])]
+        spans += [Span(f"{gap}{text} ", "dim"), Span(number(found, digits), STYLES[level(name, found)])]
     if (most := worst(frame, "gc_pct")) is not None and scene.width >= 100:
         longest = value(most.cells, "gc_pct")
         spans += [Span("  most GC ", "dim"), Span(f"{clean(most.name, scene.marks)} {number(longest, 1)} %")]

@@ -26,6 +26,8 @@ LIMITS = {
     "disk_util_pct": (90.0, 101.0),
     "flush_pending": (5.0, 20.0),
 }
+# What of these is much for a node is not for the sum of many.
+OF_NODES = frozenset({"compactions_pending", "flush_pending", "native_transport_blocked"})
 FINE, WORTH, BAD = 0, 1, 2
 _OF_STATE = {State.UP: 0, State.NEW: 3, State.CHANGING: 4, State.SILENT: 5, State.GONE: 6}
 
@@ -36,6 +38,11 @@ def level(name: str, number: float | None) -> int:
         return FINE
     worth, bad = LIMITS[name]
     return BAD if number >= bad else WORTH if number >= worth else FINE
+
+
+def cluster_level(name: str, number: float | None) -> int:
+    """Return how bad a figure of the whole cluster is."""
+    return FINE if name in OF_NODES else level(name, number)
 
 
 def worst_level(cells: Cells) -> int:

@@ -133,7 +133,10 @@ def _replay(settings: TopSettings, path: Path, chosen: int, environ: Mapping[str
 
 
 def _is_screen(settings: TopSettings, environ: Mapping[str, str]) -> bool:
-    is_terminal = sys.stdout.isatty() and sys.stdin.isatty() and environ.get("TERM", "dumb") != "dumb"
+    # Textual draws on stderr.
+    is_terminal = (
+        all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)) and environ.get("TERM", "dumb") != "dumb"
+    )
     return is_terminal and not settings.once and settings.output == "text" and settings.count is None
 
 

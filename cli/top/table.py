@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cli.top.judge import level, severity
+from cli.top.judge import cluster_level, level, severity
 from cli.top.scene import Scene
 from cli.top.sets import SETS, columns
 from cli.top.text import Line, Marks, Span, clean, cut, fit, number, span_of_time
@@ -147,7 +147,8 @@ def _numbers(scene: Scene, chosen: Layout, cells: Cells, node: int | None, usual
     for column, width in chosen.columns:
         found = value(cells, column.name)
         text = f"{number(found, column.digits, width - 1):>{width}}"
-        spans.append(Span(text, LEVELS[level(column.name, found)] or ("dim" if found is None else usual)))
+        bad = (cluster_level if node is None else level)(column.name, found)
+        spans.append(Span(text, LEVELS[bad] or ("dim" if found is None else usual)))
     if chosen.trend:
         trend = scene.trend(trend_column(scene), node, chosen.trend)
         spans.append(Span(f" {spark(trend, chosen.trend, scene.marks.spark)}", "spark"))

@@ -26,8 +26,8 @@ MOST_PEERS, LONGEST_ADDRESS = 2000, 64
 class Heard(Protocol):
     """Who takes what an agent says; all times are wall time."""
 
-    def sample(self, key: str, sample: Sample) -> None:
-        """Take a sample."""
+    def sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
+        """Take a sample; `is_last` for the last one there was, which may have been there for a while."""
 
     def known(self, key: str, known: Known, address: str, peers: Sequence[str]) -> None:
         """Take what is known of the node, its own address, and the addresses of all nodes of its cluster."""
@@ -77,8 +77,8 @@ class AgentFeed:
             await asyncio.sleep(self._pause_s)
             self._pause_s = min(2 * self._pause_s, LONGEST_S)
 
-    async def peers(self) -> None:
-        """Ask the agent once more who else there is; without an answer nothing is new."""
+    async def ask_again(self) -> None:
+        """Ask the agent once more who its node is and whom it knows; without an answer nothing is new."""
         try:
             link = await self._connect()
         except (OSError, asyncio.TimeoutError):
@@ -142,12 +142,12 @@ class AgentFeed:
         if not isinstance(content, list):
             raise LinkError("its samples are none: is this an agent?")
         for each in content[-1:]:
-            self._heard_of(each)
+            self._heard_of(each, is_last=True)
 
     def _take(self, data: bytes) -> None:
         self._heard_of(_json(data))
 
-    def _heard_of(self, content: Any) -> None:
+    def _heard_of(self, content: Any, *, is_last: bool = False) -> None:
         if content is None:
             return
         try:
@@ -157,7 +157,7 @@ class AgentFeed:
             raise LinkError(f"a sample {one_line(error)}") from None
         self._last_s = sample.tick.time_s
         self._pause_s = FIRST_S
-        self._heard.sample(self._key, sample)
+        self._heard.sample(self._key, sample, is_last=is_last)
 
     async def _ask_who(self, link: Link) -> None:
         answer = await link.ask(self._request("/api/v1/node", JSON))

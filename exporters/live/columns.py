@@ -103,6 +103,11 @@ def needs(names: Iterable[str]) -> frozenset[str]:
     return frozenset({MODE, *found, *local})
 
 
+def shown_by(metrics: frozenset[str]) -> frozenset[str]:
+    """Return the names of the columns for which nothing but these metrics is needed."""
+    return frozenset(name for name in PLACES if needs([name]) <= metrics)
+
+
 def patterns(metrics: Iterable[str]) -> list[str]:
     """Return what to ask an agent for: names, and for groups that are asked for together one pattern."""
     groups = (

@@ -77,6 +77,7 @@ class Gathering:
         self._interval_s = interval_s
         self._nodes: dict[str, _Node] = {}
         self._closed = -(1 << 62)
+        self._open = 0
         self._tables: int | None = None
         self._names = EVERY
 
@@ -117,6 +118,18 @@ class Gathering:
         node.events += [told for event in sample.events[:MOST_EVENTS] if (told := told_of(node.name, event, sample))]
         del node.events[:-MOST_EVENTS]
 
+    def found(self, key: str, sample: Sample, now_s: float) -> None:
+        """Take the last sample there was when a node was first asked: for the first frame, not to wait for a tick."""
+        node = self._nodes[key]
+        pace_s = node.known.interval_s or self._interval_s
+        if abs(now_s - sample.tick.time_s) <= PATIENCE * pace_s:
+            node.name, node.heard_s, node.problem = one_line(sample.node)[:LONGEST_NAME] or node.name, now_s, ""
+            node.bins.setdefault(self._open, []).append(_tame(sample))
+
+    def known(self, key: str) -> Known:
+        """Return what is known of a node beside its samples."""
+        return self._nodes[key].known
+
     def failed(self, key: str, why: str, now_s: float) -> None:
         """Take note that a node, or what watches it, does not answer."""
         node = self._nodes[key]
@@ -132,10 +145,18 @@ class Gathering:
         place = self.grid.place(sample.tick.time_s + off, covered_s)
         return self._closed if place is None else place
 
-    def is_complete(self, place: int) -> bool:
-        """Return whether every node that is there has told of an interval."""
-        there = [node for node in self._nodes.values() if not node.problem and node.state is not State.NEW]
-        return bool(there) and all(place in node.bins for node in there)
+    def is_complete(self, place: int, *, first: bool = False) -> bool:
+        """Return whether every node that is there has told of an interval; for the `first` nobody is known to be."""
+        self._open = place
+        there = (node for node in self._nodes.values() if not node.problem and (first or node.state is not State.NEW))
+        return all(place in node.bins for node in there)
+
+    def begin_anew(self, place: int) -> None:
+        """Go on with an interval that was before: the clock here was set back."""
+        self._closed = place - 1
+        for node in self._nodes.values():
+            node.bins.clear()
+            node.delays.clear()
 
     def close(self, place: int, now_s: float) -> Frame:
         """Return what there is of an interval; what arrives later of it is not counted."""

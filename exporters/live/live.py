@@ -13,8 +13,8 @@ from collector.access import Access
 from collector.jolokia import Jolokia
 from collector.model import Sample
 from exporters.live.agent import AgentFeed
-from exporters.live.columns import COLUMNS, EVERY, TABLE_METRICS, needs, patterns
-from exporters.live.frame import ALL, Frame
+from exporters.live.columns import COLUMNS, EVERY, TABLE_METRICS, needs, patterns, shown_by
+from exporters.live.frame import ALL
 from exporters.live.gather import Gathering, Known
 from exporters.live.history import History
 from exporters.live.jolokia import JolokiaFeed
@@ -23,7 +23,10 @@ from exporters.live.target import Target
 
 # A frame is closed when all have told of it, and at the latest after this share of an interval, or so long.
 WAIT_SHARE, WAIT_S = 0.7, 2.0
-LOOK_S = 0.02
+LOOK_S = 0.04
+# The first frame waits no longer than this for anybody.
+FIRST_S = 0.35
+MOST_BEHIND = 5
 SWEEP_S = 0.25
 # Who else there is, is asked so often.
 PEERS_S = 15.0
@@ -70,7 +73,6 @@ class Live:
         self._targets: dict[str, Target] = {}
         self._own: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._news: asyncio.Event | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="top feeds", daemon=True)
 
@@ -94,9 +96,9 @@ class Live:
 
     # What feeds call.
 
-    def sample(self, key: str, sample: Sample) -> None:
-        """Take a sample."""
-        self._here(self._gathering.heard, key, sample, self._clock())
+    def sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
+        """Take a sample; `is_last` for the last one there was, which may have been there for a while."""
+        self._here(self._gathering.found if is_last else self._gathering.heard, key, sample, self._clock())
 
     def failed(self, key: str, why: str) -> None:
         """Take note that a node does not answer."""
@@ -113,13 +115,8 @@ class Live:
         """Call in the loop's thread."""
         if threading.current_thread() is self._thread:
             call(*arguments)
-            self._tell()
         elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._here, call, *arguments)
-
-    def _tell(self) -> None:
-        if self._news is not None:
-            self._news.set()
 
     # In the loop's thread.
 
@@ -138,7 +135,6 @@ class Live:
             task.cancel()
 
     async def _main(self) -> None:
-        self._news = asyncio.Event()
         for target in (*self._plan.seeds, *self._plan.targets):
             self._meet(target)
         self._want()
@@ -183,8 +179,8 @@ class Live:
     def _want(self) -> None:
         wanted = self._wanted
         whole_node = wanted.node is not None
-        self._gathering.want(EVERY if whole_node else wanted.columns, wanted.node if whole_node else wanted.tables)
         usual = needs(wanted.columns)
+        self._gathering.want(EVERY if whole_node else shown_by(usual), wanted.node if whole_node else wanted.tables)
         if wanted.tables == ALL:
             usual |= TABLE_METRICS
         whole = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING
@@ -206,33 +202,34 @@ class Live:
                     link.fail(LinkError("no answer in time"))
 
     async def _look_for_peers(self) -> None:
+        """Ask seeds again who else there is, and agents that did not know themselves yet."""
         while True:
             await asyncio.sleep(PEERS_S)
-            for seed in self._plan.seeds:
-                if seed.url in self._agents:
-                    await self._agents[seed.url].peers()
+            for key, feed in list(self._agents.items()):
+                if self._targets[key] in self._plan.seeds or not self._gathering.known(key).place:
+                    await feed.ask_again()
 
     async def _close_frames(self) -> None:
         step_s = self._plan.interval_s
-        place = floor(self._clock() / step_s)
+        # The first one is about the interval that is over: it is there at once.
+        place = floor(self._clock() / step_s) - 1
+        await self._wait(place, self._clock() + FIRST_S, first=True)
         while True:
-            place = await self._until_closed(place)
-            self.history.add(self._frame(place))
-            # Points that passed meanwhile, as while this was stopped, are no frames.
-            place = max(place + 1, floor(self._clock() / step_s) - 1)
+            self.history.add(self._gathering.close(place, self._clock()))
+            # Points that passed long ago, as while this was stopped, are no frames.
+            now = floor(self._clock() / step_s)
+            place = max(place + 1, now - MOST_BEHIND)
+            if place > now + 1:
+                place = now
+                self._gathering.begin_anew(place)
+            await self._wait(place, self._gathering.grid.end(place) + min(WAIT_SHARE * step_s, WAIT_S))
 
-    async def _until_closed(self, place: int) -> int:
-        """Wait until an interval's time is over and all have told of it, but not for long."""
+    async def _wait(self, place: int, latest_s: float, *, first: bool = False) -> None:
+        """Wait until all have told of an interval, but no longer than to a time on the wall clock."""
         end_s = self._gathering.grid.end(place)
-        latest_s = end_s + min(WAIT_SHARE * self._plan.interval_s, WAIT_S)
-        while (now_s := self._clock()) < latest_s and not self._gathering.is_complete(place):
-            assert self._news is not None  # noqa: S101 - made before
-            self._news.clear()
-            try:
-                await asyncio.wait_for(self._news.wait(), max(latest_s - now_s, LOOK_S))
-            except asyncio.TimeoutError:
-                continue
-        return place
-
-    def _frame(self, place: int) -> Frame:
-        return self._gathering.close(place, self._clock())
+        # A clock that is set back must not stop the screen.
+        ends_s = self._loop.time() + 2 * self._plan.interval_s + WAIT_S
+        while self._clock() < latest_s and self._loop.time() < ends_s:
+            if self._gathering.is_complete(place, first=first) and self._clock() >= end_s:
+                return
+            await asyncio.sleep(LOOK_S)
