@@ -6,7 +6,7 @@ from cli.top.text import Line, Span, cut
 from exporters.live.frame import State
 
 KEYS = (
-    ("1 … 7", " ".join(f"{number}: {each.name}" for number, each in enumerate(SETS, 1))),
+    ("1 to 7", " ".join(f"{number}: {each.name}" for number, each in enumerate(SETS, 1))),
     ("up down pgup pgdn home end", "move; j and k too"),
     ("enter, esc", "one node with all its figures and tables; back"),
     ("/ and /!", "only nodes whose name, place or state has this; all but those"),

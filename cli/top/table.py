@@ -41,7 +41,7 @@ def layout(scene: Scene) -> Layout:
     places = [len(clean(node.place, scene.marks)) for node in frame.nodes] if frame else []
     longest = min(LONGEST_NAME, max(SHORTEST_NAME, scene.width // 4))
     name = min(max([len(CLUSTER), *names]), longest)
-    place = min(max(places, default=0), LONGEST_NAME)
+    place = min(max([*places, SHORTEST_NAME if any(places) else 0]), LONGEST_NAME)
     chosen = columns(SETS[look.chosen])
     kept = {column.name: (_keep(column, look.sort), -index) for index, column in enumerate(chosen)}
     kept["place"], kept["trend"] = (PLACE_KEEP, -len(chosen)), (TREND_KEEP, -len(chosen))
@@ -62,15 +62,15 @@ def header(scene: Scene, chosen: Layout) -> Line:
     """Return the line with the columns' names; the one sorted by is marked."""
     look = scene.look
     mark = scene.marks.up if look.reverse else scene.marks.down
-    spans = [Span(f"   {fit('NODE', chosen.name)}", "head")]
+    spans = [Span(f"   {fit('NODE', chosen.name, scene.marks)}", "head")]
     if chosen.place:
-        spans.append(Span(f" {fit('DC/RACK', chosen.place)}", "head"))
+        spans.append(Span(f" {fit('DC/RACK', chosen.place, scene.marks)}", "head"))
     for column, width in chosen.columns:
         is_sorted = column.name == look.sort
         text = f"{mark}{column.header}" if is_sorted else column.header
         spans.append(Span(f"{text:>{width}}"[-width:], "sorted" if is_sorted else "head"))
     if chosen.trend:
-        spans.append(Span(f" {fit(trend_name(scene), chosen.trend)}", "head"))
+        spans.append(Span(f" {fit(trend_name(scene), chosen.trend, scene.marks)}", "head"))
     return cut((*spans, Span(" " * scene.width, "head")), scene.width)
 
 
@@ -91,9 +91,9 @@ def cluster_row(scene: Scene, chosen: Layout) -> Line:
     if frame is None:
         return cut((), scene.width)
     place = f"{frame.counted}/{len(frame.nodes)}"
-    spans = [Span(f" = {fit(CLUSTER, chosen.name)}", "bold")]
+    spans = [Span(f" = {fit(CLUSTER, chosen.name, scene.marks)}", "bold")]
     if chosen.place:
-        spans.append(Span(f" {fit(place, chosen.place)}"))
+        spans.append(Span(f" {fit(place, chosen.place, scene.marks)}"))
     return cut((*spans, *_numbers(scene, chosen, frame.cluster, None, "bold")), scene.width)
 
 
@@ -103,7 +103,8 @@ def node_row(scene: Scene, chosen: Layout, node: int, *, pointed: bool) -> Line:
     if frame is None:
         return cut((), scene.width)
     found = frame.nodes[node]
-    is_known = any(cell == cell for cell in found.cells)
+    # Of a node whose Cassandra is silent the machine's figures stand on its own page.
+    is_known = found.state is not State.SILENT and any(cell == cell for cell in found.cells)
     style = "" if is_known else "dim"
     glyph, colour = glyph_of(found, scene.marks)
     spans = [

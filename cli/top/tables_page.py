@@ -35,7 +35,9 @@ def header(scene: Scene) -> Line:
     """Return the line with the names of the figures."""
     cells = _fitting(scene.width)
     text = "".join(f"{name:>{WIDTH}}" for name, *_ in cells)
-    return cut((Span(f"   {fit('TABLE', _name(scene.width))}{text}{' ' * scene.width}", "head"),), scene.width)
+    return cut(
+        (Span(f"   {fit('TABLE', _name(scene.width), scene.marks)}{text}{' ' * scene.width}", "head"),), scene.width
+    )
 
 
 def lines(scene: Scene, node: int | None, first: int, room: int) -> list[Line]:

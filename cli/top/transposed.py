@@ -43,7 +43,10 @@ def lines(scene: Scene, room: int) -> list[Line]:
 def _heads(scene: Scene, nodes: list[int]) -> Line:
     # Of names that begin alike, as addresses do, the ends tell them apart.
     names = "".join(f" {_end(scene.name(node)):>{WIDTH - 1}}" for node in nodes)
-    return cut((Span(f" {fit('TIME', TIME - 1)}{'cluster':>{WIDTH}}{names}{' ' * scene.width}", "head"),), scene.width)
+    return cut(
+        (Span(f" {fit('TIME', TIME - 1, scene.marks)}{'cluster':>{WIDTH}}{names}{' ' * scene.width}", "head"),),
+        scene.width,
+    )
 
 
 def _end(name: str) -> str:

@@ -39,7 +39,7 @@ class NodeFrame:
     """A node in a tick.
 
     why    what is wrong, in a line; "" for nothing.
-    age_s  how long ago it was last heard of; None when that is now.
+    age_s  how long ago it, or of a silent one its Cassandra, last answered; None when that is now, or never.
     place  its data centre and rack.
     """
 

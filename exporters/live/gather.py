@@ -61,6 +61,7 @@ class _Node:
         self.bins: dict[int, list[Sample]] = {}
         self.delays: deque[float] = deque(maxlen=DELAYS)
         self.heard_s: float | None = None
+        self.answered_s: float | None = None
         self.problem = ""
         self.state = State.NEW
         self.why = ""
@@ -213,6 +214,10 @@ class Gathering:
             node.cells = cells_of(sample, local=node.known.local, names=self._names)
             node.state, node.why = state_of(sample)
             cells = node.cells
+            if node.state is not State.SILENT:
+                node.answered_s = now_s
+            elif node.answered_s is not None:
+                age_s = now_s - node.answered_s
         else:
             cells, age_s = NOTHING, None if node.heard_s is None else max(0.0, now_s - node.heard_s)
             pace_s = max(node.known.interval_s, self._interval_s)
