@@ -1,7 +1,9 @@
 """A node through its agent: the last sample at once, then each one as it comes, and again when the agent is back."""
 
 import asyncio
+import errno
 import json
+import os
 import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -187,6 +189,14 @@ class AgentFeed:
             return str(error)
         if isinstance(error, TimeoutError | asyncio.TimeoutError):
             return "no answer in time"
+        if (
+            isinstance(error, OSError)
+            and (error.errno or 0) > 0
+            and not isinstance(error, ssl.SSLError | ConnectionError)
+        ):
+            return os.strerror(error.errno or 0)
+        if isinstance(error, ConnectionRefusedError):
+            return os.strerror(errno.ECONNREFUSED)
         try:
             return of_agent(self._failures.of_error(error, greets=False))
         except Silence:
