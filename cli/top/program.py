@@ -1,11 +1,13 @@
 """`casstat top` at work: whom to follow, and where to show it."""
 
 import os
+import shutil
 import signal
 import ssl
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -17,7 +19,10 @@ from cli.access import PASSWORD, JolokiaSettings, access_of, connect
 from cli.main import CasstatError
 from cli.top.look import Look
 from cli.top.own import Own
+from cli.top.scene import Scene
+from cli.top.screen import screen
 from cli.top.sets import SETS, wanted
+from cli.top.text import ASCII, FINE, plain
 from collector.access import Access, AccessError
 from collector.tls import client_context
 from exporters.live.agent import of_agent
@@ -34,6 +39,9 @@ AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
 # With --once, so long is waited for nodes that have not answered yet, beside two intervals.
 PATIENCE_S = 3.5
 LOOK_S = 0.5
+FIRST_S = 0.4
+OTHER_SCREEN, FIRST_SCREEN = "\x1b[?1049h\x1b[H", "\x1b[?1049l"
+HIDDEN_CURSOR, SHOWN_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
 
 @dataclass(frozen=True)
@@ -141,16 +149,31 @@ def _is_screen(settings: TopSettings, environ: Mapping[str, str]) -> bool:
 
 
 def _show(source: "Live | Recorded", look: Look, kind: str, settings: TopSettings, environ: Mapping[str, str]) -> None:
-    # Only here: what is printed needs none of it.
-    from cli.top.app import Top
-    from cli.top.text import ASCII, FINE
-
     is_plain = settings.ascii or "utf" not in (sys.stdout.encoding or "").lower()
-    app = Top(source, look, kind, ASCII if is_plain else FINE, colours=not environ.get("NO_COLOR"))
-    # Its mouse would take away the terminal's own selection.
-    app.run(mouse=False)
+    marks = ASCII if is_plain else FINE
+    source.history.wait(0, FIRST_S)
+    with _first_painted(Scene(source.history.frames, look, *shutil.get_terminal_size(), marks, "", kind)):
+        # Only here, and when something is there to look at: it takes half a second to load.
+        from cli.top.app import Top
+
+        app = Top(source, look, kind, marks, colours=not environ.get("NO_COLOR"))
+        # Its mouse would take away the terminal's own selection.
+        app.run(mouse=False)
     if app.return_code:
         raise CasstatError("the screen ended by a fault of casstat")
+
+
+@contextmanager
+def _first_painted(scene: Scene) -> Iterator[None]:
+    """Show a screen as plain lines until there is one with keys; leave the terminal as it was, whatever happens."""
+    lines = "\r\n".join(plain(line) for line in screen(scene))
+    sys.stderr.write(f"{OTHER_SCREEN}{HIDDEN_CURSOR}{lines}")
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        sys.stderr.write(f"{FIRST_SCREEN}{SHOWN_CURSOR}")
+        sys.stderr.flush()
 
 
 def _print_live(live: Live, chosen: int, settings: TopSettings) -> None:

@@ -14,7 +14,8 @@ from collector.model import Sample
 from exporters.wire import encoded
 from tests.exporters.live.made import of
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
 Behaviour = Callable[["FakeAgent", str, Reader, Writer], Coroutine[Any, Any, None]]
 PORT = 17199
 

@@ -72,9 +72,12 @@ def test_news_is_drawn_by_itself_and_only_the_lines_that_changed(monkeypatch: py
         before = text(app)
         regions: list[Any] = []
         refresh = app._view.refresh
-        monkeypatch.setattr(
-            app._view, "refresh", lambda *found, **more: (regions.extend(found), refresh(*found, **more))[1]
-        )
+
+        def noted(*found: Any, **more: Any) -> Any:
+            regions.extend(found)
+            return refresh(*found, **more)
+
+        monkeypatch.setattr(app._view, "refresh", noted)
         app._drawn_s = float("-inf")
         source.history.add(FRAMES[10])
         while text(app) == before:

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from collector import histogram
 from collector.histogram import Buckets
-from collector.model import Event, Rate, Tick
+from collector.model import Derived, Event, Rate, Series, Tick
 from exporters.live.columns import PLACES, value
 from exporters.live.frame import ALL, State
 from exporters.live.gather import Known
 from exporters.wire import decoded, encoded
-from tests.exporters.live.made import PLACE, TIME_S, buckets, gathered, of, silent
-from tests.exporters.samples import durations
+from tests.exporters.live.made import PLACE, buckets, gathered, of, silent
+from tests.exporters.samples import TIME_S, durations
 
 
 @given(
@@ -28,7 +28,7 @@ def test_the_clusters_percentiles_are_those_of_all_nodes_buckets(filled: list[di
     parts = [durations(each) for each in filled]
     for node, part in enumerate(parts):
         sample = of(str(node))
-        counted = {
+        counted: dict[Series, Derived] = {
             ("cassandra_client_request_duration_seconds", "Read"): part,
             ("cassandra_client_requests_total", "Read"): Rate(part.total, 1.0),
         }
@@ -147,7 +147,8 @@ def test_a_restart_of_an_agent_falsifies_nothing() -> None:
     for tick in (0, 1, 2):
         gathering.heard("a", of("a", TIME_S + tick), TIME_S + 2.1)
     frame = gathering.close(PLACE + 2, TIME_S + 2.5)
-    assert (value(frame.cluster, "reads_per_s"), frame.counted) == (pytest.approx(4321.5), 1)
+    assert value(frame.cluster, "reads_per_s") == pytest.approx(4321.5)
+    assert frame.counted == 1
 
 
 def test_several_ticks_of_an_interval_are_one() -> None:
@@ -167,7 +168,8 @@ def test_a_silent_cassandra_is_told_from_a_machine_that_is_gone() -> None:
     gathering.heard("a", silent("a", TIME_S + 1), TIME_S + 1.1)
     frame = gathering.close(PLACE + 1, TIME_S + 1.5)
     (node,) = frame.nodes
-    assert (node.state, node.age_s) == (State.SILENT, pytest.approx(1.0))
+    assert node.state is State.SILENT
+    assert node.age_s == pytest.approx(1.0)
     assert "Connection refused" in node.why
     assert value(node.cells, "cpu_user_pct") is not None
     assert value(node.cells, "reads_per_s") is None
@@ -185,7 +187,7 @@ def test_a_node_that_is_given_twice_counts_once() -> None:
 
 def test_what_no_node_can_have_measured_is_left_out() -> None:
     gathering = gathered("a", "b")
-    odd = {
+    odd: dict[Series, Derived] = {
         ("cassandra_client_requests_total", "Read"): Rate(1e300, 1.0),
         ("cassandra_client_request_duration_seconds", "Read"): Buckets(tuple(map(float, range(1, 2000))), (1,) * 1999),
         ("cassandra_client_request_duration_seconds", "Write"): durations({3: 10**60}),
@@ -223,7 +225,7 @@ def test_tables_of_all_nodes_are_the_merge_of_theirs() -> None:
     gathering.want(frozenset({"reads_per_s"}), ALL)
     name = "cassandra_table_operation"
     for node, bucket in (("a", 30), ("b", 60)):
-        values = {
+        values: dict[Series, Derived] = {
             (f"{name}s_total", "ks", "t", "Read"): Rate(100.0, 1.0),
             (f"{name}_seconds_total", "ks", "t", "Read"): Rate(0.1, 1.0),
             (f"{name}_duration_seconds", "ks", "t", "Read"): durations({bucket: 100}),

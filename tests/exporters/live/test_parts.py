@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.top.sets import SETS, wanted
-from collector.model import Rate
+from collector.model import Derived, Rate, Series
 from exporters.http.samples import LONGEST_PATTERN, MOST_PATTERNS
 from exporters.live.columns import COLUMNS, PLACES, cells_of, columns_of, needed, needs, patterns
 from exporters.live.history import History
@@ -73,7 +73,7 @@ def test_sets_show_columns_that_there_are() -> None:
 
 def test_what_is_left_out_before_decoding_is_not_missed() -> None:
     busy = of("a")
-    other = {("cassandra_client_requests_total", "CASRead"): Rate(1.0, 1.0)}
+    other: dict[Series, Derived] = {("cassandra_client_requests_total", "CASRead"): Rate(1.0, 1.0)}
     whole = encoded(replace(busy, values={**busy.values, **other}))
     less = decoded({**whole, "values": needed(whole["values"])})
     assert len(less.values) < len(decoded(whole).values)
