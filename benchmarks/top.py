@@ -36,8 +36,8 @@ def run() -> Iterator[Figure]:
     for node in nodes:
         gathering.meet(node, node)
         gathering.know(node, Known("simulated", "dc1/rack1", interval_s=1.0))
-    asked = tuple(patterns(needs(wanted(0, "", None).columns)))
-    gathering.want(wanted(0, "", None).columns, None)
+    asked = tuple(patterns(needs(wanted(0).columns)))
+    gathering.want(wanted(0).columns, None)
     taking_s = closing_s = 0.0
     for tick in range(TICKS):
         time_s = float(FIRST_S + tick)

@@ -103,7 +103,7 @@ class Top(App[None], inherit_bindings=False):
             self.exit()
             return
         self.look = looks
-        self._source.want(wanted(looks.chosen, looks.metric, looks.node))
+        self._source.want(wanted(looks.chosen, (looks.metric, looks.sort), looks.node))
         self._draw()
 
     def _look_for_news(self) -> None:

@@ -71,7 +71,7 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
         return
     if not settings.nodes and not settings.seeds:
         raise click.UsageError("give a node, such as 'casstat top 10.0.0.7', --seed NODE, or --replay PATH")
-    live = Live(plan_of(settings, environ), wanted(chosen, "", None), History())
+    live = Live(plan_of(settings, environ), wanted(chosen), History())
     live.start()
     try:
         if _is_screen(settings, environ):
@@ -206,7 +206,7 @@ def _printer(settings: TopSettings, chosen: int) -> Callable[[Frame], None]:
     from cli.top.batch import json_text, table_text
 
     own, look = Own(), Look(chosen=chosen)
-    names = wanted(chosen, "", None).columns
+    names = wanted(chosen).columns
 
     def show(frame: Frame) -> None:
         if settings.output == "json":

@@ -1,5 +1,6 @@
 """The sets of columns that the keys 1 to 7 choose, and what is read whichever is shown."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from exporters.columns import Column
@@ -121,8 +122,8 @@ def columns(chosen: ColumnSet) -> list[Column]:
     return [COLUMNS[PLACES[name]] for name in chosen.columns]
 
 
-def wanted(number: int, metric: str, node: int | None) -> Wanted:
-    """Return what to read while a set is shown, a metric of all nodes beside each other, or a node alone."""
+def wanted(number: int, more: Iterable[str] = (), node: int | None = None) -> Wanted:
+    """Return what to read while a set is shown, with further columns by name, and perhaps a node alone."""
     chosen = SETS[number]
-    names = {*BASE, *chosen.columns, *([metric] if metric else [])}
+    names = {*BASE, *chosen.columns, *(name for name in more if name in PLACES)}
     return Wanted(frozenset(names), ALL if chosen.is_tables else None, node)

@@ -57,6 +57,7 @@ class AgentFeed:
         self._events: Link | None = None
         self._pause_s = FIRST_S
         self._anew = False
+        self._is_met = False
 
     def want(self, patterns: Sequence[str]) -> None:
         """Ask for metrics of these names from now on."""
@@ -76,6 +77,8 @@ class AgentFeed:
                 if self._anew:
                     continue
                 self._heard.failed(self._key, self._why(error))
+            # It may be another one when it is back.
+            self._is_met = False
             await asyncio.sleep(self._pause_s)
             self._pause_s = min(2 * self._pause_s, LONGEST_S)
 
@@ -93,13 +96,8 @@ class AgentFeed:
             self._leave(link)
 
     async def _session(self) -> None:
-        link = await self._connect()
-        try:
-            if self._last_s is None:
-                self._take_last(await link.ask(self._request(self._samples(None), JSON)))
-            await self._ask_who(link)
-        finally:
-            self._leave(link)
+        if not self._is_met:
+            await self._meet()
         # Events end the connection: they have one of their own.
         link = self._events = await self._connect()
         try:
@@ -111,6 +109,17 @@ class AgentFeed:
         finally:
             self._events = None
             self._leave(link)
+
+    async def _meet(self) -> None:
+        """Take the last sample there is, and ask who the node is."""
+        link = await self._connect()
+        try:
+            if self._last_s is None:
+                self._take_last(await link.ask(self._request(self._samples(None), JSON)))
+            await self._ask_who(link)
+        finally:
+            self._leave(link)
+        self._is_met = True
 
     async def _connect(self) -> Link:
         loop = asyncio.get_running_loop()

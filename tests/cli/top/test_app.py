@@ -53,7 +53,7 @@ def test_keys_change_what_is_shown_and_what_is_asked_for() -> None:
         assert "10.0.0.1" in text(app)
         await pilot.press("2")
         assert "Rd95th" in text(app)
-        assert source.wanted[-1] == wanted(1, "", None)
+        assert source.wanted[-1] == wanted(1)
         await pilot.press("question_mark")
         assert "nodes as columns" in text(app)
         await pilot.press("escape", "slash", *"0.2", "enter")
