@@ -207,6 +207,7 @@ _KEYS: dict[str, Callable[[Scene, Look], Look]] = {
     "m": _metric(1),
     "M": _metric(-1),
     "enter": _enter,
+    "ctrl+j": _enter,
     "space": _pause,
     "left": _step(-1),
     "right": _step(1),

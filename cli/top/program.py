@@ -5,6 +5,7 @@ import shutil
 import signal
 import ssl
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -169,9 +170,16 @@ def _first_painted(scene: Scene) -> Iterator[None]:
     lines = "\r\n".join(plain(line) for line in screen(scene))
     sys.stderr.write(f"{OTHER_SCREEN}{HIDDEN_CURSOR}{lines}")
     sys.stderr.flush()
+    before = termios.tcgetattr(sys.stdin)
+    mode = termios.tcgetattr(sys.stdin)
+    # What is typed meanwhile is not to be seen, and to be read later as it was typed.
+    mode[0] &= ~termios.ICRNL
+    mode[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, mode)
     try:
         yield
     finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
         sys.stderr.write(f"{FIRST_SCREEN}{SHOWN_CURSOR}")
         sys.stderr.flush()
 

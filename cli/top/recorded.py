@@ -11,8 +11,8 @@ from collector.merging.merge import Merged, NodeRun
 from exporters.identity import TOLD
 from exporters.live.columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs, own, together
 from exporters.live.frame import ALL, Frame, NodeFrame, State, Told
-from exporters.live.gather import LONGEST_NAME, MOST_EVENTS, state_of, told_of
 from exporters.live.history import History
+from exporters.live.intake import LONGEST_NAME, MOST_EVENTS, state_of, told_of
 from exporters.live.live import RUNNING, Wanted
 from exporters.merged import Choice
 from exporters.tables import joint_tables, tables

@@ -5,34 +5,29 @@ that is: a node that is late, gone, or whose clock is off, is never waited for a
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import Any
 
 from collector import cluster
 from collector.catalogue import CATALOGUE
 from collector.failures import one_line
-from collector.histogram import Buckets
-from collector.merging.bins import WATCHED, Grid
-from collector.model import Derived, Event, Rate, Sample, Series, Tick
+from collector.merging.bins import Grid
+from collector.model import Sample, Tick
 from collector.rates import Summary
-from exporters.live.columns import EVERY, MODE, NOTHING, Cells, cells_of, own, together
+from exporters.live.columns import EVERY, NOTHING, Cells, cells_of, own, together
 from exporters.live.frame import ALL, Frame, NodeFrame, State, Told
+from exporters.live.intake import LATEST_S, LONGEST_NAME, MOST_EVENTS, state_of, tame, told_of
 from exporters.tables import joint_tables, tables
 from exporters.view import running
 
 # Of the last samples the one that was fastest on its way tells how far off a node's clock is.
 DELAYS = 5
 EARLY = 0.1
-MOST_EVENTS, MOST_TABLES, LONGEST_NAME = 20, 60, 64
-# What is beyond is no figure of any node, and sums of it would be no numbers.
-LARGEST, MOST_EDGES = 1e30, 512
+MOST_TABLES = 60
 # So many intervals a node may be silent before it counts as gone.
 PATIENCE = 2.5
 MERGED_LATER = 16
-# Of any clock: in the year 2096.
-LATEST_S = 4e9
 
 
 @dataclass(frozen=True)
@@ -115,7 +110,7 @@ class Gathering:
         if place > self._closed and len(node.bins) < MERGED_LATER:
             held = node.bins.setdefault(place, [])
             if len(held) < MERGED_LATER * DELAYS:
-                held.append(_tame(sample))
+                held.append(tame(sample))
         node.events += [told for event in sample.events[:MOST_EVENTS] if (told := told_of(node.name, event, sample))]
         del node.events[:-MOST_EVENTS]
 
@@ -125,7 +120,7 @@ class Gathering:
         pace_s = node.known.interval_s or self._interval_s
         if abs(now_s - sample.tick.time_s) <= PATIENCE * pace_s:
             node.name, node.heard_s, node.problem = one_line(sample.node)[:LONGEST_NAME] or node.name, now_s, ""
-            node.bins.setdefault(self._open, []).append(_tame(sample))
+            node.bins.setdefault(self._open, []).append(tame(sample))
 
     def known(self, key: str) -> Known:
         """Return what is known of a node beside its samples."""
@@ -266,49 +261,3 @@ class Gathering:
         for node in self._nodes.values():
             node.events = []
         return tuple(sorted(found, key=lambda told: told.time_s))
-
-
-def state_of(sample: Sample) -> tuple[State, str]:
-    """Return how a node is, and what is wrong with it."""
-    mode = sample.values.get((MODE,), sample.held.get((MODE,)))
-    why = next((event.text for event in sample.events if event.kind == "no_answer"), "")
-    if mode is None and not any(
-        series[0].startswith("cassandra_") for each in (sample.values, sample.held) for series in each
-    ):
-        return State.SILENT, one_line(why) or "Cassandra does not answer"
-    if isinstance(mode, str) and mode != "NORMAL":
-        return State.CHANGING, one_line(mode.lower())
-    return State.UP, one_line(why)
-
-
-def told_of(node: str, event: Event, sample: Sample) -> Told | None:
-    """Return an event as it is shown; that a node does not answer is told by its state."""
-    if event.kind == "no_answer":
-        return None
-    time_s = event.time_s
-    if time_s is None or not 0 <= time_s <= LATEST_S:
-        time_s = sample.tick.time_s
-    return Told(time_s, node, one_line(event.kind)[:LONGEST_NAME], one_line(event.text))
-
-
-def _tame(sample: Sample) -> Sample:
-    """Return the sample without what no node can have measured, its disk and network called as everywhere."""
-    return replace(sample, values=_tamed(sample.values.items()), held=_tamed(sample.held.items()))
-
-
-def _tamed(items: Iterable[tuple[Series, Derived]]) -> dict[Series, Derived]:
-    found: dict[Series, Derived] = {}
-    for series, value in items:
-        metric = CATALOGUE.get(series[0])
-        if metric is not None and _is_sane(value):
-            is_device = metric.labels == ("device",) and len(series) == 2
-            found[(series[0], WATCHED) if is_device else series] = value
-    return found
-
-
-def _is_sane(value: Derived) -> bool:
-    if isinstance(value, Buckets):
-        return len(value.edges) <= MOST_EDGES and value.total <= LARGEST
-    if isinstance(value, Rate):
-        return abs(value.gained) <= LARGEST and 1 / LARGEST < value.elapsed_s <= LARGEST
-    return len(value) <= LONGEST_NAME * 4 if isinstance(value, str) else isfinite(value) and abs(value) <= LARGEST

@@ -63,12 +63,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield Cluster(nodes, agents, home)
 
 
+def total(row: dict[str, Any]) -> float:
+    cluster = row["cluster"]
+    return sum(cluster[name] or 0.0 for name in ("reads_per_s", "writes_per_s"))
+
+
 def settled(*arguments: str) -> dict[str, Any]:
-    """Return a row in which both nodes are, and of each the reads and writes of a second."""
+    """Return a row in which both nodes are, and the whole load."""
     with Program("top", *arguments, "--format", "json") as program:
         ends_s = time.monotonic() + PATIENCE_S
         row = program.row()
-        while row["nodes_counted"] < 2 or any(node["reads_per_s"] is None for node in row["nodes"]):
+        while row["nodes_counted"] < 2 or total(row) < 0.8 * RATE:
             assert time.monotonic() < ends_s, row
             row = program.row()
         return row
@@ -78,8 +83,7 @@ def test_the_seed_finds_the_cluster_and_all_figures_are_there(cluster: Cluster) 
     row = settled("--seed", ADDRESSES[0])
     assert sorted(node["node"] for node in row["nodes"]) == list(ADDRESSES)
     of_all = row["cluster"]
-    total = of_all["reads_per_s"] + of_all["writes_per_s"]
-    assert 0.5 * RATE < total < 1.5 * RATE
+    assert total(row) < 1.5 * RATE
     assert of_all["read_p99_ms"] > 0
     assert sum(node["reads_per_s"] for node in row["nodes"]) == pytest.approx(of_all["reads_per_s"], abs=0.01)
 
@@ -87,7 +91,7 @@ def test_the_seed_finds_the_cluster_and_all_figures_are_there(cluster: Cluster) 
 def test_jolokias_tell_the_same(cluster: Cluster) -> None:
     urls = [node.spec.jolokia_url for node in cluster.nodes]
     row = settled(*urls)
-    assert 0.5 * RATE < row["cluster"]["reads_per_s"] + row["cluster"]["writes_per_s"] < 1.5 * RATE
+    assert total(row) < 1.5 * RATE
 
 
 def test_the_clusters_percentile_is_that_of_the_buckets_that_the_agents_serve(cluster: Cluster) -> None:
