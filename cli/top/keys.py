@@ -50,7 +50,7 @@ def _typed(scene: Scene, look: Look, key: str, letter: str) -> Look:
         return replace(look, prompt="", typed="")
     if key == "backspace":
         return replace(look, typed=look.typed[:-1]) if look.typed else replace(look, prompt="")
-    if key == "enter":
+    if key in ("enter", "ctrl+j"):
         done = replace(look, prompt="", typed="", first=0)
         return {"/": _filter, "s": _sort, "S": _seek}[look.prompt](scene, done, look.typed)
     if letter and letter.isprintable():

@@ -61,6 +61,9 @@ def _line(scene: Scene, place: int, nodes: list[int]) -> Line:
         cells = frame.cluster if node is None else frame.nodes[node].cells if node < len(frame.nodes) else None
         found = None if cells is None or cells[column] != cells[column] else cells[column]
         text = f"{number(found, COLUMNS[column].digits, WIDTH - 2):>{WIDTH}}"
+        if node is None and found is not None and frame.counted < len(frame.nodes):
+            # Of fewer nodes than there are: no dip is to be taken for less load.
+            text = f"{text[1:]}{scene.marks.fault}"
         usual = "bold" if node is None else "dim" if found is None else ""
         spans.append(Span(text, LEVELS[level(name, found)] or usual))
     return cut(tuple(spans), scene.width)

@@ -26,7 +26,7 @@ DELAYS = 5
 EARLY = 0.1
 MOST_TABLES = 60
 # So many intervals a node may be silent before it counts as gone.
-PATIENCE = 2.5
+PATIENCE = 5
 MERGED_LATER = 16
 
 

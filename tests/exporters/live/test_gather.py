@@ -253,5 +253,5 @@ def test_longer_intervals_than_the_screens_are_shown_until_the_next_and_counted_
     second = gathering.close(PLACE + 1, TIME_S + 1.5)
     assert (first.counted, second.counted) == (1, 0)
     assert second.nodes[0].cells[PLACES["reads_per_s"]] == pytest.approx(4321.5)
-    late = gathering.close(PLACE + 30, TIME_S + 30)
+    late = gathering.close(PLACE + 60, TIME_S + 60)
     assert late.nodes[0].state is State.GONE
