@@ -80,7 +80,8 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
 
 
 def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
-    last: dict[str, tuple[int, Moment]] = {}
+    last: dict[str, int] = {}
+    answered: dict[str, int] = {}
     # A node's place is told once a minute: what is known later holds before too.
     places = {node.node: next((m.place for m in node.product.values() if m.place), "") for node in run.nodes}
     names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
@@ -91,12 +92,16 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
         for number, node in enumerate(run.nodes):
             moment = node.product.get(place)
             if moment is not None:
-                last[node.node] = place, moment
+                last[node.node] = place
+                if moment.state is not State.SILENT:
+                    answered[node.node] = place
                 known.append((node.head, moment))
                 told += moment.told
                 if few:
                     rows_of[number], ran[number] = moment.tables, moment.running
-            rows.append(_row(node.node, moment, last.get(node.node), place, run.grid.interval_s, places[node.node]))
+            since = last.get(node.node) if moment is None else answered.get(node.node)
+            age_s = None if since in (None, place) else (place - (since or 0)) * run.grid.interval_s
+            rows.append(_row(node.node, moment, age_s, places[node.node]))
         whole = run.cluster.get(place)
         cluster = NOTHING
         if whole is not None:
@@ -115,15 +120,13 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
         )
 
 
-def _row(
-    name: str, moment: Moment | None, last: tuple[int, Moment] | None, place: int, interval_s: float, where: str
-) -> NodeFrame:
+def _row(name: str, moment: Moment | None, age_s: float | None, where: str) -> NodeFrame:
     shown = one_line(name)[:LONGEST_NAME]
     if moment is not None:
-        return NodeFrame(shown, moment.state, moment.cells, moment.why, None, moment.place or where)
-    if last is None:
+        return NodeFrame(shown, moment.state, moment.cells, moment.why, age_s, moment.place or where)
+    if age_s is None:
         return NodeFrame(shown, State.NEW, NOTHING, "nothing is recorded yet", None, where)
-    return NodeFrame(shown, State.GONE, NOTHING, "nothing is recorded", (place - last[0]) * interval_s, where)
+    return NodeFrame(shown, State.GONE, NOTHING, "nothing is recorded", age_s, where)
 
 
 def _shares(known: Sequence[tuple[Head, Moment]]) -> list[tuple[Cells, frozenset[str]]]:

@@ -44,7 +44,8 @@ def lines(scene: Scene, node: int | None, first: int, room: int) -> list[Line]:
     """Return the lines of tables from the one with number `first` on."""
     rows = rows_of(scene, node)
     if not rows:
-        return [cut((Span("   no tables yet: they are read from the next tick on", "dim"),), scene.width)][:room]
+        later = ": they are read from the next tick on" if scene.source == "live" and scene.look.at_s is None else ""
+        return [cut((Span(f"   no tables are known{later}", "dim"),), scene.width)][:room]
     return [_line(scene, row) for row in rows[first : first + room]]
 
 

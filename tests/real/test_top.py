@@ -99,6 +99,8 @@ def test_the_clusters_percentile_is_that_of_the_buckets_that_the_agents_serve(cl
     from exporters.live.gather import Gathering
     from exporters.wire import decoded
 
+    # The load is there.
+    settled("--seed", ADDRESSES[0])
     gathering = Gathering(1.0)
     told = [
         {each.tick.time_s: each for each in map(decoded, agent.json("/api/v1/samples?since=0"))}
