@@ -44,7 +44,9 @@ def layout(scene: Scene) -> Layout:
     place = min(max([*places, SHORTEST_NAME if any(places) else 0]), LONGEST_NAME)
     chosen = columns(SETS[look.chosen])
     kept = {column.name: (_keep(column, look.sort), -index) for index, column in enumerate(chosen)}
-    kept["place"], kept["trend"] = (PLACE_KEEP, -len(chosen)), (TREND_KEEP, -len(chosen))
+    kept["place"] = PLACE_KEEP, -len(chosen)
+    if len(scene.frames) > 1:
+        kept["trend"] = TREND_KEEP, -len(chosen)
     widths = {column.name: max(len(column.header), NARROWEST) + 1 for column in chosen}
     widths["place"], widths["trend"] = (place + 1 if place else 0), TREND + 1
     while kept and 3 + name + sum(widths[each] for each in kept) > scene.width:
