@@ -9,12 +9,13 @@ from dataclasses import replace
 from functools import lru_cache
 from math import isfinite, isnan, nan
 
-from collector.merging.bins import MACHINE, NETWORK
-from collector.model import Sample
-from exporters.columns import Cell, Column, number, per_s, times
-from exporters.merged import Choice, table_of
+from collector.catalogue import CATALOGUE
+from collector.merging.bins import MACHINE, NETWORK, WATCHED
+from collector.model import Kind, Sample
+from exporters.columns import PENDING, Cell, Column, number, per_s, times
+from exporters.operations import Operations
 from exporters.tables import NEEDS as TABLES
-from exporters.view import with_held
+from exporters.view import View, with_held
 
 Cells = Sequence[float]
 
@@ -50,14 +51,22 @@ _MORE = (
 @lru_cache(maxsize=2)
 def columns_of(*, local: bool) -> tuple[Column, ...]:
     """Return the columns of a node; `local` for one of which only the local reads and writes are known."""
-    wide = table_of(Choice(local=local)).view.columns
+    wide = View(Operations(local=local), disk=WATCHED, interface=WATCHED, wide=True).columns
     return (*(replace(each, header=each.header.removeprefix("watched")) for each in wide), *_MORE)
 
 
 COLUMNS = columns_of(local=False)
 PLACES: Mapping[str, int] = {column.name: place for place, column in enumerate(COLUMNS)}
-_GAUGES = {PLACES[name]: series[0] for name, (series, _) in table_of(Choice()).gauges.items() if name in PLACES} | {
-    PLACES["peers_unreachable"]: _UNREACHABLE
+# Columns of gauges, by place, with the metric of each.
+_GAUGES = {
+    **{
+        PLACES[shown.name]: metric.name
+        for metric in CATALOGUE.values()
+        if metric.kind is Kind.GAUGE
+        for shown in metric.shown
+    },
+    PLACES["compactions_pending"]: PENDING[0],
+    PLACES["peers_unreachable"]: _UNREACHABLE,
 }
 _DECAYED = "cassandra_client_request_decayed_seconds"
 NOTHING: Cells = array("d", [nan] * len(COLUMNS))

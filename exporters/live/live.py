@@ -7,19 +7,21 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from math import floor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collector.access import Access
-from collector.jolokia import Jolokia
 from collector.model import Sample
 from exporters.live.agent import AgentFeed
 from exporters.live.columns import COLUMNS, EVERY, TABLE_METRICS, needs, patterns, shown_by
 from exporters.live.frame import ALL
 from exporters.live.gather import Gathering, Known
 from exporters.live.history import History
-from exporters.live.jolokia import JolokiaFeed
 from exporters.live.link import Link, LinkError
 from exporters.live.target import Target
+
+if TYPE_CHECKING:
+    from collector.jolokia import Jolokia
+    from exporters.live.jolokia import JolokiaFeed
 
 # A frame is closed when all have told of it, and at the latest after this share of an interval, or so long.
 WAIT_SHARE, WAIT_S = 0.7, 2.0
@@ -55,7 +57,7 @@ class Plan:
     interval_s: float
     access: Access
     tls: ssl.SSLContext | None
-    connect: Callable[[str], Jolokia]
+    connect: "Callable[[str], Jolokia]"
 
 
 class Live:
@@ -163,6 +165,9 @@ class Live:
             feed = self._agents[key] = AgentFeed(key, target, self._plan.access, tls, self, self._links)
             self._go(feed.follow())
         else:
+            # Only where there is one: it brings along all that samples a node.
+            from exporters.live.jolokia import JolokiaFeed
+
             self._jolokias[key] = JolokiaFeed(key, lambda: self._plan.connect(key), self._plan.interval_s, self)
 
     def _meet_peers(self, seed: Target, address: str, peers: Sequence[str]) -> None:
