@@ -1,5 +1,7 @@
 """The screen in a terminal: keys in, lines out. Only lines that have changed are drawn, unasked once a second."""
 
+import asyncio
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -77,7 +79,10 @@ class Top(App[None], inherit_bindings=False):
         yield self._view
 
     def on_mount(self) -> None:
-        """Begin to look for news."""
+        """Begin to look for news; who is told to end leaves the terminal as it was."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.exit)
         self._draw()
         self.set_interval(LOOK_S, self._look_for_news)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -190,6 +191,17 @@ def test_keys_on_the_screen(pair: FakeAgents) -> None:
         screen.until(lambda _: len(screen.lines[-1] or screen.lines[-2]) <= 70)
         screen.press("C-c")
         screen.until(lambda text: "left with 0" in text)
+
+
+def test_who_is_told_to_end_leaves_the_terminal_as_it_was(pair: FakeAgents) -> None:
+    with Screen(80, 24, "top", GOOD) as screen:
+        screen.until(lambda text: "1 of 1 nodes" in text)
+        # It answers to keys, so it listens to signals too.
+        screen.press("?")
+        screen.until(lambda text: "states" in text)
+        os.kill(screen.pid, signal.SIGTERM)
+        text = screen.until(lambda text: "left with 0" in text)
+        assert "casstat top" not in text
 
 
 def test_names_that_steer_terminals_do_not(pair: FakeAgents) -> None:

@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Callable
 from types import TracebackType
 
+import psutil
+
 from tests.faults.program import command, environment
 
 PATIENCE_S = 30.0
@@ -51,6 +53,12 @@ class Screen:
     def styled(self) -> str:
         """The screen with its escapes."""
         return self._tmux("capture-pane", "-p", "-e")
+
+    @property
+    def pid(self) -> int:
+        """The program's own process."""
+        shell = psutil.Process(int(self._tmux("list-panes", "-F", "#{pane_pid}")))
+        return next(child.pid for child in shell.children(recursive=True) if "cli" in child.cmdline())
 
     def press(self, *keys: str) -> None:
         """Send keys, by tmux's names for them."""
