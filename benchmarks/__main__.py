@@ -21,6 +21,7 @@ from benchmarks import (
     tables,
     telegraf,
     ticks,
+    top,
 )
 
 BENCHMARKS = {
@@ -37,6 +38,7 @@ BENCHMARKS = {
     "api": api.run,
     "shipping": shipping.run,
     "lateness": lateness.run,
+    "top": top.run,
 }
 
 

@@ -98,10 +98,13 @@ def merge_options(command: Command) -> Command:
     return command
 
 
-def merged(settings: MergeSettings, make: "Make[Product]") -> "tuple[Merged[Product], Choice]":
+def merged(
+    settings: MergeSettings, make: "Make[Product]", more: frozenset[str] = frozenset()
+) -> "tuple[Merged[Product], Choice]":
     """Read and merge what the settings say, and make of each node what `make` does; return what the rows are about.
 
-    Says what is to be known of the recordings. Raises CasstatError, click.UsageError.
+    `more` are metrics that it needs beside those of the rows. Says what is to be known of the recordings. Raises
+    CasstatError, click.UsageError.
     """
     from collector.merging.bins import Grid
     from collector.merging.merge import Job, merge
@@ -115,7 +118,7 @@ def merged(settings: MergeSettings, make: "Make[Product]") -> "tuple[Merged[Prod
     grid = Grid(_interval(settings, found), begin_s, end_s)
     local = all(session.head.way == "nodetool" for each in found for session in each.sessions)
     choice = Choice(settings.keyspace, settings.table, local)
-    job = Job(grid, _offsets(settings, found), table_of(choice).needs, partial(make, choice))
+    job = Job(grid, _offsets(settings, found), table_of(choice).needs | more, partial(make, choice))
     shown = len(found) > FEW and sys.stderr.isatty()
     with click.progressbar(length=len(found), label="nodes", file=sys.stderr if shown else io.StringIO()) as bar:
         try:

@@ -12,14 +12,11 @@ from cli.main import CasstatError
 from cli.output import watched
 from collector import discipline
 from collector.catalogue import CATALOGUE
-from collector.host import Host, text_of
 from collector.journal.head import Head
 from collector.journal.writing import Journal, JournalError, Limits, bounded
-from collector.model import SourceError
+from collector.machine import identity_of
 from collector.selection import Selection
 from collector.watch import Watch
-
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def limits_of(total_bytes: int | None, sync: str) -> Limits:
@@ -37,19 +34,20 @@ def record(
 ) -> Journal:
     """Record all that is watched into `folder` from now on. Raises CasstatError when that cannot be."""
     met = watch.answered
-    boot, session = _boot_id(), f"{time.time():.3f} {os.getpid()}"
+    session = f"{time.time():.3f} {os.getpid()}"
     wanted = selection.metrics
     metrics = tuple(metric for name, metric in sorted(CATALOGUE.items()) if wanted is None or name in wanted)
 
     def head() -> Head:
         disk, interface = watched(watch.host)
+        boot, network = identity_of(watch.host)
         return Head(
             writer=version("casstat"),
             session=session,
             interval_s=interval_s,
             zone=time.localtime().tm_gmtoff,
-            boot=boot if watch.host else "",
-            network=_network(watch.host) if watch.host else "",
+            boot=boot,
+            network=network,
             process=f"{watch.facts.jvm} {watch.facts.origin}" if watch.facts.jvm else "",
             error_s=_clock_error_s(),
             way=watch.kind,
@@ -81,17 +79,3 @@ def _clock_error_s() -> float | None:
     except (OSError, AttributeError):
         return None
     return kept.largest_s if kept.synchronised else None
-
-
-def _network(host: Host) -> str:
-    try:
-        return str((host.net.parent / "ns" / "net").readlink())
-    except OSError:
-        return ""
-
-
-def _boot_id() -> str:
-    try:
-        return text_of(BOOT_ID).strip()
-    except SourceError:
-        return ""

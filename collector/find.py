@@ -32,16 +32,22 @@ def ask_facts(jolokia: Jolokia, timeout_s: float) -> Facts:
     service, runtime = (_mapping(answer.get("value")) for answer in jolokia.ask(requests, timeout_s))
     own = service.get("LocalHostId")
     hosts = _mapping(service.get("EndpointToHostId"))
-    address = next((str(endpoint) for endpoint, host in hosts.items() if host == own), "")
+    address = next((_address(endpoint) for endpoint, host in hosts.items() if host == own), "")
     places = service.get("AllDataFileLocations")
     start_ms = runtime.get("StartTime")
     started_ms = start_ms if isinstance(start_ms, int) and 0 <= start_ms <= LARGEST else 0
     return Facts(
-        address.lstrip("/").rpartition("/")[2],
+        address,
         tuple(Path(place) for place in places if isinstance(place, str)) if isinstance(places, list) else (),
         str(runtime.get("Name", "")),
         started_ms,
+        peers=tuple(sorted(_address(endpoint) for endpoint in hosts)),
     )
+
+
+def _address(endpoint: str) -> str:
+    """Return an endpoint's address; Java may write a name before it."""
+    return endpoint.lstrip("/").rpartition("/")[2]
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -39,6 +39,7 @@ class Facts:
     pid          that process as this machine sees it; None when it is not seen here.
     here         whether it runs on this machine.
     origin       what its counters count from, as its batches say it.
+    peers        the addresses of all nodes of its cluster that it knows, its own too.
     """
 
     address: str = ""
@@ -48,6 +49,7 @@ class Facts:
     pid: int | None = None
     here: bool = False
     origin: str = ""
+    peers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,14 @@
 """The machine's own figures as sources of a tick."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from collector.catalogue import HostPart
 from collector.clock import EARLY_S, Clock
-from collector.host import Host
+from collector.host import Host, text_of
 from collector.model import Batch, SourceError
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class HostSource:
@@ -31,3 +34,17 @@ class HostSource:
             raise SourceError(f"not in the form that is known: {error}") from None
         self._due_s = now_s + self._every_s
         return Batch(self.name, self._clock.monotonic_s(), values, origin=self._part.origin(host))
+
+
+def identity_of(host: Host | None) -> tuple[str, str]:
+    """Return which machine this is, and in which of its networks the node is; "" each for one that runs elsewhere."""
+    if host is None:
+        return "", ""
+    try:
+        boot = text_of(BOOT_ID).strip()
+    except SourceError:
+        boot = ""
+    try:
+        return boot, str((host.net.parent / "ns" / "net").readlink())
+    except OSError:
+        return boot, ""

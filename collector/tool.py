@@ -1,5 +1,6 @@
 """A node through nodetool: each report a source of its own, run in the background and at its own pace."""
 
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ PACE = 4.0
 SHARE = 0.5
 TIMEOUT_S = 30.0
 PREFIX = "nodetool "
+_HOST_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,9 @@ class NodetoolNode:
             self._ask_once()
         origin, local = self._origin(), self._local
         directories, pid = (local.directories, local.pid) if local else ((), None)
-        return Facts(address, directories, self.url, pid=pid, here=True, origin=origin)
+        # Of a node that is asked so, `status` tells the others' addresses, each by its host id.
+        others = sorted(text for name, text in self._said.items() if _HOST_ID.fullmatch(name))
+        return Facts(address, directories, self.url, pid=pid, here=True, origin=origin, peers=tuple(others))
 
     def _ask_once(self) -> list[Future[tuple[Batch, float]]]:
         """Ask for who the node is, unless that is under way."""

@@ -19,6 +19,8 @@ from collector.samples import samples
 from collector.selection import Selection
 
 LEARN_TIMEOUT_S = 5.0
+# Which together are all nodes of the cluster.
+ENDPOINTS = ("cassandra_endpoints_live", "cassandra_endpoints_unreachable")
 UNKNOWN = "-"
 """A disk or interface that was not found: no device has this name, so nothing is read rather than all of them."""
 
@@ -90,6 +92,7 @@ class Watch:
         self.record: Callable[[Snapshot], None] | None = None
         self._learned = ""
         self._learn_at_s = self._learn_pause_s = 0.0
+        self._endpoints: int | None = None
         self.facts = Facts()
         self.host: Host | None = None
         if node is None or is_this_machine(node.host):
@@ -179,7 +182,8 @@ class Watch:
         own = set(self.node_sources)
         origin = next((batch.origin for batch in snapshot.batches if batch.origin and batch.source in own), "")
         now_s = self._clock.monotonic_s()
-        if not origin or origin == self._learned or now_s < self._learn_at_s:
+        is_known = origin == self._learned and not self._has_other_peers(snapshot)
+        if not origin or is_known or now_s < self._learn_at_s:
             return
         try:
             known = self.learn()
@@ -188,6 +192,15 @@ class Watch:
             known = False
         self._learn_pause_s = 0.0 if known else min(max(2 * self._learn_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         self._learn_at_s = now_s + self._learn_pause_s
+
+    def _has_other_peers(self, snapshot: Snapshot) -> bool:
+        """Return whether the node's cluster has grown or shrunk since this was last asked."""
+        counts = [batch.values.get((name,)) for batch in snapshot.batches for name in ENDPOINTS]
+        known = [count for count in counts if isinstance(count, int)]
+        if len(known) < len(ENDPOINTS):
+            return False
+        before, self._endpoints = self._endpoints, sum(known)
+        return before is not None and before != self._endpoints
 
 
 def _existing(path: Path) -> Path:

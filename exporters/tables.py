@@ -1,11 +1,14 @@
 """Single tables: the named and the most active ones, and what the others of a keyspace did together."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from collector import histogram
+from collector import cluster, histogram
 from collector.budget import OTHERS
+from collector.catalogue import CATALOGUE
 from collector.histogram import Buckets
-from collector.model import Rate, Sample, Series
+from collector.model import Rate, Sample, Series, Tick
 from collector.sources.tables import REMAINDERS
 from exporters.columns import ratio
 
@@ -13,6 +16,7 @@ _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"
 # The keyspaces' own counters too: without them nothing can be said of the others.
 NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
+NEVER = Tick(0.0)
 _WORDS = {"Read": "read", "Write": "write"}
 # Header, what of a row, digits, and how long it stays when the terminal is too narrow for all.
 _CELLS = (
@@ -30,9 +34,47 @@ def tables(sample: Sample) -> list[dict[str, Any]]:
 
     keyspace, table, and of reads and writes: per second, mean and 99th percentile in ms; None for what is not known.
     """
-    found = dict.fromkeys(series[1:3] for series in sample.values if series[0] == _COUNT and len(series) == 4)
-    rows = [_row(sample, keyspace, table) for keyspace, table in found]
+    news = _news(sample)
+    return _sorted([_row(news, *table) for table in _named(sample)])
+
+
+def joint_tables(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """Return what each table did on several nodes together, as `tables` does of one.
+
+    A node on which a table is not among those that are read is not in that table's row, but in that of the others.
+    """
+    whole = cluster.merged(CATALOGUE, [_news(_of_tables(sample)) for sample in samples], NEVER)
+    return _sorted([_row(whole, *table) for table in _named(whole)])
+
+
+def _named(sample: Sample) -> list[tuple[str, str]]:
+    found = (series for series in sample.values if series[0] == _COUNT and len(series) == 4)
+    return list(dict.fromkeys((keyspace, table) for _, keyspace, table, _ in found))
+
+
+def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["table"] == OTHERS, -_busy(row), row["keyspace"], row["table"]))
+
+
+def _of_tables(sample: Sample) -> Sample:
+    wanted = (_COUNT, _TOTAL, _DURATION)
+    return replace(sample, values={series: value for series, value in sample.values.items() if series[0] in wanted})
+
+
+def _news(sample: Sample) -> Sample:
+    """Return the sample without the figures of tables that were not among those that are read for a while.
+
+    What these did meanwhile was told among the others.
+    """
+    known = sample.elapsed_s.values()
+    old = {
+        series[1:]
+        for series, value in sample.values.items()
+        if series[0] == _COUNT and OTHERS not in series and isinstance(value, Rate) and value.elapsed_s not in known
+    }
+    if not old:
+        return sample
+    return replace(sample, values={series: value for series, value in sample.values.items() if series[1:] not in old})
 
 
 def _row(sample: Sample, keyspace: str, table: str) -> dict[str, Any]:
@@ -47,9 +89,6 @@ def _row(sample: Sample, keyspace: str, table: str) -> dict[str, Any]:
 
 def _figures(sample: Sample, labels: Series) -> tuple[float | None, float | None, float | None]:
     count, buckets = sample.values.get((_COUNT, *labels)), sample.values.get((_DURATION, *labels))
-    if isinstance(count, Rate) and OTHERS not in labels and count.elapsed_s not in sample.elapsed_s.values():
-        # It was not among those that are read for a while: what it did meanwhile was told among the others.
-        return None, None, None
     return (
         count.per_s if isinstance(count, Rate) else None,
         ratio(sample, (_TOTAL, *labels), (_COUNT, *labels)),

@@ -12,6 +12,7 @@ from cli.agent.sinks import Sinks
 from collector.clock import Clock
 from collector.journal.info import size_of
 from collector.journal.writing import Journal
+from collector.machine import identity_of
 from collector.model import Sample, Snapshot
 from collector.watch import Watch
 from exporters.http.app import build
@@ -109,9 +110,14 @@ class Agent:
     def node(self) -> Mapping[str, Any]:
         """Return who the node is, how it is sampled, and with what success, as JSON can say it."""
         moment, watch, written = self.recent.last, self._watch, self._written
+        machine, network = identity_of(watch.host if watch else None)
         return {
             **{name: getattr(self._identity, name) or None for name in ("node", "cluster", "dc", "rack")},
             "casstat": version("casstat"),
+            "address": watch.facts.address if watch else "",
+            "peers": list(watch.facts.peers) if watch else [],
+            "machine": machine,
+            "network": network,
             "source": watch.kind if watch else None,
             "answers": self.answers(),
             "interval_s": self._settings.interval,

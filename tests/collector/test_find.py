@@ -27,7 +27,8 @@ def test_a_node_tells_its_address_directories_and_start(endpoint: str) -> None:
         "AllDataFileLocations": ["/data1", "/data2"],
     }
     found = facts(service, {"Name": "7@host", "StartTime": 1_700_000_000_500})
-    assert found == Facts("10.0.0.2", (Path("/data1"), Path("/data2")), "7@host", 1_700_000_000_500)
+    peers = ("10.0.0.1", "10.0.0.2")
+    assert found == Facts("10.0.0.2", (Path("/data1"), Path("/data2")), "7@host", 1_700_000_000_500, peers=peers)
 
 
 def test_what_a_starting_node_does_not_say_stays_empty() -> None:

@@ -19,7 +19,8 @@ def families() -> dict[str, tuple[str, frozenset[str]]]:
         labels: dict[str, set[str]] = {}
         for name, pairs in page.values:
             labels.setdefault(_family(name, page.kinds), set()).update(label for label, _ in pairs)
-        found |= {name: (kind, frozenset(labels.get(name, ())) - {"le"}) for name, kind in page.kinds.items()}
+        known = {name: kind for name, kind in page.kinds.items() if not name.endswith("_created")}
+        found |= {name: (kind, frozenset(labels.get(name, ())) - {"le"}) for name, kind in known.items()}
     return found
 
 

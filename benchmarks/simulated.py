@@ -1,0 +1,141 @@
+"""Many agents in one process, each on a loopback address of its own: their API so far as `casstat top` asks it."""
+
+import asyncio
+import json
+import random
+import sys
+import time
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from collector.catalogue import CATALOGUE
+from collector.histogram import Buckets, edges_of
+from collector.model import Derived, Kind, Rate, Sample, Series, Tick
+from exporters.wire import encoded
+
+PORT = 17199
+VARIANTS = 16
+OPERATIONS = ("Read", "Write", "RangeSlice", "CASRead", "CASWrite", "ViewWrite")
+MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+MESSAGES = 25
+
+
+def addresses(number: int) -> list[str]:
+    """Return so many loopback addresses."""
+    return [f"127.0.{200 + place // 250}.{1 + place % 250}" for place in range(number)]
+
+
+def sample(node: str, time_s: float, chance: random.Random) -> Sample:
+    """Return a second of a node under load."""
+    values: dict[Series, Derived] = {("cassandra_operation_mode",): "NORMAL"}
+    for operation in OPERATIONS:
+        _operation(values, operation, chance.randrange(2000, 6000) if operation in ("Read", "Write") else 0, chance)
+    for mode in MODES:
+        values["casstat_cpu_seconds_total", mode] = Rate(chance.random(), 1.0)
+    for number in range(MESSAGES):
+        values["cassandra_messages_dropped_total", f"MESSAGE_{number}"] = Rate(0.0, 1.0)
+    for metric in CATALOGUE.values():
+        for shown in metric.shown:
+            series = (metric.name, *shown.labels)
+            if metric.kind is Kind.GAUGE:
+                values.setdefault(series, float(chance.randrange(20)))
+            elif metric.kind is Kind.COUNTER:
+                values.setdefault(series, Rate(0.0, 1.0))
+        if metric.labels == ("device",):
+            values[metric.name, "nvme0n1"] = Rate(chance.random() * 100, 1.0)
+    values["cassandra_jvm_gc_seconds_total", "G1 Young Generation"] = Rate(chance.random() / 50, 1.0)
+    values["cassandra_jvm_heap_used_bytes",] = chance.random() * 2**34
+    values["cassandra_jvm_heap_max_bytes",] = 2.0**34
+    values["cassandra_endpoints_unreachable",] = 0.0
+    return Sample(node, Tick(time_s), values, {"cassandra": 1.0, "cpu": 1.0, "disk": 1.0, "network": 1.0})
+
+
+def _operation(values: dict[Series, Derived], operation: str, count: int, chance: random.Random) -> None:
+    counts = [0] * 128
+    for _ in range(min(count, 400)):
+        counts[min(int(chance.lognormvariate(3.4, 0.15)), 120)] += max(count // 400, 1)
+    total = sum(counts)
+    values["cassandra_client_requests_total", operation] = Rate(float(total), 1.0)
+    values["cassandra_client_request_seconds_total", operation] = Rate(total * 0.0007, 1.0)
+    values["cassandra_client_request_duration_seconds", operation] = Buckets(edges_of("seconds", 128), tuple(counts))
+    for what in ("timeouts", "unavailables"):
+        values[f"cassandra_client_request_{what}_total", operation] = Rate(0.0, 1.0)
+
+
+class Bodies:
+    """What agents answer: a few made-up samples, of each the metrics that are asked for."""
+
+    def __init__(self) -> None:
+        chance = random.Random(11)  # noqa: S311
+        self._samples = [encoded(sample("node", 0.0, chance)) for _ in range(VARIANTS)]
+        self._chosen: dict[tuple[str, ...], list[str]] = {}
+
+    def of(self, node: str, time_s: float, patterns: tuple[str, ...]) -> str:
+        """Return a node's sample of a tick."""
+        if patterns not in self._chosen:
+            self._chosen[patterns] = [self._body(each, patterns) for each in self._samples]
+        bodies = self._chosen[patterns]
+        body = bodies[(hash(node) + int(time_s)) % len(bodies)]
+        return f'{{"node":"{node}","tick":{{"time_s":{time_s},"late_s":0.0,"missed":0,"suspended_s":0.0}},{body}'
+
+    def _body(self, whole: dict[str, Any], patterns: Sequence[str]) -> str:
+        values = {
+            name: rows
+            for name, rows in whole["values"].items()
+            if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+        }
+        return json.dumps({"elapsed_s": whole["elapsed_s"], "values": values}, separators=(",", ":"))[1:]
+
+
+class Agents:
+    """Serves them until cancelled."""
+
+    def __init__(self, nodes: Sequence[str], port: int = PORT) -> None:
+        self._nodes = list(nodes)
+        self._port = port
+        self._bodies = Bodies()
+
+    async def serve(self) -> None:
+        """Listen on all addresses."""
+        for node in self._nodes:
+            await asyncio.start_server(lambda r, w, node=node: self._answer(node, r, w), node, self._port)  # type: ignore[misc]
+        print("serving", flush=True)
+        await asyncio.Event().wait()
+
+    async def _answer(self, node: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode()
+                url = urlsplit(head.split(" ", 2)[1])
+                query = parse_qs(url.query)
+                if url.path == "/api/v1/node":
+                    peers = self._nodes if node == self._nodes[0] else []
+                    self._send(writer, json.dumps({"node": node, "address": node, "peers": peers, **_NODE}))
+                elif "text/event-stream" in head:
+                    await self._stream(node, writer, tuple(query.get("metric", ())))
+                else:
+                    body = self._bodies.of(node, float(int(time.time())), tuple(query.get("metric", ())))
+                    self._send(writer, f"[{body}]")
+        except (OSError, asyncio.IncompleteReadError):
+            writer.close()
+
+    def _send(self, writer: asyncio.StreamWriter, body: str) -> None:
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(f"{head}{body}".encode())
+
+    async def _stream(self, node: str, writer: asyncio.StreamWriter, patterns: tuple[str, ...]) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        while True:
+            due_s = float(int(time.time()) + 1)
+            # As real ones, they do not all say it in the same moment.
+            await asyncio.sleep(due_s - time.time() + 0.05 + hash(node) % 100 / 500)
+            writer.write(f"id: {due_s}\ndata: {self._bodies.of(node, due_s, patterns)}\n\n".encode())
+            await writer.drain()
+
+
+_NODE = {"cluster": "simulated", "dc": "dc1", "rack": "rack1", "interval_s": 1.0, "source": "jolokia"}
+
+if __name__ == "__main__":
+    asyncio.run(Agents(addresses(int(sys.argv[1]))).serve())

@@ -1,0 +1,98 @@
+"""What `casstat top` costs with 300 nodes: CPU of a redraw, of taking and merging the samples of a tick, memory."""
+
+import json
+import time
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from benchmarks.figures import Figure
+from benchmarks.simulated import Bodies, addresses
+from cli.top.look import Look
+from cli.top.own import resident_mb
+from cli.top.scene import Scene
+from cli.top.screen import screen
+from cli.top.sets import SETS, wanted
+from collector.model import Sample
+from exporters.live.columns import needed, needs, patterns
+from exporters.live.frame import NodeFrame
+from exporters.live.gather import Gathering, Known
+from exporters.live.history import History
+from exporters.wire import decoded
+
+NODES, TICKS, REDRAWS = 300, 12, 10
+SIZES = ((80, 24), (200, 60))
+MOST_REDRAW_MS, MOST_MB = 100.0, 200.0
+FIRST_S = 1_700_000_000
+
+
+def run() -> Iterator[Figure]:
+    """Take made-up samples as they come from agents, without the network, and draw."""
+    nodes = addresses(NODES)
+    bodies = Bodies()
+    history = History()
+    gathering = Gathering(1.0)
+    for node in nodes:
+        gathering.meet(node, node)
+        gathering.know(node, Known("simulated", "dc1/rack1", interval_s=1.0))
+    asked = tuple(patterns(needs(wanted(0).columns)))
+    gathering.want(wanted(0).columns, None)
+    taking_s = closing_s = 0.0
+    for tick in range(TICKS):
+        time_s = float(FIRST_S + tick)
+        texts = [(node, bodies.of(node, time_s, asked)) for node in nodes]
+        taking_s += _cpu_s(partial(_take, gathering, texts, time_s + 0.1))
+        closing_s += _cpu_s(partial(_close, gathering, history, time_s))
+    yield Figure(f"{NODES} nodes: CPU of taking a tick's samples", 1000 * taking_s / TICKS, "ms")
+    yield Figure(f"{NODES} nodes: CPU of merging them and making the rows", 1000 * closing_s / TICKS, "ms")
+    for width, height in SIZES:
+        for look in (Look(), Look(transposed=True), Look(node=3), Look(chosen=1, sort="read_p99_ms")):
+            what = "transposed" if look.transposed else "a node" if look.node else SETS[look.chosen].name
+            scene = Scene(history.frames, look, width, height)
+            cost_ms = 1000 * _cpu_s(partial(_draw, scene)) / REDRAWS
+            yield Figure(f"{NODES} nodes, {width}x{height}, {what}: CPU of a redraw", cost_ms, "ms", MOST_REDRAW_MS)
+    yield from _memory(history)
+
+
+def taken(text: str) -> Sample:
+    """Return a sample as the feed of an agent takes it."""
+    content = json.loads(text)
+    return decoded({**content, "values": needed(content["values"])})
+
+
+def _draw(scene: Scene) -> None:
+    for _ in range(REDRAWS):
+        screen(scene)
+
+
+def _take(gathering: Gathering, texts: list[tuple[str, str]], now_s: float) -> None:
+    for node, text in texts:
+        gathering.heard(node, taken(text), now_s)
+
+
+def _close(gathering: Gathering, history: History, time_s: float) -> None:
+    history.add(gathering.close(int(time_s) - 1, time_s + 0.2))
+
+
+def _memory(history: History) -> Iterator[Figure]:
+    """Fill the history up."""
+    frame = history.frames[-1]
+    before_mb = resident_mb() or 0.0
+    count = 0
+    while len(history.frames) > count:
+        count = len(history.frames)
+        history.add(replace(frame, time_s=frame.time_s + count, nodes=tuple(map(_copied, frame.nodes))))
+    yield Figure(f"{NODES} nodes: seconds that are kept", float(count), "s")
+    yield Figure(f"{NODES} nodes: memory of these", (resident_mb() or 0.0) - before_mb, "MB", MOST_MB)
+
+
+def _copied(node: NodeFrame) -> NodeFrame:
+    """Return a node as another tick would tell of it: its numbers are its own."""
+    return NodeFrame(node.name, node.state, array("d", node.cells), node.why, node.age_s, node.place)
+
+
+def _cpu_s(work: Callable[[], object]) -> float:
+    began_s = time.process_time()
+    work()
+    return time.process_time() - began_s

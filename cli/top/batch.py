@@ -1,0 +1,66 @@
+"""Frames for programs and for what is no terminal: a plain table, or an object for each tick."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from cli.top.look import Look
+from cli.top.scene import Scene, clock_time
+from cli.top.table import cluster_row, header, layout, node_row
+from cli.top.text import ASCII, plain
+from exporters.live.columns import COLUMNS, Cells
+from exporters.live.frame import ALL, Frame
+
+# As wide as it takes: nobody looks at a terminal's edge here.
+WIDEST = 400
+MS_DIGITS = 4
+
+
+def table_text(frame: Frame, look: Look, width: int = WIDEST) -> str:
+    """Return a frame as lines of plain text: when and of how many nodes it is, and the table."""
+    scene = Scene([frame], look, width, len(frame.nodes) + 20, ASCII)
+    chosen = layout(scene)
+    lines = [header(scene, chosen), cluster_row(scene, chosen)]
+    lines += [node_row(scene, chosen, node, pointed=False) for node in scene.order]
+    when = f"# {clock_time(frame.time_s, date=True)} {frame.counted} of {len(frame.nodes)} nodes"
+    return "\n".join([when, *(plain(line).rstrip() for line in lines), ""])
+
+
+def json_text(frame: Frame, own: tuple[float | None, float | None], names: frozenset[str]) -> str:
+    """Return a frame as one object of JSON, without the end of its line; null for what is not known."""
+    cpu_pct, size_mb = own
+    content: dict[str, Any] = {
+        "time": _rounded(frame.time_s),
+        "interval_s": frame.interval_s,
+        "cluster_name": frame.name or None,
+        "nodes_total": len(frame.nodes),
+        "nodes_counted": frame.counted,
+        "cluster": _cells(frame.cluster, names),
+        "nodes": [
+            {
+                "node": node.name,
+                "state": node.state.value,
+                "why": node.why or None,
+                "age_s": None if node.age_s is None else _rounded(node.age_s),
+                "place": node.place or None,
+                **_cells(node.cells, names),
+            }
+            for node in frame.nodes
+        ],
+        "events": [told._asdict() for told in frame.events],
+        "top_cpu_pct": None if cpu_pct is None else _rounded(cpu_pct),
+        "top_resident_mb": None if size_mb is None else _rounded(size_mb),
+    }
+    if ALL in frame.tables:
+        content["tables"] = list(frame.tables[ALL])
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def _cells(cells: Cells, names: frozenset[str]) -> Mapping[str, float | None]:
+    pairs = zip(COLUMNS, cells, strict=True)
+    return {column.name: _rounded(cell) if cell == cell else None for column, cell in pairs if column.name in names}
+
+
+def _rounded(value: float) -> float:
+    rounded = round(value, MS_DIGITS)
+    return int(rounded) if rounded == int(rounded) else rounded

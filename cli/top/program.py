@@ -1,0 +1,239 @@
+"""`casstat top` at work: whom to follow, and where to show it."""
+
+import os
+import shutil
+import signal
+import ssl
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.access import PASSWORD, JolokiaSettings, access_of, connect
+from cli.main import CasstatError
+from cli.top.look import Look
+from cli.top.own import Own
+from cli.top.scene import Scene
+from cli.top.screen import screen
+from cli.top.sets import SETS, wanted
+from cli.top.text import ASCII, FINE, plain
+from collector.access import Access, AccessError
+from collector.tls import client_context
+from exporters.live.agent import of_agent
+from exporters.live.columns import is_whole
+from exporters.live.frame import Frame, NodeFrame, State
+from exporters.live.history import History
+from exporters.live.live import Live, Plan
+from exporters.live.target import Target, TargetError, target_of
+
+if TYPE_CHECKING:
+    from cli.top.recorded import Recorded
+
+AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
+# With --once, so long is waited for nodes that have not answered yet, beside two intervals.
+PATIENCE_S = 3.5
+LOOK_S = 0.5
+FIRST_S = 0.4
+OTHER_SCREEN, FIRST_SCREEN = "\x1b[?1049h\x1b[H", "\x1b[?1049l"
+HIDDEN_CURSOR, SHOWN_CURSOR = "\x1b[?25l", "\x1b[?25h"
+
+
+@dataclass(frozen=True)
+class TopSettings:
+    """The options of `casstat top`, as its help explains them."""
+
+    nodes: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+    interval: float | None = None
+    replay: Path | None = None
+    begin_s: float | None = None
+    end_s: float | None = None
+    once: bool = False
+    count: int | None = None
+    output: str = "text"
+    columns: str = "requests"
+    ascii: bool = False
+    agent: JolokiaSettings = field(default_factory=JolokiaSettings)
+    jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
+
+
+def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
+    """Show what the settings say, until the user leaves. Raises click.UsageError and CasstatError."""
+    chosen = next(number for number, each in enumerate(SETS) if each.name.lower() == settings.columns)
+    if settings.replay is not None:
+        _replay(settings, settings.replay, chosen, environ)
+        return
+    if not settings.nodes and not settings.seeds:
+        raise click.UsageError("give a node, such as 'casstat top 10.0.0.7', --seed NODE, or --replay PATH")
+    live = Live(plan_of(settings, environ), wanted(chosen), History())
+    live.start()
+    try:
+        if _is_screen(settings, environ):
+            _show(live, Look(chosen=chosen), "live", settings, environ)
+        else:
+            _print_live(live, chosen, settings)
+    finally:
+        live.stop()
+
+
+def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
+    """Return whom to follow and how. Raises click.UsageError."""
+    access, tls = _agent_access(settings.agent, environ)
+    scheme = "https" if access.ca or access.certificate else "http"
+    try:
+        targets = tuple(target_of(node, scheme) for node in settings.nodes)
+        seeds = tuple(target_of(node, scheme) for node in settings.seeds)
+    except TargetError as error:
+        raise click.UsageError(str(error)) from None
+    for each in (*targets, *seeds):
+        if not each.is_agent:
+            # What is wrong with its options is said before anything else.
+            connect(each.url, _for(each, settings.jolokia), environ).close()
+    return Plan(
+        targets,
+        seeds,
+        settings.interval or 1.0,
+        access,
+        tls,
+        lambda url: connect(url, _for(target_of(url), settings.jolokia), environ),
+    )
+
+
+def _for(target: Target, settings: JolokiaSettings) -> JolokiaSettings:
+    """Return the options for one of several Jolokias: those of TLS are for those that speak it."""
+    if target.scheme == "https":
+        return settings
+    return JolokiaSettings(jolokia_user=settings.jolokia_user, jolokia_password_file=settings.jolokia_password_file)
+
+
+def _agent_access(settings: JolokiaSettings, environ: Mapping[str, str]) -> tuple[Access, ssl.SSLContext]:
+    try:
+        access = access_of(settings, {PASSWORD: environ.get(AGENT_PASSWORD, "")})
+        return access, client_context(access)
+    except AccessError as error:
+        raise click.UsageError(of_agent(str(error))) from None
+    except click.UsageError as error:
+        raise click.UsageError(of_agent(error.message).replace(PASSWORD, AGENT_PASSWORD)) from None
+
+
+def _replay(settings: TopSettings, path: Path, chosen: int, environ: Mapping[str, str]) -> None:
+    # Only here: it brings the merge along.
+    from cli.merging import MergeSettings
+    from cli.top.recorded import POINTS, Recorded
+
+    if settings.nodes or settings.seeds:
+        raise click.UsageError("--replay shows a recording: no nodes with it")
+    recorded = Recorded(MergeSettings((path,), settings.interval, settings.begin_s, settings.end_s, points=POINTS))
+    frames = recorded.history.frames
+    if _is_screen(settings, environ):
+        _show(recorded, Look(chosen=chosen, at_s=frames[0].time_s, playing=True), "recording", settings, environ)
+        return
+    shown = frames[-1:] if settings.once else frames[: settings.count]
+    printer = _printer(settings, chosen)
+    for frame in shown:
+        printer(frame)
+
+
+def _is_screen(settings: TopSettings, environ: Mapping[str, str]) -> bool:
+    # Textual draws on stderr.
+    is_terminal = (
+        all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)) and environ.get("TERM", "dumb") != "dumb"
+    )
+    return is_terminal and not settings.once and settings.output == "text" and settings.count is None
+
+
+def _show(source: "Live | Recorded", look: Look, kind: str, settings: TopSettings, environ: Mapping[str, str]) -> None:
+    is_plain = settings.ascii or "utf" not in (sys.stdout.encoding or "").lower()
+    marks = ASCII if is_plain else FINE
+    source.history.wait(0, FIRST_S)
+    with _first_painted(Scene(source.history.frames, look, *shutil.get_terminal_size(), marks, "", kind)):
+        # Only here, and when something is there to look at: it takes half a second to load.
+        from cli.top.app import Top
+
+        app = Top(source, look, kind, marks, colours=not environ.get("NO_COLOR"))
+        # Its mouse would take away the terminal's own selection.
+        app.run(mouse=False)
+    if app.return_code:
+        raise CasstatError("the screen ended by a fault of casstat")
+
+
+@contextmanager
+def _first_painted(scene: Scene) -> Iterator[None]:
+    """Show a screen as plain lines until there is one with keys; leave the terminal as it was, whatever happens."""
+    lines = "\r\n".join(plain(line) for line in screen(scene))
+    sys.stderr.write(f"{OTHER_SCREEN}{HIDDEN_CURSOR}{lines}")
+    sys.stderr.flush()
+    before = termios.tcgetattr(sys.stdin)
+    mode = termios.tcgetattr(sys.stdin)
+    # What is typed meanwhile is not to be seen, and to be read later as it was typed.
+    mode[0] &= ~termios.ICRNL
+    mode[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, mode)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+        sys.stderr.write(f"{FIRST_SCREEN}{SHOWN_CURSOR}")
+        sys.stderr.flush()
+
+
+def _print_live(live: Live, chosen: int, settings: TopSettings) -> None:
+    """Print tick by tick; a signal ends it as if it had been the last."""
+    printer = _printer(settings, chosen)
+    printed = number = 0
+    ends_s = time.monotonic() + 2 * (settings.interval or 1.0) + PATIENCE_S
+    with _ended_by_signals():
+        while True:
+            if not live.history.wait(number, LOOK_S):
+                continue
+            number = live.history.number
+            frame = live.history.frames[-1]
+            if settings.once and time.monotonic() < ends_s and not all(map(_is_there, frame.nodes)):
+                continue
+            printer(frame)
+            printed += 1
+            if settings.once and not frame.counted:
+                whys = dict.fromkeys(node.why for node in frame.nodes if node.why)
+                raise CasstatError(f"no node answers: {'; '.join(list(whys)[:3])}")
+            if settings.once or printed == settings.count:
+                return
+
+
+def _is_there(node: NodeFrame) -> bool:
+    return node.state in (State.GONE, State.SILENT) or (node.state is not State.NEW and is_whole(node.cells))
+
+
+def _printer(settings: TopSettings, chosen: int) -> Callable[[Frame], None]:
+    from cli.top.batch import json_text, table_text
+
+    own, look = Own(), Look(chosen=chosen)
+    names = wanted(chosen).columns
+
+    def show(frame: Frame) -> None:
+        if settings.output == "json":
+            click.echo(json_text(frame, own.measured(), names))
+        else:
+            click.echo(table_text(frame, look))
+
+    return show
+
+
+class _ended_by_signals:  # noqa: N801 - used as a function
+    """While its block runs, Ctrl-C and SIGTERM end it quietly."""
+
+    def __enter__(self) -> None:
+        def end(_number: int, _frame: FrameType | None) -> None:
+            raise KeyboardInterrupt
+
+        self._before = signal.signal(signal.SIGTERM, end)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
+        signal.signal(signal.SIGTERM, self._before)
+        return isinstance(error, KeyboardInterrupt)

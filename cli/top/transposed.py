@@ -1,0 +1,69 @@
+"""One figure of all nodes beside each other: a line for each tick, the newest at the bottom, a column for each node."""
+
+from cli.top.judge import level
+from cli.top.scene import Scene, clock_time
+from cli.top.sets import SETS
+from cli.top.text import Line, Span, cut, fit, number
+from exporters.live.columns import COLUMNS, PLACES
+
+TIME, WIDTH = 9, 9
+LEVELS = ("", "warn", "bad")
+
+
+def metric_of(scene: Scene) -> str:
+    """Return the column that is shown."""
+    look = scene.look
+    return look.metric or (look.sort if look.sort in PLACES else (SETS[look.chosen].columns or ("reads_per_s",))[0])
+
+
+def shown(scene: Scene) -> list[int]:
+    """Return the nodes that have room, from the first one on."""
+    room = max((scene.width - TIME - WIDTH) // WIDTH, 0)
+    return scene.order[scene.look.first : scene.look.first + room]
+
+
+def lines(scene: Scene, room: int) -> list[Line]:
+    """Return the whole of it: two lines of heads, then ticks."""
+    if scene.frame is None or room < 1:
+        return [cut((), scene.width)] * max(room, 0)
+    name = metric_of(scene)
+    column = COLUMNS[PLACES[name]]
+    nodes = shown(scene)
+    more = len(scene.order) - len(nodes) - scene.look.first
+    beyond = f"{more} more to the right: pgdn" if more > 0 else ""
+    heads = [
+        cut((Span(f" {column.header}  {name}  ", "bold"), Span(f"m: next  {beyond}", "dim")), scene.width),
+        _heads(scene, nodes),
+    ]
+    last = scene.place + 1
+    frames = scene.frames[max(0, last - max(room - len(heads), 0)) : last]
+    return [*heads, *(_line(scene, place, nodes) for place in range(last - len(frames), last))][:room]
+
+
+def _heads(scene: Scene, nodes: list[int]) -> Line:
+    # Of names that begin alike, as addresses do, the ends tell them apart.
+    names = "".join(f" {_end(scene.name(node)):>{WIDTH - 1}}" for node in nodes)
+    return cut(
+        (Span(f" {fit('TIME', TIME - 1, scene.marks)}{'cluster':>{WIDTH}}{names}{' ' * scene.width}", "head"),),
+        scene.width,
+    )
+
+
+def _end(name: str) -> str:
+    return name[-(WIDTH - 1) :]
+
+
+def _line(scene: Scene, place: int, nodes: list[int]) -> Line:
+    frame, name = scene.frames[place], metric_of(scene)
+    column = PLACES[name]
+    spans = [Span(f" {clock_time(frame.time_s)[: TIME - 1]}", "dim")]
+    for node in (None, *nodes):
+        cells = frame.cluster if node is None else frame.nodes[node].cells if node < len(frame.nodes) else None
+        found = None if cells is None or cells[column] != cells[column] else cells[column]
+        text = f"{number(found, COLUMNS[column].digits, WIDTH - 2):>{WIDTH}}"
+        if node is None and found is not None and frame.counted < len(frame.nodes):
+            # Of fewer nodes than there are: no dip is to be taken for less load.
+            text = f"{text[1:]}{scene.marks.fault}"
+        usual = "bold" if node is None else "dim" if found is None else ""
+        spans.append(Span(text, LEVELS[level(name, found)] or usual))
+    return cut(tuple(spans), scene.width)

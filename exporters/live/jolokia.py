@@ -1,0 +1,119 @@
+"""A node through its Jolokia, sampled here: in a thread of its own, for that may wait."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+from collector.catalogue import BEANS
+from collector.clock import SystemClock, ticks
+from collector.jmx import NodeSource
+from collector.jolokia import Jolokia
+from collector.machine import identity_of
+from collector.model import Event, Sample, Snapshot, SourceError, Tick
+from collector.selection import DEFAULT_TABLES, Selection
+from collector.watch import Given, Watch
+from exporters.identity import Identity
+from exporters.live.agent import Heard
+from exporters.live.columns import TABLE_METRICS
+from exporters.live.gather import Known
+
+LEARN_S = 3.0
+
+
+class _Stopped(Exception):  # noqa: N818 - nothing is wrong
+    """It is to end."""
+
+
+class _Clock(SystemClock):
+    """The machine's, whose sleep ends when nobody watches any more."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+
+    def sleep(self, seconds: float) -> None:
+        """Return after at least `seconds`. Raises _Stopped."""
+        if self._stop.wait(seconds):
+            raise _Stopped
+
+
+class JolokiaFeed:
+    """Samples one node until it is stopped; `heard` is called from its thread."""
+
+    def __init__(self, key: str, connect: Callable[[], Jolokia], interval_s: float, heard: Heard) -> None:
+        self._key = key
+        self._connect = connect
+        self._interval_s = interval_s
+        self._heard = heard
+        self._stop = threading.Event()
+        self._metrics: frozenset[str] = frozenset()
+        self._told: tuple[Identity, tuple[str, ...]] | None = None
+        self._thread = threading.Thread(target=self._run, name=f"top {key}", daemon=True)
+
+    def want(self, metrics: frozenset[str]) -> None:
+        """Read these from now on; what is read anew has its first rate a tick later."""
+        self._metrics = metrics
+        if not self._thread.is_alive() and not self._stop.is_set():
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End it soon; waits for nothing."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        clock = _Clock(self._stop)
+        points = ticks(clock, self._interval_s, aligned=True)
+        jolokia = self._connect()
+        try:
+            while not self._stop.is_set():
+                self._watch(jolokia, clock, points)
+        except _Stopped:
+            pass
+        finally:
+            jolokia.close()
+
+    def _watch(self, jolokia: Jolokia, clock: _Clock, points: Iterator[Tick]) -> None:
+        """Sample until something else is wanted."""
+        metrics = self._metrics
+        tables = DEFAULT_TABLES if metrics >= TABLE_METRICS else 0
+        selection = Selection(
+            metrics | {"cassandra_cluster_name", "cassandra_datacenter", "cassandra_rack"}, "", "", tables
+        )
+        given = Given(before=jolokia.host)
+        with closing(Watch(NodeSource(jolokia, BEANS, selection, clock), selection, given, clock)) as watch:
+            try:
+                watch.learn(LEARN_S)
+            except SourceError as error:
+                self._heard.failed(self._key, str(error))
+            identity = Identity()
+
+            def tell(snapshot: Snapshot) -> None:
+                nonlocal identity
+                identity = identity.told(snapshot)
+                self._know(identity, watch)
+
+            watch.record = tell
+            for sample in watch.samples(points, self._interval_s):
+                self._hear(sample, watch)
+                if metrics != self._metrics:
+                    return
+
+    def _hear(self, sample: Sample, watch: Watch) -> None:
+        silent = next((event for event in sample.events if _is_silence(event, watch)), None)
+        if silent is not None and not watch.host:
+            # Nothing is there that watches it: all that can be said is that it does not answer.
+            self._heard.failed(self._key, silent.text)
+        else:
+            self._heard.sample(self._key, sample)
+
+    def _know(self, identity: Identity, watch: Watch) -> None:
+        peers = watch.facts.peers
+        if self._told == (identity, peers):
+            return
+        self._told = identity, peers
+        place = "/".join(filter(None, (identity.dc, identity.rack)))
+        known = Known(identity.cluster, place, False, self._interval_s, *identity_of(watch.host))
+        self._heard.known(self._key, known, watch.facts.address, peers)
+
+
+def _is_silence(event: Event, watch: Watch) -> bool:
+    return event.kind == "no_answer" and any(event.text.startswith(f"{name}:") for name in watch.node_sources)

@@ -1,0 +1,119 @@
+"""The screen in Textual: keys reach it, news is drawn, and only what has changed."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cli.top.app import Top
+from cli.top.look import Look
+from cli.top.sets import wanted
+from cli.top.text import ASCII, FINE, Marks, plain
+from exporters.live.history import History
+from exporters.live.live import Wanted
+from tests.exporters.live.made import frames
+
+FRAMES = frames(12)
+
+
+class Made:
+    """Frames that are there, and those that a test adds."""
+
+    def __init__(self, count: int = 10) -> None:
+        self.history = History()
+        self.wanted: list[Wanted] = []
+        for frame in FRAMES[:count]:
+            self.history.add(frame)
+
+    def want(self, wanted: Wanted) -> None:
+        self.wanted.append(wanted)
+
+
+def driven(steps: Any, source: Made, look: Look = Look(), marks: Marks = FINE, **more: Any) -> Top:  # noqa: B008
+    """Run the app without a terminal, have `steps` press keys, and return it."""
+
+    async def drive() -> Top:
+        app = Top(source, look, marks=marks, **more)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await steps(app, pilot)
+        return app
+
+    return asyncio.run(drive())
+
+
+def text(app: Top) -> str:
+    """Return what is on the screen."""
+    return "\n".join("".join(segment.text for segment in app._view.render_line(row)) for row in range(24))
+
+
+def test_keys_change_what_is_shown_and_what_is_asked_for() -> None:
+    source = Made()
+
+    async def steps(app: Top, pilot: Any) -> None:
+        assert "10.0.0.1" in text(app)
+        await pilot.press("2")
+        assert "Rd95th" in text(app)
+        assert source.wanted[-1] == wanted(1)
+        await pilot.press("question_mark")
+        assert "nodes as columns" in text(app)
+        await pilot.press("escape", "slash", *"0.2", "enter")
+        rows = [line for line in text(app).splitlines() if "10.0.0." in line[:14]]
+        assert [line[3:11] for line in rows] == ["10.0.0.2"]
+        await pilot.press("escape", "down", "enter")
+        assert source.wanted[-1].node is not None
+
+    driven(steps, source)
+
+
+def test_news_is_drawn_by_itself_and_only_the_lines_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Made(10)
+
+    async def steps(app: Top, pilot: Any) -> None:
+        before = text(app)
+        regions: list[Any] = []
+        refresh = app._view.refresh
+
+        def noted(*found: Any, **more: Any) -> Any:
+            regions.extend(found)
+            return refresh(*found, **more)
+
+        monkeypatch.setattr(app._view, "refresh", noted)
+        app._drawn_s = float("-inf")
+        source.history.add(FRAMES[10])
+        while text(app) == before:
+            await pilot.pause(0.02)
+        assert 0 < len(regions) < 24
+        assert all(region.height == 1 for region in regions)
+
+    driven(steps, source)
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+def test_leaving(key: str) -> None:
+    async def steps(app: Top, pilot: Any) -> None:
+        await pilot.press(key)
+
+    assert driven(steps, Made()).return_code == 0
+
+
+def test_a_recording_plays_until_its_end() -> None:
+    source = Made(3)
+
+    async def steps(app: Top, pilot: Any) -> None:
+        app._played_s = float("-inf")
+        app._play(0.0)
+        assert app.look.at_s == FRAMES[1].time_s
+        app._played_s = float("-inf")
+        app._play(0.0)
+        assert (app.look.at_s, app.look.playing) == (FRAMES[2].time_s, False)
+
+    driven(steps, source, Look(at_s=FRAMES[0].time_s, playing=True, speed=1.0), kind="recording")
+
+
+def test_without_colours_none_are_drawn() -> None:
+    async def steps(app: Top, pilot: Any) -> None:
+        styles = [segment.style for row in range(24) for segment in app._view.render_line(row)]
+        assert all(style is None or style.color is None for style in styles)
+
+    app = driven(steps, Made(), marks=ASCII, colours=False)
+    assert plain(app._view._lines[0]).isascii()

@@ -1,0 +1,159 @@
+"""The screen as people see it, at the sizes that terminals have: no line is too long, too short or torn."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.top import batch
+from cli.top.look import Look
+from cli.top.scene import Scene
+from cli.top.screen import screen
+from cli.top.text import ASCII, FINE, Marks, clean, number, plain
+from exporters.live.frame import Frame, NodeFrame, State, Told
+from tests.exporters import golden
+from tests.exporters.live.made import frames
+
+FRAMES = frames()
+LOOKS = {
+    "requests": Look(),
+    "latency": Look(chosen=1, sort="read_p99_ms"),
+    "compaction": Look(chosen=2),
+    "jvm": Look(chosen=3),
+    "disk": Look(chosen=4),
+    "network": Look(chosen=5),
+    "tables": Look(chosen=6),
+    "node": Look(node=1),
+    "gone": Look(node=3),
+    "transposed": Look(transposed=True, metric="read_p99_ms"),
+    "help": Look(help=True),
+    "paused": Look(at_s=FRAMES[9].time_s),
+    "faults": Look(faults=True),
+    "filtered": Look(filter="0.2", inverse=True),
+    "typing": Look(prompt="/", typed="dc1"),
+    "nothing": Look(filter="nobody"),
+}
+SIZES = ((60, 20), (80, 24), (120, 40), (200, 60))
+OWN = "top 3 % CPU, 61 MB"
+
+
+@pytest.fixture(autouse=True)
+def _central_europe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let local time be one hour ahead, wherever the test runs."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "CET-1")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def shown(look: Look, width: int, height: int, marks: Marks = FINE, made: list[Frame] = FRAMES) -> list[str]:
+    scene = Scene(made, look, width, height, marks, OWN)
+    return [plain(line) for line in screen(scene)]
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_screens_look_as_they_did(width: int, height: int) -> None:
+    text = "".join(
+        f"=== {name}\n" + "".join(f"{line.rstrip()}\n" for line in shown(look, width, height))
+        for name, look in LOOKS.items()
+    )
+    golden.check(f"top.{width}x{height}.txt", text)
+
+
+def test_with_plain_letters_they_look_as_they_did() -> None:
+    lines = [line.rstrip() for look in LOOKS.values() for line in shown(look, 80, 24, ASCII)]
+    assert all(line.isascii() for line in lines)
+    golden.check("top.ascii.txt", "\n".join([*lines[:24], ""]))
+
+
+def test_the_table_for_scripts_looks_as_it_did() -> None:
+    golden.check("top.once.txt", batch.table_text(FRAMES[-1], Look()))
+
+
+def test_the_object_for_programs_looks_as_it_did() -> None:
+    names = frozenset({"reads_per_s", "read_p99_ms", "compactions_pending"})
+    golden.check("top.once.json", batch.json_text(FRAMES[-1], (3.21, 61.5), names) + "\n")
+
+
+@given(
+    st.sampled_from(list(LOOKS.values())),
+    st.integers(1, 260),
+    st.integers(1, 90),
+    st.integers(0, 99),
+    st.sampled_from([FINE, ASCII]),
+)
+def test_every_screen_has_exactly_its_size(look: Look, width: int, height: int, first: int, marks: Marks) -> None:
+    lines = shown(replace(look, first=first), width, height, marks)
+    assert len(lines) == height
+    assert all(len(line) == width and line.isprintable() for line in lines)
+
+
+def test_before_the_first_answer_there_is_a_screen_too() -> None:
+    for look in LOOKS.values():
+        lines = shown(look, 80, 24, made=[])
+        assert len(lines) == 24
+        assert "waiting for the first answers" in lines[0]
+
+
+@given(st.text(), st.text(), st.floats(allow_nan=True), st.sampled_from(State))
+def test_text_from_elsewhere_steers_no_terminal(name: str, why: str, age_s: float, state: State) -> None:
+    last = FRAMES[-1]
+    node = NodeFrame(name, state, last.nodes[0].cells, why, age_s if 0 <= age_s < 1e9 else None, why)
+    odd = replace(last, name=name, nodes=(node, *last.nodes[1:]), events=(Told(last.time_s, name, why, why),))
+    for look in (Look(), Look(node=0), Look(transposed=True)):
+        for line in shown(look, 100, 30, made=[*FRAMES[:-1], odd]):
+            assert len(line) == 100
+            assert line.isprintable()
+
+
+@given(st.text())
+def test_each_letter_takes_one_cell(text: str) -> None:
+    from rich.cells import cell_len
+
+    cleaned = clean(text)
+    assert cell_len(cleaned) == len(cleaned)
+    assert clean(text, ASCII).isascii()
+
+
+@given(st.floats() | st.none(), st.integers(0, 4), st.integers(4, 9))
+def test_a_number_fits_its_column(value: float | None, digits: int, width: int) -> None:
+    assert 0 < len(number(value, digits, width)) <= width
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0.0, "0.000"),
+        (1234.5678, "1234.57"),
+        (123456.789, "123457"),
+        (12345678.9, "12.3M"),
+        (-1e9, "-1.0G"),
+    ],
+)
+def test_numbers_lose_digits_before_they_lose_their_size(value: float | None, text: str) -> None:
+    assert number(value, 3, 7 if value != 123456.789 else 6) == text
+
+
+def test_columns_are_shed_and_never_the_names_or_the_one_sorted_by() -> None:
+    for width in range(24, 200):
+        header = shown(Look(sort="peers_unreachable"), width, 30)[4]
+        assert "NODE" in header
+        assert "Unrch" in header
+
+
+def test_what_is_wrong_is_told_by_a_sign_and_not_by_colour_alone() -> None:
+    lines = shown(Look(), 120, 40)
+    signs = {line[3:12].strip(): line[1] for line in lines[6:12]}
+    assert signs == {
+        "10.0.0.6": "·",
+        "10.0.0.4": "✖",
+        "10.0.0.3": "○",
+        "10.0.0.2": "▲",
+        "10.0.0.1": "●",
+        "10.0.0.5": "●",
+    }

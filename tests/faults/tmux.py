@@ -1,0 +1,81 @@
+"""The real program on the screen of a real terminal: keys are sent, the screen is read."""
+
+import shlex
+import subprocess
+import time
+import uuid
+from collections.abc import Callable
+from types import TracebackType
+
+import psutil
+
+from tests.faults.program import command, environment
+
+PATIENCE_S = 30.0
+
+
+class Screen:
+    """`casstat ARGUMENTS` in a tmux of its own, so many columns wide and lines high; ended when the block ends."""
+
+    def __init__(self, width: int, height: int, *arguments: str, **more: str) -> None:
+        self._server = f"casstat-{uuid.uuid4().hex[:12]}"
+        self.width, self.height = width, height
+        program = shlex.join(command(*arguments))
+        # What the program leaves behind is to be read too.
+        told = f"{program}; echo left with $?; sleep 600"
+        size = ["-x", str(width), "-y", str(height)]
+        environ = environment(**{"TERM": "xterm-256color", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **more})
+        started = ["tmux", "-L", self._server, "-f", "/dev/null", "-u", "new-session", "-d", *size, told]
+        subprocess.run(started, check=True, env=environ, timeout=PATIENCE_S)
+
+    def __enter__(self) -> "Screen":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._tmux("kill-server")
+
+    def _tmux(self, *arguments: str) -> str:
+        given = ["tmux", "-L", self._server, *arguments]
+        return subprocess.run(given, capture_output=True, text=True, timeout=PATIENCE_S, check=False).stdout
+
+    @property
+    def lines(self) -> list[str]:
+        """What stands on the screen."""
+        return self._tmux("capture-pane", "-p").split("\n")[: self.height]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def styled(self) -> str:
+        """The screen with its escapes."""
+        return self._tmux("capture-pane", "-p", "-e")
+
+    @property
+    def pid(self) -> int:
+        """The program's own process."""
+        shell = psutil.Process(int(self._tmux("list-panes", "-F", "#{pane_pid}")))
+        return next(child.pid for child in shell.children(recursive=True) if "cli" in child.cmdline())
+
+    def press(self, *keys: str) -> None:
+        """Send keys, by tmux's names for them."""
+        self._tmux("send-keys", *keys)
+
+    def resize(self, width: int, height: int) -> None:
+        self.width, self.height = width, height
+        self._tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def until(self, holds: Callable[[str], bool], patience_s: float = PATIENCE_S) -> str:
+        """Wait until something holds of the screen, and return it."""
+        ends_s = time.monotonic() + patience_s
+        while not holds(text := self.text):
+            assert time.monotonic() < ends_s, text
+            time.sleep(0.05)
+        return text
+
+    def row(self, name: str) -> str:
+        """Return the line of a node; "" when it is not there."""
+        return next((line for line in self.lines if line[2:].strip().startswith(name)), "")

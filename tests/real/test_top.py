@@ -1,0 +1,164 @@
+"""`casstat top` in a real terminal, with two real nodes and their agents: one is killed, and comes back."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.demo.node import Node
+from collector import histogram
+from tests.faults.agents import RunningAgent
+from tests.faults.program import Program
+from tests.faults.tmux import Screen
+from tests.real.nodes import say, spec_of
+from tests.real.programs import load, prepare
+
+VERSION = "5.0.8"
+ADDRESSES = ("127.0.153.1", "127.0.153.2")
+JMX_PORT = 27240
+RATE = 200.0
+PATIENCE_S = 180.0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    nodes: tuple[Node, ...]
+    agents: tuple[RunningAgent, ...]
+    journals: Path
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two nodes that are one cluster, an agent for each, and a load on the first."""
+    home = tmp_path_factory.mktemp("top")
+    specs = [
+        spec_of(VERSION, address, home / address, JMX_PORT + number, cluster="casstat-top")
+        for number, address in enumerate(ADDRESSES)
+    ]
+    nodes = tuple(Node(replace(spec, seeds=ADDRESSES[0])) for spec in specs)
+    with ExitStack() as stack:
+        for node in nodes:
+            node.start()
+            stack.callback(node.kill)
+            node.wait(say)
+        agents = tuple(
+            stack.enter_context(
+                RunningAgent(
+                    home / f"journal-{node.spec.address}",
+                    "--jolokia",
+                    node.spec.jolokia_url,
+                    "-m",
+                    str(node.spec.jmx_port),
+                    listen=f"{node.spec.address}:17199",
+                )
+            ).served()
+            for node in nodes
+        )
+        prepare(nodes[0])
+        stack.enter_context(load(nodes[0], RATE))
+        yield Cluster(nodes, agents, home)
+
+
+def total(row: dict[str, Any]) -> float:
+    cluster = row["cluster"]
+    return sum(cluster[name] or 0.0 for name in ("reads_per_s", "writes_per_s"))
+
+
+def settled(*arguments: str) -> dict[str, Any]:
+    """Return a row in which both nodes are, and the whole load."""
+    with Program("top", *arguments, "--format", "json") as program:
+        ends_s = time.monotonic() + PATIENCE_S
+        row = program.row()
+        while row["nodes_counted"] < 2 or total(row) < 0.8 * RATE:
+            assert time.monotonic() < ends_s, row
+            row = program.row()
+        return row
+
+
+def test_the_seed_finds_the_cluster_and_all_figures_are_there(cluster: Cluster) -> None:
+    row = settled("--seed", ADDRESSES[0])
+    assert sorted(node["node"] for node in row["nodes"]) == list(ADDRESSES)
+    of_all = row["cluster"]
+    assert total(row) < 1.5 * RATE
+    assert of_all["read_p99_ms"] > 0
+    assert sum(node["reads_per_s"] for node in row["nodes"]) == pytest.approx(of_all["reads_per_s"], abs=0.01)
+
+
+def test_jolokias_tell_the_same(cluster: Cluster) -> None:
+    urls = [node.spec.jolokia_url for node in cluster.nodes]
+    row = settled(*urls)
+    assert total(row) < 1.5 * RATE
+
+
+def test_the_clusters_percentile_is_that_of_the_buckets_that_the_agents_serve(cluster: Cluster) -> None:
+    from exporters.live.columns import value
+    from exporters.live.gather import Gathering
+    from exporters.wire import decoded
+
+    # The load is there.
+    settled("--seed", ADDRESSES[0])
+    gathering = Gathering(1.0)
+    told = [
+        {each.tick.time_s: each for each in map(decoded, agent.json("/api/v1/samples?since=0"))}
+        for agent in cluster.agents
+    ]
+    # On a machine that has much to do a tick may be missing.
+    tick_s = max(set(told[0]) & set(told[1]))
+    found = [each[tick_s] for each in told]
+    for agent, sample in zip(cluster.agents, found, strict=True):
+        gathering.meet(agent.base, agent.base)
+        gathering.heard(agent.base, sample, tick_s + 0.2)
+    frame = gathering.close(int(tick_s) - 1, tick_s + 0.5)
+    series = ("cassandra_client_request_duration_seconds", "Read")
+    buckets = [each.values[series] for each in found if series in each.values]
+    expected = histogram.quantile(histogram.merge([b for b in buckets if isinstance(b, histogram.Buckets)]), 0.99)
+    assert expected is not None
+    assert value(frame.cluster, "read_p99_ms") == pytest.approx(1000 * expected)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40)])
+def test_a_node_is_killed_and_comes_back(width: int, height: int, cluster: Cluster) -> None:
+    node = cluster.nodes[1]
+    with Screen(width, height, "top", "--seed", ADDRESSES[0]) as screen:
+        screen.until(lambda text: "2 of 2 nodes" in text, PATIENCE_S)
+        node.kill()
+        screen.until(lambda _: "Cassandra does not answer for" in screen.row(ADDRESSES[1]), PATIENCE_S)
+        screen.until(lambda text: "1 of 2 nodes" in text, PATIENCE_S)
+        # The other node sees that too.
+        screen.press("f")
+        screen.until(lambda _: "Cassandra does not answer" in screen.row(ADDRESSES[1]), PATIENCE_S)
+        screen.press("Escape")
+        node.start()
+        node.wait(say)
+        screen.until(lambda text: "2 of 2 nodes" in text, PATIENCE_S)
+        screen.press("Left")
+        screen.until(lambda text: "PAUSED" in text)
+        screen.press("{", "{")
+        screen.until(lambda text: "1 of 2 nodes" in text or "PAUSED" in text)
+        screen.press("q")
+        screen.until(lambda text: "left with 0" in text)
+
+
+def test_tables_and_a_node_alone(cluster: Cluster) -> None:
+    with Screen(120, 50, "top", "--seed", ADDRESSES[0], "--columns", "tables") as screen:
+        screen.until(lambda text: "demo.t000" in text or ".t0" in text, PATIENCE_S)
+        screen.press("1", "Enter")
+        screen.until(lambda text: "HeapMB" in text and "RdMax" in text, PATIENCE_S)
+        screen.press("q")
+        screen.until(lambda text: "left with 0" in text)
+
+
+def test_the_same_screens_of_what_the_agents_recorded(cluster: Cluster) -> None:
+    with Screen(120, 40, "top", "--replay", str(cluster.journals), "-i", "1") as screen:
+        screen.until(lambda text: ADDRESSES[0] in text and ADDRESSES[1] in text, PATIENCE_S)
+        screen.press("Space")
+        screen.press("S")
+        screen.press("0", "Enter")
+        text = screen.until(lambda text: "PAUSED" in text)
+        assert "casstat-top" in text
+        screen.press("q")
+        screen.until(lambda text: "left with 0" in text)
