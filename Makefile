@@ -43,7 +43,7 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests --ignore tests/faults --ignore tests/real --ignore tests/soak --numprocesses 3 --dist worksteal
+	$(BIN)/pytest tests --ignore tests/faults --ignore tests/real --ignore tests/soak --numprocesses 2 --dist worksteal
 
 soak: $(INSTALLED)
 	CASSTAT_SOAK_MIN=60 $(BIN)/pytest tests/soak/test_soak.py -s

@@ -9,5 +9,5 @@ from hypothesis import HealthCheck, settings
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Other examples with each run: many runs see more than one long one, and a check is to take less than a minute.
-settings.register_profile("casstat", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("casstat", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("casstat")
