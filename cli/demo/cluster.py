@@ -18,6 +18,7 @@ from cli.demo.process import end, is_free, read_pid_file, write_pid_file
 Progress = Callable[[str], None]
 
 NOTES = "cluster.json"
+PORTS_OF_A_SUBNET, SUBNETS = 20, 1000
 LOAD = "load"
 
 
@@ -59,7 +60,8 @@ class LocalCluster:
         jolokia = fetch_jolokia(self._cache, progress) if has_http_server(java) else None
         jars = fetch_cassandra(plan.version, self._cache, progress)
         addresses = plan.addresses()
-        jmx_ports = (port for port in itertools.count(FIRST_JMX_PORT) if is_free("127.0.0.1", port))
+        ports = itertools.count(first_jmx_port(plan.address))
+        jmx_ports = (port for port in ports if is_free("127.0.0.1", port))
         return [
             Node(
                 NodeSpec(
@@ -158,6 +160,15 @@ class LocalCluster:
         """Remove all that the cluster wrote, and nothing that is not the cluster's."""
         if self.plan() is not None:
             shutil.rmtree(self.folder)
+
+
+def first_jmx_port(address: str) -> int:
+    """Return from where on a cluster that begins at this address looks for ports that are free.
+
+    JMX listens at 127.0.0.1 whatever the node's address: clusters that are started at once must not find the same.
+    """
+    subnet = (int(ipaddress.IPv4Address(address)) - int(ipaddress.IPv4Address("127.0.0.1"))) // 256
+    return FIRST_JMX_PORT + PORTS_OF_A_SUBNET * (subnet % SUBNETS)
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:

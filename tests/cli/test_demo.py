@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.commands.demo import command
-from cli.demo.cluster import LocalCluster
+from cli.demo.cluster import LocalCluster, first_jmx_port
 from cli.demo.java import DemoError
 from cli.demo.load_metrics import LoadMetrics
 from cli.demo.prometheus import check, write_configuration
@@ -68,3 +68,10 @@ def test_errors_are_no_operations_and_have_no_duration() -> None:
     assert value("operation_duration_seconds_sum", "Read") == pytest.approx(0.302)
     counts = [value("operation_duration_seconds_bucket", "Read", le=repr(float(edge))) for edge in DEFAULT_S]
     assert counts == [sum(each <= edge for each in (0.002, 0.3)) for edge in DEFAULT_S]
+
+
+def test_clusters_on_other_addresses_look_for_other_ports() -> None:
+    assert first_jmx_port("127.0.0.1") == 7199
+    ports = [first_jmx_port(f"127.0.{subnet}.1") for subnet in range(256)]
+    assert len(set(ports)) == len(ports)
+    assert max(first_jmx_port(address) for address in ("127.255.255.1", "10.0.0.1", "192.168.0.1")) < 32768

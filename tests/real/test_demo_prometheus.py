@@ -20,7 +20,7 @@ from dashboards.rules.table import ALERTS, every
 from tests.real.programs import eventually
 from tests.real.stores import asked
 
-ADDRESSES = ["127.0.171.1", "127.0.171.2"]
+ADDRESSES = ["127.0.174.1", "127.0.174.2"]
 URL = f"http://{ADDRESSES[0]}:9090"
 PATIENCE_S = 240.0
 # `for` is this much shorter here.

@@ -18,8 +18,8 @@ from tests.real.nodes import say, spec_of
 from tests.real.programs import load, prepare
 
 VERSION = "5.0.8"
-ADDRESSES = ("127.0.153.1", "127.0.153.2")
-JMX_PORT = 27240
+ADDRESSES = ("127.0.155.1", "127.0.155.2")
+JMX_PORT = 27260
 RATE = 200.0
 PATIENCE_S = 180.0
 
