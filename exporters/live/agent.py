@@ -20,6 +20,8 @@ from exporters.wire import WireError, decoded
 
 CONNECT_S = 3.0
 FIRST_S, LONGEST_S = 0.5, 5.0
+# Who was well for so long is asked again at once; who is not, however well it begins, ever more rarely.
+STEADY_S = 10.0
 OK, NOT_FOUND, UNAUTHORIZED = 200, 404, 401
 JSON, EVENTS = "application/json", "text/event-stream"
 MOST_PEERS, LONGEST_ADDRESS = 2000, 64
@@ -69,8 +71,10 @@ class AgentFeed:
 
     async def follow(self) -> None:
         """Go on until cancelled."""
+        loop = asyncio.get_running_loop()
         while True:
             self._anew = False
+            began_s = loop.time()
             try:
                 await self._session()
             except (LinkError, OSError, WireError, ssl.SSLError, TimeoutError, asyncio.TimeoutError) as error:
@@ -79,6 +83,8 @@ class AgentFeed:
                 self._heard.failed(self._key, self._why(error))
             # It may be another one when it is back.
             self._is_met = False
+            if loop.time() - began_s > STEADY_S:
+                self._pause_s = FIRST_S
             await asyncio.sleep(self._pause_s)
             self._pause_s = min(2 * self._pause_s, LONGEST_S)
 
@@ -167,7 +173,6 @@ class AgentFeed:
         except WireError as error:
             raise LinkError(f"a sample {one_line(error)}") from None
         self._last_s = sample.tick.time_s
-        self._pause_s = FIRST_S
         self._heard.sample(self._key, sample, is_last=is_last)
 
     async def _ask_who(self, link: Link) -> None:
