@@ -32,9 +32,9 @@ test: check
 # Tests of faults mostly wait, so three run at a time; the others want the machine to themselves.
 	$(BIN)/pytest tests/faults -m "not alone" --numprocesses 3 --dist worksteal
 	$(BIN)/pytest tests/faults -m alone
-# These mostly wait, so others go on beside them: the soak, and the rest in two processes with nodes of their own.
+# These mostly wait: the others go on beside them.
 	$(BIN)/pytest tests/soak > $(VENV)/soak.log 2>&1 & soak=$$!; \
-	$(BIN)/pytest tests/real --numprocesses 2 --dist loadfile; code=$$?; \
+	$(BIN)/pytest tests/real; code=$$?; \
 	wait $$soak || code=1; cat $(VENV)/soak.log; exit $$code
 
 check: $(INSTALLED)

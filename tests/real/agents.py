@@ -10,12 +10,12 @@ from cli.attach.launcher import SMALL
 from cli.demo.cluster import cache_folder
 from cli.demo.java import fetch_jolokia
 from cli.demo.node import JOLOKIA_PORT, Node
-from tests.real.nodes import QUICK, environment, own, own_port, say, spec_of
+from tests.real.nodes import QUICK, environment, say, spec_of
 from tests.real.programs import PATIENCE_S
 
 VERSION = "5.0.8"
-ADDRESS = own(1, 152)
-JMX_PORT = own_port(27220)
+ADDRESS = "127.0.152.1"
+JMX_PORT = 27220
 
 
 class BareNode:

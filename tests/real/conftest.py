@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from cli.demo.node import Node
-from tests.real.nodes import own, own_port, say, spec_of
+from tests.real.nodes import say, spec_of
 
-SUBNETS = {"5.0.8": 150, "4.1.9": 141, "4.0.17": 140, "3.11.19": 131}
-VERSIONS = {version: own(1, subnet) for version, subnet in SUBNETS.items()}
+VERSIONS = {"5.0.8": "127.0.150.1", "4.1.9": "127.0.141.1", "4.0.17": "127.0.140.1", "3.11.19": "127.0.131.1"}
 # The Java 11 that comes as a package has no HTTP server, and Jolokia none without.
 WITH_JOLOKIA = [version for version in VERSIONS if not version.startswith("3.")]
-FIRST_JMX_PORT = own_port(27199)
+FIRST_JMX_PORT = 27199
 
 StartNode = Callable[[str], Node]
 

@@ -18,21 +18,6 @@ QUICK = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
 QUICK_SCHEMA = {"JDK_JAVA_OPTIONS": "-Dcassandra.test.flush_local_schema_changes=false"}
 
 
-# Two of pytest's processes have nodes of their own.
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-PORTS_OF_A_WORKER = 400
-
-
-def own(last: int, subnet: int) -> str:
-    """Return an address that no other process of the tests uses: `last` of a subnet."""
-    return f"127.0.{subnet}.{last + 20 * WORKER}"
-
-
-def own_port(port: int) -> int:
-    """Return a port that no other process of the tests uses, where it is `port` for the first of them."""
-    return port + PORTS_OF_A_WORKER * WORKER
-
-
 @contextmanager
 def environment(more: dict[str, str]) -> Iterator[None]:
     """Add to the environment of what is started in the block."""
