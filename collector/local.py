@@ -154,13 +154,24 @@ def local_pid(facts: Facts, nodes: Sequence[LocalNode]) -> int | None:
 
     A container's own process number is not the machine's, so the start decides where the number does not.
     """
-    near = [node for node in nodes if abs(node.started_s - facts.started_ms / 1000) < START_SLACK_S]
-    number = facts.jvm.partition("@")[0]
+    started_s = facts.started_ms / 1000
+    number, _, host = facts.jvm.partition("@")
+    same_host = host == os.uname().nodename
+    near = [node for node in nodes if abs(node.started_s - started_s) < START_SLACK_S]
     for node in near:
         if str(node.pid) == number:
             return node.pid
     if near:
-        return min(near, key=lambda node: abs(node.started_s - facts.started_ms / 1000)).pid
+        # Another program that speaks Jolokia may have started just when a node did.
+        another = same_host and _runs_since(number, started_s)
+        return None if another else min(near, key=lambda node: abs(node.started_s - started_s)).pid
     # The clock may have been set since: then the number alone must do, where the name of the host fits it.
-    same_host = facts.jvm.partition("@")[2] == os.uname().nodename
     return next((node.pid for node in nodes if same_host and str(node.pid) == number), None)
+
+
+def _runs_since(number: str, started_s: float) -> bool:
+    """Return whether a process of this number runs here that started then."""
+    try:
+        return abs(psutil.Process(int(number)).create_time() - started_s) < START_SLACK_S
+    except (ValueError, OverflowError, psutil.Error):
+        return False

@@ -69,11 +69,11 @@ def total(row: dict[str, Any]) -> float:
 
 
 def settled(*arguments: str) -> dict[str, Any]:
-    """Return a row in which both nodes are, and the whole load."""
+    """Return a row in which both nodes are, and the load: after a pause it catches up, so a second may have more."""
     with Program("top", *arguments, "--format", "json") as program:
         ends_s = time.monotonic() + PATIENCE_S
         row = program.row()
-        while row["nodes_counted"] < 2 or total(row) < 0.8 * RATE:
+        while row["nodes_counted"] < 2 or not 0.8 * RATE < total(row) < 1.2 * RATE:
             assert time.monotonic() < ends_s, row
             row = program.row()
         return row
@@ -83,7 +83,6 @@ def test_the_seed_finds_the_cluster_and_all_figures_are_there(cluster: Cluster) 
     row = settled("--seed", ADDRESSES[0])
     assert sorted(node["node"] for node in row["nodes"]) == list(ADDRESSES)
     of_all = row["cluster"]
-    assert total(row) < 1.5 * RATE
     assert of_all["read_p99_ms"] > 0
     assert sum(node["reads_per_s"] for node in row["nodes"]) == pytest.approx(of_all["reads_per_s"], abs=0.01)
 
@@ -91,7 +90,8 @@ def test_the_seed_finds_the_cluster_and_all_figures_are_there(cluster: Cluster) 
 def test_jolokias_tell_the_same(cluster: Cluster) -> None:
     urls = [node.spec.jolokia_url for node in cluster.nodes]
     row = settled(*urls)
-    assert total(row) < 1.5 * RATE
+    assert len(row["nodes"]) == len(urls)
+    assert row["cluster"]["read_p99_ms"] > 0
 
 
 def test_the_clusters_percentile_is_that_of_the_buckets_that_the_agents_serve(cluster: Cluster) -> None:
