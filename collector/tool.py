@@ -1,7 +1,8 @@
 """A node through nodetool: each report a source of its own, run in the background and at its own pace."""
 
 import re
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from types import ModuleType
@@ -117,7 +118,9 @@ class NodetoolNode:
         self._clock = clock
         self._find = find
         self._local = find()
-        self._said: dict[str, str] = {}
+        # Replaced and never changed: reports come in other threads than the one that looks at it.
+        self._said: Mapping[str, str] = {}
+        self._saying = threading.Lock()
         self._seen: set[str] = set()
         self._pool = ThreadPoolExecutor(PARALLEL, "nodetool")
         # Where its process cannot be watched, only `info` tells a restart.
@@ -189,7 +192,8 @@ class NodetoolNode:
         at_s = self._clock.monotonic_s()
         report = asked.module.parse(text)
         # Who the node is: `info` tells its host id and generation, `status` the address of every host id.
-        self._said.update(report.said)
+        with self._saying:
+            self._said = {**self._said, **report.said}
         now = self._origin()
         if origin and now != origin:
             return Batch(asked.name, at_s, problem="the node was restarted while it was asked")

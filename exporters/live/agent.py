@@ -14,7 +14,7 @@ from collector.failures import Failures, Silence, one_line
 from collector.model import Sample
 from exporters.live.columns import needed
 from exporters.live.gather import Known
-from exporters.live.link import Answer, Link, LinkError
+from exporters.live.link import Answer, Events, Link, LinkError
 from exporters.live.target import Target
 from exporters.wire import WireError, decoded
 
@@ -60,6 +60,7 @@ class AgentFeed:
         self._pause_s = FIRST_S
         self._anew = False
         self._is_met = False
+        self._ever_answered = False
 
     def want(self, patterns: Sequence[str]) -> None:
         """Ask for metrics of these names from now on."""
@@ -107,7 +108,7 @@ class AgentFeed:
         # Events end the connection: they have one of their own.
         link = self._events = await self._connect()
         try:
-            answer = await link.ask(self._request(self._samples(self._last_s), EVENTS), self._take)
+            answer = await self._ask(link, self._samples(self._last_s), EVENTS, self._take)
             if answer.status != OK or not answer.headers.get("content-type", "").startswith(EVENTS):
                 raise LinkError(self._refusal(answer))
             await link.closed
@@ -121,7 +122,7 @@ class AgentFeed:
         link = await self._connect()
         try:
             if self._last_s is None:
-                self._take_last(await link.ask(self._request(self._samples(None), JSON)))
+                self._take_last(await self._ask(link, self._samples(None), JSON))
             await self._ask_who(link)
         finally:
             self._leave(link)
@@ -142,9 +143,11 @@ class AgentFeed:
         self._links.discard(link)
         link.fail(ConnectionResetError())
 
-    def _request(self, path: str, accept: str) -> bytes:
+    async def _ask(self, link: Link, path: str, accept: str, events: Events | None = None) -> Answer:
         head = f"GET {path} HTTP/1.1\r\nHost: {self._target.authority}\r\nAccept: {accept}\r\nUser-Agent: casstat\r\n"
-        return f"{head}{self._headers}\r\n".encode()
+        answer = await link.ask(f"{head}{self._headers}\r\n".encode(), events)
+        self._ever_answered = True
+        return answer
 
     def _samples(self, since_s: float | None) -> str:
         asked = [("metric", pattern) for pattern in self._patterns]
@@ -176,7 +179,7 @@ class AgentFeed:
         self._heard.sample(self._key, sample, is_last=is_last)
 
     async def _ask_who(self, link: Link) -> None:
-        answer = await link.ask(self._request("/api/v1/node", JSON))
+        answer = await self._ask(link, "/api/v1/node", JSON)
         if answer.status != OK:
             raise LinkError(self._refusal(answer))
         content = _json(answer.body)
@@ -214,7 +217,9 @@ class AgentFeed:
         try:
             return of_agent(self._failures.of_error(error, greets=False))
         except Silence:
-            return "it closed the connection"
+            if self._ever_answered:
+                return "it closed the connection"
+            return of_agent(f"it {self._failures.of_silence(answered=False)}")
 
 
 def of_agent(text: str) -> str:

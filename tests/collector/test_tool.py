@@ -189,6 +189,25 @@ def test_what_a_node_did_not_say_of_itself_at_first_it_is_asked_again() -> None:
         assert len(tool.ran) == asked
 
 
+def test_a_report_may_come_while_it_is_looked_at_who_the_others_are(
+    stubs: dict[str, Stub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(node(Tool(), process(), SUM)) as watched:
+        watched.learn(60.0)
+
+        class Meanwhile:
+            """Sees to it that something new is said just then."""
+
+            def fullmatch(self, name: str) -> bool:
+                stubs["status"].report = Report(said={f"{name} and another": "10.0.0.9"})
+                for asked in watched._once:
+                    watched._pool.submit(watched._ask, asked).result()
+                return False
+
+        monkeypatch.setattr("collector.tool._HOST_ID", Meanwhile())
+        assert watched.learn(60.0).peers == ()
+
+
 @pytest.mark.usefixtures("stubs")
 def test_operations_of_all_keyspaces_but_cassandras_own_are_added_up() -> None:
     with closing(node(Tool(), process(), SUM)) as watched:
