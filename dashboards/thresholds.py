@@ -45,6 +45,7 @@ THRESHOLDS = {
     "schema_versions": Threshold(1, None, 600),
     "node_moving": Threshold(0, None, 5 * HOUR_S),
     "node_out_of_service": Threshold(0, None, 900),
+    "native_running": Threshold(1, None, 120, below=True),
     # What clients ask.
     "read_p99": Threshold(0.1, 1.0),
     "write_p99": Threshold(0.05, 0.5),

@@ -15,6 +15,10 @@ def _number(endpoints: Any) -> Many:
     return [((), len(endpoints))] if isinstance(endpoints, list) else []
 
 
+def _truth(answer: Any) -> Many:
+    return [((), int(answer))] if isinstance(answer, bool) else []
+
+
 SCHEMA_VERSION = text(
     "cassandra_schema_version", "The schema as this node knows it.", SERVICE, "SchemaVersion", tier=Tier.TICK
 )
@@ -31,6 +35,13 @@ BEANS = (
         SERVICE,
         "OperationMode",
         tier=Tier.TICK,
+    ),
+    gauge(
+        "cassandra_native_transport_running",
+        "Whether clients can connect: 1, or 0 when the native transport is off.",
+        SERVICE,
+        "NativeTransportRunning",
+        many=_truth,
     ),
     gauge(
         "cassandra_load_bytes",

@@ -5,14 +5,6 @@ from dashboards.signals.signal import Signal, Unit
 
 SIGNALS = (
     Signal(
-        "nodes_down",
-        "Nodes that others call down",
-        Level("cassandra_endpoints_down"),
-        Unit.COUNT,
-        "Nodes that the failure detector of some node calls down: one that was removed for good, for three days more; "
-        "those that ought to be there and are not are the ones that cannot be reached.",
-    ),
-    Signal(
         "nodes_up",
         "Nodes that others call up",
         Level("cassandra_endpoints_up", across="min"),
@@ -25,6 +17,15 @@ SIGNALS = (
         Level("cassandra_endpoints_unreachable"),
         Unit.COUNT,
         "Nodes that ought to be there, and that some node cannot reach.",
+    ),
+    Signal(
+        "native_running",
+        "Nodes that clients can connect to",
+        Level("cassandra_native_transport_running", across="min"),
+        Unit.COUNT,
+        "1 where the native transport is on, 0 where it is off: before a node has joined, or because somebody or a "
+        "failing disk stopped it.",
+        absent="Absent where nodetool is asked instead of Jolokia.",
     ),
     Signal(
         "started",

@@ -154,6 +154,11 @@ def _mode(mode: str) -> Case:
     return Case(series, lambda _: 1, lambda _: 0)
 
 
+def _native(value: float, mode: str) -> list[Line]:
+    running = gauge("cassandra_native_transport_running", value)
+    return [running, gauge("cassandra_operation_mode", 1, operation_mode=mode)]
+
+
 def _compactions(value: float, t1: int) -> list[Line]:
     return [moving("cassandra_compaction_pending", lambda minute: value - 0.01 * abs(t1 - minute))]
 
@@ -217,6 +222,12 @@ CASES: Mapping[str, Case] = {
     "CassandraSchemaDisagreement": Case(_schemas, _more, _same),
     "CassandraNodeMovingForLong": _mode("JOINING"),
     "CassandraNodeOutOfService": _mode("DRAINED"),
+    "CassandraNativeTransportOff": Case(
+        lambda value, _: _native(value, "NORMAL"),
+        lambda _: 0,
+        lambda _: 1,
+        harmless=lambda _: _native(0, "JOINING"),
+    ),
     "CassandraReadsSlow": _burn("Read", "0.105778"),
     "CassandraWritesSlow": _burn("Write", "0.052066354"),
     "CassandraTimeouts": rate("cassandra_client_request_timeouts_total", operation="Read"),

@@ -8,24 +8,27 @@ import pytest
 from cli.demo.node import Node
 from tests.real.nodes import say, spec_of
 
-VERSIONS = {"5.0.8": "127.0.150.1", "4.1.9": "127.0.141.1", "4.0.17": "127.0.140.1", "3.11.19": "127.0.131.1"}
+VERSIONS = {"5.0.8": "127.0.150", "4.1.9": "127.0.141", "4.0.17": "127.0.140", "3.11.19": "127.0.131"}
 # The Java 11 that comes as a package has no HTTP server, and Jolokia none without.
 WITH_JOLOKIA = [version for version in VERSIONS if not version.startswith("3.")]
 FIRST_JMX_PORT = 27199
+BESIDE = "beside"
 
 StartNode = Callable[[str], Node]
 
 
 @pytest.fixture(scope="session")
-def start_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNode]:
+def start_node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[StartNode]:
     """Start a node of a version, or return the one that runs."""
     nodes: dict[str, Node] = {}
+    # Tests that run beside the others have nodes of their own.
+    number = 2 if pytestconfig.getoption("markexpr") == BESIDE else 1
 
     def start(version: str) -> Node:
         if version not in nodes:
-            jmx_port = FIRST_JMX_PORT + list(VERSIONS).index(version)
+            jmx_port = FIRST_JMX_PORT + number * len(VERSIONS) + list(VERSIONS).index(version)
             home = tmp_path_factory.mktemp(f"node-{version}")
-            nodes[version] = Node(spec_of(version, VERSIONS[version], home, jmx_port))
+            nodes[version] = Node(spec_of(version, f"{VERSIONS[version]}.{number}", home, jmx_port))
         nodes[version].start()
         nodes[version].wait(say)
         return nodes[version]

@@ -21,6 +21,8 @@ from collector.find import ask_facts
 from collector.jolokia import Jolokia, JolokiaError
 from tests.real.agents import ADDRESS, VERSION, BareNode, attached, jar_of, pid_of
 
+pytestmark = pytest.mark.beside
+
 TIMEOUT_S = 20.0
 PORT = 28778
 SECRET = "hünter,2="  # noqa: S105 - the secret of nothing

@@ -19,6 +19,8 @@ from tests.real.doctored import Doctor, ScriptedNode, as_told, do, mends, withou
 from tests.real.nodes import spec_of
 from tests.real.programs import eventually
 
+pytestmark = pytest.mark.beside
+
 VERSION, ADDRESS, JMX_PORT = "5.0.8", "127.0.153.1", 27230
 PORT = str(JMX_PORT)
 AGENT_PORT = 18853

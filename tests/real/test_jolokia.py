@@ -23,6 +23,8 @@ from tests.real.agents import ADDRESS, JMX_PORT, BareNode, attached, jar_of, pid
 from tests.real.conftest import StartNode
 from tests.real.programs import Load
 
+pytestmark = pytest.mark.beside
+
 TIMEOUT_S = 20.0
 SECRET = "hünter,2="  # noqa: S105 - the secret of nothing
 METRICS = "org.apache.cassandra.metrics:"

@@ -96,7 +96,7 @@ def test_the_busy_ones_are_found_and_all_adds_up(big: Node, samples: Iterator[Sa
             seen.append(next(samples))
         assert shown(seen[-1]) == busy
         found = len(seen)
-        seen += [next(samples) for _ in range(30)]
+        seen += [next(samples) for _ in range(20)]
         assert shown(seen[-1]) == busy
         counted = running.end()
     # Keyspaces are read every ten seconds.

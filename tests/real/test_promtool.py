@@ -20,6 +20,8 @@ from tests.exporters.prometheus.test_names import HEALTH
 from tests.real.programs import load, prepare
 from tests.real.test_catalogue import snapshots
 
+pytestmark = pytest.mark.beside
+
 # Dashboards want these names: the checker would have them in another case.
 CAMELS = "metric names should be written in 'snake_case' not 'camelCase'"
 TICKS = 3

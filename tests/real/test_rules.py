@@ -12,6 +12,8 @@ from dashboards.rules.files import rule_files
 from dashboards.rules.table import ALERTS
 from tests.dashboards.rule_checks import checks_of
 
+pytestmark = pytest.mark.beside
+
 
 def promtool(*arguments: str | Path) -> None:
     program = shutil.which("promtool")

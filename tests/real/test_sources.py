@@ -11,7 +11,9 @@ from cli.demo.node import Node
 from collector.find import disk_of
 from tests.real.programs import PATIENCE_S, Casstat, Load, Row, casstat, load, nodetool, prepare, write
 
-SECONDS = 60
+pytestmark = pytest.mark.beside
+
+SECONDS = 30
 RATE = 300
 
 

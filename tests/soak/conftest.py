@@ -16,8 +16,9 @@ from tests.real.nodes import spec_of
 __all__ = ["fake", "plain_environment"]
 
 MINUTES = int(os.environ.get("CASSTAT_SOAK_MIN", "10"))
-# Another one than those of tests/real, which run meanwhile.
-VERSION, ADDRESS, JMX_PORT = "5.0.8", "127.0.159.1", 27290
+# Another one than those of tests/real, which run meanwhile, and one for each process.
+NUMBER = 1 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+VERSION, ADDRESS, JMX_PORT = "5.0.8", f"127.0.159.{NUMBER}", 27289 + NUMBER
 
 
 @pytest.fixture

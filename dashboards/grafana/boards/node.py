@@ -11,7 +11,7 @@ BOARD = Board(
             "State",
             (
                 States(of("node_answers"), split=Split.NODE, height=5),
-                Graph(of("nodes_down"), "Nodes that this node calls down", split=Split.NODE, height=5),
+                States(of("native_running"), split=Split.NODE, height=5),
                 Graph(of("nodes_unreachable"), "Nodes that this node cannot reach", split=Split.NODE, height=5),
                 Graph(of("agent_events"), each=("kind",)),
                 Graph(of("exceptions")),

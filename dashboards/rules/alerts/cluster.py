@@ -85,4 +85,11 @@ ALERTS = (
         "{{ $labels.node }} runs and serves nobody",
         f"{WHERE} is {{{{ $labels.operation_mode }}}}: its process runs, and takes no requests.",
     ),
+    *of_signal(
+        "CassandraNativeTransportOff",
+        "native_running",
+        f"Clients cannot connect to {WHERE}, which is a member of its cluster as any other.",
+        # One that joins, or was drained, is not to be connected to.
+        also=f"and on ({', '.join(NODE_LABELS)}) {_in('NORMAL')}",
+    ),
 )
