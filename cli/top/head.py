@@ -118,5 +118,8 @@ def footer(scene: Scene) -> Line:
     keys += [("space", "go on" if look.at_s is not None and not look.playing else "pause"), ("[]", "step")]
     keys += [("t", "transpose"), ("enter", "node"), ("esc", "back")]
     for key, text in keys:
-        spans += [Span(f" {key}", "bold"), Span(f" {text} ", "dim")]
+        hint = (Span(f" {key}", "bold"), Span(f" {text} ", "dim"))
+        if width_of((*spans, *hint)) > scene.width:
+            break
+        spans += hint
     return cut(tuple(spans), scene.width)

@@ -1,5 +1,7 @@
 """What the keys do."""
 
+from textwrap import wrap
+
 from cli.top.scene import Scene
 from cli.top.sets import SETS
 from cli.top.text import Line, Span, cut
@@ -34,15 +36,30 @@ NOTES = (
 )
 
 
+LABEL = 27
+
+
 def lines(scene: Scene, room: int) -> list[Line]:
-    """Return the page."""
+    """Return the page, from the line that is scrolled to on."""
     width = scene.width
-    marks = scene.marks
-    whole: list[Line] = [cut((Span(" keys", "bold"),), width)]
-    whole += [cut((Span(f"   {keys:<27}"), Span(f" {text}", "dim")), width) for keys, text in KEYS]
-    whole.append(cut((Span(" states", "bold"),), width))
-    whole += [cut((Span(f"   {marks.states[state]}  {text}"),), width) for state, text in STATES.items()]
-    whole.append(cut((Span(f"   {marks.fault}  a figure is beyond what is usual: it is coloured"),), width))
-    whole += [cut((Span(f" {text}", "dim"),), width) for text in NOTES]
-    first = min(scene.look.first, max(len(whole) - room, 0))
-    return (whole[first:] + [cut((), width)] * room)[:room]
+    signs = [*((scene.marks.states[state], text) for state, text in STATES.items())]
+    signs.append((scene.marks.fault, "a figure is beyond what is usual: it is coloured"))
+    whole: list[Line] = []
+    for keys, text in KEYS:
+        whole += _described(f"   {keys:<{LABEL}} ", text, width)
+    whole.append((Span(" states", "bold"),))
+    for sign, text in signs:
+        whole += _described(f"   {sign}  ", text, width)
+    for text in NOTES:
+        whole += _described(" ", text, width)
+    shown = max(room - 1, 0)
+    first = min(scene.look.first, max(len(whole) - shown, 0))
+    more = "" if first + shown >= len(whole) else "  (down: more)"
+    page = [(Span(" keys", "bold"), Span(more, "dim")), *whole[first : first + shown]]
+    return [cut(line, width) for line in (page + [()] * room)[:room]]
+
+
+def _described(label: str, text: str, width: int) -> list[Line]:
+    """Return a label with its text beside it, in as many lines as that takes."""
+    parts = wrap(text, max(width - len(label), 1))
+    return [(Span(" " * len(label) if number else label), Span(part, "dim")) for number, part in enumerate(parts)]

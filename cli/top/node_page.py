@@ -7,7 +7,7 @@ from cli.top.sets import SETS
 from cli.top.table import glyph_of, why_not
 from cli.top.text import Line, Span, clean, cut, number
 from exporters.live.columns import COLUMNS, PLACES, value
-from exporters.live.frame import NodeFrame
+from exporters.live.frame import NodeFrame, State
 from exporters.live.spark import spark
 
 CELL, TREND = 40, 12
@@ -24,7 +24,9 @@ def lines(scene: Scene, room: int) -> list[Line]:
     running = tables_page.compactions(scene, node, room)
     if running:
         whole += [cut((Span(" compactions", "bold"),), scene.width), *running]
-    whole += [tables_page.header(scene), *tables_page.lines(scene, node, 0, len(tables_page.rows_of(scene, node)) or 1)]
+    if found.state is not State.GONE:
+        tables = len(tables_page.rows_of(scene, node))
+        whole += [tables_page.header(scene), *tables_page.lines(scene, node, 0, tables or 1)]
     first = min(scene.look.first, max(len(whole) - room, 0))
     shown = whole[first : first + room]
     return shown + [cut((), scene.width)] * (room - len(shown))
@@ -33,11 +35,11 @@ def lines(scene: Scene, room: int) -> list[Line]:
 def _title(scene: Scene, node: NodeFrame) -> Line:
     glyph, colour = glyph_of(node, scene.marks)
     spans = [Span(f" {glyph} ", colour), Span(clean(node.name, scene.marks), "bold")]
-    spans.append(Span(f"  {clean(node.place, scene.marks)}  {node.state.value}", "dim"))
+    spans.append(Span(f"  {clean(node.place, scene.marks)}", "dim"))
     if node.age_s is not None:
         spans.append(Span(f"  {why_not(node, scene.marks)}", "bad"))
-    elif node.why:
-        spans.append(Span(f"  {clean(node.why, scene.marks)}", "warn"))
+    else:
+        spans += [Span(f"  {node.state.value}", "dim"), Span(f"  {clean(node.why, scene.marks)}", "warn")]
     return cut(tuple(spans), scene.width)
 
 
