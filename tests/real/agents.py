@@ -10,7 +10,7 @@ from cli.attach.launcher import SMALL
 from cli.demo.cluster import cache_folder
 from cli.demo.java import fetch_jolokia
 from cli.demo.node import JOLOKIA_PORT, Node
-from tests.real.nodes import QUICK, environment, say, spec_of
+from tests.real.nodes import light, say, spec_of
 from tests.real.programs import PATIENCE_S
 
 VERSION = "5.0.8"
@@ -30,7 +30,7 @@ class BareNode:
         if self._version not in ("", version):
             self._node.kill()
         self._version = version
-        with environment(QUICK):
+        with light():
             self._node.start()
         self._node.wait()
         return self._node

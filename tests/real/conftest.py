@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.demo.node import Node
-from tests.real.nodes import say, spec_of
+from tests.real.nodes import light, say, spec_of
 
 VERSIONS = {"5.0.8": "127.0.150", "4.1.9": "127.0.141", "4.0.17": "127.0.140", "3.11.19": "127.0.131"}
 # The Java 11 that comes as a package has no HTTP server, and Jolokia none without.
@@ -29,7 +29,8 @@ def start_node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Co
             jmx_port = FIRST_JMX_PORT + number * len(VERSIONS) + list(VERSIONS).index(version)
             home = tmp_path_factory.mktemp(f"node-{version}")
             nodes[version] = Node(spec_of(version, f"{VERSIONS[version]}.{number}", home, jmx_port))
-        nodes[version].start()
+        with light():
+            nodes[version].start()
         nodes[version].wait(say)
         return nodes[version]
 

@@ -74,7 +74,8 @@ class ScriptedNode:
             self._child = subprocess.Popen(
                 [script],
                 cwd=self.spec.home,
-                env={key: value for key, value in os.environ.items() if key != "JVM_OPTS"} | QUICK,
+                env={key: value for key, value in os.environ.items() if key != "JVM_OPTS"}
+                | {"JDK_JAVA_OPTIONS": QUICK},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,

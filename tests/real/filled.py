@@ -19,7 +19,7 @@ from cli.demo.node import Node
 from dashboards.rules.files import rule_files
 from tests.faults.agents import RunningAgent
 from tests.faults.program import run
-from tests.real.nodes import say
+from tests.real.nodes import light, say
 from tests.real.programs import eventually, prepare
 from tests.real.prometheus import Prometheus
 from tests.real.stores import InfluxDB, VictoriaMetrics, asked, free_port
@@ -67,7 +67,8 @@ def filled(folder: Path) -> Iterator[Filled]:
     with ExitStack() as stack:
         stack.callback(influxdb.stop)
         influxdb.start()
-        nodes = cluster.up(Plan("5.0.8", 3, ADDRESS, "400M"), os.environ, say)
+        with light():
+            nodes = cluster.up(Plan("5.0.8", 3, ADDRESS, "400M"), os.environ, say)
         running = stack.enter_context(ExitStack())
         for node in nodes:
             running.callback(node.kill)

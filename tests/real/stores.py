@@ -135,6 +135,8 @@ class VictoriaMetrics(Program):
         command = ["/usr/bin/env", "victoria-metrics", f"-storageDataPath={folder}/data", "-retentionPeriod=100y"]
         # Else it tells nothing of the last half minute.
         command += ["-search.latencyOffset=0s"]
+        # What is sent twice, since the answer to it was lost, counts once.
+        command += ["-dedup.minScrapeInterval=1ms"]
         command += [f"-httpListenAddr={HOST}:{port}", f"-graphiteListenAddr={HOST}:{graphite}"]
         if jobs:
             (folder / "scrape.yml").write_text(scraping(jobs))

@@ -11,7 +11,7 @@ from cassandra.cluster import Cluster
 
 from cli.demo.cluster import LocalCluster, Plan, cache_folder
 from cli.demo.node import Node
-from tests.real.nodes import QUICK, environment, say
+from tests.real.nodes import light, say
 from tests.real.programs import PATIENCE_S, Casstat, Row, casstat, nodetool, prepare, write
 
 ADDRESS = "127.0.171.1"
@@ -21,7 +21,7 @@ ADDRESS = "127.0.171.1"
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
     """Two nodes that know each other, each with a copy of all data."""
     cluster = LocalCluster(tmp_path_factory.mktemp("pair") / "cluster", cache_folder(os.environ))
-    with environment(QUICK):
+    with light():
         nodes = cluster.up(Plan("5.0.8", 2, ADDRESS, "400M"), os.environ, say)
     try:
         with Cluster([ADDRESS], schema_metadata_enabled=False) as driver, driver.connect() as session:

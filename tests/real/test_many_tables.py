@@ -17,7 +17,7 @@ from collector.selection import Selection
 from collector.sources.tables import REMAINDERS
 from collector.watch import Given, Watch
 from exporters.tables import NEEDS, tables
-from tests.real.nodes import QUICK_SCHEMA, environment, spec_of
+from tests.real.nodes import QUICK_SCHEMA, light, spec_of
 from tests.real.programs import Load, ask, load
 
 VERSION, ADDRESS, JMX_PORT = "5.0.8", "127.0.154.1", 27240
@@ -30,7 +30,7 @@ TABLE_COUNT = REMAINDERS[KEYSPACE_COUNT]
 @pytest.fixture(scope="module")
 def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     node = Node(spec_of(VERSION, ADDRESS, tmp_path_factory.mktemp("big"), JMX_PORT, heap="1536M"))
-    with environment(QUICK_SCHEMA):
+    with light(QUICK_SCHEMA):
         node.start()
     try:
         node.wait()

@@ -22,7 +22,7 @@ from collector.histogram import Buckets, edges_of, quantile
 from collector.journal.frames import Damage
 from collector.journal.info import journal_files
 from collector.journal.reading import Entry, read
-from tests.real.nodes import say
+from tests.real.nodes import light, say
 from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, prepare
 
 ADDRESS = "127.0.172.1"
@@ -38,7 +38,8 @@ Cells = dict[str, str]
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
     """Three nodes, each with a copy of all data."""
     cluster = LocalCluster(tmp_path_factory.mktemp("three") / "cluster", cache_folder(os.environ))
-    nodes = cluster.up(Plan("5.0.8", 3, ADDRESS, "400M"), os.environ, say)
+    with light():
+        nodes = cluster.up(Plan("5.0.8", 3, ADDRESS, "400M"), os.environ, say)
     try:
         prepare(nodes[0])
         yield nodes

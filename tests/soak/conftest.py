@@ -11,7 +11,7 @@ import pytest
 
 from cli.demo.node import Node
 from tests.faults.conftest import fake, plain_environment
-from tests.real.nodes import spec_of
+from tests.real.nodes import light, spec_of
 
 __all__ = ["fake", "plain_environment"]
 
@@ -31,7 +31,8 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A real node, started when it is first wanted."""
     node = Node(spec_of(VERSION, ADDRESS, tmp_path_factory.mktemp("node"), JMX_PORT))
     try:
-        node.start()
+        with light():
+            node.start()
         node.wait()
         yield node
     finally:
