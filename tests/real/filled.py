@@ -26,7 +26,6 @@ from tests.real.stores import InfluxDB, VictoriaMetrics, asked, free_port
 
 ADDRESS = "127.0.173.1"
 RATE = 300
-# Prometheus sees a tick up to a second late: of two minutes that is less than a hundredth.
 SPAN_S = 120
 # After the load has begun, until all that is read once a minute has been read twice.
 WARM_S = 65

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from contextlib import closing
 
-import pytest
-
 from cli.demo.node import Node
 from collector.beans import Bean
 from collector.catalogue import BEANS, CATALOGUE, HOST
@@ -17,8 +15,6 @@ from collector.selection import DEFAULT_TABLES, Selection
 from collector.sources.decayed import DECAYED
 from collector.watch import Given, Watch
 from tests.real.programs import Load, prepare
-
-pytestmark = pytest.mark.beside
 
 # Appear on first use: hints delivered, streams, and what a node without a peer or without SSTables cannot know.
 ON_FIRST_USE = {
