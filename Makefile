@@ -13,6 +13,7 @@ help:
 	@echo "make check   lint, types, layers and unit tests, in under a minute"
 	@echo "make soak    an agent for an hour, with something that befalls it every minute"
 	@echo "make bench   speed and memory, as ratios measured in one run"
+	@echo "make acceptance-NAME   one of the scripts in acceptance/"
 	@echo "make metrics write docs/metrics.md anew from the catalogue"
 	@echo "make dashboards   write Grafana's boards and Prometheus' rules anew from the signals"
 
@@ -52,6 +53,11 @@ soak: $(INSTALLED)
 bench: $(INSTALLED)
 	sh tools/prepare test
 	$(BIN)/python -m benchmarks
+
+# The stem names the module: acceptance-journal runs acceptance/journal.py.
+acceptance-%: $(INSTALLED)
+	sh tools/prepare test
+	$(BIN)/python -m acceptance.$(subst -,_,$*)
 
 metrics: $(INSTALLED)
 	$(BIN)/casstat metrics --format markdown > docs/metrics.md
