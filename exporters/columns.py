@@ -62,33 +62,40 @@ def number(sample: Sample, series: Series) -> float | None:
     return value if isinstance(value, float) else None
 
 
+_CPU = "casstat_cpu_seconds_total"
+_CPU_MODES = ("user", "nice", "system", "irq", "softirq", "idle", "iowait", "steal")
+
+
+def _cpu_column(name: str, modes: tuple[str, ...], keep: int) -> Column:
+    """Return the share of all CPU time that was spent in these modes."""
+
+    def share(sample: Sample) -> Cell:
+        rates = {mode: sample.values.get((_CPU, mode)) for mode in _CPU_MODES}
+        seconds = {mode: rate.gained for mode, rate in rates.items() if isinstance(rate, Rate)}
+        total_s = sum(seconds.values())
+        if len(seconds) < len(_CPU_MODES) or not total_s:
+            return None
+        return 100 * sum(seconds[mode] for mode in modes) / total_s
+
+    return Column(f"cpu_{name}_pct", f"%{name}", share, frozenset((_CPU,)), 2, keep)
+
+
 def cpu_columns() -> list[Column]:
     """Return the CPU's columns, defined as iostat does: interrupts belong to %system."""
-    name = "casstat_cpu_seconds_total"
-    parts = {
-        "user": ("user",),
-        "nice": ("nice",),
-        "system": ("system", "irq", "softirq"),
-        "idle": ("idle",),
-        "iowait": ("iowait",),
-        "steal": ("steal",),
-    }
-    modes = [(name, mode) for part in parts.values() for mode in part]
-
-    def share(of: tuple[str, ...]) -> Callable[[Sample], Cell]:
-        def take(sample: Sample) -> Cell:
-            get = sample.values.get
-            gains = {mode: rate.gained for mode in modes if isinstance(rate := get(mode), Rate)}
-            whole = sum(gains.values())
-            return 100 * sum(gains[name, mode] for mode in of) / whole if len(gains) == len(modes) and whole else None
-
-        return take
-
-    keeps = {"user": 7, "nice": 1, "system": 6, "idle": 5, "iowait": 6, "steal": 3}
     return [
-        Column(f"cpu_{part}_pct", f"%{part}", share(of), frozenset((name,)), 2, keeps[part])
-        for part, of in parts.items()
+        _cpu_column("user", ("user",), 7),
+        _cpu_column("nice", ("nice",), 1),
+        _cpu_column("system", ("system", "irq", "softirq"), 6),
+        _cpu_column("idle", ("idle",), 5),
+        _cpu_column("iowait", ("iowait",), 6),
+        _cpu_column("steal", ("steal",), 3),
     ]
+
+
+USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7)
+"""%user as vmstat defines it, for rows that have no column for niced processes."""
+UTILISATION = _cpu_column("busy", tuple(mode for mode in _CPU_MODES if mode not in ("idle", "iowait")), 8)
+"""The share of CPU time that is neither idle nor waiting for a disk."""
 
 
 def disk_columns(disk: str) -> list[Column]:
@@ -166,7 +173,8 @@ def derived_columns() -> list[Column]:
         )
     ]
     repairs = Column("read_repairs_per_s", "RdRep", _repairs, frozenset(_REPAIRS), 1, 3)
-    return [Column("gc_pct", "GC%", gc_share, frozenset((gc, _GC_WHOLE, _GC_TOTAL)), 2, 4), *caches, repairs]
+    gc_pct = Column("gc_pct", "GC%", gc_share, frozenset((gc, _GC_WHOLE, _GC_TOTAL)), 2, 4)
+    return [UTILISATION, gc_pct, *caches, repairs]
 
 
 def _repairs(sample: Sample) -> Cell:

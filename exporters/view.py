@@ -10,6 +10,7 @@ from collector.jmx import NodeSource
 from collector.model import Event, Sample
 from exporters.columns import (
     PENDING,
+    USER_WITH_NICE,
     Column,
     cpu_columns,
     derived_columns,
@@ -27,7 +28,7 @@ OPERATIONS_REPORT = "nodetool tablestats"
 _DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
 # What is said of the row itself; all other events are what a log told.
 _OF_THE_ROW = {"missed", "suspended", "no_answer", "restart", "disagreement"}
-_WIDE_ONLY = {"cpu_nice_pct"}
+_NICE = "cpu_nice_pct"
 _CACHES = ("key_cache_hit_pct", "row_cache_hit_pct", "read_stage_active", "read_stage_pending")
 _READ_REPAIR = ("read_repairs_per_s",)
 # Columns in which decayed values may stand for those of the interval.
@@ -63,8 +64,9 @@ class View:
     def columns(self) -> list[Column]:
         """Every column of JSON and CSV: those whose names are promised, those asked for, and with `wide` all others."""
         columns = list(self._promised)
+        # Columns that were added later follow them, so that no position in CSV changes.
         known = {column.name for column in columns}
-        wanted = {*(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
+        wanted = {_NICE, *(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
         columns += [c for c in self._extra() if c.name not in known and (self.wide or c.name in wanted)]
         return columns
 
@@ -77,7 +79,11 @@ class View:
         tails = [column for column in self._promised if "_p9" in column.name]
         rest = [column for column in self._promised if column.name not in _NOT_IN_TEXT and column not in tails]
         operations = [column for column in rest if column.name.startswith(("read", "write"))]
-        machine = [column for column in rest if column not in operations]
+        machine = [
+            USER_WITH_NICE if column.name == USER_WITH_NICE.name else column
+            for column in rest
+            if column not in operations
+        ]
         caches = [extra[name] for name in _CACHES] if self.caches else []
         repairs = [extra[name] for name in _READ_REPAIR] if self.read_repair else []
         tails = sorted(tails, key=_tail_order) if self.percentiles else []
@@ -101,7 +107,7 @@ class View:
         return [
             *operation_columns(self.operations, "Read", "Rd"),
             *operation_columns(self.operations, "Write", "Wrt"),
-            *(column for column in cpu_columns() if column.name not in _WIDE_ONLY),
+            *(column for column in cpu_columns() if column.name != _NICE),
             *disk_columns(self.disk)[:4],
             *network_columns(self.interface)[:2],
             _PENDING,

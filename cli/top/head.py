@@ -76,11 +76,9 @@ def _operations(scene: Scene, frame: Frame, name: str, word: str) -> Line:
 def _others(scene: Scene, frame: Frame) -> Line:
     cells = frame.cluster
     spans = [Span(" machine", "bold")]
-    user, system = value(cells, "cpu_user_pct"), value(cells, "cpu_system_pct")
-    busy = None if user is None or system is None else user + system
     gap = "  " if scene.width > 90 else " "
     for text, found, digits, name in (
-        ("cpu%", busy, 0, ""),
+        ("cpu%", value(cells, "cpu_busy_pct"), 0, ""),
         ("iowait%", value(cells, "cpu_iowait_pct"), 0, "cpu_iowait_pct"),
         ("GC%", value(cells, "gc_pct"), 1, "gc_pct"),
         ("pending", value(cells, "compactions_pending"), 0, ""),

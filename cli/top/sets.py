@@ -25,7 +25,7 @@ class ColumnSet:
 
 _READS = tuple(f"read_{what}_ms" for what in ("mean", "p50", "p95", "p99", "max"))
 _WRITES = tuple(f"write_{what}_ms" for what in ("mean", "p50", "p95", "p99", "max"))
-_CPU = ("cpu_user_pct", "cpu_system_pct", "cpu_iowait_pct")
+_CPU = ("cpu_busy_pct", "cpu_system_pct", "cpu_iowait_pct")
 _TAILS = ("read_p99_ms", "write_p99_ms")
 _REQUESTS = ("reads_per_s", "read_mean_ms", "read_p99_ms", "writes_per_s", "write_mean_ms", "write_p99_ms")
 _FAULTS = (
@@ -36,7 +36,7 @@ _FAULTS = (
     "dropped_mutations_per_s",
     "peers_unreachable",
 )
-BASE = (*_REQUESTS, *_CPU, "gc_pct", "compactions_pending", *_FAULTS)
+BASE = (*_REQUESTS, *_CPU, "cpu_user_pct", "gc_pct", "compactions_pending", *_FAULTS)
 """What is always read: the head of the screen is made of it, and what makes a node come first."""
 
 SETS = (
@@ -64,6 +64,8 @@ SETS = (
             "heap_used_mb",
             "heap_pct",
             "jvm_cpu_pct",
+            "cpu_user_pct",
+            "cpu_nice_pct",
             "native_connections",
             "read_stage_active",
             "read_stage_pending",

@@ -33,10 +33,33 @@ def test_cpu_shares_are_of_all_time_and_interrupts_are_the_systems() -> None:
 
 
 def test_cpu_shares_add_up_to_a_hundred() -> None:
-    found = cells(busy())
-    shares = [value for name, value in found.items() if name.startswith("cpu_") and isinstance(value, float)]
-    assert len(shares) == 6
-    assert sum(shares) == pytest.approx(100.0)
+    values = cells(busy())
+    shares = [values[f"cpu_{mode}_pct"] for mode in ("user", "nice", "system", "idle", "iowait", "steal")]
+    assert sum(share for share in shares if isinstance(share, float)) == pytest.approx(100.0)
+
+
+def test_cpu_utilisation_is_all_time_but_idle_and_iowait() -> None:
+    assert cells(busy())["cpu_busy_pct"] == pytest.approx(100.0 - 50.0 - 5.0)
+
+
+def test_the_lines_user_column_includes_nice_unless_nice_has_a_column() -> None:
+    def user_and_headers(view: View) -> tuple[Cell, list[str]]:
+        columns = view.text_columns
+        (user,) = [column for column in columns if column.header == "%user"]
+        return user.of(busy()), [column.header for column in columns]
+
+    user_pct, headers = user_and_headers(plain())
+    assert user_pct == pytest.approx(32.5)
+    assert "%nice" not in headers
+    user_pct, headers = user_and_headers(plain(wide=True))
+    assert user_pct == pytest.approx(30.0)
+    assert "%nice" in headers
+
+
+def test_json_and_csv_keep_nice_apart_from_user() -> None:
+    values = cells(busy(), plain())
+    assert values["cpu_user_pct"] == pytest.approx(30.0)
+    assert values["cpu_nice_pct"] == pytest.approx(2.5)
 
 
 def test_disk_figures_are_iostats() -> None:
