@@ -1,5 +1,6 @@
 """The rules: made of what is measured, with the table's thresholds, each with a runbook and with cases."""
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from tests.exporters.prometheus.parsed import parsed
 from tests.exporters.prometheus.test_names import whole
 
 ROOT = Path(__file__).parent.parent.parent
+DASHBOARDS = ROOT / "dashboards" / "grafana" / "json" / "prometheus"
 BOOKS = ROOT / "docs" / "runbooks"
 PAGE = ROOT / "docs" / "rules.md"
 HEADINGS = ["What it means", "What to look at", "What to do", "When it is harmless"]
@@ -124,10 +126,18 @@ def test_every_alert_has_a_runbook(name: str) -> None:
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
     assert len(text) < 2500
     words = " ".join(text.split())
-    titles = {signal.title for signal in SIGNALS.values()}
-    assert set(re.findall(r"panel \*([^*]*)\*", words)) <= titles
+    emphasised = set(re.findall(r"\*([^*`]+)\*", re.sub(r"`[^`]*`", "", words)))
+    assert emphasised <= panel_titles(), "a runbook puts nothing but panels' titles in italics"
     assert set(re.findall(r"\b(?:Cassandra|Casstat)[A-Z]\w+", text)) <= set(NAMES)
     assert re.search(r"`(casstat|nodetool|curl|system.log|sinks|df|casstat_\w+)\b", words) or "panel *" in words
+
+
+def panel_titles() -> set[str]:
+    """Return the titles of all panels of the committed dashboards for Prometheus."""
+    boards = (json.loads(path.read_text()) for path in DASHBOARDS.glob("*.json"))
+    panels = [panel for board in boards for panel in board["panels"]]
+    inside = [inner for panel in panels for inner in panel.get("panels", [])]
+    return {panel["title"] for panel in (*panels, *inside) if panel["type"] != "row"}
 
 
 def test_every_runbook_has_an_alert() -> None:
