@@ -2,6 +2,7 @@
 
 import ssl
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -20,8 +21,16 @@ def command() -> None:
 @command.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--for", "store", type=CHOICE, help="Only those for this store; VictoriaMetrics is one like Prometheus.")
-@click.option("--runbooks", metavar="URL", help="Where the alerts' runbooks are to be read.  [docs/runbooks]")
-def write(folder: Path, store: str | None, runbooks: str | None) -> None:
+@click.option(
+    "--job", metavar="NAME", help="Name of the job that scrapes the agents, for the rules.  [default: casstat]"
+)
+@click.option(
+    "--runbooks",
+    metavar="URL",
+    callback=lambda _context, _option, url: _folder_url(url),
+    help="Base URL of the runbooks, for the alerts' annotation runbook_url; without it alerts have none.",
+)
+def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> None:
     """Write the dashboards and the rules into DIR, and what has a Grafana on this machine find them there.
 
     \b
@@ -33,12 +42,13 @@ def write(folder: Path, store: str | None, runbooks: str | None) -> None:
     """  # noqa: D301 - a backspace is click's word for lines that stay as they are
     from cli.writing import folder_for
     from dashboards.grafana import files
-    from dashboards.rules.files import RUNBOOKS, rule_files
+    from dashboards.rules.alert import JOB
+    from dashboards.rules.files import rule_files
 
     stores = (store,) if store else STORES
     texts = {f"{each}/{name}": text for each in stores for name, text in files.boards(each)}
     if "prometheus" in stores:
-        texts |= {f"rules/{name}": text for name, text in rule_files((runbooks or RUNBOOKS).rstrip("/"))}
+        texts |= {f"rules/{name}": text for name, text in rule_files(runbooks, job or JOB)}
     texts[PROVIDER] = files.provider([folder.absolute() / each for each in stores])
     with folder_for(folder):
         for name, text in texts.items():
@@ -82,6 +92,13 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
             grafana.close()
     except GrafanaError as error:
         raise CasstatError(str(error)) from None
+
+
+def _folder_url(url: str | None) -> str:
+    """Return the URL of a folder without its last slash; "" for none."""
+    if url and not urlsplit(url).netloc:
+        raise click.BadParameter(f"{url!r} is no URL such as https://wiki.example/runbooks")
+    return (url or "").rstrip("/")
 
 
 def _secret(path: Path) -> str:

@@ -1,5 +1,6 @@
 """One alert, and how the rows of a subject make theirs of a signal and its threshold."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,15 @@ from dashboards.signals.table import SIGNALS
 from dashboards.thresholds import THRESHOLDS
 
 JOB = "casstat"
-"""What Prometheus' configuration must call the job that scrapes the agents."""
-MATCH = f'job="{JOB}"'
+"""The default name of the job that scrapes the agents in Prometheus' configuration."""
+
+
+def job_matcher(job: str) -> str:
+    """Return the label matcher that selects the series of this job."""
+    return f"job={json.dumps(job, ensure_ascii=False)}"
+
+
+MATCH = job_matcher(JOB)
 WINDOW = "5m"
 """What rates are taken over: five scrapes, where those come once a minute."""
 WARNING, CRITICAL = "warning", "critical"

@@ -123,3 +123,17 @@ def test_alerts_name_the_runbooks_where_people_have_put_them(tmp_path: Path) -> 
     assert done.exit_code == 0, done.output
     rules = (tmp_path / "rules" / "casstat-cluster.yml").read_text()
     assert "runbook_url: https://wiki.example/books/CassandraNodesUnreachable.md\n" in rules
+
+
+def test_runbooks_must_be_a_url(tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, ["write", str(tmp_path), "--runbooks", "docs/runbooks"])
+    assert done.exit_code == 2
+    assert "'docs/runbooks' is no URL such as https://wiki.example/runbooks" in done.output
+
+
+def test_the_rules_select_the_job_that_is_chosen(tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, ["write", str(tmp_path), "--job", "kubernetes-pods"])
+    assert done.exit_code == 0, done.output
+    rules = (tmp_path / "rules" / "casstat-cluster.yml").read_text()
+    assert 'job="kubernetes-pods"' in rules
+    assert 'job="casstat"' not in rules

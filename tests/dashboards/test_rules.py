@@ -3,8 +3,9 @@
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,7 +14,7 @@ from dashboards.expression import metrics_of
 from dashboards.rules.__main__ import COMMITTED
 from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, number
 from dashboards.rules.burn import WINDOWS, edges_at, recorded
-from dashboards.rules.files import RUNBOOKS, rule_files
+from dashboards.rules.files import rule_files
 from dashboards.rules.table import ALERTS, every
 from dashboards.signals.table import SIGNALS
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS
@@ -157,13 +158,27 @@ def test_committed_files_are_current() -> None:
     assert {path.name: path.read_text() for path in COMMITTED.glob("*.yml")} == dict(rule_files())
 
 
-def test_files_are_what_prometheus_reads() -> None:
-    for name, text in rule_files():
+def rules_of(files: Iterable[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    for name, text in files:
         (group,) = yaml.safe_load(text)["groups"]
         assert f"{group['name']}.yml" == name
-        for rule in group["rules"]:
-            if "alert" in rule:
-                assert rule["annotations"]["runbook_url"] == f"{RUNBOOKS}/{rule['alert']}.md"
+        yield from group["rules"]
+
+
+def test_runbook_url_is_a_url_or_absent() -> None:
+    for rule in rules_of(rule_files()):
+        if "alert" in rule:
+            assert "runbook_url" not in rule["annotations"]
+            assert (ROOT / rule["annotations"]["runbook"]).is_file()
+    for rule in rules_of(rule_files("https://wiki.example/books")):
+        if "alert" in rule:
+            assert rule["annotations"]["runbook_url"] == f"https://wiki.example/books/{rule['alert']}.md"
+
+
+def test_every_rule_selects_the_job_that_is_chosen() -> None:
+    texts = [rule["expr"] for rule in rules_of(rule_files(job='k8s/"x"'))]
+    assert not [text for text in texts if f'job="{JOB}"' in text]
+    assert all('job="k8s/\\"x\\""' in text for text in texts if not re.search(r"\w:\w", text))
 
 
 def test_the_page_lists_every_alert() -> None:
