@@ -5,7 +5,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import psutil
 
 from collector.beans import LARGEST
 from collector.host import text_of
-from collector.jolokia import Jolokia
+from collector.jolokia import Jolokia, JolokiaError
 from collector.local import Facts
 from collector.model import SourceError
 from collector.sources.storage import SERVICE
@@ -41,8 +41,22 @@ def ask_facts(jolokia: Jolokia, timeout_s: float) -> Facts:
         tuple(Path(place) for place in places if isinstance(place, str)) if isinstance(places, list) else (),
         str(runtime.get("Name", "")),
         started_ms,
-        peers=tuple(sorted(_address(endpoint) for endpoint in hosts)),
+        peers=_addresses(hosts),
     )
+
+
+def ask_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
+    """Ask the node for the addresses of its ring, sorted. Raises JolokiaError as `Jolokia.ask`."""
+    request = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "EndpointToHostId"})
+    (answer,) = jolokia.ask([request], timeout_s)
+    hosts = answer.get("value")
+    if not isinstance(hosts, dict) or not hosts:
+        raise JolokiaError(f"{jolokia.url}: no usable EndpointToHostId")
+    return _addresses(hosts)
+
+
+def _addresses(endpoints: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({_address(endpoint) for endpoint in endpoints}))
 
 
 def _address(endpoint: str) -> str:

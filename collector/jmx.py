@@ -5,23 +5,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from collector.backoff import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from collector.beans import Bean, Labels, Question, questions
 from collector.budget import Ranking, Remainder
 from collector.clock import EARLY_S, Clock
-from collector.find import ask_facts
+from collector.find import ask_facts, ask_peers
 from collector.jolokia import Jolokia, JolokiaError, one_line
 from collector.local import Facts, local_nodes, local_pid
 from collector.model import Batch, SourceError, Tier, Values
 from collector.selection import Selection
 from collector.sources.decayed import DECAYED
 from collector.sources.jvm import START_TIME
-from collector.sources.storage import SCHEMA_VERSION
+from collector.sources.storage import SCHEMA_VERSION, members
 
 FORBIDDEN, NOT_FOUND = 403, 404
 # What any JVM has.
 JVM = "cassandra_jvm_"
-FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 60.0
 LOOK_TIMEOUT_S = 10.0
 # Every search goes through all names there are, 200,000 with a thousand tables: for so many times what it took
 # none is made, after a change and when nothing has changed.
@@ -89,6 +88,7 @@ class NodeSource:
         self._origin = ""
         self._schema = ""
         self.refused = ""
+        self.members: frozenset[str] = frozenset()
 
     @property
     def host(self) -> str:
@@ -106,6 +106,10 @@ class NodeSource:
         pid = local_pid(facts, local_nodes())
         self.look(timeout_s)
         return replace(facts, pid=pid, here=pid is not None, origin=str(facts.started_ms))
+
+    def peers(self, timeout_s: float) -> tuple[str, ...]:
+        """Ask the node for the addresses of its ring, sorted. Raises SourceError when it does not answer."""
+        return ask_peers(self._jolokia, timeout_s)
 
     def close(self) -> None:
         """Leave the node."""
@@ -129,6 +133,7 @@ class NodeSource:
         values: Values = {}
         for position, (entry, answer) in enumerate(zip(asked, answers, strict=False)):
             values.update(entry.question.values(answer))
+            self.members = members(answer) or self.members
             entry.heard(answer.get("status"), now_s, position / len(asked))
             if answer.get("status") == FORBIDDEN and entry.question.is_operation:
                 self.refused = one_line(answer.get("error", "no reason given"))

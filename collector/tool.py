@@ -1,6 +1,5 @@
 """A node through nodetool: each report a source of its own, run in the background and at its own pace."""
 
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -21,7 +20,8 @@ PACE = 4.0
 SHARE = 0.5
 TIMEOUT_S = 30.0
 PREFIX = "nodetool "
-_HOST_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# It names the address of every node by its host id.
+STATUS = "status"
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,7 @@ class NodetoolNode:
         self._local = find()
         # Replaced and never changed: reports come in other threads than the one that looks at it.
         self._said: Mapping[str, str] = {}
+        self._addresses: Mapping[str, str] = {}
         self._saying = threading.Lock()
         self._seen: set[str] = set()
         self._pool = ThreadPoolExecutor(PARALLEL, "nodetool")
@@ -132,7 +133,7 @@ class NodetoolNode:
         ]
         self._once = [
             each
-            for each in wanted(Selection(frozenset()), always=("info", "status"))
+            for each in wanted(Selection(frozenset()), always=("info", STATUS))
             if each.name not in {source.name for source in self.sources}
         ]
         self._asking: list[Future[tuple[Batch, float]]] = []
@@ -149,15 +150,24 @@ class NodetoolNode:
                 batches = [future.result()[0] for future in first if future in done]
                 problems = [f"{batch.source}: {batch.problem}" for batch in batches if batch.problem]
                 raise SourceError(next(iter(problems), f"no answer within {timeout_s:.0f} s"))
-        address = self._said.get(self._said.get("ID", ""), "")
+        address = self._addresses.get(self._said.get("ID", ""), "")
         if not address:
             # What they say is there the next time.
             self._ask_once()
         origin, local = self._origin(), self._local
         directories, pid = (local.directories, local.pid) if local else ((), None)
-        # Of a node that is asked so, `status` tells the others' addresses, each by its host id.
-        others = sorted(text for name, text in self._said.items() if _HOST_ID.fullmatch(name))
-        return Facts(address, directories, self.url, pid=pid, here=True, origin=origin, peers=tuple(others))
+        peers = tuple(sorted(self.members))
+        return Facts(address, directories, self.url, pid=pid, here=True, origin=origin, peers=peers)
+
+    @property
+    def members(self) -> frozenset[str]:
+        """The addresses of all nodes that the last `status` named."""
+        return frozenset(self._addresses.values())
+
+    def peers(self, timeout_s: float) -> tuple[str, ...]:
+        """Return those addresses, sorted; starts no nodetool."""
+        del timeout_s
+        return tuple(sorted(self.members))
 
     def _ask_once(self) -> list[Future[tuple[Batch, float]]]:
         """Ask for who the node is, unless that is under way."""
@@ -193,7 +203,11 @@ class NodetoolNode:
         report = asked.module.parse(text)
         # Who the node is: `info` tells its host id and generation, `status` the address of every host id.
         with self._saying:
-            self._said = {**self._said, **report.said}
+            if asked.arguments[0] == STATUS:
+                # A node that is no longer named has left the cluster.
+                self._addresses = report.said or self._addresses
+            else:
+                self._said = {**self._said, **report.said}
         now = self._origin()
         if origin and now != origin:
             return Batch(asked.name, at_s, problem="the node was restarted while it was asked")

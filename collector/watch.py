@@ -2,15 +2,16 @@
 
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from collector.backoff import Backoff
 from collector.catalogue import CATALOGUE, HOST
 from collector.clock import Clock
 from collector.find import disk_of, has_own_network, interface_of, is_this_machine
 from collector.host import Host
-from collector.jmx import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from collector.local import DEFAULT_DATA, Facts
 from collector.machine import HostSource
 from collector.model import Sample, Snapshot, SourceError, Tick
@@ -19,8 +20,8 @@ from collector.samples import samples
 from collector.selection import Selection
 
 LEARN_TIMEOUT_S = 5.0
-# Which together are all nodes of the cluster.
-ENDPOINTS = ("cassandra_endpoints_live", "cassandra_endpoints_unreachable")
+# The question comes between two ticks and must not delay the next one for long.
+PEERS_TIMEOUT_S = 1.0
 UNKNOWN = "-"
 """A disk or interface that was not found: no device has this name, so nothing is read rather than all of them."""
 
@@ -56,8 +57,15 @@ class Node(Protocol):
     def sources(self) -> Sequence[Source]:
         """What to read of it in every tick."""
 
+    @property
+    def members(self) -> frozenset[str]:
+        """The addresses of all nodes, live or not, that its last reading named; empty where it named none."""
+
     def learn(self, timeout_s: float) -> Facts:
         """Ask the node about itself and for what it has. Raises SourceError when it does not answer."""
+
+    def peers(self, timeout_s: float) -> tuple[str, ...]:
+        """Ask the node for the addresses of its ring, sorted. Raises SourceError when it does not answer."""
 
     def asks_for(self, metric: str) -> bool:
         """Return whether it has what stands behind a metric."""
@@ -91,8 +99,9 @@ class Watch:
         self._extra = extra
         self.record: Callable[[Snapshot], None] | None = None
         self._learned = ""
-        self._learn_at_s = self._learn_pause_s = 0.0
-        self._endpoints: int | None = None
+        self._learning = Backoff()
+        self._asking_peers = Backoff()
+        self._members: frozenset[str] = frozenset()
         self.facts = Facts()
         self.host: Host | None = None
         if node is None or is_this_machine(node.host):
@@ -178,29 +187,46 @@ class Watch:
             self._way.close()
 
     def _notice(self, snapshot: Snapshot) -> None:
-        """After a start, ask the node about itself, again after 1, 2, 4 … 60 s until it knows."""
+        """Ask the node about itself after a start, and for its peers when the list is out of date."""
         own = set(self.node_sources)
         origin = next((batch.origin for batch in snapshot.batches if batch.origin and batch.source in own), "")
-        now_s = self._clock.monotonic_s()
-        is_known = origin == self._learned and not self._has_other_peers(snapshot)
-        if not origin or is_known or now_s < self._learn_at_s:
+        if not origin or self._way is None:
+            return
+        if origin != self._learned:
+            self._learn_again()
+        else:
+            self._update_peers(self._way)
+
+    def _learn_again(self) -> None:
+        if not self._learning.is_due(self._clock.monotonic_s()):
             return
         try:
-            known = self.learn()
+            complete = self.learn()
         except SourceError:
-            # It went away again; the tick in which it is back comes here again.
-            known = False
-        self._learn_pause_s = 0.0 if known else min(max(2 * self._learn_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
-        self._learn_at_s = now_s + self._learn_pause_s
+            # It went away again; the tick in which it returns comes here again.
+            complete = False
+        if complete:
+            self._learning.reset()
+        else:
+            self._learning.failed(self._clock.monotonic_s())
 
-    def _has_other_peers(self, snapshot: Snapshot) -> bool:
-        """Return whether the node's cluster has grown or shrunk since this was last asked."""
-        counts = [batch.values.get((name,)) for batch in snapshot.batches for name in ENDPOINTS]
-        known = [count for count in counts if isinstance(count, int)]
-        if len(known) < len(ENDPOINTS):
-            return False
-        before, self._endpoints = self._endpoints, sum(known)
-        return before is not None and before != self._endpoints
+    def _update_peers(self, node: Node) -> None:
+        """Ask for the peers until the list agrees with the members that the last reading named.
+
+        The members come from gossip and the list from the ring, which follows later. Some members, such as clients
+        that use gossip, never join the ring: then the question comes once a minute.
+        """
+        members = node.members
+        if members != self._members:
+            self._members = members
+            self._asking_peers.reset()
+        now_s = self._clock.monotonic_s()
+        if not members or members == set(self.facts.peers) or not self._asking_peers.is_due(now_s):
+            return
+        # A failure is an attempt too: the tick reports it if it lasts.
+        self._asking_peers.failed(now_s)
+        with suppress(SourceError):
+            self.facts = replace(self.facts, peers=node.peers(PEERS_TIMEOUT_S))
 
 
 def _existing(path: Path) -> Path:

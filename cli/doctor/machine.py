@@ -33,6 +33,7 @@ class Known:
     kind = "known"
     paced = False
     sources = ()
+    members: frozenset[str] = frozenset()
 
     def __init__(self, facts: Facts, host: str) -> None:
         self._facts = facts
@@ -42,6 +43,11 @@ class Known:
         """Return what is known."""
         del timeout_s
         return self._facts
+
+    def peers(self, timeout_s: float) -> tuple[str, ...]:
+        """Return what is known."""
+        del timeout_s
+        return self._facts.peers
 
     def asks_for(self, metric: str) -> bool:
         """Return that nothing is asked."""

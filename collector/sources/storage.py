@@ -1,5 +1,6 @@
 """The node as a member of its cluster: load, exceptions, version, state, and which peers it sees."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from collector.beans import METRICS, Many, counter, gauge, text
@@ -9,6 +10,15 @@ _STORAGE = METRICS + "type=Storage,name="
 SERVICE = "org.apache.cassandra.db:type=StorageService"
 _SNITCH = "org.apache.cassandra.db:type=EndpointSnitchInfo"
 _DETECTOR = "org.apache.cassandra.net:type=FailureDetector"
+
+
+def members(answer: Mapping[str, Any]) -> frozenset[str]:
+    """Return the addresses of all nodes, live or not, that an answer names; empty where it lacks either list."""
+    value = answer.get("value")
+    lists = [value.get(name) if isinstance(value, dict) else None for name in ("LiveNodes", "UnreachableNodes")]
+    if not all(isinstance(addresses, list) for addresses in lists):
+        return frozenset()
+    return frozenset(address for addresses in lists for address in addresses or () if isinstance(address, str))
 
 
 def _number(endpoints: Any) -> Many:

@@ -34,6 +34,8 @@ SWEEP_S = 0.25
 PEERS_S = 15.0
 MOST_NODES = 2000
 RUNNING = frozenset({"cassandra_compaction_progress", "cassandra_compaction_size"})
+# A seed that reads both notices that its cluster has changed.
+MEMBERS = frozenset({"cassandra_endpoints_live", "cassandra_endpoints_unreachable"})
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,8 @@ class Live:
                 # An agent takes so many patterns and no more: of all there is, all.
                 self._agents[key].want(["cass*", "node_*"] if is_whole else patterns(usual))
             elif key in self._jolokias:
-                self._jolokias[key].want(whole if is_whole or wanted.tables == ALL else whole - TABLE_METRICS)
+                metrics = whole if is_whole or wanted.tables == ALL else whole - TABLE_METRICS
+                self._jolokias[key].want(metrics | MEMBERS if self._targets[key] in self._plan.seeds else metrics)
 
     async def _sweep(self) -> None:
         """End the connections that are past their deadline."""

@@ -9,7 +9,7 @@ from collector.budget import OTHERS
 from collector.jmx import RARE_PER_TICK
 from collector.model import SourceError, Tier
 from collector.selection import Selection
-from collector.sources import tables
+from collector.sources import storage, tables
 from tests.collector.nodes import (
     ACTIVE,
     COMPACTIONS,
@@ -19,6 +19,7 @@ from tests.collector.nodes import (
     POOL,
     READS,
     REQUESTS,
+    SERVICE,
     SIZE,
     SNAPSHOTS,
     SSTABLES,
@@ -57,6 +58,23 @@ def test_the_first_read_brings_everything() -> None:
             ("cassandra_schema_version",): "v1",
         }.items()
     )
+
+
+def test_a_node_names_its_members_and_the_peers_in_its_ring() -> None:
+    counts = [bean for bean in storage.BEANS if bean.metric.name.startswith("cassandra_endpoints_")]
+    node = Node(counts)
+    node.jolokia.beans[SERVICE] |= {
+        "LiveNodes": ["10.0.0.1", "10.0.0.2"],
+        "UnreachableNodes": ["10.0.0.3"],
+        "EndpointToHostId": {"/10.0.0.2": "b", "host/10.0.0.1": "a"},
+    }
+    assert node.source.members == frozenset()
+    node.tick()
+    assert node.source.members == {"10.0.0.1", "10.0.0.2", "10.0.0.3"}
+    assert node.source.peers(1.0) == ("10.0.0.1", "10.0.0.2")
+    node.jolokia.beans[SERVICE]["EndpointToHostId"] = "ERROR: refused"
+    with pytest.raises(SourceError, match="no usable EndpointToHostId"):
+        node.source.peers(1.0)
 
 
 def test_a_batch_is_stamped_when_the_answer_came() -> None:

@@ -89,7 +89,7 @@ def stubs(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Stub]]:
     }
     found = [
         Stub(("info",), frozenset({"load"}), Report({("load",): 7}, said={"ID": HOST_ID, "Generation No": "99"})),
-        Stub(("status",), report=Report(said={HOST_ID: "10.0.0.1", "other": "10.0.0.2"})),
+        Stub(("status",), frozenset({"up"}), Report(said={HOST_ID: "10.0.0.1", "other": "10.0.0.2"})),
         Stub(("tablestats", "-F", "json"), frozenset({KEYSPACE_COUNT, TABLE_COUNT, SUM}), Report(stats), by_names=True),
         Stub(("tpstats",), frozenset({"pool"})),
     ]
@@ -189,23 +189,17 @@ def test_what_a_node_did_not_say_of_itself_at_first_it_is_asked_again() -> None:
         assert len(tool.ran) == asked
 
 
-def test_a_report_may_come_while_it_is_looked_at_who_the_others_are(
-    stubs: dict[str, Stub], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with closing(node(Tool(), process(), SUM)) as watched:
-        watched.learn(60.0)
-
-        class Meanwhile:
-            """Sees to it that something new is said just then."""
-
-            def fullmatch(self, name: str) -> bool:
-                stubs["status"].report = Report(said={f"{name} and another": "10.0.0.9"})
-                for asked in watched._once:
-                    watched._pool.submit(watched._ask, asked).result()
-                return False
-
-        monkeypatch.setattr("collector.tool._HOST_ID", Meanwhile())
-        assert watched.learn(60.0).peers == ()
+def test_the_peers_are_the_nodes_of_the_last_status(stubs: dict[str, Stub]) -> None:
+    with closing(node(Tool(), process(), "up")) as watched:
+        assert watched.learn(60.0).peers == ("10.0.0.1", "10.0.0.2")
+        settled(watched)
+        stubs["status"].report = Report(said={HOST_ID: "10.0.0.1", "new": "10.0.0.3"})
+        settled(watched)
+        assert watched.peers(0.0) == tuple(sorted(watched.members)) == ("10.0.0.1", "10.0.0.3")
+        # One that is not understood changes nothing.
+        stubs["status"].report = Report(problems=("a line",))
+        settled(watched)
+        assert watched.learn(60.0).peers == ("10.0.0.1", "10.0.0.3")
 
 
 @pytest.mark.usefixtures("stubs")

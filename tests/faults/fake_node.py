@@ -120,7 +120,7 @@ class FakeNode:
             SchemaVersion=lambda: f"schema-{self._schema}",
             ReleaseVersion="5.0.6",
             OperationMode="NORMAL",
-            LiveNodes=[ADDRESS],
+            LiveNodes=[ADDRESS, "192.0.2.8"],
             UnreachableNodes=[],
         )
 

@@ -1,0 +1,25 @@
+"""Exponential backoff between attempts."""
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+
+
+class Backoff:
+    """Pauses of 1, 2, 4 … 60 s between attempts that fail. Times are monotonic, in seconds."""
+
+    def __init__(self) -> None:
+        self._next_s = 0.0
+        self._pause_s = 0.0
+
+    def is_due(self, now_s: float) -> bool:
+        """Return whether the next attempt may begin."""
+        return now_s >= self._next_s
+
+    def failed(self, now_s: float) -> None:
+        """Double the pause before the next attempt."""
+        self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+        self._next_s = now_s + self._pause_s
+
+    def reset(self) -> None:
+        """Allow the next attempt at once."""
+        self._next_s = self._pause_s = 0.0
