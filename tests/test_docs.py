@@ -12,6 +12,7 @@ from cli.commands.agent import command as agent_command
 from cli.commands.line import command as line_command
 from cli.main import command_names, short_help
 from collector.catalogue import CATALOGUE
+from collector.journal.format import FULL_EVERY
 from exporters.catalogue_page import page
 from exporters.view import View
 
@@ -35,6 +36,16 @@ def test_every_command_has_a_line_of_help_and_stands_in_the_readme() -> None:
     for name in command_names():
         assert short_help(name).endswith(".")
         assert f"casstat {name}" in readme
+
+
+def test_help_states_how_often_the_journal_is_synchronised() -> None:
+    stated = [
+        option.help or ""
+        for command, name in ((line_command, "write_sync"), (agent_command, "journal_sync"))
+        for option in command.params
+        if option.name == name and isinstance(option, click.Option)
+    ]
+    assert [text.endswith(f"[frame: every {FULL_EVERY} ticks]") for text in stated] == [True, True]
 
 
 def test_every_flag_in_the_readme_exists() -> None:

@@ -15,6 +15,7 @@ from cli.agent.settings import AgentSettings, journal_folder
 from cli.commands import line
 from cli.settings import DEFAULT_S, LineSettings
 from cli.size import Size
+from collector.journal.format import FULL_EVERY
 
 PATH = click.Path(path_type=Path)
 DEFAULT_LISTEN = "127.0.0.1:17199"
@@ -86,7 +87,7 @@ HELP = {
     type=click.Choice(["never", "frame", "tick"]),
     default="frame",
     help="When to wait until the disk has it: a crash of the machine (not of casstat) loses what came since."
-    "  [frame: every 600 ticks]",
+    f"  [frame: every {FULL_EVERY} ticks]",
 )
 @click.option(
     "--listen", metavar="HOST:PORT", default=DEFAULT_LISTEN, show_default=True, help="Where to serve Prometheus."

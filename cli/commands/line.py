@@ -11,6 +11,7 @@ from cli.access import jolokia_options
 from cli.main import command_names, short_help
 from cli.settings import LineSettings
 from cli.size import Size
+from collector.journal.format import FULL_EVERY
 
 # Cassandra's own rule, and the signs of a pattern; anything else could mean something to JMX that the user did not.
 NAME = re.compile(r"[\w*?]+", re.ASCII)
@@ -103,7 +104,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     type=click.Choice(["never", "frame", "tick"]),
     default="frame",
     help="When to wait until the disk has it: a crash of the machine (not of casstat) loses what came since."
-    "  [frame: every 300 ticks]",
+    f"  [frame: every {FULL_EVERY} ticks]",
 )
 @click.option(
     "--source",

@@ -9,7 +9,6 @@ from typing import Any
 from collector.catalogue import CATALOGUE
 from collector.model import Kind, Metric, Tier
 
-VERSION = 1
 LARGEST = 1 << 63
 DAY_S = 86400
 

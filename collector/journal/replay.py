@@ -1,24 +1,27 @@
-"""A recording played again: what it tells row by row, at the interval at which it was made or at a longer one."""
+"""A recording replayed row by row, at the interval at which it was made or at a longer one."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from collector.journal.reading import Entry
-from collector.model import Batch, Snapshot, Tick
+from collector.model import Batch, Series, Snapshot, Tick, Value
 
 
 def at_interval(entries: Iterable[Entry], interval_s: float) -> Iterator[Entry]:
-    """Yield the entries at multiples of the interval, all of them for 0, each with what those before it said besides.
+    """Yield the entries at multiples of the interval, all of them for 0, each with what only earlier ones contain.
 
     What was read more rarely, and every event, is in the next entry that is kept, so nothing is lost: rates and
     percentiles are those of the raw counts at its two ends.
     """
-    held: list[Entry] = []
+    held: _Held | None = None
     for entry in entries:
-        held.append(entry)
+        if held is None:
+            held = _Held(entry)
+        else:
+            held.add(entry)
         if not interval_s or is_multiple(entry.snapshot.tick.time_s, interval_s):
-            yield joined(held)
-            held.clear()
+            yield held.joined()
+            held = None
 
 
 def is_multiple(time_s: float, interval_s: float) -> bool:
@@ -27,27 +30,46 @@ def is_multiple(time_s: float, interval_s: float) -> bool:
     return abs(steps - round(steps)) * interval_s < 1e-3
 
 
-def joined(entries: list[Entry]) -> Entry:
-    """Return the last of the entries with what the others said besides."""
-    last = entries[-1]
-    batches = tuple(batch for place in range(len(entries)) for batch in _besides(entries, place))
-    tick = last.snapshot.tick
-    missed = sum(entry.snapshot.tick.missed for entry in entries)
-    return replace(last, snapshot=Snapshot(last.snapshot.node, Tick(tick.time_s, tick.late_s, missed), batches))
+class _Held:
+    """The last entry, and of those before it what no later one contains: each value is taken up and dropped once."""
 
+    def __init__(self, entry: Entry) -> None:
+        self._last = entry
+        self._missed = entry.snapshot.tick.missed
+        self._number = 0
+        self._earlier: dict[int, tuple[Batch, dict[Series, Value]]] = {}
+        self._holder: dict[tuple[str, Series], int] = {}
 
-def _besides(entries: list[Entry], place: int) -> Iterator[Batch]:
-    """Yield of an entry's batches what no later entry says anew: values of other series, and all events."""
-    if place == len(entries) - 1:
-        yield from entries[place].snapshot.batches
-        return
-    later = {
-        (batch.source, series)
-        for entry in entries[place + 1 :]
-        for batch in entry.snapshot.batches
-        for series in batch.values
-    }
-    for batch in entries[place].snapshot.batches:
-        values = {series: value for series, value in batch.values.items() if (batch.source, series) not in later}
-        if values or batch.events:
-            yield replace(batch, values=values, problem="")
+    def add(self, entry: Entry) -> None:
+        """Take the next entry."""
+        for batch in self._last.snapshot.batches:
+            if not batch.values and not batch.events:
+                continue
+            self._number += 1
+            self._earlier[self._number] = batch, dict(batch.values)
+            self._holder.update(dict.fromkeys(((batch.source, series) for series in batch.values), self._number))
+        for batch in entry.snapshot.batches:
+            for series in batch.values:
+                self._drop(batch.source, series)
+        self._last = entry
+        self._missed += entry.snapshot.tick.missed
+
+    def _drop(self, source: str, series: Series) -> None:
+        number = self._holder.pop((source, series), None)
+        if number is None:
+            return
+        batch, values = self._earlier[number]
+        del values[series]
+        if not values and not batch.events:
+            del self._earlier[number]
+
+    def joined(self) -> Entry:
+        """Return the last entry with what only earlier ones contain."""
+        snapshot = self._last.snapshot
+        earlier = [
+            replace(batch, values=values, problem="")
+            for batch, values in self._earlier.values()
+            if values or batch.events
+        ]
+        tick = Tick(snapshot.tick.time_s, snapshot.tick.late_s, self._missed)
+        return replace(self._last, snapshot=Snapshot(snapshot.node, tick, (*earlier, *snapshot.batches)))

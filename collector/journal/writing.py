@@ -13,6 +13,7 @@ from zlib import crc32
 import zstandard
 
 from collector.journal.coding import State, encoded
+from collector.journal.format import FULL_EVERY
 from collector.journal.head import Head
 from collector.journal.lines import sealed
 from collector.model import Snapshot
@@ -20,12 +21,12 @@ from collector.model import Snapshot
 SUFFIX = ".jsonl.zst"
 LOCK = ".lock"
 MODE = 0o644
+# Whoever can open the lock can take it, and keep the recorder from starting.
+LOCK_MODE = 0o600
 BEGUN = re.compile(r"\d{8}T\d{6}")
 MOST_DIGITS = 10
 # Linux has 255 for the whole.
 LONGEST_NAME = 200
-# So often a line knows of nothing before it, and a frame begins: what is damaged reaches no further.
-FULL_EVERY = 600
 # The tables of a level of its own would take 11 MB; these, of 1 MB, find as much: what repeats is near.
 COMPRESSION = zstandard.ZstdCompressionParameters.from_level(
     12, window_log=19, chain_log=17, hash_log=17, write_content_size=0
@@ -225,9 +226,13 @@ def _created(folder: Path, now_s: float) -> tuple[int, str]:
 def _locked(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
+
     except OSError as error:
         raise JournalError(f"{folder}: {error.strerror}: nothing can be recorded there") from None
+    with contextlib.suppress(PermissionError):
+        # Earlier versions created it for everybody.
+        os.fchmod(lock, LOCK_MODE)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -20,7 +21,7 @@ from collector.journal.head import Head
 from collector.journal.info import size_of
 from collector.journal.lines import sealed
 from collector.journal.reading import Entry, Reader, read
-from collector.journal.writing import SUFFIX, Journal, JournalError, Limits, files_of
+from collector.journal.writing import LOCK, SUFFIX, Journal, JournalError, Limits, files_of
 from collector.model import Batch, Kind, Metric, Snapshot, Tick
 from tests.collector.journal.recorded import SNAPSHOTS
 
@@ -161,6 +162,13 @@ def test_a_second_writer_is_refused(folder: Path) -> None:
     with closing(first), pytest.raises(JournalError, match="another casstat records there"):
         Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)
     Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail).close()
+
+
+def test_the_lock_can_be_opened_by_its_owner_alone(folder: Path) -> None:
+    folder.mkdir()
+    (folder / LOCK).touch(0o644)
+    with closing(Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)):
+        assert stat.S_IMODE((folder / LOCK).stat().st_mode) == 0o600
 
 
 def test_files_are_rotated_and_the_oldest_go_first(folder: Path) -> None:
