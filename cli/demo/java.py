@@ -122,7 +122,7 @@ def _fetch(folder: Path, goal: list[str], pom: str | None, progress: Callable[[s
         jars = Path(work, "jars")
         if pom is not None:
             Path(work, "pom.xml").write_text(pom)
-        command = [maven, "-B", "-q", *goal, f"-DoutputDirectory={jars}"]
+        command = [maven, "-B", "-q", "--strict-checksums", *goal, f"-DoutputDirectory={jars}"]
         with Path(work, "maven.log").open("w+") as log:
             with subprocess.Popen(command, cwd=work, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as running:
                 _watch(running, jars, progress, what)

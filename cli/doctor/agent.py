@@ -71,7 +71,15 @@ def at_start(case: Case, option: str) -> str:
 
 def _fetch(jar: Path, artifact: str) -> str:
     if shutil.which("mvn"):
-        return shlex.join(["mvn", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={jar.parent}"])
+        return shlex.join(
+            [
+                "mvn",
+                "--strict-checksums",
+                "dependency:copy",
+                f"-Dartifact={artifact}",
+                f"-DoutputDirectory={jar.parent}",
+            ]
+        )
     return f"fetch {jar.name} from {DOWNLOAD} into {jar.parent}"
 
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from cli.commands.demo import command
 from cli.demo.cluster import LocalCluster, first_jmx_port
-from cli.demo.java import DemoError
+from cli.demo.java import DemoError, fetch_jolokia
 from cli.demo.load_metrics import LoadMetrics
 from cli.demo.prometheus import check, write_configuration
 from dashboards.rules.files import rule_files
@@ -75,3 +75,12 @@ def test_clusters_on_other_addresses_look_for_other_ports() -> None:
     ports = [first_jmx_port(f"127.0.{subnet}.1") for subnet in range(256)]
     assert len(set(ports)) == len(ports)
     assert max(first_jmx_port(address) for address in ("127.255.255.1", "10.0.0.1", "192.168.0.1")) < 32768
+
+
+def test_maven_refuses_downloads_without_a_matching_checksum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maven = tmp_path / "mvn"
+    maven.write_text('#!/bin/sh\necho "$@" > "$0.log"\nmkdir jars\ntouch jars/agent.jar\n')
+    maven.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert fetch_jolokia(tmp_path / "cache", lambda _: None).name == "agent.jar"
+    assert "--strict-checksums" in (tmp_path / "mvn.log").read_text().split()

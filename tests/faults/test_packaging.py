@@ -10,6 +10,8 @@ import yaml
 from click.testing import CliRunner
 
 from cli.commands.agent import command
+from tests.faults.api import HOST, running
+from tests.faults.certificates import Authority
 
 PACKAGING = Path(__file__).parents[2] / "packaging"
 UNIT = PACKAGING / "systemd" / "casstat-agent.service"
@@ -60,3 +62,49 @@ def test_the_settings_in_the_manifests_are_settings(manifest: Path, tmp_path: Pa
     done = CliRunner().invoke(command, [*given, "--print-config"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert json.dumps("0.0.0.0:17199") in done.stdout
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.stem)
+def test_no_pod_has_a_token_for_the_kubernetes_api(manifest: Path) -> None:
+    templates = [each["spec"]["template"] for each in yaml.safe_load_all(manifest.read_text()) if "spec" in each]
+    assert templates
+    assert all(template["spec"]["automountServiceAccountToken"] is False for template in templates)
+
+
+def health(port: int) -> tuple[int, str]:
+    """Return the exit status of the container's health check, and its output."""
+    environment = {"CASSTAT_LISTEN": f"{HOST}:{port}"}
+    check = PACKAGING / "container" / "healthcheck.py"
+    done = subprocess.run(
+        [sys.executable, "-I", check], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr
+
+
+PLAIN = ""
+PASSWORDS = "basic_auth_users: {alice: $2b$04$" + "." * 53 + "}"
+TLS = "tls_server_config: {cert_file: server.pem, key_file: server.key%s}"
+CERTIFICATES = TLS % ", client_ca_file: authority.pem, client_auth_type: RequireAndVerifyClientCert"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [PLAIN, PASSWORDS, TLS % "", f"{TLS % ''}\n{PASSWORDS}", CERTIFICATES, CERTIFICATES[:-1] + ", max_version: TLS12}"],
+    ids=["plain", "passwords", "TLS", "TLS and passwords", "certificates", "certificates of TLS 1.2"],
+)
+def test_the_containers_health_check_passes_whatever_protects_the_agent(tmp_path: Path, config: str) -> None:
+    if "tls" in config:
+        Authority(tmp_path).sign("server", "subjectAltName=DNS:cassandra.example")
+    (tmp_path / "web.yml").write_text(config)
+    with running(tmp_path, tmp_path / "web.yml") as api:
+        assert health(api.port) == (0, "")
+
+
+def test_the_containers_health_check_fails_without_ticks_or_without_an_agent(tmp_path: Path) -> None:
+    with running(tmp_path) as api:
+        api.served.wrong = "no tick for 20 s"
+        status, report = health(api.port)
+        assert (status, "no tick for 20 s" in report) == (1, True)
+    status, report = health(api.port)
+    assert (status, "refused" in report) == (1, True)

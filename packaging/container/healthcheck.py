@@ -1,0 +1,50 @@
+"""Container health check: exit with status 0 if the agent in this container is healthy, else report why it is not.
+
+It needs no secrets: an agent that answers with TLS, or asks for a password or a client certificate, is running. Missing
+ticks are reported by agents without passwords and client certificates only. CASSTAT_LISTEN names the agent's address,
+because the check cannot see the agent's command line.
+"""
+
+import http.client
+import os
+import ssl
+import sys
+import urllib.error
+import urllib.request
+
+TIMEOUT_S = 2.0
+
+
+def problem(host: str, port: str) -> str:
+    """Return why the agent at that address is not healthy; "" if it is."""
+    try:
+        return _problem(f"https://{host}:{port}/-/healthy")
+    except (OSError, http.client.HTTPException):
+        # Plain HTTP, or nothing at all, or a client certificate is required.
+        pass
+    try:
+        return _problem(f"http://{host}:{port}/-/healthy")
+    except (http.client.HTTPException, ConnectionResetError):
+        # A server that speaks TLS closes such a connection.
+        return ""
+    except OSError as error:
+        return f"{host}:{port}: {error}"
+
+
+def _problem(url: str) -> str:
+    """Return what the agent at that URL reports. Raises OSError and HTTPException."""
+    # The agent's certificate need not be valid for the loopback address.
+    context = ssl._create_unverified_context()  # noqa: S323
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler({}))
+    try:
+        opener.open(url, timeout=TIMEOUT_S).close()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.read(1000).decode(errors="replace").strip() if error.code == 503 else ""
+    return ""
+
+
+if __name__ == "__main__":
+    listen_host, _, listen_port = os.environ.get("CASSTAT_LISTEN", "127.0.0.1:17199").rpartition(":")
+    local = "127.0.0.1" if listen_host in ("", "0.0.0.0", "[::]") else listen_host  # noqa: S104
+    sys.exit(problem(local, listen_port) or 0)
