@@ -73,7 +73,7 @@ class InfluxDB:
         for board in boards:
             rows = tuple(Row(row.title, panels) for row in board.rows if (panels := _had(row)))
             if rows:
-                note = Note(title="What InfluxDB lacks", text=LACKS, width=24, height=3)
+                note = Note(title="Limits of InfluxDB", text=LACKS, width=24, height=3)
                 whole = rows == board.rows and not any(
                     words.has_quantile(panel) for row in rows for panel in row.panels
                 )

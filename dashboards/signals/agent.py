@@ -18,7 +18,7 @@ def _sink(name: str, title: str, expression: Expression, unit: Unit, text: str) 
 SIGNALS = (
     Signal(
         "node_answers",
-        "Nodes that answer their agent",
+        "Cassandra answers its agent",
         Level("casstat_source_up", where(source="cassandra"), "min"),
         Unit.COUNT,
         "1 where Cassandra answers its agent, 0 where it does not.",
@@ -26,14 +26,14 @@ SIGNALS = (
     ),
     Signal(
         "tick_late_p99",
-        "Lateness of the ticks, 99th percentile",
+        "Tick lateness, p99",
         Quantile(0.99, "casstat_tick_lateness_seconds"),
         Unit.SECONDS,
         "How late ticks begin: a late tick covers a longer interval, and the machine is short of processors.",
     ),
     Signal(
         "ticks_missed",
-        "Ticks missed",
+        "Missed ticks",
         Rate("casstat_ticks_missed_total"),
         Unit.PER_S,
         "Intervals without a sample: the one after them covers them too.",
@@ -41,65 +41,63 @@ SIGNALS = (
     Signal("ticks", "Ticks", Rate("casstat_ticks_total"), Unit.PER_S, "Samples that the agents take."),
     _source(
         "source_up",
-        "Sources that answer",
+        "Source up",
         Level("casstat_source_up", across="min"),
         Unit.COUNT,
         "1 for a source that answers, 0 for one that does not: its metrics are absent.",
     ),
     _source(
         "source_errors",
-        "Problems of the sources",
+        "Source errors",
         Rate("casstat_source_errors_total"),
         Unit.PER_S,
         "Ticks in which a source had a problem; the agent's log says which.",
     ),
     _source(
         "source_cpu",
-        "Processors that the sources take",
+        "Source CPU usage",
         Rate("casstat_source_cpu_seconds_total"),
         Unit.COUNT,
         "Processors that the agent itself uses to read a source.",
     ),
     _source(
         "source_wall",
-        "Time that the sources take",
+        "Source read time",
         Rate("casstat_source_wall_seconds_total"),
         Unit.RATIO,
         "Share of the time in which a source is being read; the node's answer is waited for in it.",
     ),
-    _sink(
-        "sink_up", "Sinks that take points", Level("casstat_sink_up", across="min"), Unit.COUNT, "1 for yes, 0 for no."
-    ),
+    _sink("sink_up", "Sink up", Level("casstat_sink_up", across="min"), Unit.COUNT, "1 for yes, 0 for no."),
     _sink(
         "sink_lag",
-        "Lag of the sinks",
+        "Sink lag",
         Level("casstat_sink_lag_seconds"),
         Unit.SECONDS,
         "Age of the oldest tick that the store lacks: it is sent when the store is back.",
     ),
     _sink(
-        "sink_points", "Points sent", Rate("casstat_sink_points_total"), Unit.PER_S, "Points that stores have taken."
+        "sink_points", "Sent points", Rate("casstat_sink_points_total"), Unit.PER_S, "Points that stores have taken."
     ),
     _sink(
-        "sink_failures", "Attempts that failed", Rate("casstat_sink_failures_total"), Unit.PER_S, "They are repeated."
+        "sink_failures", "Failed sink requests", Rate("casstat_sink_failures_total"), Unit.PER_S, "They are repeated."
     ),
     _sink(
         "sink_refused",
-        "Points refused",
+        "Refused points",
         Rate("casstat_sink_refused_points_total"),
         Unit.PER_S,
         "Points that the store will never take; they are in the folder of the agent's journal.",
     ),
     _sink(
         "sink_lost",
-        "Ticks lost to a sink",
+        "Lost ticks per sink",
         Rate("casstat_sink_lost_ticks_total"),
         Unit.PER_S,
         "Ticks that the journal had no room for until the store was back.",
     ),
     Signal(
         "journal_lost",
-        "Ticks that are not in the journal",
+        "Ticks not written to the journal",
         Rate("casstat_journal_lost_ticks_total"),
         Unit.PER_S,
         "Ticks that could not be written: the disk is full, or fails.",
@@ -107,7 +105,7 @@ SIGNALS = (
     ),
     Signal(
         "journal_removed",
-        "Files removed from the journal",
+        "Removed journal files",
         Rate("casstat_journal_removed_files_total"),
         Unit.PER_S,
         "The oldest files go when the journal is as large as it may be.",
@@ -115,7 +113,7 @@ SIGNALS = (
     ),
     Signal(
         "journal_bytes",
-        "Size of the journal",
+        "Journal size",
         Level("casstat_journal_bytes", across="sum"),
         Unit.BYTES,
         "What the recordings take on the nodes' disks.",
@@ -123,26 +121,26 @@ SIGNALS = (
     ),
     Signal(
         "series_left",
-        "Series that may still be served",
+        "Remaining series budget",
         Rest(Level("casstat_series_limit", across="min"), Level("casstat_series")),
         Unit.COUNT,
         "Series that an agent may serve beyond those that it does: at none it leaves out whole metrics.",
     ),
     Signal(
         "agent_cpu",
-        "Processors that the agent uses",
+        "Agent CPU usage",
         Rate("process_cpu_seconds_total"),
         Unit.COUNT,
         "0.01 is a hundredth of one processor.",
     ),
     Signal(
         "agent_memory",
-        "Memory of the agent",
+        "Agent memory",
         Level("process_resident_memory_bytes", across="sum"),
         Unit.BYTES,
         "Memory that is in RAM.",
     ),
-    Signal("agent_files", "Open files of the agent", Level("process_open_fds"), Unit.COUNT, "Open file descriptors."),
+    Signal("agent_files", "Agent open files", Level("process_open_fds"), Unit.COUNT, "Open file descriptors."),
     Signal(
         "agent_events",
         "Events",

@@ -6,7 +6,7 @@ from dashboards.signals.signal import Signal, Unit
 SIGNALS = (
     Signal(
         "cache_hits",
-        "Hits of the caches",
+        "Cache hit ratio",
         Ratio(Rate("cassandra_cache_hits_total"), Rate("cassandra_cache_requests_total")),
         Unit.RATIO,
         "Look-ups that found what they wanted: a key cache below 90 % under a steady load is too small.",
@@ -15,7 +15,7 @@ SIGNALS = (
     ),
     Signal(
         "cache_bytes",
-        "Size of the caches",
+        "Cache size",
         Level("cassandra_cache_bytes", across="sum"),
         Unit.BYTES,
         "Memory that the caches take.",
@@ -23,7 +23,7 @@ SIGNALS = (
     ),
     Signal(
         "buffer_misses",
-        "Buffers allocated outside the pools",
+        "Buffer pool misses",
         Rate("cassandra_buffer_pool_misses_total"),
         Unit.PER_S,
         "A pool that is too small: each of these costs an allocation.",

@@ -6,21 +6,21 @@ from dashboards.signals.signal import Signal, Unit
 SIGNALS = (
     Signal(
         "nodes_up",
-        "Nodes that others call up",
+        "Nodes up",
         Level("cassandra_endpoints_up", across="min"),
         Unit.COUNT,
         "Nodes that the failure detectors call up, by the node that sees the fewest.",
     ),
     Signal(
         "nodes_unreachable",
-        "Nodes that cannot be reached",
+        "Unreachable nodes",
         Level("cassandra_endpoints_unreachable"),
         Unit.COUNT,
         "Nodes that ought to be there, and that some node cannot reach.",
     ),
     Signal(
         "native_running",
-        "Nodes that clients can connect to",
+        "Native transport running",
         Level("cassandra_native_transport_running", across="min"),
         Unit.COUNT,
         "1 where the native transport is on, 0 where it is off: before a node has joined, or because somebody or a "
@@ -29,7 +29,7 @@ SIGNALS = (
     ),
     Signal(
         "started",
-        "Start of Cassandra",
+        "Cassandra start time",
         Level("cassandra_jvm_start_time_seconds"),
         Unit.SECONDS,
         "When the node's JVM started, in seconds since the epoch.",

@@ -14,7 +14,7 @@ PAUSING = where(
 SIGNALS = (
     Signal(
         "gc_share",
-        "Time in garbage collection",
+        "Garbage collection time",
         Rate("cassandra_jvm_gc_seconds_total", across="sum"),
         Unit.RATIO,
         "Share of the time that collections take, those that run beside the program included: above a tenth the node "
@@ -23,14 +23,14 @@ SIGNALS = (
     ),
     Signal(
         "outside_gc",
-        "Time that is not spent in garbage collection",
+        "Time outside GC pauses",
         Rest(Number(1), Rate("cassandra_jvm_gc_seconds_total", PAUSING)),
         Unit.RATIO,
         "Share of a node's time in which it did not stand still for a collection: what is left for the work itself.",
     ),
     Signal(
         "gc_collections",
-        "Garbage collections",
+        "Collections",
         Rate("cassandra_jvm_gc_total"),
         Unit.PER_S,
         "Collections, by collector.",
@@ -38,7 +38,7 @@ SIGNALS = (
     ),
     Signal(
         "gc_mean",
-        "Time of one collection, mean",
+        "Collection duration, mean",
         Ratio(Rate("cassandra_jvm_gc_seconds_total"), Rate("cassandra_jvm_gc_total")),
         Unit.SECONDS,
         "How long one collection takes.",
@@ -47,7 +47,7 @@ SIGNALS = (
     ),
     Signal(
         "gc_last",
-        "Time of the last collection",
+        "Last collection duration",
         Level("cassandra_jvm_gc_last_seconds"),
         Unit.SECONDS,
         "How long the last collection took; looked at once a minute.",
@@ -56,7 +56,7 @@ SIGNALS = (
     ),
     Signal(
         "gc_pause_share",
-        "Time in which garbage collection stops the node",
+        "GC pause time",
         Rate("cassandra_jvm_gc_seconds_total", PAUSING, across="sum"),
         Unit.RATIO,
         "Share of the time in which the program stands still for a collection: every request of that time waits.",
@@ -64,7 +64,7 @@ SIGNALS = (
     ),
     Signal(
         "gc_pause_mean",
-        "Time for which one collection stops the node, mean",
+        "GC pause duration, mean",
         Ratio(Rate("cassandra_jvm_gc_seconds_total", PAUSING), Rate("cassandra_jvm_gc_total", PAUSING)),
         Unit.SECONDS,
         "How long the program stands still for one collection: others call a node down that stands still for long.",
@@ -73,14 +73,14 @@ SIGNALS = (
     ),
     Signal(
         "heap_used",
-        "Heap",
+        "Heap usage",
         Level("cassandra_jvm_heap_used_bytes", across="sum"),
         Unit.BYTES,
         "Heap in use, garbage included: what counts is how low a collection brings it.",
     ),
     Signal(
         "heap_share",
-        "Share of the heap in use",
+        "Heap utilisation",
         Ratio(
             Level("cassandra_jvm_heap_used_bytes", across="sum"), Level("cassandra_jvm_heap_max_bytes", across="sum")
         ),
@@ -89,14 +89,14 @@ SIGNALS = (
     ),
     Signal(
         "nonheap_used",
-        "Memory beside the heap",
+        "Non-heap memory",
         Level("cassandra_jvm_nonheap_used_bytes", across="sum"),
         Unit.BYTES,
         "Classes, compiled code and the like.",
     ),
     Signal(
         "jvm_cpu",
-        "Processors that Cassandra uses",
+        "Cassandra CPU usage",
         Rate("cassandra_jvm_cpu_seconds_total"),
         Unit.COUNT,
         "Processors that are kept busy by Cassandra's process: 1 is one of them, all of the time.",
@@ -110,7 +110,7 @@ SIGNALS = (
     ),
     Signal(
         "files_share",
-        "Share of the file descriptors in use",
+        "File descriptor utilisation",
         Ratio(Level("cassandra_jvm_open_files", across="sum"), Level("cassandra_jvm_max_files", across="sum")),
         Unit.RATIO,
         "Open file descriptors of those that it may have.",

@@ -23,7 +23,7 @@ def _latency(name: str, title: str, share: float, operation: str) -> Signal:
 SIGNALS = (
     Signal(
         "load_operations",
-        "Operations of the clients",
+        "Client operations",
         Rate("casstat_load_operations_total"),
         Unit.PER_S,
         "What the clients had done: less than they want to do when the cluster does not keep up.",
@@ -32,15 +32,15 @@ SIGNALS = (
     ),
     Signal(
         "load_errors",
-        "Errors of the clients",
+        "Client errors",
         Rate("casstat_load_errors_total"),
         Unit.PER_S,
         "Operations that failed for the client, whatever the servers count.",
         CLIENTS,
         CLIENT,
     ),
-    _latency("load_read_p50", "Read latency of the clients, median", 0.5, "Read"),
-    _latency("load_read_p99", "Read latency of the clients, 99th percentile", 0.99, "Read"),
-    _latency("load_write_p50", "Write latency of the clients, median", 0.5, "Write"),
-    _latency("load_write_p99", "Write latency of the clients, 99th percentile", 0.99, "Write"),
+    _latency("load_read_p50", "Client read latency, p50", 0.5, "Read"),
+    _latency("load_read_p99", "Client read latency, p99", 0.99, "Read"),
+    _latency("load_write_p50", "Client write latency, p50", 0.5, "Write"),
+    _latency("load_write_p99", "Client write latency, p99", 0.99, "Write"),
 )

@@ -31,36 +31,44 @@ def _time(name: str, title: str, metric: str, count: str) -> Signal:
 
 
 SIGNALS = (
-    _cpu("cpu_user", "CPU, user", ("user",), "Share of the processors' time in programs."),
-    _cpu("cpu_nice", "CPU, nice", ("nice",), "Share of the processors' time in programs that let others go first."),
-    _cpu("cpu_system", "CPU, system", ("system", "irq", "softirq"), "Share of the processors' time in the kernel."),
-    _cpu("cpu_iowait", "CPU, waiting for disks", ("iowait",), "Idle time while some task waits for a disk."),
-    _cpu("cpu_steal", "CPU, stolen", ("steal",), "Time in which the hypervisor let others run."),
+    _cpu("cpu_user", "CPU user", ("user",), "Share of the processors' time in programs."),
+    _cpu("cpu_nice", "CPU nice", ("nice",), "Share of the processors' time in programs that let others go first."),
+    _cpu("cpu_system", "CPU system", ("system", "irq", "softirq"), "Share of the processors' time in the kernel."),
+    _cpu("cpu_iowait", "CPU iowait", ("iowait",), "Idle time while some task waits for a disk."),
+    _cpu("cpu_steal", "CPU steal", ("steal",), "Time in which the hypervisor let others run."),
     Signal(
         "cpu_busy",
-        "CPU, busy",
+        "CPU utilisation",
         Ratio(Rest(Rate(_CPU), Rate(_CPU, where(mode=("idle", "iowait")))), Rate(_CPU)),
         Unit.RATIO,
         "Share of the processors' time that is neither idle nor waiting for a disk.",
         absent=LOCAL,
     ),
-    _per_s("disk_reads", "Reads of the disks", "node_disk_reads_completed_total", Unit.PER_S, "Reads completed."),
-    _per_s("disk_writes", "Writes of the disks", "node_disk_writes_completed_total", Unit.PER_S, "Writes completed."),
-    _per_s("disk_read_bytes", "Read from the disks", "node_disk_read_bytes_total", Unit.BYTES_PER_S, "Bytes read."),
+    _per_s("disk_reads", "Disk reads", "node_disk_reads_completed_total", Unit.PER_S, "Reads completed."),
+    _per_s("disk_writes", "Disk writes", "node_disk_writes_completed_total", Unit.PER_S, "Writes completed."),
+    _per_s("disk_read_bytes", "Disk read throughput", "node_disk_read_bytes_total", Unit.BYTES_PER_S, "Bytes read."),
     _per_s(
         "disk_written_bytes",
-        "Written to the disks",
+        "Disk write throughput",
         "node_disk_written_bytes_total",
         Unit.BYTES_PER_S,
         "Bytes written.",
     ),
-    _time("disk_read_time", "Time of one read", "node_disk_read_time_seconds_total", "node_disk_reads_completed_total"),
     _time(
-        "disk_write_time", "Time of one write", "node_disk_write_time_seconds_total", "node_disk_writes_completed_total"
+        "disk_read_time",
+        "Disk read latency, mean",
+        "node_disk_read_time_seconds_total",
+        "node_disk_reads_completed_total",
+    ),
+    _time(
+        "disk_write_time",
+        "Disk write latency, mean",
+        "node_disk_write_time_seconds_total",
+        "node_disk_writes_completed_total",
     ),
     Signal(
         "disk_util",
-        "Disks in use",
+        "Disk utilisation",
         Rate("node_disk_io_time_seconds_total", across="max"),
         Unit.RATIO,
         "Share of the time with at least one request under way: %util, as iostat calls it; a disk that does many "
@@ -70,7 +78,7 @@ SIGNALS = (
     ),
     Signal(
         "disk_free_share",
-        "Disk space that is free",
+        "Free disk space ratio",
         Ratio(Level("node_filesystem_avail_bytes", across="sum"), Level("node_filesystem_size_bytes", across="sum")),
         Unit.RATIO,
         "Free space of the file systems of Cassandra's folders: compactions need room for a copy.",
@@ -86,18 +94,18 @@ SIGNALS = (
         ("mountpoint",),
         LOCAL,
     ),
-    _per_s("net_received", "Received", "node_network_receive_bytes_total", Unit.BYTES_PER_S, "Bytes received."),
-    _per_s("net_sent", "Sent", "node_network_transmit_bytes_total", Unit.BYTES_PER_S, "Bytes sent."),
+    _per_s("net_received", "Network received", "node_network_receive_bytes_total", Unit.BYTES_PER_S, "Bytes received."),
+    _per_s("net_sent", "Network sent", "node_network_transmit_bytes_total", Unit.BYTES_PER_S, "Bytes sent."),
     _per_s(
         "net_received_drops",
-        "Packets dropped on receipt",
+        "Dropped packets on receipt",
         "node_network_receive_drop_total",
         Unit.PER_S,
         "Packets that the machine had no room or no use for.",
     ),
     _per_s(
         "tcp_retransmits",
-        "TCP segments sent again",
+        "TCP retransmits",
         "node_netstat_Tcp_RetransSegs",
         Unit.PER_S,
         "Segments that got lost on their way, or whose receipt did.",
@@ -105,7 +113,7 @@ SIGNALS = (
     ),
     Signal(
         "memory_available",
-        "Memory that is available",
+        "Available memory",
         Level("node_memory_MemAvailable_bytes", across="sum"),
         Unit.BYTES,
         "Memory that a program could have without swapping: the page cache lives in it.",
@@ -121,7 +129,7 @@ SIGNALS = (
     ),
     Signal(
         "swap_used",
-        "Swap space in use",
+        "Swap usage",
         Rest(Level("node_memory_SwapTotal_bytes", across="sum"), Level("node_memory_SwapFree_bytes", across="sum")),
         Unit.BYTES,
         "A JVM whose heap is swapped out stops for seconds.",
@@ -129,7 +137,7 @@ SIGNALS = (
     ),
     _per_s(
         "major_faults",
-        "Page faults that needed the disk",
+        "Major page faults",
         "casstat_process_major_faults_total",
         Unit.PER_S,
         "Of Cassandra's process: reads of mapped files, or memory that was swapped out.",
@@ -137,7 +145,7 @@ SIGNALS = (
     ),
     Signal(
         "clock_error",
-        "Error of the clock, at most",
+        "Clock error bound",
         Level("casstat_clock_error_seconds"),
         Unit.SECONDS,
         "How wrong the machine's clock may be, as its kernel knows it: the last write wins by clocks.",
@@ -145,7 +153,7 @@ SIGNALS = (
     ),
     Signal(
         "pressure_cpu",
-        "Time in which a task waited for a CPU",
+        "CPU pressure",
         Rate("node_pressure_cpu_waiting_seconds_total", across="max"),
         Unit.RATIO,
         "Share of the time in which some task had to wait for a processor.",
@@ -153,7 +161,7 @@ SIGNALS = (
     ),
     Signal(
         "pressure_io",
-        "Time in which a task waited for a disk",
+        "I/O pressure",
         Rate("node_pressure_io_waiting_seconds_total", across="max"),
         Unit.RATIO,
         "Share of the time in which some task had to wait for a disk.",
@@ -161,7 +169,7 @@ SIGNALS = (
     ),
     Signal(
         "pressure_memory",
-        "Time in which a task waited for memory",
+        "Memory pressure",
         Rate("node_pressure_memory_waiting_seconds_total", across="max"),
         Unit.RATIO,
         "Share of the time in which some task had to wait for memory.",

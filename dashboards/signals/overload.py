@@ -11,7 +11,7 @@ STREAMED = "Absent until something was streamed."
 SIGNALS = (
     Signal(
         "dropped",
-        "Messages dropped",
+        "Dropped messages",
         Rate("cassandra_messages_dropped_total"),
         Unit.PER_S,
         "Messages that waited longer than anybody waits for their answer: the node is overloaded.",
@@ -19,7 +19,7 @@ SIGNALS = (
     ),
     Signal(
         "pools_pending",
-        "Tasks that wait",
+        "Pending tasks",
         Level("cassandra_pool_pending", across="sum"),
         Unit.COUNT,
         "Tasks in the queues of the thread pools: a queue that stays long is where the node is slow.",
@@ -27,7 +27,7 @@ SIGNALS = (
     ),
     Signal(
         "pools_active",
-        "Tasks that run",
+        "Active tasks",
         Level("cassandra_pool_active", across="sum"),
         Unit.COUNT,
         "Tasks that threads of the pools work on.",
@@ -35,28 +35,28 @@ SIGNALS = (
     ),
     Signal(
         "requests_pending",
-        "Requests that wait",
+        "Pending native transport requests",
         Level("cassandra_pool_pending", NATIVE, "sum"),
         Unit.COUNT,
         "Requests of clients that no thread has taken up yet.",
     ),
     Signal(
         "reads_pending",
-        "Reads that wait",
+        "Pending reads",
         Level("cassandra_pool_pending", where(path="request", pool="ReadStage"), "sum"),
         Unit.COUNT,
         "Reads of this node's own data that no thread has taken up yet.",
     ),
     Signal(
         "mutations_pending",
-        "Mutations that wait",
+        "Pending mutations",
         Level("cassandra_pool_pending", where(path="request", pool="MutationStage"), "sum"),
         Unit.COUNT,
         "Writes of this node's own data that no thread has taken up yet.",
     ),
     Signal(
         "pools_blocked",
-        "Tasks that block their sender",
+        "Blocked tasks",
         Level("cassandra_pool_blocked", across="sum"),
         Unit.COUNT,
         "Tasks for which there is no room in a queue: whoever hands them over waits.",
@@ -64,7 +64,7 @@ SIGNALS = (
     ),
     Signal(
         "pools_blocking",
-        "Tasks that blocked their sender",
+        "Tasks blocked per second",
         Rate("cassandra_pool_blocked_total"),
         Unit.PER_S,
         "Tasks for which there was no room in a queue when they came.",
@@ -72,14 +72,14 @@ SIGNALS = (
     ),
     Signal(
         "flushes_blocked",
-        "Flushes that are blocked",
+        "Blocked flushes",
         Level("cassandra_pool_blocked", FLUSH, "sum"),
         Unit.COUNT,
         "Memtables that wait for one of the flush writers: writes stop when memory is full.",
     ),
     Signal(
         "pools_oldest",
-        "Age of the oldest task that waits",
+        "Oldest pending task",
         Level("cassandra_pool_oldest_task_seconds"),
         Unit.SECONDS,
         "How long the task at the head of a pool's queue has waited.",
@@ -88,7 +88,7 @@ SIGNALS = (
     ),
     Signal(
         "native_discarded",
-        "Requests discarded",
+        "Discarded requests",
         Rate("cassandra_native_discarded_total"),
         Unit.PER_S,
         "Requests of clients that the node discarded under overload, without a word on them.",
@@ -102,7 +102,7 @@ SIGNALS = (
     ),
     Signal(
         "hints_failed",
-        "Hints not delivered",
+        "Failed hints",
         Rate("cassandra_hints_failed_total"),
         Unit.PER_S,
         "Hints whose delivery failed: replicas stay behind until they are repaired.",
@@ -110,14 +110,14 @@ SIGNALS = (
     ),
     Signal(
         "read_repairs",
-        "Reads that waited for a repair",
+        "Blocking read repairs",
         Rate("cassandra_read_repairs_blocking_total"),
         Unit.PER_S,
         "Reads for which replicas differed, and the older ones were mended before the answer.",
     ),
     Signal(
         "message_latency_p99",
-        "Latency between nodes, 99th percentile",
+        "Inter-node message latency, p99",
         Quantile(0.99, "cassandra_message_latency_seconds"),
         Unit.SECONDS,
         "From the sending of a message to its arrival, by two nodes' clocks: clocks that differ show here too.",
@@ -141,7 +141,7 @@ SIGNALS = (
     ),
     Signal(
         "exceptions",
-        "Exceptions that nobody caught",
+        "Uncaught exceptions",
         Rate("cassandra_exceptions_total"),
         Unit.PER_S,
         "Faults of Cassandra, or of the disk under it: the log tells which.",

@@ -48,11 +48,11 @@ SIGNALS = (
         "Operations on the nodes that hold the data.",
         ("keyspace", "operation"),
     ),
-    _latency("table_read_p99", "Read latency by table, 99th percentile", 0.99, "Read"),
-    _latency("table_write_p99", "Write latency by table, 99th percentile", 0.99, "Write"),
+    _latency("table_read_p99", "Read latency by table, p99", 0.99, "Read"),
+    _latency("table_write_p99", "Write latency by table, p99", 0.99, "Write"),
     Signal(
         "sstables_per_read_p99",
-        "SSTables that a read touches, 99th percentile",
+        "SSTables per read, p99",
         Quantile(0.99, "cassandra_table_sstables_per_read"),
         Unit.COUNT,
         "Many mean that compaction does not keep up, or that the table's strategy does not fit its reads.",
@@ -61,7 +61,7 @@ SIGNALS = (
     ),
     Signal(
         "tombstones_per_read_p99",
-        "Tombstones that a read meets, 99th percentile",
+        "Tombstones per read, p99",
         Quantile(0.99, "cassandra_table_tombstones_per_read"),
         Unit.COUNT,
         "What was deleted and must be read all the same: queries like queues, or ranges over what is gone.",
@@ -70,7 +70,7 @@ SIGNALS = (
     ),
     Signal(
         "cells_per_read_p99",
-        "Live cells that a read meets, 99th percentile",
+        "Live cells per read, p99",
         Quantile(0.99, "cassandra_table_live_cells_per_read"),
         Unit.COUNT,
         "How much a read returns: large answers are slow ones.",
@@ -79,7 +79,7 @@ SIGNALS = (
     ),
     Signal(
         "live_sstables",
-        "SSTables",
+        "Live SSTables",
         Level("cassandra_table_live_sstables", across="sum"),
         Unit.COUNT,
         "SSTables in use.",
@@ -87,7 +87,7 @@ SIGNALS = (
     ),
     Signal(
         "table_bytes",
-        "Data by table",
+        "Data size by table",
         Level("cassandra_table_live_disk_bytes", across="sum"),
         Unit.BYTES,
         "Disk space of SSTables in use, replicas counted each.",
@@ -95,7 +95,7 @@ SIGNALS = (
     ),
     Signal(
         "table_pending_compactions",
-        "Compactions that are due, by table",
+        "Pending compactions by table",
         Level("cassandra_table_pending_compactions", across="sum"),
         Unit.COUNT,
         "Compactions that are due.",
@@ -111,7 +111,7 @@ SIGNALS = (
     ),
     Signal(
         "bloom_false_share",
-        "False answers of the bloom filters",
+        "Bloom filter false positive ratio",
         Level("cassandra_table_bloom_filter_false_ratio"),
         Unit.RATIO,
         "Reads of SSTables that did not have what was wanted, of all answers of the filters.",
@@ -120,7 +120,7 @@ SIGNALS = (
     ),
     Signal(
         "repaired_share",
-        "Share of the data that is repaired",
+        "Repaired ratio",
         Level("cassandra_table_repaired_ratio", across="min"),
         Unit.RATIO,
         "How much of a table incremental repairs have covered.",
@@ -129,7 +129,7 @@ SIGNALS = (
     ),
     Signal(
         "speculative_retries",
-        "Reads also sent to a further replica",
+        "Speculative retries",
         Rate("cassandra_table_speculative_retries_total"),
         Unit.PER_S,
         "Reads whose replica was slow to answer.",
@@ -137,7 +137,7 @@ SIGNALS = (
     ),
     Signal(
         "flushed_bytes",
-        "Flushed",
+        "Flush throughput",
         Rate("cassandra_table_flushed_bytes_total"),
         Unit.BYTES_PER_S,
         "Written from memtables into SSTables.",

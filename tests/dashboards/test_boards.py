@@ -59,6 +59,12 @@ def test_a_board_is_complete(store: str, board: Json) -> None:
     assert board["time"]["to"] == "now"
 
 
+@EVERY
+def test_titles_are_noun_phrases_in_the_terms_of_the_field(store: str, board: Json) -> None:
+    titles = [panel["title"] for panel in board["panels"]]
+    assert [title for title in titles if re.search(r"\b(that|which|who|nobody|what|in use)\b", title, re.I)] == []
+
+
 def test_uids_are_stable_and_no_two_are_the_same() -> None:
     found = [board["uid"] for _, board in CASES]
     assert len(set(found)) == len(found)
@@ -232,7 +238,7 @@ def test_what_grafana_calculates_is_of_what_is_asked_in_the_same_panel() -> None
                     assert target["datasource"]["uid"] == "__expr__"
                     found.append(panel["title"])
             assert any(not target.get("hide") for target in panel["targets"])
-    assert "Share of the heap in use" in found
+    assert "Heap utilisation" in found
 
 
 def test_only_what_clients_tell_belongs_to_no_node() -> None:
@@ -253,7 +259,7 @@ def test_what_is_read_once_a_minute_is_summed_over_two() -> None:
         panel
         for store, board in CASES
         for panel in asking(board)
-        if store == "influxdb" and panel["title"] == "Data of the cluster"
+        if store == "influxdb" and panel["title"] == "Data size of the cluster"
     ]
     assert panel["interval"] == "120s"
 
@@ -276,9 +282,9 @@ def test_lines_are_drawn_where_alerts_begin() -> None:
         return [step["value"] for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
 
     # An alert is about more than the threshold: more than 30 compactions are 31.
-    assert steps("casstat-storage", "Compactions that are due")[:2] == [None, 31]
-    assert steps("casstat-latency", "Read latency, 99th percentile")[:2] == [None, 0.1]
-    assert steps("casstat-overview", "Nodes unreachable")[:2] == [None, 1]
+    assert steps("casstat-storage", "Pending compactions")[:2] == [None, 31]
+    assert steps("casstat-latency", "Read latency, p99")[:2] == [None, 0.1]
+    assert steps("casstat-overview", "Unreachable nodes")[:2] == [None, 1]
 
 
 def test_notes_ask_nothing() -> None:

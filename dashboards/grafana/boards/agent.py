@@ -15,7 +15,7 @@ BOARD = Board(
                 Number(of("ticks"), "Ticks per second", split=Split.CLUSTER, width=6),
                 Graph(of("ticks_missed"), width=9),
                 Graph(of("tick_late_p99"), width=9),
-                Heat(of("tick_late_p99"), "How late ticks began", width=12),
+                Heat(of("tick_late_p99"), "Tick lateness, distribution", width=12),
                 States(of("node_answers"), split=Split.NODE, width=12),
             ),
         ),

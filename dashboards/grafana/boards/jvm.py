@@ -14,7 +14,7 @@ BOARD = Board(
             "Garbage collection",
             (
                 Graph(of("outside_gc"), split=NODE, width=12),
-                Worst(of("gc_pause_share"), "Time in garbage collection", split=NODE, width=12),
+                Worst(of("gc_pause_share"), "GC pause time", split=NODE, width=12),
                 Graph(of("gc_pause_share"), each=COLLECTOR),
                 Graph(of("gc_pause_mean"), each=COLLECTOR),
                 Graph(of("gc_last"), each=COLLECTOR),
@@ -41,7 +41,7 @@ BOARD = Board(
             (
                 Graph(of("jvm_threads")),
                 Graph(of("files_share")),
-                Number(of("heap_share"), "Share of all heaps in use", split=Split.CLUSTER),
+                Number(of("heap_share"), "Heap utilisation of the cluster", split=Split.CLUSTER),
             ),
         ),
     ),

@@ -19,12 +19,12 @@ def _row(operation: str, title: str) -> Row:
     return Row(
         title,
         (
-            Heat(of(f"{operation}_p99"), f"{title}: how many took how long", width=12, height=9),
+            Heat(of(f"{operation}_p99"), f"{title}, distribution", width=12, height=9),
             Graph(_ladder(operation), f"{title}, all nodes together", split=ALL, width=12, height=9),
             Graph(of(f"{operation}_p50")),
             Graph(of(f"{operation}_p99")),
             Graph(of(f"{operation}_p999")),
-            Spread(of(f"{operation}_p99"), f"{title} of the nodes, 99th percentile", width=12),
+            Spread(of(f"{operation}_p99"), f"{title} p99: worst and best node", width=12),
             Graph(of(f"{operation}_mean"), width=12),
         ),
     )
@@ -38,7 +38,7 @@ BOARD = Board(
         _row("read", "Read latency"),
         _row("write", "Write latency"),
         Row(
-            "Where the time goes",
+            "Where time is spent",
             (
                 Graph(of("request_p99"), split=ALL, each=("operation",)),
                 Graph(of("message_latency_p99")),
@@ -52,7 +52,7 @@ BOARD = Board(
             ),
         ),
         Row(
-            "On the nodes that hold the data",
+            "Replicas",
             (
                 Graph(of("table_read_p99"), split=ALL, each=("keyspace", "table"), top=True),
                 Graph(of("table_write_p99"), split=ALL, each=("keyspace", "table"), top=True),

@@ -12,7 +12,7 @@ BOARD = Board(
             (
                 States(of("node_answers"), split=Split.NODE, height=5),
                 States(of("native_running"), split=Split.NODE, height=5),
-                Graph(of("nodes_unreachable"), "Nodes that this node cannot reach", split=Split.NODE, height=5),
+                Graph(of("nodes_unreachable"), "Unreachable nodes", split=Split.NODE, height=5),
                 Graph(of("agent_events"), each=("kind",)),
                 Graph(of("exceptions")),
                 Graph(of("files_share")),
@@ -33,7 +33,7 @@ BOARD = Board(
             ),
         ),
         Row(
-            "Where work waits",
+            "Thread pools and queues",
             (
                 Graph(of("requests_pending")),
                 Graph(of("reads_pending")),
@@ -47,18 +47,18 @@ BOARD = Board(
             ),
         ),
         Row(
-            "Between nodes",
+            "Messages between nodes",
             (
                 Graph(of("dropped"), each=("message",), top=True),
                 Graph(of("message_latency_p99")),
                 Graph(of("read_repairs")),
                 Graph(of("hints")),
                 Graph(of("hints_failed")),
-                Graph(of(("streams_in", "in"), ("streams_out", "out")), "Streamed"),
+                Graph(of(("streams_in", "in"), ("streams_out", "out")), "Streaming throughput"),
             ),
         ),
         Row(
-            "Processors and memory",
+            "CPU and memory",
             (
                 Graph(
                     of(
@@ -73,7 +73,7 @@ BOARD = Board(
                 Graph(of("jvm_cpu")),
                 Graph(
                     of(("pressure_cpu", "CPU"), ("pressure_io", "disk"), ("pressure_memory", "memory")),
-                    "Time in which a task waited",
+                    "Pressure: CPU, I/O, memory",
                 ),
                 Graph(of(("memory_available", "available"), ("page_cache", "page cache")), "Memory"),
                 Graph(of("swap_used")),
@@ -83,9 +83,9 @@ BOARD = Board(
         Row(
             "Disks",
             (
-                Graph(of(("disk_reads", "reads"), ("disk_writes", "writes")), "Requests to the disks"),
-                Graph(of(("disk_read_bytes", "read"), ("disk_written_bytes", "written")), "Bytes of the disks"),
-                Graph(of(("disk_read_time", "read"), ("disk_write_time", "write")), "Time of one request"),
+                Graph(of(("disk_reads", "reads"), ("disk_writes", "writes")), "Disk requests"),
+                Graph(of(("disk_read_bytes", "read"), ("disk_written_bytes", "written")), "Disk throughput"),
+                Graph(of(("disk_read_time", "read"), ("disk_write_time", "write")), "Disk latency, mean"),
                 Graph(of("disk_util"), each=("device",)),
                 Graph(of("disk_free_share"), each=("mountpoint",)),
                 Graph(of("load_bytes")),

@@ -20,7 +20,7 @@ BOARD = Board(
     "Keyspaces and tables. Which is busy, slow, large, or badly modelled; of all nodes that are chosen together.",
     (
         Row(
-            "The worst",
+            "Worst tables",
             (
                 _worst("table_read_p99", "Read p99"),
                 _worst("tombstones_per_read_p99", "Tombstones per read, p99"),
@@ -28,7 +28,7 @@ BOARD = Board(
             ),
         ),
         Row(
-            "What is done",
+            "Operations",
             (
                 Graph(of("keyspace_operations"), split=ALL, each=("keyspace", "operation"), top=True),
                 _graph("table_reads"),
@@ -39,7 +39,7 @@ BOARD = Board(
             ),
         ),
         Row(
-            "What reads meet",
+            "Cost of reads",
             (
                 _graph("sstables_per_read_p99"),
                 _graph("tombstones_per_read_p99"),
@@ -50,7 +50,7 @@ BOARD = Board(
             ),
         ),
         Row(
-            "On the disk",
+            "Size on disk",
             (
                 _graph("table_bytes"),
                 _graph("live_sstables"),
