@@ -16,6 +16,7 @@ from cli.commands import line
 from cli.settings import DEFAULT_S, LineSettings
 from cli.size import Size
 from collector.journal.format import FULL_EVERY
+from exporters.prometheus.edges import DEFAULT_S as BOUNDS_S
 
 PATH = click.Path(path_type=Path)
 DEFAULT_LISTEN = "127.0.0.1:17199"
@@ -110,8 +111,8 @@ HELP = {
     multiple=True,
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Upper edges of the latency histograms for Prometheus, each taken to the nearest one that Cassandra counts"
-    " by; may be given several times.  [20 from 50 µs to 60 s]",
+    help="Upper bounds of the latency histograms for Prometheus; each becomes the nearest bound of Cassandra 4.1;"
+    f" may be given several times.  [{len(BOUNDS_S)} from 50 µs to 60 s]",
 )
 @click.option(
     "--series-limit",

@@ -6,12 +6,11 @@ The buckets are added up once; longer windows add up what was recorded, which co
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from collector.histogram import TIMER_UNITS_S, edges_of
 from dashboards.expression import where
 from dashboards.promql import selector
 from dashboards.rules.alert import CRITICAL, MATCH, WARNING, WINDOW
 from dashboards.thresholds import OBJECTIVES, Objective
-from exporters.prometheus.edges import Edges
+from exporters.prometheus.edges import LABELLED_LENGTH, Edges
 
 DURATION = "cassandra_client_request_duration_seconds_bucket"
 BUCKETS = f"cluster_dc_operation_le:{DURATION}:rate{WINDOW}"
@@ -26,17 +25,14 @@ def record(window: str) -> str:
     return f"{SLOW}:ratio_rate{window}"
 
 
-def edges_at(bound_s: float) -> tuple[str, ...]:
-    """Return the labels `le` of the edge nearest to `bound_s`: each of Cassandra's histograms has its own.
+def label_at(bound_s: float) -> str:
+    """Return the label `le` of the upper bound nearest to `bound_s`, which all versions of Cassandra share.
 
-    Raises ValueError when the agent has no edge there, unless told so.
+    Raises ValueError when the agent has no such bound unless configured so.
     """
-    edges = Edges()
-    if bound_s not in edges.seconds:
+    if bound_s not in Edges().seconds:
         raise ValueError(f"{bound_s:g} s is no edge of the agent's histograms: choose one of DEFAULT_S")
-    one = Edges((bound_s,))
-    found = (edges_of("seconds", length)[one.places("seconds", length)[0]] for length in TIMER_UNITS_S)
-    return tuple(dict.fromkeys(map(repr, found)))
+    return Edges((bound_s,)).bounds("seconds", LABELLED_LENGTH)[0].le
 
 
 @dataclass(frozen=True)
@@ -63,12 +59,12 @@ def recorded() -> tuple[Recorded, ...]:
 def _share(objective: Objective, window: str) -> str:
     """Return what share of requests took too long: of those that there were."""
 
-    def total(*edges: str) -> str:
-        series = selector(BUCKETS, where(operation=objective.operation, le=edges))
+    def total(le: str) -> str:
+        series = selector(BUCKETS, where(operation=objective.operation, le=le))
         inside = series if window == WINDOW else f"sum_over_time({series}[{window}])"
         return f"sum by ({', '.join(BY)}) ({inside})"
 
-    return f"1 - {total(*edges_at(objective.bound_s))} / ({total('+Inf')} > 0)"
+    return f"1 - {total(label_at(objective.bound_s))} / ({total('+Inf')} > 0)"
 
 
 def _length(window: str) -> int:

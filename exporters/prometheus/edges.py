@@ -1,10 +1,17 @@
-"""Which of Cassandra's own bucket edges are exposed: a subset of them keeps cumulative counts exact."""
+"""The upper bounds of the histograms that Prometheus scrapes, under the same `le` labels for all versions of Cassandra.
+
+Counts are exposed at a subset of Cassandra's own bucket bounds, so they are exact. The bounds of timers differ between
+the layout of 3.11 and 4.0 and that of 4.1 and later. If each layout had labels of its own, `sum by (le)` over nodes of
+both would add counts of different requests and no longer ascend. So every bound carries the label of 4.1, and a node
+with the older layout counts up to its own bound closest to that one: 2.7 % away at most for the default bounds.
+"""
 
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
+from typing import NamedTuple
 
 from collector.histogram import edges_of
 
@@ -22,9 +29,20 @@ class EdgesError(ValueError):
     """Edges that cannot be had; the message says which and what would do, in one line."""
 
 
+# How many counts a timer of 4.1 and later has; its bounds are the labels.
+LABELLED_LENGTH = 128
+
+
+class Bound(NamedTuple):
+    """The label of an upper bound, and the index of the last bucket counted under it."""
+
+    le: str
+    bucket: int
+
+
 @dataclass(frozen=True)
 class Edges:
-    """The edges that are wanted, in seconds for timers; each is taken to the nearest one that Cassandra has.
+    """The wanted upper bounds, in seconds, for timers; each becomes the nearest one of Cassandra 4.1.
 
     Raises EdgesError when one of them is no positive number of seconds, or there is none.
     """
@@ -37,21 +55,25 @@ class Edges:
             what = f"{wrong[0]:g} s is no edge of a histogram" if wrong else "no edges for histograms"
             raise EdgesError(f"{what}: give positive numbers of seconds, such as 0.001,0.01,0.1,1")
 
-    def places(self, unit: str, length: int) -> tuple[int, ...]:
-        """Return the places of the chosen edges among those of a histogram with `length` counts, ascending.
+    def bounds(self, unit: str, length: int) -> tuple[Bound, ...]:
+        """Return the upper bounds of a histogram with `length` counts, ascending, without the infinite one.
 
-        The last one, which is infinite, is not among them. Raises LayoutError as `edges_of`.
+        All lengths of a timer have the same labels. Raises LayoutError as `edges_of`.
         """
-        return _places(unit, length, self.seconds if unit == "seconds" else COUNTS)
+        return _bounds(unit, length, self.seconds if unit == "seconds" else COUNTS)
 
 
 @lru_cache(maxsize=32)
-def _places(unit: str, length: int, wanted: Sequence[float]) -> tuple[int, ...]:
-    finite = edges_of(unit, length)[:-1]
-    return tuple(sorted({_nearest(finite, each) for each in wanted}))
+def _bounds(unit: str, length: int, wanted: Sequence[float]) -> tuple[Bound, ...]:
+    own = edges_of(unit, length)[:-1]
+    labelled = edges_of(unit, LABELLED_LENGTH)[:-1] if unit == "seconds" else own
+    # The nearest bound of 4.1 first, then the own one nearest to that: the own one nearest to what is wanted may be
+    # another bucket's.
+    chosen = sorted({_nearest(labelled, bound) for bound in wanted})
+    return tuple(Bound(repr(labelled[index]), _nearest(own, labelled[index])) for index in chosen)
 
 
 def _nearest(edges: Sequence[float], wanted: float) -> int:
-    """Return the place of the edge that is nearest, the lower of two."""
+    """Return the index of the nearest edge, the lower of two."""
     above = min(bisect_left(edges, wanted), len(edges) - 1)
-    return min((max(above - 1, 0), above), key=lambda place: abs(edges[place] - wanted))
+    return min((max(above - 1, 0), above), key=lambda index: abs(edges[index] - wanted))

@@ -1,22 +1,25 @@
-"""The lines of histograms: cumulative counts at some of Cassandra's own edges."""
+"""The lines of histograms: cumulative counts at some of Cassandra's own upper bounds."""
 
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
-from collector.histogram import LayoutError, edges_of
+from collector.histogram import LayoutError
 from collector.model import Metric, Series
 from exporters.prometheus.edges import Edges
 from exporters.prometheus.family import labels_text, named
 
 
 class _Shape(NamedTuple):
-    """What the lines of one histogram have in common while it lives: names and labels, with holes for the counts."""
+    """What the lines of one histogram have in common while it lives: names and labels, with holes for the counts.
+
+    last  the last bucket in each of the counts.
+    """
 
     buckets: str
     counted: str
     summed: str
-    places: tuple[int, ...]
+    last: tuple[int, ...]
 
 
 class Drawn(NamedTuple):
@@ -46,7 +49,7 @@ class Histograms:
     def size(self, unit: str, length: int) -> int:
         """Return how many series a histogram with `length` counts has: its edges, infinity, count and sum."""
         try:
-            return len(self._edges.places(unit, length)) + 3
+            return len(self._edges.bounds(unit, length)) + 3
         except LayoutError:
             return 0
 
@@ -70,19 +73,19 @@ class Histograms:
         if shape is None or min(counts) < 0:
             return Drawn(counts, "", "", "")
         summed = list(accumulate(counts))
-        buckets = shape.buckets % (*(summed[place] for place in shape.places), summed[-1])
+        buckets = shape.buckets % (*(summed[bucket] for bucket in shape.last), summed[-1])
         return Drawn(counts, buckets, f"{shape.counted}{summed[-1]}\n", shape.summed)
 
     def _shape(self, metric: Metric, series: Series, length: int) -> _Shape | None:
         """Return what the lines look like; None where the counts' layout is not known."""
         try:
-            places = self._edges.places(metric.unit, length)
+            bounds = self._edges.bounds(metric.unit, length)
         except LayoutError:
             return None
-        edges = edges_of(metric.unit, length)
         own = labels_text(zip(metric.labels, series[1:], strict=True))
         # What is the same in all of them is made once: a table that is new has a hundred such lines.
         before, _, after = named(f"{metric.name}_bucket", self._common, own, "le=?").replace("%", "%%").rpartition("?")
-        ends = [*(repr(edges[place]) for place in places), "+Inf"]
+        ends = [*(bound.le for bound in bounds), "+Inf"]
         count, total = (named(f"{metric.name}_{what}", self._common, own) for what in ("count", "sum"))
-        return _Shape("".join(f'{before}"{end}"{after}%d\n' for end in ends), count, total, places)
+        buckets = "".join(f'{before}"{end}"{after}%d\n' for end in ends)
+        return _Shape(buckets, count, total, tuple(bound.bucket for bound in bounds))

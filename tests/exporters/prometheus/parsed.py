@@ -1,6 +1,8 @@
 """Expositions as prometheus_client reads them, and values to be exposed."""
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from hypothesis import strategies as st
@@ -115,7 +117,7 @@ def one_of_each() -> dict[Series, Value]:
     return found
 
 
-def ends_of(metric: Metric, length: int, edges: Edges) -> list[tuple[int, float]]:
-    """Return the exposed edges of a histogram, with their places."""
-    every = edges_of(metric.unit, length)
-    return [(place, every[place]) for place in edges.places(metric.unit, length)]
+def counted(metric: Metric, values: Sequence[float], length: int) -> tuple[int, ...]:
+    """Return the bucket counts, `length` of them, that a node has after these values."""
+    buckets = Counter(bisect_left(edges_of(metric.unit, length), value) for value in values)
+    return tuple(buckets[index] for index in range(length))
