@@ -6,6 +6,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from cli.agent.availability import Availability
 from cli.agent.runs import Runs
 from cli.agent.settings import AgentSettings
 from cli.agent.sinks import Sinks
@@ -13,7 +14,7 @@ from collector.clock import Clock
 from collector.journal.info import size_of
 from collector.journal.writing import Journal
 from collector.machine import identity_of
-from collector.model import Sample, Snapshot
+from collector.model import Batch, Sample, Snapshot
 from collector.watch import Watch
 from exporters.http.app import build
 from exporters.http.server import Server
@@ -33,8 +34,10 @@ PACED_S = 120.0
 class Agent:
     """The agent as its API and its parts see it: it is what `exporters.http.served` wants."""
 
-    def __init__(self, settings: AgentSettings, runs: Runs, clock: Clock, say: Callable[[str], None]) -> None:
-        """Begin to serve. Raises ListenError and WebConfigError."""
+    def __init__(
+        self, settings: AgentSettings, runs: Runs, clock: Clock, say: Callable[[str], None], *, answered: bool
+    ) -> None:
+        """Begin to serve; `answered` is whether the first contact succeeded. Raises ListenError and WebConfigError."""
         self.recent = Recent()
         self.journal = settings.journal_dir
         self._settings = settings
@@ -47,8 +50,10 @@ class Agent:
         self._began_s = clock.wall_s()
         self._ticked_s = clock.monotonic_s()
         self._answered_s: float | None = None
+        self._availability = Availability(say, clock.monotonic_s, answered=answered)
         self._identity = Identity()
         self._problems: dict[str, str] = {}
+        self._node_problem = ""
         self._watch: Watch | None = None
         self._written: Journal | None = None
         # Of the journals before: one is begun anew whenever the node is asked in another way.
@@ -68,9 +73,7 @@ class Agent:
         first = self._written is None
         self._watch, self._written = watch, journal
         self._ticked_s = self._clock.monotonic_s()
-        own = set(watch.node_sources)
-        if any(batch.source in own and batch.values for batch in snapshot.batches):
-            self._answered_s = self._ticked_s
+        self._take_node([batch for batch in snapshot.batches if batch.source in watch.node_sources])
         self._identity = self._identity.told(snapshot)
         self._page.take(snapshot, self._identity, sample.events if sample else ())
         self._problems = {batch.source: batch.problem for batch in snapshot.batches if batch.problem}
@@ -78,6 +81,16 @@ class Agent:
         if first:
             # Only now there is a place in the journal to begin at.
             self._sinks.change(self._settings.to, journal.position)
+
+    def _take_node(self, batches: Sequence[Batch]) -> None:
+        """Take what was read of the node in a tick."""
+        problems = [f"{batch.source}: {batch.problem}" for batch in batches if batch.problem]
+        if any(batch.values for batch in batches):
+            self._answered_s, self._node_problem = self._ticked_s, ""
+        elif problems:
+            self._node_problem = problems[0]
+        origin = next((batch.origin for batch in batches if batch.origin), "")
+        self._availability.tick(answers=self.answers(), problem=self.unready(), origin=origin)
 
     def change(self, settings: AgentSettings) -> None:
         """Take other settings. Raises CasstatError, and then all is as before."""
@@ -132,10 +145,8 @@ class Agent:
         }
 
     def unready(self) -> str:
-        """Return why nothing can be had of the node yet; "" when it can."""
-        if self.answers():
-            return ""
-        return next((f"{source}: {why}" for source, why in self._problems.items()), "the node has not answered yet")
+        """Return why the node does not answer; "" when it does."""
+        return "" if self.answers() else self._node_problem or "the node has not answered yet"
 
     def unhealthy(self) -> str:
         """Return what is wrong with the agent itself; "" for nothing."""

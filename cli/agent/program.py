@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import fields, replace
 
 import click
@@ -16,7 +16,7 @@ from cli.agent.notify import Notifier
 from cli.agent.runs import Runs
 from cli.agent.settings import RELOADED, AgentSettings
 from cli.agent.signals import AgentClock, Signals, StoppedError, listening
-from cli.agent.sinks import check
+from cli.agent.sinks import check as check_sinks
 from cli.main import CasstatError, note
 from cli.recording import limits_of, record
 from cli.settings import LineSettings
@@ -32,6 +32,7 @@ from collector.samples import Sampling
 from collector.selection import Selection
 from collector.watch import Given, Watch
 from exporters.http.listening import ListenError
+from exporters.http.server import check as check_server
 from exporters.http.web_values import WebConfigError
 
 # Threads of sinks and of the API must not keep a tick waiting: so long, at most, one of them goes on.
@@ -86,19 +87,17 @@ class _Program:
     def run(self, stack: ExitStack) -> None:
         """Go on until StoppedError."""
         settings = self.settings
-        if settings.line.table and not settings.line.keyspace:
-            raise click.UsageError("--table needs --keyspace")
-        check(settings.to)
-        options_of(settings)
+        # Invalid settings are rejected before anything is created.
+        _check(settings)
+        log = log_source(settings.line, self.clock)
+        if log is not None:
+            stack.enter_context(closing(log))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             runs = Runs(self.folder, self.clock, self.log)
         except OSError as error:
             where = error.filename or self.folder
             raise CasstatError(f"{where}: {error.strerror}: nothing can be recorded there") from None
-        log = log_source(settings.line, self.clock)
-        if log is not None:
-            stack.enter_context(closing(log))
         self._extra = [runs] if log is None else [runs, log]
         made = contact(ways(settings.line, self.log), self._watch_of)
         finder = Finder(lambda: ways(settings.line, self.log), self._watch_of, self.clock.monotonic_s)
@@ -109,14 +108,12 @@ class _Program:
                 agent = self._agent
                 if agent is None:
                     # Not before the journal is ours: another agent may be there.
-                    agent = self._agent = stack.enter_context(closing(self._serving(runs)))
+                    agent = self._agent = stack.enter_context(closing(self._serving(runs, answered=made.answered)))
                 made = self._follow(watch, journal, agent, points, finder)
 
-    def _serving(self, runs: Runs) -> Agent:
-        try:
-            agent = Agent(self.settings, runs, self.clock, self.log)
-        except (ListenError, WebConfigError) as error:
-            raise CasstatError(str(error)) from None
+    def _serving(self, runs: Runs, *, answered: bool) -> Agent:
+        with _server_errors():
+            agent = Agent(self.settings, runs, self.clock, self.log, answered=answered)
         host, port = agent.address
         self.log(f"serving {host}:{port}")
         return agent
@@ -187,6 +184,24 @@ class _Program:
         waiting = f"; {', '.join(later)} will only change with the next start" if later else ""
         self.log(f"the settings are read again{waiting}")
         self.settings = replace(self.settings, **{name: getattr(settings, name) for name in RELOADED})
+
+
+def _check(settings: AgentSettings) -> None:
+    """Raise click.UsageError or CasstatError for settings that cannot be used."""
+    if settings.line.table and not settings.line.keyspace:
+        raise click.UsageError("--table needs --keyspace")
+    check_sinks(settings.to)
+    options_of(settings)
+    with _server_errors():
+        check_server(settings.listen, settings.web_config_file)
+
+
+@contextmanager
+def _server_errors() -> Iterator[None]:
+    try:
+        yield
+    except (ListenError, WebConfigError) as error:
+        raise CasstatError(str(error)) from None
 
 
 def _changed(before: AgentSettings, after: AgentSettings) -> list[str]:

@@ -33,6 +33,12 @@ _TLS_WORDS = {
 Say = Callable[[str], None]
 
 
+def check(listen: str, web_config: Path | None) -> None:
+    """Raise ListenError or WebConfigError where a server could not start; nothing stays open."""
+    Access(web_config, lambda _: None)
+    bound(listen).close()
+
+
 class Server:
     """Serves an application until it is stopped."""
 

@@ -69,7 +69,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_recorded(fake: FakeJolokia,
         with RunningAgent(tmp_path / "j", "--jolokia", fake.url, listen=listen) as agent:
             assert agent.end(None) == 1
             assert "is taken" in agent.said[-1]
-            assert agent.entries() == []
+            assert not agent.journal.exists()
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_recorded(fake: FakeJolokia,
         (["--web-config-file", "/nowhere/web.yml"], "/nowhere/web.yml"),
         (["--journal-dir", "/dev/null/x"], "/dev/null"),
         (["--listen", "somewhere"], "somewhere"),
+        (["--listen", "192.0.2.1:17199"], "is no address of this machine"),
         (["--log-pattern", "%m"], "--log-pattern"),
     ],
 )
@@ -89,7 +90,7 @@ def test_what_cannot_be_meant_ends_it_before_the_first_tick(
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, *arguments) as agent:
         assert agent.end(None) in (1, 2)
         assert why in agent.said[-1]
-        assert agent.entries() == []
+        assert not agent.journal.exists()
 
 
 def test_settings_are_read_again_without_losing_a_tick(fake: FakeJolokia, tmp_path: Path) -> None:
@@ -126,8 +127,10 @@ def test_a_node_that_goes_away_is_absent_until_it_is_back(fake: FakeJolokia, tmp
         assert agent.value("casstat_source_up", 'source="cassandra"') == 0
         agent.until(lambda: agent.get("/-/ready")[0] == 503)
         assert agent.get("/-/healthy")[0] == 200
+        assert "refused" in agent.hear("Cassandra stopped answering after")
         fake.node.restart()
         fake.start()
+        assert "it restarted" in agent.hear("Cassandra answers after")
         agent.until(lambda: agent.values(READS) != [])
         agent.until(lambda: agent.get("/-/ready")[0] == 200)
 

@@ -1,0 +1,46 @@
+"""One line when the node stops answering, and one when it answers again."""
+
+from cli.agent.availability import FIRST_READING_S, Availability
+from tests.collector.fakes import FakeClock
+
+
+class Node:
+    """A node that answers or not, second by second, and what is reported of it."""
+
+    def __init__(self, *, answered: bool) -> None:
+        self.clock = FakeClock()
+        self.lines: list[str] = []
+        self.availability = Availability(self.lines.append, self.clock.monotonic_s, answered=answered)
+
+    def tick(self, seconds: int, *, answers: bool, origin: str = "") -> list[str]:
+        """Return what is reported within these seconds."""
+        self.lines.clear()
+        for _ in range(seconds):
+            self.clock.busy(1)
+            self.availability.tick(answers=answers, problem="cassandra: connection refused", origin=origin)
+        return list(self.lines)
+
+
+def test_an_outage_is_two_lines_with_its_reason_and_its_length() -> None:
+    node = Node(answered=True)
+    assert node.tick(30, answers=True, origin="1") == []
+    assert node.tick(20, answers=False) == ["Cassandra stopped answering after 30 s: cassandra: connection refused"]
+    assert node.tick(30, answers=True, origin="2") == [
+        "Cassandra answers after 20 s without an answer: it restarted",
+    ]
+    assert node.tick(1, answers=False) == ["Cassandra stopped answering after 30 s: cassandra: connection refused"]
+    assert node.tick(1, answers=True, origin="2") == ["Cassandra answers after 1 s without an answer"]
+
+
+def test_a_node_that_is_down_at_first_is_reported_when_it_answers() -> None:
+    node = Node(answered=False)
+    assert node.tick(300, answers=False) == []
+    assert node.tick(300, answers=True, origin="1") == ["Cassandra answers after 301 s without an answer"]
+
+
+def test_the_first_reading_may_take_a_while() -> None:
+    node = Node(answered=True)
+    assert node.tick(int(FIRST_READING_S) - 1, answers=False) == []
+    assert node.tick(5, answers=True) == []
+    silent = Node(answered=True)
+    assert len(silent.tick(2 * int(FIRST_READING_S), answers=False)) == 1
