@@ -4,6 +4,8 @@ export PYTHON
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
+# The demo needs no developers' tools; where these are installed, all of it is there.
+RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/runnable)
 
 .PHONY: help demo test check soak bench metrics dashboards clean
 
@@ -17,14 +19,15 @@ help:
 	@echo "make metrics write docs/metrics.md anew from the catalogue"
 	@echo "make dashboards   write Grafana's boards and Prometheus' rules anew from the signals"
 
-$(INSTALLED): setup.cfg pyproject.toml
+$(INSTALLED): EXTRA := dev
+$(VENV)/runnable: EXTRA := demo
+$(INSTALLED) $(VENV)/runnable: setup.cfg pyproject.toml
 	sh tools/prepare python
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip setuptools
-	$(BIN)/pip install -qq --editable '.[dev]'
+	$(BIN)/pip install --editable '.[$(EXTRA)]'
 	touch $@
 
-demo: $(INSTALLED)
+demo: $(RUNNABLE)
 	sh tools/prepare demo
 	sh tools/demo $(BIN)/casstat
 

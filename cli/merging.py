@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cli.commands.line import name_of
+from cli.install import install_command
 from cli.main import CasstatError, note
 from cli.times import Moment
 from cli.writing import folder_for
@@ -160,7 +161,7 @@ def run_name(settings: MergeSettings) -> str:
 def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
     """Write all that was recorded into a folder as Parquet; yield the files. Raises CasstatError."""
     if find_spec("pyarrow") is None or find_spec("numpy") is None:
-        raise CasstatError("--series needs pyarrow and numpy: pip install 'casstat[analysis]'")
+        raise CasstatError(f"--series needs numpy and pyarrow: {install_command('numpy', 'orjson', 'pyarrow')}")
     from collector.merging.blocks import StrangeError
     from exporters.parquet import write_series as write
 

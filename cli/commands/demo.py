@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from cli.demo.cluster import LOAD, LocalCluster, Plan, cache_folder, state_folder
+from cli.demo.cluster import LOAD, LocalCluster, Plan, cache_folder, require_driver, state_folder
 from cli.demo.companions import COMPANIONS, until_told
+from cli.demo.node import Node
 from cli.demo.site import Site
 
 VERSION = "5.0.8"
@@ -74,6 +75,12 @@ def command() -> None:
 @click.option("--address", default="127.0.0.1", callback=_loopback, show_default=True, help="The first node's address.")
 @click.option("--heap", default="512M", show_default=True, help="Each node's heap, as -Xmx wants it.")
 @click.option(
+    "--jolokia/--no-jolokia",
+    "jolokia",
+    default=True,
+    help="Whether the nodes start with Jolokia; without it 'casstat attach' can be tried.  [--jolokia]",
+)
+@click.option(
     "--with",
     "companions",
     type=click.Choice(sorted(COMPANIONS)),
@@ -82,20 +89,30 @@ def command() -> None:
 )
 @in_folder
 def up(
-    nodes: int, version: str, load: float | None, address: str, heap: str, companions: Sequence[str], folder: Path
+    nodes: int,
+    version: str,
+    load: float | None,
+    address: str,
+    heap: str,
+    jolokia: bool,
+    companions: Sequence[str],
+    folder: Path,
 ) -> None:
     """Start the cluster and return when it takes clients; it runs on until `casstat demo down`.
 
     With companions, such as Prometheus, it stays, and Ctrl-C ends all of it.
     """
+    if load is not None:
+        require_driver()
     chosen = [COMPANIONS[name] for name in dict.fromkeys(companions)]
     for companion in chosen:
         companion.check()
     cluster = LocalCluster(folder, cache_folder(os.environ))
     progress = Progress()
-    started = cluster.up(Plan(version, nodes, address, heap), os.environ, progress)
+    started = cluster.up(Plan(version, nodes, address, heap, jolokia), os.environ, progress)
     try:
         metrics = f"{address}:{LOAD_PORT}" if chosen and load is not None else ""
+        load_before = cluster.load_rate()
         if load is not None:
             cluster.start_load(load, metrics)
         site = Site(cluster, [node.spec for node in started], progress, metrics)
@@ -104,15 +121,30 @@ def up(
         if chosen:
             cluster.down()
         raise
+    lines = [line for node in started for line in _node_lines(cluster, node, progress)]
     progress("")
-    for node in started:
-        spec = node.spec
-        click.echo(f"{spec.address}  Cassandra {version}  {spec.jolokia_url if spec.jolokia else 'no Jolokia'}")
-        click.echo(f"  nodetool {spec.nodetool}  log {spec.log}")
-    for line in told:
+    for line in [*lines, *_load_lines(load_before, cluster.load_rate()), *told]:
         click.echo(line)
     if chosen:
         _stay(cluster)
+    else:
+        click.echo(f"to stop it: {cluster.command('down')}")
+
+
+def _node_lines(cluster: LocalCluster, node: Node, progress: Progress) -> list[str]:
+    spec = node.spec
+    attach = "" if spec.jolokia else cluster.attach_command(node, progress)
+    return [
+        f"{spec.address}  Cassandra {spec.version}  {spec.jolokia_url if spec.jolokia else 'no Jolokia'}",
+        f"  nodetool {spec.nodetool}  log {spec.log}",
+        *([f"  to add Jolokia: {attach}"] if attach else []),
+    ]
+
+
+def _load_lines(before: float | None, now: float | None) -> list[str]:
+    if now is None:
+        return []
+    return [f"load  {now:g} operations/s{'' if before in (None, now) else f', was {before:g}'}"]
 
 
 def _stay(cluster: LocalCluster) -> None:
@@ -154,5 +186,5 @@ def status(folder: Path) -> None:
             click.echo(f"{name}  process {running[name]}")
     if LOAD in running:
         counts = cluster.counts.read_text().strip() if cluster.counts.exists() else "starting"
-        click.echo(f"load   process {running[LOAD]}  {counts}")
+        click.echo(f"load   process {running[LOAD]}  {cluster.load_rate() or 0:g} operations/s  {counts}")
     sys.exit(0 if all(name in running for name in names) else 1)

@@ -31,6 +31,10 @@ THRIFT = """<dependency>
 <groupId>org.apache.cassandra</groupId><artifactId>cassandra-thrift</artifactId><version>{version}</version>
 </dependency>"""
 
+_DOWNLOADED = re.compile(r"Downloaded from .*\(([\d.]+) ([kM]?B) at ")
+_MEGABYTES = {"B": 1e-6, "kB": 1e-3, "MB": 1.0}
+_ERROR = re.compile(r"\[ERROR\].*(?:Failed|Could not)")
+
 
 class DemoError(CasstatError):
     """The demo cannot go on."""
@@ -122,22 +126,26 @@ def _fetch(folder: Path, goal: list[str], pom: str | None, progress: Callable[[s
         jars = Path(work, "jars")
         if pom is not None:
             Path(work, "pom.xml").write_text(pom)
-        command = [maven, "-B", "-q", "--strict-checksums", *goal, f"-DoutputDirectory={jars}"]
+        command = [maven, "-B", "--strict-checksums", *goal, f"-DoutputDirectory={jars}"]
         with Path(work, "maven.log").open("w+") as log:
             with subprocess.Popen(command, cwd=work, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as running:
-                _watch(running, jars, progress, what)
+                _watch(running, Path(log.name), progress, what)
             if running.returncode != 0:
                 log.seek(0)
-                errors = [
-                    line.strip() for line in log if ("[ERROR]" in line and "Failed" in line) or "Could not" in line
-                ]
+                errors = [line.strip() for line in log if _ERROR.search(line)]
                 raise DemoError(f"Maven could not fetch {what}: {(errors or ['no reason given'])[0][:300]}")
         # Another process may have fetched the same meanwhile: theirs is as good.
         if not folder.is_dir():
             jars.rename(folder)
 
 
-def _watch(running: subprocess.Popen[bytes], jars: Path, progress: Callable[[str], None], what: str) -> None:
+def downloaded(log: str) -> tuple[int, float]:
+    """Return how many files Maven has downloaded so far, by its log, and their size in megabytes."""
+    sizes = [float(size) * _MEGABYTES[unit] for size, unit in _DOWNLOADED.findall(log)]
+    return len(sizes), sum(sizes)
+
+
+def _watch(running: subprocess.Popen[bytes], log: Path, progress: Callable[[str], None], what: str) -> None:
     waited_s = 0.0
     while True:
         try:
@@ -145,9 +153,8 @@ def _watch(running: subprocess.Popen[bytes], jars: Path, progress: Callable[[str
             return
         except subprocess.TimeoutExpired:
             waited_s += 0.5
-        done = list(jars.glob("*.jar")) if jars.is_dir() else []
-        size_mb = sum(jar.stat().st_size for jar in done if jar.exists()) / 1e6
-        progress(f"fetching {what}: {len(done)} jars, {size_mb:.0f} MB, {waited_s:.0f} s")
+        files, size_mb = downloaded(log.read_text(errors="replace"))
+        progress(f"fetching {what}: {files} files, {size_mb:.0f} MB, {waited_s:.0f} s")
         if waited_s > MAVEN_TIMEOUT_S:
             running.kill()
             raise DemoError(f"Maven did not fetch {what} within {MAVEN_TIMEOUT_S} s: look at the network and try again")

@@ -1,15 +1,21 @@
 """The demo's companions and the load's own metrics, without a cluster."""
 
+import json
+import os
+import socket
+from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 from click.testing import CliRunner
 
 from cli.commands.demo import command
-from cli.demo.cluster import LocalCluster, first_jmx_port
-from cli.demo.java import DemoError, fetch_jolokia
+from cli.demo.cluster import LocalCluster, Plan, first_jmx_port, state_folder
+from cli.demo.java import DemoError, downloaded, fetch_jolokia
 from cli.demo.load_metrics import LoadMetrics
 from cli.demo.prometheus import check, write_configuration
+from cli.install import install_command
 from dashboards.rules.files import rule_files
 from exporters.prometheus.edges import DEFAULT_S
 
@@ -21,6 +27,98 @@ def test_without_prometheus_nothing_is_started(tmp_path: Path, monkeypatch: pyte
     done = CliRunner().invoke(command, ["up", "--with", "prometheus", "--dir", str(tmp_path / "demo")])
     assert isinstance(done.exception, DemoError)
     assert not (tmp_path / "demo").exists()
+
+
+def test_without_the_driver_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    done = CliRunner().invoke(command, ["up", "--load", "300", "--dir", str(tmp_path / "demo")])
+    assert str(done.exception) == f"--load needs Cassandra's Python driver: {install_command('cassandra-driver')}"
+    assert not (tmp_path / "demo").exists()
+
+
+def test_hints_name_the_folder_unless_it_is_the_usual_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert LocalCluster(state_folder(os.environ), tmp_path).command("down") == "casstat demo down"
+    other = LocalCluster(tmp_path / "my demo", tmp_path)
+    assert other.command("down --keep") == f"casstat demo down --keep --dir '{tmp_path}/my demo'"
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be fetched, and no node run."""
+    monkeypatch.setattr("cli.demo.cluster.find_java", lambda *_: Path("java"))
+    monkeypatch.setattr("cli.demo.cluster.has_http_server", lambda _: True)
+    monkeypatch.setattr("cli.demo.cluster.fetch_jolokia", lambda *_: Path("jolokia.jar"))
+    monkeypatch.setattr("cli.demo.cluster.fetch_cassandra", lambda *_: Path("jars"))
+    monkeypatch.setattr("cli.demo.node.Node.start", lambda _: None)
+    monkeypatch.setattr("cli.demo.node.Node.wait", lambda *_: None)
+
+
+PLAN = Plan("5.0.8", 3, "127.0.171.1", "400M")
+
+
+@pytest.mark.usefixtures("parts")
+def test_nodes_keep_their_ports(tmp_path: Path) -> None:
+    def ports() -> list[int]:
+        return [node.spec.jmx_port for node in LocalCluster(tmp_path / "demo", tmp_path).up(PLAN, {}, lambda _: None)]
+
+    first = ports()
+    assert len(set(first)) == PLAN.nodes
+    with socket.socket() as other:
+        # The lowest of them is free again, which must not move the others.
+        assert ports() == first
+        other.bind(("127.0.0.1", first[1]))
+        again = ports()
+    assert again[::2] == first[::2]
+    assert again[1] not in first
+    # That is the one it has from now on.
+    assert ports() == again
+
+
+@pytest.mark.usefixtures("parts")
+def test_a_cluster_noted_before_ports_were_is_read(tmp_path: Path) -> None:
+    cluster = LocalCluster(tmp_path, tmp_path)
+    cluster.up(PLAN, {}, lambda _: None)
+    notes = json.loads((tmp_path / "cluster.json").read_text())
+    del notes["jmx_ports"], notes["jolokia"]
+    (tmp_path / "cluster.json").write_text(json.dumps(notes))
+    assert cluster.plan() == PLAN
+
+
+@pytest.mark.usefixtures("parts")
+def test_nodes_without_jolokia_have_no_agent(tmp_path: Path) -> None:
+    (node,) = LocalCluster(tmp_path, tmp_path).up(replace(PLAN, nodes=1, jolokia=False), {}, lambda _: None)
+    assert node.spec.jolokia is None
+
+
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
+@pytest.mark.usefixtures("parts")
+def test_a_load_of_another_rate_takes_the_place_of_the_one_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nsleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("cli.demo.cluster.sys.executable", str(program))
+    folder = tmp_path / "demo"
+
+    def up(*arguments: str) -> str:
+        done = CliRunner().invoke(command, ["up", "--address", "127.0.171.1", "--dir", str(folder), *arguments])
+        assert done.exception is None, done.output
+        return next((line for line in done.output.splitlines() if line.startswith("load")), "")
+
+    cluster = LocalCluster(folder, tmp_path)
+    try:
+        assert up() == ""
+        assert up("--load", "300") == "load  300 operations/s"
+        pid = cluster.running()["load"]
+        assert up("--load", "300") == up() == "load  300 operations/s"
+        assert cluster.running()["load"] == pid
+        assert up("--load", "500") == "load  500 operations/s, was 300"
+        assert cluster.load_rate() == 500
+        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    finally:
+        cluster.down()
 
 
 def test_an_unknown_companion_is_said(tmp_path: Path) -> None:
@@ -84,3 +182,15 @@ def test_maven_refuses_downloads_without_a_matching_checksum(tmp_path: Path, mon
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert fetch_jolokia(tmp_path / "cache", lambda _: None).name == "agent.jar"
     assert "--strict-checksums" in (tmp_path / "mvn.log").read_text().split()
+
+
+def test_progress_of_a_download_is_read_from_mavens_log() -> None:
+    log = """[INFO] Downloading from central: a.pom
+[INFO] Downloaded from central: a.pom (900 B at 2.2 kB/s)
+[INFO] Downloaded from central: a.jar (683 kB at 1.8 MB/s)
+[INFO] Downloaded from central: b.jar (12 MB at 1.8 MB/s)
+[INFO] Downloading from central: c.jar
+"""
+    files, size_mb = downloaded(log)
+    assert files == 3
+    assert size_mb == pytest.approx(12.6839)
