@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 from types import FrameType
 
 from cli.event_file import EventFile
-from collector.host import Host
 from collector.model import Sample
 from collector.rates import Summary
-from collector.watch import UNKNOWN
 from exporters import line, table
 from exporters.columns import Column
 from exporters.events import event_line
@@ -61,13 +59,6 @@ def print_rows(samples: Iterable[Sample], show: Show, interval_s: float, output:
     average = whole.sample()
     if view is not None and average is not None and printed > 1:
         printer.average(view, average)
-
-
-def watched(host: Host | None) -> tuple[str, str]:
-    """Return the names of the disk and the interface that are watched, "" for one that is not."""
-    names = (host.disks[0], host.interfaces[0]) if host else ("", "")
-    disk, interface = ("" if name == UNKNOWN else name for name in names)
-    return disk, interface
 
 
 def shown(view: View, devices: tuple[str, str], sample: Sample) -> View:

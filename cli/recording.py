@@ -9,14 +9,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cli.main import CasstatError
-from cli.output import watched
 from collector import discipline
 from collector.catalogue import CATALOGUE
 from collector.journal.head import Head
 from collector.journal.writing import Journal, JournalError, Limits, bounded
 from collector.machine import identity_of
 from collector.selection import Selection
-from collector.watch import Watch
+from collector.watch import Watch, watched
 
 
 def limits_of(total_bytes: int | None, sync: str) -> Limits:

@@ -9,7 +9,7 @@ import click
 
 from cli.event_file import EventFile
 from cli.main import note
-from cli.output import Output, print_rows, shown, watched
+from cli.output import Output, print_rows, shown
 from cli.settings import DEFAULT_S, LineSettings
 from cli.ways import Way, contact, ways
 from collector.clock import Clock, SystemClock, ticks
@@ -21,7 +21,7 @@ from collector.sampler import Source
 from collector.selection import DEFAULT_TABLES, Selection
 from collector.sources.disk import parse as parse_disks
 from collector.sources.network import parse_dev
-from collector.watch import Given, Watch
+from collector.watch import Given, Watch, watched
 from exporters.operations import Operations
 from exporters.view import View
 

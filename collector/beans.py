@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from collector.model import Kind, Metric, Series, Shown, Tier, Value, Values
+from collector.model import Aggregation, Kind, Metric, Series, Shown, Tier, Value, Values
 
 METRICS = "org.apache.cassandra.metrics:"
 LARGEST = 2**63
@@ -96,10 +96,12 @@ def counter(
     scale: float = 1.0,
     tier: Tier = Tier.TICK,
     shown: tuple[Shown, ...] = (),
+    across: Aggregation = Aggregation.SUM,
     only: Mapping[str, Sequence[str]] | None = None,
 ) -> Bean:
-    """Return the row of a counter."""
-    metric = Metric(name, Kind.COUNTER, unit, text, tuple(_HOLE.findall(bean)), tier, scale, shown=shown)
+    """Return the row of a counter; `across` says how the rates of several nodes are aggregated."""
+    labels = tuple(_HOLE.findall(bean))
+    metric = Metric(name, Kind.COUNTER, unit, text, labels, tier, scale, shown=shown, across=across)
     return Bean(metric, bean, attribute, only or {})
 
 
@@ -109,6 +111,7 @@ def gauge(
     bean: str,
     attribute: str = "Value",
     *,
+    across: Aggregation,
     unit: str = "1",
     scale: float = 1.0,
     tier: Tier = Tier.TICK,
@@ -117,7 +120,8 @@ def gauge(
     many: Callable[[Any], Many] | None = None,
 ) -> Bean:
     """Return the row of a gauge; `labels` are those that `many` adds to the name's."""
-    metric = Metric(name, Kind.GAUGE, unit, text, (*_HOLE.findall(bean), *labels), tier, scale, shown=shown)
+    every = (*_HOLE.findall(bean), *labels)
+    metric = Metric(name, Kind.GAUGE, unit, text, every, tier, scale, shown=shown, across=across)
     return Bean(metric, bean, attribute, many=many)
 
 

@@ -43,6 +43,44 @@ class Tier(Enum):
     """Costly to read (it touches the node's disk): only when asked for."""
 
 
+class Aggregation(Enum):
+    """How the values of several nodes become the cluster's.
+
+    Of a counter it is the rate that is aggregated; its increases always add up.
+    """
+
+    SUM = "sum"
+    """Counts and amounts."""
+    MEAN = "mean"
+    """Ratios and percentages, such as the share of the time that a collector takes."""
+    MAX = "max"
+    """Where the highest value speaks for the cluster, as with ages and sizes of the largest one."""
+    MIN = "min"
+    """Where the lowest value speaks for the cluster."""
+    MERGE = "merge"
+    """Histograms: bucket counts add up, and percentiles come from the sum."""
+    EQUAL = "equal"
+    """Texts: the value that all nodes share, absent where they differ."""
+
+
+_DEFAULT_AGGREGATION = {
+    Kind.COUNTER: Aggregation.SUM,
+    # Of a gauge that this version does not know, read from a recording; every gauge of the catalogue states its own.
+    Kind.GAUGE: Aggregation.MEAN,
+    Kind.HISTOGRAM: Aggregation.MERGE,
+    Kind.TEXT: Aggregation.EQUAL,
+}
+
+
+class Owner(Enum):
+    """What a metric is measured on. Nodes that share an owner report the same series, which counts once."""
+
+    NODE = "node"
+    MACHINE = "machine"
+    NETWORK = "network"
+    """A network namespace of a machine: a container has its own."""
+
+
 @dataclass(frozen=True)
 class Shown:
     """A column of the wide view: the series of its metric with `labels`, or the only one.
@@ -67,6 +105,8 @@ class Metric:
     scale   raw value times `scale` is the value in `unit`.
     count   for histograms: name of the counter that counts the same events.
     total   for histograms: name of the counter that adds up the same events' values.
+    across  aggregation across nodes; None for the kind's default, which a gauge does not have.
+    owner   what it is measured on.
     """
 
     name: str
@@ -79,6 +119,13 @@ class Metric:
     count: str = ""
     total: str = ""
     shown: tuple[Shown, ...] = ()
+    across: Aggregation | None = None
+    owner: Owner = Owner.NODE
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """How values of several nodes become the cluster's."""
+        return self.across or _DEFAULT_AGGREGATION[self.kind]
 
     @property
     def meaning(self) -> tuple[Kind, str, tuple[str, ...]]:
@@ -154,7 +201,8 @@ class Reading(NamedTuple):
 class Rate(NamedTuple):
     """What a counter gained, in the metric's unit, and over how long.
 
-    together_per_s  of several nodes: the sum of their rates, since they need not cover the same time; None for one.
+    together_per_s  of several nodes: their rates, aggregated as the metric says; None for one node. The increase is
+                    the sum in any case, and the nodes need not cover the same time.
     """
 
     gained: float

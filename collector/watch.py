@@ -235,3 +235,10 @@ def _existing(path: Path) -> Path:
 
 def _known(name: str) -> tuple[str, ...]:
     return (name or UNKNOWN,)
+
+
+def watched(host: Host | None) -> tuple[str, str]:
+    """Return the names of the disk and the interface that are watched, "" for one that is not."""
+    names = (host.disks[0], host.interfaces[0]) if host else ("", "")
+    disk, interface = ("" if name == UNKNOWN else name for name in names)
+    return disk, interface

@@ -6,8 +6,7 @@ from functools import cached_property, lru_cache
 from math import isfinite
 
 from collector.catalogue import CATALOGUE
-from collector.cluster import NAME
-from collector.merging.bins import WATCHED
+from collector.cluster import NAME, WATCHED
 from collector.merging.merge import NodeRun
 from collector.merging.together import Together
 from collector.model import Kind, Sample, Series, Tick

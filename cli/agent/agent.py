@@ -15,7 +15,7 @@ from collector.journal.info import size_of
 from collector.journal.writing import Journal
 from collector.machine import identity_of
 from collector.model import Batch, Sample, Snapshot
-from collector.watch import Watch
+from collector.watch import Watch, watched
 from exporters.http.app import build
 from exporters.http.server import Server
 from exporters.identity import Identity
@@ -123,7 +123,9 @@ class Agent:
     def node(self) -> Mapping[str, Any]:
         """Return who the node is, how it is sampled, and with what success, as JSON can say it."""
         moment, watch, written = self.recent.last, self._watch, self._written
-        machine, network = identity_of(watch.host if watch else None)
+        host = watch.host if watch else None
+        machine, network = identity_of(host)
+        disk, interface = watched(host)
         return {
             **{name: getattr(self._identity, name) or None for name in ("node", "cluster", "dc", "rack")},
             "casstat": version("casstat"),
@@ -131,6 +133,8 @@ class Agent:
             "peers": list(watch.facts.peers) if watch else [],
             "machine": machine,
             "network": network,
+            "disk": disk,
+            "interface": interface,
             "source": watch.kind if watch else None,
             "answers": self.answers(),
             "interval_s": self._settings.interval,

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 from cli.main import CasstatError
 from cli.merging import MergeSettings, merged
 from collector.failures import one_line
-from collector.journal.head import Head
 from collector.merging.merge import Merged, NodeRun
 from exporters.identity import TOLD
-from exporters.live.columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs, own, together
+from exporters.live.columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
 from exporters.live.frame import ALL, Frame, NodeFrame, State, Told
 from exporters.live.history import History
 from exporters.live.intake import LONGEST_NAME, MOST_EVENTS, state_of, told_of
@@ -88,14 +87,12 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
     few = len(run.nodes) <= NODES_WITH_TABLES
     for place in run.places:
         rows, told, rows_of, ran = [], list[Told](), dict[int, Rows](), dict[int, Rows]()
-        known: list[tuple[Head, Moment]] = []
         for number, node in enumerate(run.nodes):
             moment = node.product.get(place)
             if moment is not None:
                 last[node.node] = place
                 if moment.state is not State.SILENT:
                     answered[node.node] = place
-                known.append((node.head, moment))
                 told += moment.told
                 if few:
                     rows_of[number], ran[number] = moment.tables, moment.running
@@ -105,7 +102,7 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
         whole = run.cluster.get(place)
         cluster = NOTHING
         if whole is not None:
-            cluster = together(whole.sample, _shares(known), local=choice.local)
+            cluster = cells_of(whole.sample, local=choice.local)
             rows_of[ALL] = joint_tables([whole.sample])[:MOST_TABLES]
         yield Frame(
             run.grid.end(place),
@@ -127,14 +124,3 @@ def _row(name: str, moment: Moment | None, age_s: float | None, where: str) -> N
     if age_s is None:
         return NodeFrame(shown, State.NEW, NOTHING, "nothing is recorded yet", None, where)
     return NodeFrame(shown, State.GONE, NOTHING, "nothing is recorded", age_s, where)
-
-
-def _shares(known: Sequence[tuple[Head, Moment]]) -> list[tuple[Cells, frozenset[str]]]:
-    """Return the nodes' rows, each with what of it is another's as well: nodes on one machine."""
-    seen: set[str] = set()
-    found = []
-    for head, moment in known:
-        shares = own(head.boot, head.network)
-        found.append((moment.cells, frozenset[str]().union(*(names for what, names in shares if what in seen))))
-        seen.update(what for what, _ in shares)
-    return found

@@ -1,7 +1,7 @@
 """What a journal says of itself in every full line, so that it can be read whatever becomes of the catalogue."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import isfinite
 from typing import Any
@@ -111,4 +111,7 @@ def _metric(row: Sequence[Any]) -> Metric:
     name, kind, unit, labels, scale, tier, count, total, *_ = row
     if not all(isinstance(text, str) for text in (name, unit, count, total, *labels)) or not isfinite(scale):
         raise ValueError("has a metric that is none")
-    return Metric(name, Kind(kind), unit, "", tuple(labels), Tier(tier), scale, count, total)
+    metric = Metric(name, Kind(kind), unit, "", tuple(labels), Tier(tier), scale, count, total)
+    known = CATALOGUE.get(name, metric)
+    # How nodes are aggregated is not recorded: this version's catalogue says it for all recordings alike.
+    return replace(metric, across=known.across, owner=known.owner) if known.meaning == metric.meaning else metric

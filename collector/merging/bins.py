@@ -4,30 +4,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import floor
 
-from collector.catalogue import CATALOGUE, HOST
+from collector.catalogue import CATALOGUE
+from collector.cluster import WATCHED, Placement
 from collector.journal.head import Head
 from collector.journal.reading import Entry
 from collector.model import Derived, Event, Sample, Series, Tick
 from collector.rates import Readings, Summary, rates, remember
 
-WATCHED = "watched"
-"""What the disk and the interface of a node are called here, whatever the node calls them."""
 
-
-def _of(*parts: str) -> frozenset[str]:
-    return frozenset(metric.name for part in HOST if part.name in parts for metric in part.metrics)
-
-
-# What nodes share that run on one machine, and on one network of it: it counts once.
-MACHINE = _of("cpu", "disk", "memory", "pressure")
-NETWORK = _of("network")
-
-
-def shared(head: Head) -> list[tuple[str, frozenset[str]]]:
-    """Return what the node may share with others: by what it is told, and which metrics are of it."""
-    if not head.boot:
-        return []
-    return [(head.boot, MACHINE), (f"{head.boot} {head.network}", NETWORK)]
+def placement(head: Head) -> Placement:
+    """Return where a recorded node runs."""
+    return Placement(head.boot, head.network, head.disk, head.interface)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collector import cluster
 from collector.journal.frames import Damage
 from collector.journal.head import Head
 from collector.journal.reading import Entry
-from collector.merging.bins import Bin, Grid, bins, shared
+from collector.merging.bins import Bin, Grid, bins, placement
 from collector.merging.recordings import Recording
 from collector.merging.together import Together
 from collector.model import Metric, Sample, Series, Tick
@@ -121,7 +121,8 @@ def merged_plainly(
     known = sorted({place for run in runs for place in run.bins})
     places = range(known[0], known[-1] + 1) if known else range(0)
     metrics = catalogue_of(recordings)
-    found = {place: each for place in known if (each := together(metrics, runs, job.grid, place)) is not None}
+    spans = [summed_spans(metrics, run) for run in runs]
+    found = {place: together(metrics, runs, spans, job.grid, place) for place in known}
     return Merged(job.grid, tuple(results), found, places)
 
 
@@ -140,20 +141,36 @@ def node_run(recording: Recording, grid: Grid, offset_s: float) -> NodeRun:
     return NodeRun(recording.node, recording.sessions[-1].head, found, len(damaged))
 
 
-def together(metrics: Mapping[str, Metric], nodes: Sequence[NodeRun], grid: Grid, place: int) -> Together | None:
-    """Return what the nodes did together in an interval; None when nothing is known of any of them."""
-    samples: list[Sample] = []
-    seen: set[str] = set()
+Spans = Mapping[Series, tuple[int, int]]
+"""The first and the last interval in which a node has a series."""
+
+
+def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:
+    """Return the spans of a node's own gauges that add up across nodes."""
+    spans: dict[Series, tuple[int, int]] = {}
+    for place, found in node.bins.items():
+        for series, value in found.sample.values.items():
+            if isinstance(value, float) and cluster.is_own_sum(metrics.get(series[0])):
+                spans[series] = spans.get(series, (place, place))[0], place
+    return spans
+
+
+def together(
+    metrics: Mapping[str, Metric], nodes: Sequence[NodeRun], spans: Sequence[Spans], grid: Grid, place: int
+) -> Together:
+    """Return what the nodes did together in an interval of which something is known; `spans` are those of each node."""
+    samples: list[tuple[cluster.Placement, Sample]] = []
+    lacking: set[Series] = set()
     answered = 0
-    for node in nodes:
+    for node, of_node in zip(nodes, spans, strict=True):
         if (found := node.bins.get(place)) is not None:
-            told = [names for what, names in shared(node.head) if what in seen]
-            seen.update(what for what, _ in shared(node.head))
-            samples.append(_sample(found.sample, metrics.keys() - frozenset().union(*told)))
-            answered += any(source in found.sample.elapsed_s for source in node.head.sources)
-    if not samples:
-        return None
-    return Together(cluster.merged(metrics, samples, Tick(grid.end(place))), answered)
+            samples.append((placement(node.head), _sample(found.sample, metrics)))
+            if any(source in found.sample.elapsed_s for source in node.head.sources):
+                answered += 1
+                inside = {series for series, (first, last) in of_node.items() if first < place < last}
+                lacking |= inside - found.sample.values.keys()
+    once = cluster.counted_once(metrics, samples)
+    return Together(cluster.merged(metrics, once, Tick(grid.end(place)), lacking), answered)
 
 
 def _sample(sample: Sample, metrics: Collection[str]) -> Sample:
@@ -169,7 +186,7 @@ def _merged_fast(
 
     metrics = catalogue_of(recordings)
     places = span(recordings, job.grid, job.offsets)
-    whole = ClusterSums(places)
+    whole = ClusterSums(places, metrics)
     results: dict[str, NodeResult[Product]] = {}
     tasks = _tasks(recordings)
     if processes < 2 or len(tasks) < 2:
@@ -186,7 +203,7 @@ def _merged_fast(
                 results.update({node.node: node for node in nodes})
                 done(len(nodes))
     with uncollected():
-        found = whole.together(job.grid, metrics)
+        found = whole.together(job.grid)
     known = range(min(found), max(found) + 1) if found else range(0)
     return Merged(job.grid, tuple(results[each.node] for each in recordings), found, known)
 

@@ -56,11 +56,11 @@ def work(
     recordings: Sequence[Recording], job: Job[Product], metrics: Mapping[str, Metric], places: Ints
 ) -> tuple[list[NodeResult[Product]], ClusterSums]:
     """Return what is kept of each recording, and what they add up to. Raises OSError, StrangeError."""
-    sums = ClusterSums(places)
+    sums = ClusterSums(places, metrics)
     results = []
     for recording in recordings:
         column = column_of(recording, job.grid, job.offsets.get(recording.node, 0.0))
-        sums.add(column, metrics)
+        sums.add(column)
         run = NodeRun(column.node, column.head, column.bins(job.grid, job.wanted), column.damaged)
         results.append(job.result(run))
     return results, sums

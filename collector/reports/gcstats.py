@@ -1,6 +1,6 @@
 """`nodetool gcstats`: garbage collections since anybody last asked; asking begins anew."""
 
-from collector.model import Kind, Metric
+from collector.model import Aggregation, Kind, Metric
 from collector.reports.report import Columns, Draft, Report, columns, whole
 
 _SINCE = "since gcstats was last called, by anybody"
@@ -11,6 +11,7 @@ _SHOWN = {
         "seconds",
         f"Time {_SINCE}; each call begins anew.",
         scale=1e-3,
+        across=Aggregation.SUM,
     ),
     "Max GC Elapsed (ms)": Metric(
         "cassandra_gcstats_max_seconds",
@@ -18,6 +19,7 @@ _SHOWN = {
         "seconds",
         f"Longest garbage collection {_SINCE}; each call begins anew.",
         scale=1e-3,
+        across=Aggregation.MAX,
     ),
     "Total GC Elapsed (ms)": Metric(
         "cassandra_gcstats_total_seconds",
@@ -25,12 +27,14 @@ _SHOWN = {
         "seconds",
         f"Time that garbage collections took {_SINCE}; each call begins anew.",
         scale=1e-3,
+        across=Aggregation.SUM,
     ),
     "Collections": Metric(
         "cassandra_gcstats_collections",
         Kind.GAUGE,
         "1",
         f"Garbage collections {_SINCE}; each call begins anew.",
+        across=Aggregation.SUM,
     ),
 }
 _OTHERS = ("Stdev GC Elapsed (ms)", "GC Reclaimed (MB)", "Direct Memory Bytes")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from collector.model import Kind, Metric, Series
+from collector.model import Aggregation, Kind, Metric, Series
 from collector.reports.report import QUANTILES, Columns, Draft, Report, columns, decimal, shown
 from collector.selection import is_pattern
 
@@ -14,6 +14,7 @@ _SSTABLES = Metric(
     "1",
     "SSTables that a read touched, a decayed quantile: the last minutes count most.",
     ("keyspace", "table", "quantile"),
+    across=Aggregation.MAX,
 )
 METRICS = (_SSTABLES,)
 ARGUMENTS = ("tablehistograms",)

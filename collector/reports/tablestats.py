@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from collector.model import Kind, Metric, Value
+from collector.model import Aggregation, Kind, Metric, Value
 from collector.reports.report import Draft, Report, decimal, milliseconds, objects, parted, shown, size, whole
 from collector.selection import is_pattern
 
@@ -16,6 +16,7 @@ _DECAYED = Metric(
     "Decayed mean of how long local operations on the table took: the last minutes count most.",
     ("keyspace", "table", "operation"),
     scale=1e-3,
+    across=Aggregation.MEAN,
 )
 METRICS = (_DECAYED,)
 ARGUMENTS = ("tablestats", "-F", "json")

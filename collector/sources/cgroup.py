@@ -4,22 +4,28 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collector.host import Host, text_of
-from collector.model import Kind, Metric, SourceError, Values
+from collector.model import Aggregation, Kind, Metric, SourceError, Values
 
 _LIMIT = Metric(
     "casstat_cgroup_memory_limit_bytes",
     Kind.GAUGE,
     "bytes",
     "Memory the control group may use; absent without a limit.",
+    across=Aggregation.SUM,
 )
 _MEMORY = Metric(
-    "casstat_cgroup_memory_bytes", Kind.GAUGE, "bytes", "Memory the control group uses, file cache included."
+    "casstat_cgroup_memory_bytes",
+    Kind.GAUGE,
+    "bytes",
+    "Memory the control group uses, file cache included.",
+    across=Aggregation.SUM,
 )
 _CPUS = Metric(
     "casstat_cgroup_cpu_limit",
     Kind.GAUGE,
     "1",
     "Processors the control group may use; absent without a limit.",
+    across=Aggregation.SUM,
 )
 _THROTTLED = Metric(
     "casstat_cgroup_cpu_throttled_seconds_total",

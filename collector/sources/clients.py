@@ -1,7 +1,7 @@
 """Native-protocol clients: connections, logins and statements."""
 
 from collector.beans import METRICS, counter, gauge
-from collector.model import Shown
+from collector.model import Aggregation, Shown
 
 _CLIENT = METRICS + "type=Client,name="
 _CQL = METRICS + "type=CQL,name="
@@ -12,6 +12,7 @@ BEANS = (
         "Connections of clients.",
         _CLIENT + "connectedNativeClients",
         shown=(Shown("native_connections", "Clients"),),
+        across=Aggregation.SUM,
     ),
     counter("cassandra_auth_success_total", "Logins.", _CLIENT + "AuthSuccess"),
     counter("cassandra_auth_failure_total", "Logins refused.", _CLIENT + "AuthFailure"),

@@ -1,13 +1,18 @@
 """Commit log and memtables: where writes wait."""
 
 from collector.beans import METRICS, counter, gauge, histogram
-from collector.model import Tier
+from collector.model import Aggregation, Tier
 
 _LOG = METRICS + "type=CommitLog,name="
 _MEMTABLES = METRICS + "type=MemtablePool,name="
 
 BEANS = (
-    gauge("cassandra_commitlog_pending", "Writes to the commit log that wait.", _LOG + "PendingTasks"),
+    gauge(
+        "cassandra_commitlog_pending",
+        "Writes to the commit log that wait.",
+        _LOG + "PendingTasks",
+        across=Aggregation.SUM,
+    ),
     counter("cassandra_commitlog_completed_total", "Writes to the commit log.", _LOG + "CompletedTasks", "Value"),
     gauge(
         "cassandra_commitlog_bytes",
@@ -15,6 +20,7 @@ BEANS = (
         _LOG + "TotalCommitLogSize",
         unit="bytes",
         tier=Tier.SLOW,
+        across=Aggregation.SUM,
     ),
     histogram("cassandra_commitlog_commit_wait_seconds", "Waits for the log to be synced.", _LOG + "WaitingOnCommit"),
     histogram(

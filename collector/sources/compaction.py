@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from collector.beans import METRICS, Many, counter, gauge
-from collector.model import Shown, Tier
+from collector.model import Aggregation, Shown, Tier
 
 _BEAN = METRICS + "type=Compaction,name="
 _MANAGER = "org.apache.cassandra.db:type=CompactionManager"
@@ -35,6 +35,7 @@ BEANS = (
         "Compactions that are due, estimated.",
         _BEAN + "PendingTasks",
         shown=(Shown("compactions_pending", "CmpPnd"),),
+        across=Aggregation.SUM,
     ),
     counter(
         "cassandra_compaction_completed_total",
@@ -57,6 +58,7 @@ BEANS = (
         tier=Tier.SLOW,
         labels=("keyspace", "table"),
         many=_by_table,
+        across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_compaction_progress",
@@ -65,6 +67,7 @@ BEANS = (
         "Compactions",
         labels=_RUNNING,
         many=_done,
+        across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_compaction_size",
@@ -73,5 +76,6 @@ BEANS = (
         "Compactions",
         labels=_RUNNING,
         many=_whole,
+        across=Aggregation.SUM,
     ),
 )

@@ -3,7 +3,7 @@
 import os
 
 from collector.host import Host, text_of
-from collector.model import Kind, Metric, Values
+from collector.model import Kind, Metric, Owner, Values
 
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -15,6 +15,7 @@ _ALL = Metric(
     "CPU time of the whole machine by mode; user and nice include guests.",
     ("mode",),
     scale=1 / TICKS_PER_S,
+    owner=Owner.MACHINE,
 )
 _EACH = Metric(
     "node_cpu_seconds_total",
@@ -23,6 +24,7 @@ _EACH = Metric(
     "CPU time by processor and mode; user and nice include guests.",
     ("cpu", "mode"),
     scale=1 / TICKS_PER_S,
+    owner=Owner.MACHINE,
 )
 METRICS = (_ALL, _EACH)
 

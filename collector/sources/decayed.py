@@ -7,7 +7,7 @@ nodetool), and are never taken for those of an interval.
 from collections.abc import Mapping, Sequence
 
 from collector.beans import METRICS, Bean
-from collector.model import Kind, Metric
+from collector.model import Aggregation, Kind, Metric
 from collector.sources.requests import OPERATIONS
 from collector.sources.tables import LOCAL
 
@@ -23,6 +23,8 @@ def _decayed(kind: str, what: str, bean: str, labels: tuple[str, ...], only: Map
         f"{what}: percentiles that decay over minutes, not those of an interval; only where buckets cannot be read.",
         (*labels, QUANTILE),
         scale=1e-6,
+        # Percentiles cannot be averaged: that of all requests is no higher than the slowest node's.
+        across=Aggregation.MAX,
     )
     return [Bean(metric, bean, attribute, only, fixed=(quantile,)) for quantile, attribute in QUANTILES.items()]
 

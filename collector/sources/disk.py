@@ -1,13 +1,15 @@
 """Block devices: operations, bytes and waiting, from /proc/diskstats (Linux' Documentation/admin-guide/iostats)."""
 
 from collector.host import Host, text_of
-from collector.model import Kind, Metric, Values
+from collector.model import Aggregation, Kind, Metric, Owner, Values
 
 SECTOR_BYTES = 512
 
 
-def _counter(name: str, text: str, unit: str = "1", scale: float = 1.0) -> Metric:
-    return Metric(name, Kind.COUNTER, unit, text, ("device",), scale=scale)
+def _counter(
+    name: str, text: str, unit: str = "1", scale: float = 1.0, across: Aggregation = Aggregation.SUM
+) -> Metric:
+    return Metric(name, Kind.COUNTER, unit, text, ("device",), scale=scale, across=across, owner=Owner.MACHINE)
 
 
 # In the order of the file's columns.
@@ -20,8 +22,22 @@ COLUMNS = (
     _counter("node_disk_writes_merged_total", "Writes merged into another."),
     _counter("node_disk_written_bytes_total", "Bytes written.", "bytes", SECTOR_BYTES),
     _counter("node_disk_write_time_seconds_total", "Time of all writes, added up.", "seconds", 1e-3),
-    Metric("node_disk_io_now", Kind.GAUGE, "1", "Requests under way.", ("device",)),
-    _counter("node_disk_io_time_seconds_total", "Time with at least one request under way.", "seconds", 1e-3),
+    Metric(
+        "node_disk_io_now",
+        Kind.GAUGE,
+        "1",
+        "Requests under way.",
+        ("device",),
+        across=Aggregation.SUM,
+        owner=Owner.MACHINE,
+    ),
+    _counter(
+        "node_disk_io_time_seconds_total",
+        "Time with at least one request under way.",
+        "seconds",
+        1e-3,
+        Aggregation.MEAN,
+    ),
     _counter("node_disk_io_time_weighted_seconds_total", "Time of all requests, added up.", "seconds", 1e-3),
 )
 METRICS = COLUMNS

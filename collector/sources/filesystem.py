@@ -3,10 +3,19 @@
 import os
 
 from collector.host import Host
-from collector.model import Kind, Metric, SourceError, Tier, Values
+from collector.model import Aggregation, Kind, Metric, Owner, SourceError, Tier, Values
 
 _SIZE, _FREE, _AVAILABLE = METRICS = tuple(
-    Metric(f"node_filesystem_{name}_bytes", Kind.GAUGE, "bytes", text, ("mountpoint",), Tier.SLOW)
+    Metric(
+        f"node_filesystem_{name}_bytes",
+        Kind.GAUGE,
+        "bytes",
+        text,
+        ("mountpoint",),
+        Tier.SLOW,
+        across=Aggregation.SUM,
+        owner=Owner.MACHINE,
+    )
     for name, text in {
         "size": "Size of the file system.",
         "free": "Space that is free.",

@@ -1,7 +1,7 @@
 """The node's JVM: heap, garbage collectors, threads, CPU, files."""
 
 from collector.beans import counter, gauge
-from collector.model import Shown, Tier
+from collector.model import Aggregation, Shown, Tier
 
 _MEMORY = "java.lang:type=Memory"
 _COLLECTOR = "java.lang:type=GarbageCollector,name={collector}"
@@ -15,6 +15,7 @@ START_TIME = gauge(
     "StartTime",
     unit="seconds",
     scale=1e-3,
+    across=Aggregation.MAX,
 )
 
 BEANS = (
@@ -26,14 +27,23 @@ BEANS = (
         "HeapMemoryUsage.used",
         unit="bytes",
         shown=(Shown("heap_used_mb", "HeapMB", scale=1 / 2**20),),
+        across=Aggregation.SUM,
     ),
-    gauge("cassandra_jvm_heap_max_bytes", "Largest heap.", _MEMORY, "HeapMemoryUsage.max", unit="bytes"),
+    gauge(
+        "cassandra_jvm_heap_max_bytes",
+        "Largest heap.",
+        _MEMORY,
+        "HeapMemoryUsage.max",
+        unit="bytes",
+        across=Aggregation.SUM,
+    ),
     gauge(
         "cassandra_jvm_nonheap_used_bytes",
         "Memory beside the heap.",
         _MEMORY,
         "NonHeapMemoryUsage.used",
         unit="bytes",
+        across=Aggregation.SUM,
     ),
     counter("cassandra_jvm_gc_total", "Garbage collections.", _COLLECTOR, "CollectionCount"),
     counter(
@@ -41,6 +51,7 @@ BEANS = (
         "Time they took, added up.",
         _COLLECTOR,
         "CollectionTime",
+        across=Aggregation.MEAN,
         unit="seconds",
         scale=1e-3,
     ),
@@ -52,13 +63,15 @@ BEANS = (
         unit="seconds",
         scale=1e-3,
         tier=Tier.SLOW,
+        across=Aggregation.MAX,
     ),
-    gauge("cassandra_jvm_threads", "Live threads.", _THREADING, "ThreadCount", tier=Tier.SLOW),
+    gauge("cassandra_jvm_threads", "Live threads.", _THREADING, "ThreadCount", tier=Tier.SLOW, across=Aggregation.SUM),
     counter(
         "cassandra_jvm_cpu_seconds_total",
         "CPU time of the JVM.",
         _SYSTEM,
         "ProcessCpuTime",
+        across=Aggregation.MEAN,
         unit="seconds",
         scale=1e-9,
         shown=(Shown("jvm_cpu_pct", "JvmCPU%", scale=100, digits=1),),
@@ -69,6 +82,7 @@ BEANS = (
         _SYSTEM,
         "OpenFileDescriptorCount",
         tier=Tier.SLOW,
+        across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_jvm_max_files",
@@ -76,5 +90,6 @@ BEANS = (
         _SYSTEM,
         "MaxFileDescriptorCount",
         tier=Tier.SLOW,
+        across=Aggregation.SUM,
     ),
 )

@@ -1,7 +1,7 @@
 """Memory, from /proc/meminfo (proc(5))."""
 
 from collector.host import Host, text_of
-from collector.model import Kind, Metric, Shown, Values
+from collector.model import Aggregation, Kind, Metric, Owner, Shown, Values
 
 FIELDS = {
     "MemTotal": "Memory of the machine.",
@@ -20,7 +20,16 @@ _SHOWN = {
     "Dirty": (Shown("dirty_mb", "DirtyMB", scale=1 / 2**20),),
 }
 METRICS = tuple(
-    Metric(f"node_memory_{field}_bytes", Kind.GAUGE, "bytes", text, scale=1024, shown=_SHOWN.get(field, ()))
+    Metric(
+        f"node_memory_{field}_bytes",
+        Kind.GAUGE,
+        "bytes",
+        text,
+        scale=1024,
+        shown=_SHOWN.get(field, ()),
+        across=Aggregation.SUM,
+        owner=Owner.MACHINE,
+    )
     for field, text in FIELDS.items()
 )
 

@@ -1,7 +1,7 @@
 """Between nodes: messages dropped, hints, streams, read repair and the network's latency."""
 
 from collector.beans import METRICS, counter, gauge, histogram
-from collector.model import Shown
+from collector.model import Aggregation, Shown
 
 _STORAGE = METRICS + "type=Storage,name="
 _HINTS = METRICS + "type=HintsService,name="
@@ -29,7 +29,13 @@ BEANS = (
         _STORAGE + "TotalHints",
         shown=(Shown("hints_per_s", "Hints/s", digits=1),),
     ),
-    gauge("cassandra_hints_in_progress", "Hints being written.", _STORAGE + "TotalHintsInProgress", "Count"),
+    gauge(
+        "cassandra_hints_in_progress",
+        "Hints being written.",
+        _STORAGE + "TotalHintsInProgress",
+        "Count",
+        across=Aggregation.SUM,
+    ),
     counter("cassandra_hints_succeeded_total", "Hints delivered.", _HINTS + "HintsSucceeded"),
     counter("cassandra_hints_failed_total", "Hints whose delivery failed.", _HINTS + "HintsFailed"),
     counter("cassandra_hints_timed_out_total", "Hints whose delivery timed out.", _HINTS + "HintsTimedOut"),
@@ -45,7 +51,13 @@ BEANS = (
         _STREAMS + "TotalOutgoingBytes",
         unit="bytes",
     ),
-    gauge("cassandra_streams_active", "Outbound streams.", _STREAMS + "ActiveOutboundStreams", "Count"),
+    gauge(
+        "cassandra_streams_active",
+        "Outbound streams.",
+        _STREAMS + "ActiveOutboundStreams",
+        "Count",
+        across=Aggregation.SUM,
+    ),
     counter(
         "cassandra_read_repairs_attempted_total",
         "Read repairs attempted.",

@@ -1,11 +1,11 @@
 """Network interfaces and TCP, of the network that Cassandra's process sees, from /proc/PID/net (proc(5))."""
 
 from collector.host import Host, text_of
-from collector.model import Kind, Metric, Shown, Values
+from collector.model import Kind, Metric, Owner, Shown, Values
 
 
 def _counter(what: str, text: str, unit: str = "1") -> Metric:
-    return Metric(f"node_network_{what}_total", Kind.COUNTER, unit, text, ("device",))
+    return Metric(f"node_network_{what}_total", Kind.COUNTER, unit, text, ("device",), owner=Owner.NETWORK)
 
 
 # By the position in a line of /proc/net/dev.
@@ -25,6 +25,7 @@ _RETRANSMITS = Metric(
     "1",
     "TCP segments sent again.",
     shown=(Shown("tcp_retransmits_per_s", "Retr/s", digits=1),),
+    owner=Owner.NETWORK,
 )
 METRICS = (*COLUMNS.values(), _RETRANSMITS)
 

@@ -1,7 +1,7 @@
 """Thread pools: what runs, waits and is blocked in each stage."""
 
 from collector.beans import METRICS, counter, gauge
-from collector.model import Shown
+from collector.model import Aggregation, Shown
 
 _BEAN = METRICS + "type=ThreadPools,path={path},scope={pool},name="
 
@@ -14,6 +14,7 @@ BEANS = (
             Shown("read_stage_active", "RdAct", ("request", "ReadStage")),
             Shown("mutation_stage_active", "MutAct", ("request", "MutationStage")),
         ),
+        across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_pool_pending",
@@ -25,6 +26,7 @@ BEANS = (
             Shown("native_transport_pending", "NtrPnd", ("transport", "Native-Transport-Requests")),
             Shown("flush_pending", "FluPnd", ("internal", "MemtableFlushWriter")),
         ),
+        across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_pool_blocked",
@@ -32,6 +34,7 @@ BEANS = (
         _BEAN + "CurrentlyBlockedTasks",
         "Count",
         shown=(Shown("native_transport_blocked", "NtrBlk", ("transport", "Native-Transport-Requests")),),
+        across=Aggregation.SUM,
     ),
     counter("cassandra_pool_completed_total", "Tasks completed.", _BEAN + "CompletedTasks", "Value"),
     counter("cassandra_pool_blocked_total", "Tasks that ever blocked their sender.", _BEAN + "TotalBlockedTasks"),
@@ -41,5 +44,6 @@ BEANS = (
         _BEAN + "OldestTaskQueueTime",
         unit="seconds",
         scale=1e-9,
+        across=Aggregation.MAX,
     ),
 )

@@ -1,7 +1,7 @@
 """Pressure stall information: how long tasks stood still for want of CPU, memory or disk (Linux 4.20 and later)."""
 
 from collector.host import Host, text_of
-from collector.model import Kind, Metric, Shown, Values
+from collector.model import Aggregation, Kind, Metric, Owner, Shown, Values
 
 # node_exporter's names: `waiting` is the kernel's "some", `stalled` its "full".
 NAMES = {
@@ -24,6 +24,8 @@ METRICS = tuple(
         f"Time in which {text}.",
         scale=1e-6,
         shown=_SHOWN.get(name, ()),
+        across=Aggregation.MEAN,
+        owner=Owner.MACHINE,
     )
     for name, text in NAMES.values()
 )

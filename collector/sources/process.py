@@ -3,7 +3,7 @@
 import os
 
 from collector.host import Host, text_of
-from collector.model import Kind, Metric, Shown, Values
+from collector.model import Aggregation, Kind, Metric, Shown, Values
 from collector.sources.cpu import TICKS_PER_S
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -27,7 +27,7 @@ STAT = {
         "CPU time in the kernel.",
         scale=_CPU_S,
     ),
-    17: Metric("casstat_process_threads", Kind.GAUGE, "1", "Threads."),
+    17: Metric("casstat_process_threads", Kind.GAUGE, "1", "Threads.", across=Aggregation.SUM),
     21: Metric(
         "casstat_process_resident_bytes",
         Kind.GAUGE,
@@ -35,9 +35,10 @@ STAT = {
         "Memory of the process that is in RAM.",
         scale=PAGE_BYTES,
         shown=(Shown("process_resident_mb", "RssMB", scale=1 / 2**20),),
+        across=Aggregation.SUM,
     ),
 }
-_FILES = Metric("casstat_process_open_files", Kind.GAUGE, "1", "Open file descriptors.")
+_FILES = Metric("casstat_process_open_files", Kind.GAUGE, "1", "Open file descriptors.", across=Aggregation.SUM)
 METRICS = (*STAT.values(), _FILES)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from collector.beans import METRICS, Many, counter, gauge, text
-from collector.model import Tier
+from collector.model import Aggregation, Tier
 
 _STORAGE = METRICS + "type=Storage,name="
 SERVICE = "org.apache.cassandra.db:type=StorageService"
@@ -52,6 +52,7 @@ BEANS = (
         SERVICE,
         "NativeTransportRunning",
         many=_truth,
+        across=Aggregation.MIN,
     ),
     gauge(
         "cassandra_load_bytes",
@@ -60,6 +61,7 @@ BEANS = (
         "Count",
         unit="bytes",
         tier=Tier.SLOW,
+        across=Aggregation.SUM,
     ),
     counter("cassandra_exceptions_total", "Exceptions that nobody caught.", _STORAGE + "Exceptions"),
     gauge(
@@ -68,6 +70,7 @@ BEANS = (
         SERVICE,
         "LiveNodes",
         many=_number,
+        across=Aggregation.MIN,
     ),
     gauge(
         "cassandra_endpoints_unreachable",
@@ -75,12 +78,20 @@ BEANS = (
         SERVICE,
         "UnreachableNodes",
         many=_number,
+        across=Aggregation.MAX,
     ),
-    gauge("cassandra_endpoints_up", "Nodes that the failure detector calls up.", _DETECTOR, "UpEndpointCount"),
+    gauge(
+        "cassandra_endpoints_up",
+        "Nodes that the failure detector calls up.",
+        _DETECTOR,
+        "UpEndpointCount",
+        across=Aggregation.MIN,
+    ),
     gauge(
         "cassandra_endpoints_down",
         "Nodes that the failure detector calls down.",
         _DETECTOR,
         "DownEndpointCount",
+        across=Aggregation.MAX,
     ),
 )

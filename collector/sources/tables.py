@@ -1,7 +1,7 @@
 """Keyspaces and tables: what this node did locally, as a replica."""
 
 from collector.beans import METRICS, Bean, counter, gauge, histogram
-from collector.model import Tier
+from collector.model import Aggregation, Tier
 
 LOCAL = {"operation": ("Read", "Write", "Range")}
 COORDINATOR = {"operation": ("Read", "Write")}
@@ -42,8 +42,8 @@ def _local(kind: str, bean: str) -> tuple[Bean, ...]:
     )
 
 
-def _size(what: str, text: str, attribute: str, name: str) -> Bean:
-    return gauge(f"cassandra_table_{what}", text, _TABLE + name, attribute, unit="bytes", tier=Tier.SLOW)
+def _size(what: str, text: str, attribute: str, name: str, across: Aggregation = Aggregation.SUM) -> Bean:
+    return gauge(f"cassandra_table_{what}", text, _TABLE + name, attribute, across=across, unit="bytes", tier=Tier.SLOW)
 
 
 def _per_read(what: str, text: str, name: str) -> Bean:
@@ -77,9 +77,20 @@ BEANS = (
     _per_read("sstables_per_read", "SSTables that a read touched.", "SSTablesPerReadHistogram"),
     _per_read("tombstones_per_read", "Tombstones that a read met.", "TombstoneScannedHistogram"),
     _per_read("live_cells_per_read", "Live cells that a read met.", "LiveScannedHistogram"),
-    gauge("cassandra_table_live_sstables", "SSTables in use.", _TABLE + "LiveSSTableCount"),
-    gauge("cassandra_table_pending_compactions", "Compactions that are due.", _TABLE + "PendingCompactions"),
-    gauge("cassandra_table_pending_flushes", "Flushes that wait.", _TABLE + "PendingFlushes", "Count"),
+    gauge("cassandra_table_live_sstables", "SSTables in use.", _TABLE + "LiveSSTableCount", across=Aggregation.SUM),
+    gauge(
+        "cassandra_table_pending_compactions",
+        "Compactions that are due.",
+        _TABLE + "PendingCompactions",
+        across=Aggregation.SUM,
+    ),
+    gauge(
+        "cassandra_table_pending_flushes",
+        "Flushes that wait.",
+        _TABLE + "PendingFlushes",
+        "Count",
+        across=Aggregation.SUM,
+    ),
     counter("cassandra_table_flushed_bytes_total", "Bytes flushed.", _TABLE + "BytesFlushed", unit="bytes"),
     counter(
         "cassandra_table_compacted_bytes_total",
@@ -100,14 +111,15 @@ BEANS = (
         "Value",
         "AllMemtablesLiveDataSize",
     ),
-    _size("max_partition_bytes", "Largest compacted partition.", "Value", "MaxPartitionSize"),
-    _size("mean_partition_bytes", "Mean compacted partition.", "Value", "MeanPartitionSize"),
+    _size("max_partition_bytes", "Largest compacted partition.", "Value", "MaxPartitionSize", Aggregation.MAX),
+    _size("mean_partition_bytes", "Mean compacted partition.", "Value", "MeanPartitionSize", Aggregation.MEAN),
     gauge(
         "cassandra_table_snapshots_bytes",
         "Disk space that only snapshots hold.",
         _TABLE + "SnapshotsSize",
         unit="bytes",
         tier=Tier.HOURLY,
+        across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_table_compression_ratio",
@@ -115,6 +127,7 @@ BEANS = (
         _TABLE + "CompressionRatio",
         unit="ratio",
         tier=Tier.SLOW,
+        across=Aggregation.MEAN,
     ),
     gauge(
         "cassandra_table_bloom_filter_false_ratio",
@@ -122,6 +135,7 @@ BEANS = (
         _TABLE + "BloomFilterFalseRatio",
         unit="ratio",
         tier=Tier.SLOW,
+        across=Aggregation.MEAN,
     ),
     gauge(
         "cassandra_table_repaired_ratio",
@@ -130,11 +144,13 @@ BEANS = (
         unit="ratio",
         scale=0.01,
         tier=Tier.SLOW,
+        across=Aggregation.MEAN,
     ),
     gauge(
         "cassandra_table_partitions",
         "Estimated number of partitions.",
         _TABLE + "EstimatedPartitionCount",
         tier=Tier.HOURLY,
+        across=Aggregation.SUM,
     ),
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from collector import discipline
 from collector.host import Host
-from collector.model import Kind, Metric, Tier, Values
+from collector.model import Aggregation, Kind, Metric, Owner, Tier, Values
 
 _ERROR, _SYNCHRONISED = METRICS = (
     Metric(
@@ -13,6 +13,8 @@ _ERROR, _SYNCHRONISED = METRICS = (
         "seconds",
         "How far off the machine's clock is at most, as the kernel believes; absent while nothing keeps it right.",
         tier=Tier.SLOW,
+        across=Aggregation.MAX,
+        owner=Owner.MACHINE,
     ),
     Metric(
         "casstat_clock_synchronised",
@@ -20,6 +22,8 @@ _ERROR, _SYNCHRONISED = METRICS = (
         "1",
         "Whether something keeps the machine's clock right: 1 or 0.",
         tier=Tier.SLOW,
+        across=Aggregation.MIN,
+        owner=Owner.MACHINE,
     ),
 )
 

@@ -239,6 +239,8 @@ def known_of(content: Mapping[str, Any]) -> Known:
         float(interval_s) if usable and interval_s is not None else 0.0,
         _text(content, "machine"),
         _text(content, "network"),
+        _text(content, "disk"),
+        _text(content, "interface"),
     )
 
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 from math import isfinite, isnan, nan
 
 from collector.catalogue import CATALOGUE
-from collector.merging.bins import MACHINE, NETWORK, WATCHED
+from collector.cluster import WATCHED, is_own_sum
 from collector.model import Kind, Sample
-from exporters.columns import PENDING, Cell, Column, number, per_s, times
+from exporters.columns import Cell, Column, number, per_s, times
 from exporters.operations import Operations
 from exporters.tables import NEEDS as TABLES
 from exporters.view import View, with_held
@@ -23,10 +23,6 @@ MODE = "cassandra_operation_mode"
 _UNREACHABLE = "cassandra_endpoints_unreachable"
 _UNAVAILABLES = "cassandra_client_request_unavailables_total"
 _HEAP, _HEAP_MAX = "cassandra_jvm_heap_used_bytes", "cassandra_jvm_heap_max_bytes"
-# Shares of something that each node has for itself: of the cluster their mean is shown, not their sum.
-_MEANS = frozenset(
-    {"gc_pct", "heap_pct", "jvm_cpu_pct", "disk_util_pct"} | {f"pressure_{w}_pct" for w in ("cpu", "memory", "io")}
-)
 
 
 def _unavailables(sample: Sample) -> Cell:
@@ -57,17 +53,9 @@ def columns_of(*, local: bool) -> tuple[Column, ...]:
 
 COLUMNS = columns_of(local=False)
 PLACES: Mapping[str, int] = {column.name: place for place, column in enumerate(COLUMNS)}
-# Columns of gauges, by place, with the metric of each.
-_GAUGES = {
-    **{
-        PLACES[shown.name]: metric.name
-        for metric in CATALOGUE.values()
-        if metric.kind is Kind.GAUGE
-        for shown in metric.shown
-    },
-    PLACES["compactions_pending"]: PENDING[0],
-    PLACES["peers_unreachable"]: _UNREACHABLE,
-}
+NEEDS = frozenset(need for column in COLUMNS for need in column.needs)
+SUMMED = frozenset(name for name in NEEDS if CATALOGUE[name].kind is Kind.GAUGE and is_own_sum(CATALOGUE[name]))
+"""Gauges in the columns whose values add up across nodes."""
 _DECAYED = "cassandra_client_request_decayed_seconds"
 NOTHING: Cells = array("d", [nan] * len(COLUMNS))
 
@@ -76,33 +64,12 @@ EVERY = frozenset(PLACES)
 
 
 def cells_of(sample: Sample, *, local: bool = False, names: frozenset[str] = EVERY) -> Cells:
-    """Return a node's row: what is new, and of sources that answer at their own pace what they said last.
+    """Return the row of a node, or of the cluster: what is new, and the last known values of slower sources.
 
     Only the columns with these names are worked out.
     """
-    return _row(with_held(sample), local, names)
-
-
-def together(
-    merged: Sample,
-    rows: Sequence[tuple[Cells, frozenset[str]]],
-    *,
-    local: bool = False,
-    names: frozenset[str] = EVERY,
-) -> Cells:
-    """Return the cluster's row, `merged` being the merge of the nodes' samples and `rows` theirs.
-
-    Rates and percentiles are those of the merge. Of gauges it is the sum of the nodes', and of a share of what each
-    has for itself (heap in use, time in GC) the mean. With each row come the metrics that are another's as well.
-    """
-    cells = _row(merged, local, names)
-    for place, column in enumerate(COLUMNS):
-        metric = _GAUGES.get(place, "")
-        mean = column.name in _MEANS
-        if metric or mean:
-            known = [row[place] for row, shared in rows if metric not in shared and not isnan(row[place])]
-            cells[place] = (sum(known) / (len(known) if mean else 1)) if known else nan
-    return cells
+    columns, shown = columns_of(local=local), with_held(sample)
+    return array("d", [_number(each.of(shown)) if each.name in names else nan for each in columns])
 
 
 def needs(names: Iterable[str]) -> frozenset[str]:
@@ -128,11 +95,6 @@ def patterns(metrics: Iterable[str]) -> list[str]:
     )
     found = {next((f"{group}*" for group in groups if name.startswith(group)), name) for name in metrics}
     return sorted(found)
-
-
-def own(machine: str, network: str) -> list[tuple[str, frozenset[str]]]:
-    """Return what a node shares with others on its machine and network: by what it is told, and which metrics."""
-    return [(machine, MACHINE), (f"{machine} {network}", NETWORK)] if machine else []
 
 
 def value(cells: Cells, name: str) -> float | None:
@@ -168,11 +130,6 @@ def _labels() -> dict[str, set[tuple[object, ...]]]:
 def is_whole(cells: Cells) -> bool:
     """Return whether anything is known of what clients asked for: of a first interval there are no rates yet."""
     return not all(isnan(cells[PLACES[name]]) for name in ("reads_per_s", "writes_per_s"))
-
-
-def _row(sample: Sample, local: bool, names: frozenset[str]) -> "array[float]":
-    columns = columns_of(local=local)
-    return array("d", [_number(each.of(sample)) if each.name in names else nan for each in columns])
 
 
 def _number(cell: Cell) -> float:

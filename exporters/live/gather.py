@@ -13,9 +13,9 @@ from collector import cluster
 from collector.catalogue import CATALOGUE
 from collector.failures import one_line
 from collector.merging.bins import Grid
-from collector.model import Sample, Tick
+from collector.model import Sample, Series, Tick
 from collector.rates import Summary
-from exporters.live.columns import EVERY, NOTHING, Cells, cells_of, own, together
+from exporters.live.columns import EVERY, NOTHING, SUMMED, Cells, cells_of
 from exporters.live.frame import ALL, Frame, NodeFrame, State, Told
 from exporters.live.intake import LATEST_S, LONGEST_NAME, MOST_EVENTS, state_of, tame, told_of
 from exporters.tables import joint_tables, tables
@@ -37,6 +37,7 @@ class Known:
     local       whether only local reads and writes are known of it: it is asked through nodetool.
     interval_s  between two of its samples.
     machine     the machine it runs on, and `network` which of that machine's; "" where that is not known.
+    disk        the disk and the `interface` that it watches; "" where that is not known.
     """
 
     cluster: str = ""
@@ -45,6 +46,8 @@ class Known:
     interval_s: float = 0.0
     machine: str = ""
     network: str = ""
+    disk: str = ""
+    interface: str = ""
 
 
 class _Node:
@@ -63,6 +66,19 @@ class _Node:
         self.events: list[Told] = []
         self.cells: Cells = NOTHING
         self.twin = ""
+        self._summed: frozenset[Series] = frozenset()
+
+    @property
+    def placement(self) -> cluster.Placement:
+        """Where it runs."""
+        return cluster.Placement(self.known.machine, self.known.network, self.known.disk, self.known.interface)
+
+    def lacking(self, sample: Sample) -> frozenset[Series]:
+        """Return the gauges that add up across nodes and that the node reported before, but not in this sample."""
+        now = {series for series in sample.values if series[0] in SUMMED}
+        before = self._summed
+        self._summed = before | now
+        return before - now if self.state in (State.UP, State.CHANGING) else frozenset()
 
 
 class Gathering:
@@ -228,19 +244,13 @@ class Gathering:
 
     def _cluster(self, joined: Sequence[tuple[_Node, Sample]], tick: Tick) -> tuple[Sample, int, Cells]:
         """Return the nodes' samples as one, how many of them have a Cassandra that answers, and the cluster's row."""
-        seen: set[str] = set()
-        parts, rows, counted = [], [], 0
-        for node, sample in joined:
-            shares = own(node.known.machine, node.known.network)
-            told = frozenset().union(*(names for what, names in shares if what in seen))
-            seen.update(what for what, _ in shares)
-            kept = {series: value for series, value in sample.values.items() if series[0] not in told}
-            parts.append(replace(sample, values=kept) if told else sample)
-            rows.append((node.cells, told))
-            counted += node.state in (State.UP, State.CHANGING)
-        whole = cluster.merged(CATALOGUE, parts, tick)
+        parts = [(node, _with_gauges(sample)) for node, sample in joined]
+        lacking = frozenset[Series]().union(*(node.lacking(sample) for node, sample in parts))
+        once = cluster.counted_once(CATALOGUE, ((node.placement, sample) for node, sample in parts))
+        whole = cluster.merged(CATALOGUE, once, tick, lacking)
+        counted = sum(node.state in (State.UP, State.CHANGING) for node, _ in joined)
         local = bool(joined) and all(node.known.local for node, _ in joined)
-        return whole, counted, together(whole, rows, local=local, names=self._names)
+        return whole, counted, cells_of(whole, local=local, names=self._names)
 
     def _details(
         self, samples: Sequence[Sample | None], whole: Sample
@@ -261,3 +271,9 @@ class Gathering:
         for node in self._nodes.values():
             node.events = []
         return tuple(sorted(found, key=lambda told: told.time_s))
+
+
+def _with_gauges(sample: Sample) -> Sample:
+    """Return the sample with the last known gauges of sources that answer at their own pace."""
+    gauges = {series: value for series, value in sample.held.items() if isinstance(value, float)}
+    return replace(sample, values={**gauges, **sample.values}) if gauges else sample

@@ -5,9 +5,9 @@ from dataclasses import replace
 from math import isfinite
 
 from collector.catalogue import CATALOGUE
+from collector.cluster import WATCHED
 from collector.failures import one_line
 from collector.histogram import Buckets
-from collector.merging.bins import WATCHED
 from collector.model import Derived, Event, Rate, Sample, Series
 from exporters.live.columns import MODE
 from exporters.live.frame import State, Told

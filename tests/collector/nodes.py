@@ -1,13 +1,17 @@
 """A node under a fake Jolokia, read tick by tick."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from collector.beans import METRICS, Bean, counter, gauge, histogram
+from collector.beans import METRICS, Bean, counter, histogram
+from collector.beans import gauge as any_gauge
 from collector.jmx import NodeSource
-from collector.model import Batch, Tier
+from collector.model import Aggregation, Batch, Tier
 from collector.selection import Selection
 from tests.collector.fakes import FakeClock, FakeJolokia
+
+gauge = partial(any_gauge, across=Aggregation.SUM)
 
 RUNTIME = "java.lang:type=Runtime"
 SERVICE = "org.apache.cassandra.db:type=StorageService"

@@ -16,13 +16,13 @@ from collector.beans import (
     Labels,
     Question,
     counter,
-    gauge,
     histogram,
     properties,
     questions,
     text,
 )
 from collector.model import Tier, Value, Values
+from tests.collector.nodes import gauge
 
 TABLE = METRICS + "type=Table,keyspace={keyspace},scope={table},name="
 POOL = METRICS + "type=ThreadPools,path={path},scope={pool},name="

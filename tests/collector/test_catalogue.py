@@ -8,7 +8,7 @@ import pytest
 
 from collector.beans import METRICS, VALUES
 from collector.catalogue import BEANS, CATALOGUE, HOST, REPORTS
-from collector.model import Kind, Metric, Shown, Tier
+from collector.model import Aggregation, Kind, Metric, Shown, Tier
 from collector.reports.sums import METRICS as SUMS
 from exporters.operations import Operations
 from exporters.view import View
@@ -87,6 +87,23 @@ def test_the_catalogue_has_every_row_of_every_source_and_every_report() -> None:
     rows = [*(bean.metric for bean in BEANS), *(metric for part in HOST for metric in part.metrics)]
     rows += [metric for report in REPORTS for metric in getattr(report, "METRICS", ())]
     assert {metric.name for metric in rows} | {metric.name for metric in SUMS} == set(CATALOGUE)
+
+
+def test_every_gauge_says_how_nodes_are_aggregated() -> None:
+    numbers = {Aggregation.SUM, Aggregation.MEAN, Aggregation.MAX, Aggregation.MIN}
+    assert breakers(lambda metric: metric.kind is not Kind.GAUGE or metric.across in numbers) == []
+
+
+def test_rates_add_up_or_are_averaged_and_ratios_never_add_up() -> None:
+    rates = {Aggregation.SUM, Aggregation.MEAN}
+    assert breakers(lambda metric: metric.kind is not Kind.COUNTER or metric.aggregation in rates) == []
+    assert breakers(lambda metric: metric.unit != "ratio" or metric.aggregation is not Aggregation.SUM) == []
+    # The rate of a counter of seconds that is shown in percent is a ratio.
+    assert breakers(lambda metric: not _has_percent(metric) or metric.aggregation is Aggregation.MEAN) == []
+
+
+def _has_percent(metric: Metric) -> bool:
+    return any(shown.name.endswith("_pct") for shown in metric.shown)
 
 
 def test_no_two_beans_read_one_series() -> None:

@@ -1,12 +1,14 @@
 """Many nodes as one: sums are sums, percentiles are those of all, and what is not known of all is not told."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.cluster import merged
+from collector.cluster import WATCHED, Placement, counted_once, merged
 from collector.histogram import Buckets, edges_of, quantile
-from collector.model import Derived, Kind, Metric, Rate, Sample, Series, Tick
+from collector.model import Aggregation, Derived, Kind, Metric, Owner, Rate, Sample, Series, Tick
 
 COUNTER = Metric("requests_total", Kind.COUNTER, "1", "")
 TIMER = Metric("duration_seconds", Kind.HISTOGRAM, "seconds", "", count="requests_total")
@@ -48,11 +50,66 @@ def test_without_the_buckets_of_a_node_that_did_something_there_is_no_percentile
     assert ("duration_seconds",) in merged(METRICS, [has, idle], TICK).values
 
 
+def gauge(aggregation: Aggregation) -> dict[str, Metric]:
+    return {"g": Metric("g", Kind.GAUGE, "1", "", across=aggregation)}
+
+
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5))
-def test_gauges_are_means_with_their_ends(values: list[float]) -> None:
-    whole = merged(METRICS, [sample({("heap",): value}) for value in values], TICK)
-    assert whole.values["heap",] == pytest.approx(sum(values) / len(values))
-    assert whole.spread["heap",] == (min(values), max(values))
+def test_gauges_are_aggregated_as_their_metric_says_with_the_ends_beside_them(values: list[float]) -> None:
+    expected = {
+        Aggregation.SUM: sum(values),
+        Aggregation.MEAN: sum(values) / len(values),
+        Aggregation.MAX: max(values),
+        Aggregation.MIN: min(values),
+    }
+    for aggregation, number in expected.items():
+        whole = merged(gauge(aggregation), [sample({("g",): value}) for value in values], TICK)
+        assert whole.values["g",] == pytest.approx(number)
+        assert whole.spread["g",] == (min(values), max(values))
+
+
+def test_the_mean_of_rates_is_over_all_nodes_that_have_the_metric_and_increases_add_up() -> None:
+    share = Metric("gc_seconds_total", Kind.COUNTER, "seconds", "", ("collector",), across=Aggregation.MEAN)
+    one, two = (sample({(share.name, collector): Rate(1.0, 5.0)}) for collector in ("ParNew", "ZGC"))
+    whole = merged({share.name: share}, [one, two, sample({})], TICK)
+    assert whole.values[share.name, "ParNew"] == Rate(1.0, 5.0, 0.1)
+    assert whole.values[share.name, "ZGC"] == Rate(1.0, 5.0, 0.1)
+
+
+def test_a_sum_is_absent_where_a_node_has_no_news_of_its_part() -> None:
+    samples = [sample({("g",): 3.0}), sample({})]
+    assert ("g",) not in merged(gauge(Aggregation.SUM), samples, TICK, {("g",)}).values
+    assert merged(gauge(Aggregation.MEAN), samples, TICK, {("g",)}).values["g",] == 3.0
+
+
+def test_nodes_on_one_machine_report_its_series_once() -> None:
+    disk = Metric("disk_total", Kind.COUNTER, "1", "", ("device",), owner=Owner.MACHINE)
+    net = Metric("net_total", Kind.COUNTER, "1", "", ("device",), owner=Owner.NETWORK)
+    catalogue = {metric.name: metric for metric in (disk, net, COUNTER)}
+    values: dict[Series, Derived] = {
+        ("disk_total", WATCHED): Rate(10.0, 1.0),
+        ("net_total", WATCHED): Rate(3.0, 1.0),
+        ("requests_total",): Rate(1.0, 1.0),
+    }
+
+    def rates(*placements: Placement) -> list[float]:
+        once = counted_once(catalogue, [(placement, sample(values)) for placement in placements])
+        found = [merged(catalogue, once, TICK).values[series] for series in values]
+        return [rate.gained for rate in found if isinstance(rate, Rate)]
+
+    here = Placement("m", "net1", "sda", "eth0")
+    assert rates(here, here) == [10, 3, 2]
+    assert rates(here, replace(here, network="net2")) == [10, 6, 2]
+    assert rates(here, replace(here, disk="sdb")) == [20, 3, 2]
+    assert rates(here, replace(here, machine="n")) == [20, 6, 2]
+    assert rates(Placement(), Placement()) == [20, 6, 2]
+
+
+def test_what_the_first_node_on_a_machine_does_not_report_is_taken_from_the_second() -> None:
+    disk = Metric("disk_total", Kind.COUNTER, "1", "", ("device",), owner=Owner.MACHINE)
+    catalogue, here = {disk.name: disk}, Placement("m")
+    once = counted_once(catalogue, [(here, sample({})), (here, sample({("disk_total", "sda"): Rate(1.0, 1.0)}))])
+    assert merged(catalogue, once, TICK).values == {("disk_total", "sda"): Rate(1.0, 1.0)}
 
 
 def test_a_text_is_there_when_all_say_the_same() -> None:

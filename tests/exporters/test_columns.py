@@ -166,4 +166,4 @@ def test_the_page_has_a_row_for_every_metric_and_no_broken_one() -> None:
 
 def test_the_page_says_what_a_metric_is() -> None:
     metric = Metric("a_seconds_total", Kind.COUNTER, "seconds", "Time.", ("x", "y"))
-    assert page([metric]).splitlines()[-1] == "| `a_seconds_total` | counter | seconds | x, y | tick |  | Time. |"
+    assert page([metric]).splitlines()[-1] == "| `a_seconds_total` | counter | seconds | x, y | tick | sum |  | Time. |"

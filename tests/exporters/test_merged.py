@@ -52,11 +52,12 @@ def test_the_cluster_is_the_sum_and_says_of_how_many(folder: Path, plainly: bool
     assert [(row["nodes"], row["nodes_missing"]) for row in rows] == [(3, 0), (3, 0), (2, 1), (2, 1), (3, 0), (3, 0)]
     assert [row["reads"] for row in rows] == [1250, 1250, 750, 750, 1250, 1250]
     assert [row["reads_per_s"] for row in rows[:4]] == [250, 250, 150, 150]
-    # Two nodes are on one machine, which counts once; the disks have other names.
-    assert [row["disk_reads_per_s"] for row in rows] == [20] * 6
+    # Two nodes are on one machine, whose network counts once; each has a disk of its own.
+    assert [row["net_rx_packets_per_s"] for row in rows] == [6] * 6
+    assert [row["disk_reads_per_s"] for row in rows] == [30] * 6
     assert rows[0]["cpu_user_pct"] == 50
     pending = [rows[0][f"{which}compactions_pending"] for which in ("min_", "", "max_")]
-    assert pending == [1, 3, 5]
+    assert pending == [1, 9, 5]
     # A fifth of the reads took 9 ms, the others 0.4: the mean of the nodes' percentiles would be 3.3.
     assert isinstance(rows[0]["read_p95_ms"], float)
     assert 8.2 < rows[0]["read_p95_ms"] < 9.9

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from types import TracebackType
 
-from cli.output import shown, watched
+from cli.output import shown
 from collector.catalogue import BEANS
 from collector.clock import ticks
 from collector.jmx import NodeSource
 from collector.jolokia import Jolokia
 from collector.model import SourceError, Tick
 from collector.selection import Selection
-from collector.watch import Given, Watch
+from collector.watch import Given, Watch, watched
 from exporters import table
 from exporters.operations import Operations
 from exporters.view import View

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from collector.catalogue import CATALOGUE
 from collector.histogram import Buckets
 from collector.journal import writing
 from collector.journal.coding import quantised
@@ -21,7 +22,7 @@ from collector.merging.bins import Bin, Grid
 from collector.merging.engine import column_of
 from collector.merging.merge import Job, NodeRun, merge, merged_plainly, node_run
 from collector.merging.recordings import recordings, sessions
-from collector.model import Batch, Derived, Event, Kind, Metric, Rate, Snapshot, Tick, Value
+from collector.model import Batch, Derived, Event, Kind, Metric, Rate, Series, Snapshot, Tick, Value
 
 METRICS = (
     Metric("requests_total", Kind.COUNTER, "1", "", ("operation",)),
@@ -38,7 +39,18 @@ METRICS = (
     Metric("cells_per_read", Kind.HISTOGRAM, "1", ""),
     Metric("heap_bytes", Kind.GAUGE, "bytes", "", scale=0.5),
     Metric("version", Kind.TEXT, "", ""),
-    Metric("node_disk_reads_completed_total", Kind.COUNTER, "1", "", ("device",)),
+    # One for each way in which nodes are aggregated, as the catalogue says it.
+    *(
+        CATALOGUE[name]
+        for name in (
+            "cassandra_compaction_pending",
+            "cassandra_jvm_gc_seconds_total",
+            "cassandra_pool_oldest_task_seconds",
+            "cassandra_endpoints_up",
+            "node_disk_reads_completed_total",
+            "node_memory_MemAvailable_bytes",
+        )
+    ),
 )
 NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40) | st.floats(0, 1e9)
 # In nanoseconds of 4.0, in microseconds of 4.1; the layout is another only after a start.
@@ -52,6 +64,11 @@ VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
     ("requests_total", "Write"): st.integers(0, 120),
     ("duration_seconds", "Write"): COUNTS,
     ("heap_bytes",): NUMBERS,
+    ("cassandra_compaction_pending",): NUMBERS,
+    ("cassandra_jvm_gc_seconds_total", "ParNew"): NUMBERS,
+    ("cassandra_jvm_gc_seconds_total", "ZGC Pauses"): NUMBERS,
+    ("cassandra_pool_oldest_task_seconds", "request", "ReadStage"): NUMBERS,
+    ("cassandra_endpoints_up",): NUMBERS,
     ("version",): st.sampled_from(["4.1", "5.0"]),
     ("unknown", "x"): NUMBERS,
 }
@@ -90,9 +107,12 @@ def ticks(draw: st.DrawFn) -> list[Snapshot]:
             draw(st.sampled_from(["", "", "no answer"])),
             draw(EVENTS),
         )
-        disk = Batch(
-            "disk", at_s - 0.01, {("node_disk_reads_completed_total", "vda"): draw(st.integers(0, 1000))}, "boot"
-        )
+        device = draw(st.sampled_from(["vda", "vda", "vdb"]))
+        machine: dict[Series, Value] = {
+            ("node_disk_reads_completed_total", device): draw(st.integers(0, 1000)),
+            ("node_memory_MemAvailable_bytes",): draw(NUMBERS),
+        }
+        disk = Batch("disk", at_s - 0.01, machine, "boot")
         batches = draw(st.sampled_from([(own, disk), (own, disk), (disk, own), (disk,)]))
         tick = Tick(time_s, draw(st.floats(0, 0.5)), draw(st.integers(0, 2)), draw(st.sampled_from([0.0, 3.5])))
         found.append(quantised(Snapshot("n", tick, batches)))

@@ -58,7 +58,7 @@ def test_the_row_of_300_nodes_is_the_merge_of_their_buckets() -> None:
     assert frame.counted == len(frame.nodes) == 300
 
 
-def test_of_shares_the_mean_is_shown_of_gauges_the_sum() -> None:
+def test_the_cluster_has_the_sum_of_amounts_and_the_share_of_all_of_them() -> None:
     gathering = gathered("a", "b")
     for node, heap in (("a", 2.0**30), ("b", 3 * 2.0**30)):
         sample = of(node)
