@@ -1,42 +1,90 @@
-"""From when on a signal is worth a warning, and from when on somebody must get up: for panels and alerts alike."""
+"""The thresholds of all signals: alerts, panels and `casstat top` take them from here."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 MB = 1e6
 MIN_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 
 
+class Severity(IntEnum):
+    """How bad a value is."""
+
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+
+
 @dataclass(frozen=True)
 class Threshold:
-    """Of one signal, in its unit; None where there is none.
+    """Beyond which value a signal is worth a warning, and beyond which it is critical, in the signal's unit.
 
-    for_s  how long it must last: nobody is woken by a peak.
-    below  whether it is low values that are bad.
+    None stands for a severity that the signal never has. The other fields are conditions of alerts alone, so that
+    nobody is woken by a single event: a panel and `top` show that event in colour.
+
+    for_s   how long an alert waits. The rate over five minutes stays up for five minutes after a single event, so
+            this is longer wherever a rate is compared.
+    below   whether low values are bad.
+    whole   the row of `dashboards.rules.traffic` that a rate of errors is compared with; "" for none.
+    shares  the part of it that the errors must exceed: for a warning, and for a critical alert.
     """
 
     warning: float | None
     critical: float | None = None
     for_s: float = 600.0
     below: bool = False
+    whole: str = ""
+    shares: tuple[float, float] = (0.0, 0.0)
+
+    def severity(self, value: float) -> Severity:
+        """Return how bad a value is."""
+        if self._is_beyond(value, self.critical):
+            return Severity.CRITICAL
+        return Severity.WARNING if self._is_beyond(value, self.warning) else Severity.OK
+
+    def _is_beyond(self, value: float, bound: float | None) -> bool:
+        return bound is not None and (value < bound if self.below else value > bound)
 
 
 @dataclass(frozen=True)
 class Objective:
     """What clients are promised: the share `share` of an operation's requests takes no longer than `bound_s`.
 
-    bound_s  one of the edges that the agent's histograms have: `exporters.prometheus.edges.DEFAULT_S`.
+    bound_s      an upper bound of the agent's histograms: one of `exporters.prometheus.edges.DEFAULT_S`.
+    least_per_s  requests per second of a data centre below which the share means nothing: of five reads one slow
+                 read is a fifth.
     """
 
     operation: str
     bound_s: float
     share: float
+    least_per_s: float = 1.0
 
 
 OBJECTIVES = {"read_burn": Objective("Read", 0.1, 0.99), "write_burn": Objective("Write", 0.05, 0.99)}
 
-# By the names of `dashboards.signals`; those below, which no panel shows as they are, by the alerts' own.
+
+def _latency(objective: Objective) -> Threshold:
+    """Return the thresholds of an operation's p99: the objective's bound, and five times that.
+
+    Five times is 0.5 s for reads and 0.25 s for writes: many clients give up after a second or two, and the nodes
+    themselves by default after 5 s and 2 s. A critical value must show well before requests fail.
+    """
+    return Threshold(objective.bound_s, 5 * objective.bound_s)
+
+
+FEW_PER_S = 0.01
+"""Three events in five minutes."""
+ONE_IN_1000 = (0.001, 0.01)
+"""The parts of the traffic at which errors are worth a warning, and critical."""
+LEAST_EVENTS_PER_S = 0.1
+"""Events per second below which an alert looks at no percentile of them: 30 in five minutes."""
+
+# By the names of `dashboards.signals`; values that no panel shows as they are have names of their own.
 THRESHOLDS = {
     # The cluster.
+    "agents_absent": Threshold(None, 0, 300),
+    "agents_missing": Threshold(0.34, 0.5, 120),
     "nodes_unreachable": Threshold(0, 1, 300),
     "racks_down": Threshold(None, 1, 60),
     "node_answers": Threshold(None, 1, 120, below=True),
@@ -46,33 +94,34 @@ THRESHOLDS = {
     "node_moving": Threshold(0, None, 5 * HOUR_S),
     "node_out_of_service": Threshold(0, None, 900),
     "native_running": Threshold(1, None, 120, below=True),
+    "native_running_anywhere": Threshold(None, 1, 120, below=True),
     # What clients ask.
-    "read_p99": Threshold(0.1, 1.0),
-    "write_p99": Threshold(0.05, 0.5),
-    # How many times faster than it would last the objective's budget is spent.
-    "read_burn": Threshold(3, 14.4, 120),
-    "write_burn": Threshold(3, 14.4, 120),
-    "timeouts": Threshold(2, 5),
-    "unavailables": Threshold(None, 0, 120),
-    "failures": Threshold(0.05, 1),
+    "read_p99": _latency(OBJECTIVES["read_burn"]),
+    "write_p99": _latency(OBJECTIVES["write_burn"]),
+    # How many times faster than it would last the objective's budget is spent: the windows are the condition.
+    "read_burn": Threshold(3, 14.4, 0),
+    "write_burn": Threshold(3, 14.4, 0),
+    "timeouts": Threshold(FEW_PER_S, 1, whole="requests", shares=ONE_IN_1000),
+    "unavailables": Threshold(FEW_PER_S, 0.1, whole="requests", shares=ONE_IN_1000),
+    "failures": Threshold(FEW_PER_S, 1, whole="requests", shares=ONE_IN_1000),
     # Where work waits.
-    "dropped": Threshold(0, 10, 60),
-    "hints": Threshold(0, None, 300),
+    "dropped": Threshold(FEW_PER_S, 10, whole="tasks", shares=ONE_IN_1000),
+    "hints": Threshold(1, None, whole="writes", shares=(0.01, 0.01)),
     "hints_growing": Threshold(0, 100, 1800),
-    "hints_failed": Threshold(0, None, 300),
+    "hints_failed": Threshold(FEW_PER_S, None),
     "requests_pending": Threshold(500, 1000, 900),
     "reads_pending": Threshold(500, 1000, 900),
     "mutations_pending": Threshold(500, 1000, 900),
     "pools_blocked": Threshold(0, None, 300),
-    "native_discarded": Threshold(0, 10, 120),
-    "exceptions": Threshold(0.01, 1),
-    # What becomes of the data.
-    "flushes_blocked": Threshold(0, 5, 120),
+    "native_discarded": Threshold(FEW_PER_S, 10, whole="requests", shares=ONE_IN_1000),
+    "exceptions": Threshold(FEW_PER_S, 1),
+    # Storage.
+    "flushes_pending": Threshold(5, 20, 300),
     "compactions_pending": Threshold(30, 100, 900),
     "commitlog_pending": Threshold(15, 100, 120),
-    "commitlog_wait_p99": Threshold(0.5, 2.0, 300),
-    "segment_wait_p99": Threshold(0.1, 1.0, 300),
-    "memtable_wait_p99": Threshold(0.1, 1.0, 300),
+    "commitlog_wait_p99": Threshold(0.5, 2.0),
+    "segment_wait_p99": Threshold(0.1, 1.0),
+    "memtable_wait_p99": Threshold(0.1, 1.0),
     # Tables.
     "tombstones_per_read_p99": Threshold(500, 1000, 3 * HOUR_S),
     "sstables_per_read_p99": Threshold(15, 50, 2 * HOUR_S),
@@ -82,16 +131,17 @@ THRESHOLDS = {
     "heap_share": Threshold(0.85, 0.95, 900),
     "gc_share": Threshold(0.1, 0.25),
     "gc_pause_share": Threshold(0.1, 0.25),
-    "gc_pause_mean": Threshold(0.5, 1.0, 300),
+    "gc_pause_mean": Threshold(0.5, 1.0),
     "gc_last": Threshold(0.5, 1.0, 300),
     "files_share": Threshold(0.8, 0.95),
     # The machine.
     "disk_free_share": Threshold(0.2, 0.1, 600, below=True),
-    # In how long the free space will be gone.
-    "disk_fills": Threshold(DAY_S, 4 * HOUR_S, HOUR_S, below=True),
+    # Time until the free space is used up.
+    "disk_fills": Threshold(DAY_S, 4 * HOUR_S, 75 * MIN_S, below=True),
     "disk_util": Threshold(0.9, None, 1800),
+    "cpu_iowait": Threshold(0.3, 0.6),
     "cpu_steal": Threshold(0.1, 0.3),
-    "pressure_memory": Threshold(0.1, 0.5, 300),
+    "pressure_memory": Threshold(0.1, 0.5),
     # A clock that is kept by polls half an hour apart is a second off at most: the kernel adds 0.5 ms each second.
     "clock_error": Threshold(2, 8),
     "clock_synchronised": Threshold(1, None, 1800, below=True),
@@ -103,8 +153,9 @@ THRESHOLDS = {
     "ticks_missed_share": Threshold(0.05, 0.5),
     "sink_up": Threshold(1, None, 600, below=True),
     "sink_lag": Threshold(5 * MIN_S, HOUR_S, 300),
-    "sink_lost": Threshold(None, 0, 0),
-    "sink_refused": Threshold(0, None, 300),
-    "journal_lost": Threshold(None, 0, 0),
+    # Data that is lost is lost: nobody can bring it back at night.
+    "sink_lost": Threshold(0, None, 0),
+    "sink_refused": Threshold(0, None),
+    "journal_lost": Threshold(0, None, 0),
     "series_refused": Threshold(0, None, 1800),
 }

@@ -1,13 +1,14 @@
-"""One alert, and how the rows of a subject make theirs of a signal and its threshold."""
+"""One alert, and how a signal and its threshold become alerts."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboards.expression import Expression, Where
+from dashboards.expression import Expression, Quantile, Rate, Ratio, Where
 from dashboards.promql import NODE_LABELS, Scope, selector, spelled
+from dashboards.rules.traffic import TRAFFIC
 from dashboards.signals.table import SIGNALS
-from dashboards.thresholds import THRESHOLDS
+from dashboards.thresholds import LEAST_EVENTS_PER_S, THRESHOLDS
 
 JOB = "casstat"
 """The default name of the job that scrapes the agents in Prometheus' configuration."""
@@ -36,6 +37,7 @@ class Alert:
 
     threshold    the row of `dashboards.thresholds` that it compares with, and `bound` the number from there.
     summary      one line without numbers, and `description` one with them; both as Prometheus' templates.
+    by           the labels of its series: what tells one instance of the alert from another.
     """
 
     name: str
@@ -45,11 +47,17 @@ class Alert:
     expr: str
     summary: str
     description: str
+    by: tuple[str, ...] = NODE_LABELS
 
     @property
     def for_s(self) -> float:
         """How long it must be so, seconds."""
         return THRESHOLDS[self.threshold].for_s
+
+    @property
+    def share(self) -> float:
+        """The part of the traffic that must be exceeded besides; 0 for none."""
+        return THRESHOLDS[self.threshold].shares[self.severity == CRITICAL]
 
 
 def alerts(
@@ -59,16 +67,19 @@ def alerts(
     summary: str,
     description: str,
     *,
+    by: Sequence[str] = NODE_LABELS,
     only: str = "",
     also: str = "",
 ) -> tuple[Alert, ...]:
     """Return the alert that `value`, a query, is beyond a threshold: one for each severity that has one.
 
+    by     the labels of the query's series.
     only   this severity, whatever the table has.
-    also   what must hold besides, beginning with `and` or `unless`; $bound stands for the threshold.
+    also   a further condition that begins with `and` or `unless`; $bound and $share stand for the table's numbers.
     """
     row = THRESHOLDS[threshold]
     bounds = {WARNING: row.warning, CRITICAL: row.critical}
+    shares = dict(zip(SEVERITIES, row.shares, strict=True))
     return tuple(
         Alert(
             name,
@@ -76,9 +87,10 @@ def alerts(
             threshold,
             bound,
             f"{value} {'<' if row.below else '>'} {number(bound)}{' ' if also else ''}"
-            + also.replace("$bound", number(bound)),
+            + also.replace("$bound", number(bound)).replace("$share", number(shares[severity])),
             summary,
             description,
+            tuple(by),
         )
         for severity, bound in bounds.items()
         if bound is not None and only in ("", severity)
@@ -92,13 +104,31 @@ def of_signal(
     each: Sequence[str] = (),
     by: Sequence[str] = NODE_LABELS,
     *,
+    summary: str = "",
     only: str = "",
     also: str = "",
 ) -> tuple[Alert, ...]:
-    """Return the alert on a signal, with its own threshold; `each` are labels that stay apart beside those of `by`."""
+    """Return the alert on a signal, with its own threshold; `each` are labels that stay apart beside those of `by`.
+
+    The summary is the signal's title, unless another is given: of a signal whose low values are bad the title says the
+    opposite of what happened.
+    """
     row = SIGNALS[signal]
-    query = asked(row.expression, (*by, *each))
-    return alerts(name, signal, query, f"{row.title}: {_place(by)}", description, only=only, also=also)
+    labels = (*by, *each)
+    query = asked(row.expression, labels)
+    conditions = " ".join(part for part in (also, _enough(row.expression, signal, labels)) if part)
+    summary = summary or f"{row.title}: {_place(by)}"
+    return alerts(name, signal, query, summary, description, by=labels, only=only, also=conditions)
+
+
+def _enough(expression: Expression, signal: str, labels: Sequence[str]) -> str:
+    """Return the condition that there are enough events, or that errors are a large enough part of the traffic."""
+    if isinstance(expression, Quantile):
+        events = Rate(f"{expression.metric}_bucket", (*expression.where, ("le", ("+Inf",))))
+        return f"and {asked(events, labels)} > {number(LEAST_EVENTS_PER_S)}"
+    if (whole := THRESHOLDS[signal].whole) and isinstance(expression, Rate):
+        return f"and on ({', '.join(NODE_LABELS)}) {asked(Ratio(expression, TRAFFIC[whole]))} > $share"
+    return ""
 
 
 def asked(expression: Expression, by: Sequence[str] = NODE_LABELS, window: str = WINDOW) -> str:

@@ -57,14 +57,15 @@ def recorded() -> tuple[Recorded, ...]:
 
 
 def _share(objective: Objective, window: str) -> str:
-    """Return what share of requests took too long: of those that there were."""
+    """Return the share of requests that took too long; it is absent where there are too few requests."""
 
-    def total(le: str) -> str:
+    def total(function: str, le: str) -> str:
         series = selector(BUCKETS, where(operation=objective.operation, le=le))
-        inside = series if window == WINDOW else f"sum_over_time({series}[{window}])"
+        inside = series if window == WINDOW else f"{function}({series}[{window}])"
         return f"sum by ({', '.join(BY)}) ({inside})"
 
-    return f"1 - {total(label_at(objective.bound_s))} / ({total('+Inf')} > 0)"
+    fast, every = total("sum_over_time", label_at(objective.bound_s)), total("sum_over_time", "+Inf")
+    return f"1 - {fast} / ({every} and {total('avg_over_time', '+Inf')} > {objective.least_per_s:g})"
 
 
 def _length(window: str) -> int:

@@ -22,3 +22,8 @@ ALERTS: Mapping[str, tuple[Alert, ...]] = MappingProxyType(
 def every() -> tuple[Alert, ...]:
     """Return all alerts; those of two severities come twice."""
     return tuple(alert for alerts in ALERTS.values() for alert in alerts)
+
+
+def identity() -> tuple[str, ...]:
+    """Return the labels that tell one alert from another: what an inhibition must find equal."""
+    return tuple(dict.fromkeys(("alertname", *(label for alert in every() for label in alert.by))))

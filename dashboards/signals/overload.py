@@ -71,9 +71,9 @@ SIGNALS = (
         ("pool",),
     ),
     Signal(
-        "flushes_blocked",
-        "Blocked flushes",
-        Level("cassandra_pool_blocked", FLUSH, "sum"),
+        "flushes_pending",
+        "Pending flushes",
+        Level("cassandra_pool_pending", FLUSH, "sum"),
         Unit.COUNT,
         "Memtables that wait for one of the flush writers: writes stop when memory is full.",
     ),

@@ -1,20 +1,33 @@
 """What Prometheus must be told for each alert to fire: series made of the value that the alert compares."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from dashboards.rules.burn import label_at
+from dashboards.thresholds import OBJECTIVES, Objective
 
 NODE = {"job": "casstat", "dc": "dc1", "rack": "r1", "node": "n1"}
 
 
 @dataclass(frozen=True)
 class Line:
-    """One series: its value by the minute; of a counter what it gains per second in the minute before."""
+    """One series: its value by the minute, None where it is absent; of a counter its rate over the minute before."""
 
     metric: str
     labels: tuple[tuple[str, str], ...]
-    at: Callable[[int], float]
+    at: Callable[[int], float | None]
     counter: bool = False
+
+
+@dataclass(frozen=True)
+class Special:
+    """One more cluster to try an alert of one severity on."""
+
+    name: str
+    severity: str
+    series: Callable[[int], Sequence[Line]]
+    fires: bool
 
 
 @dataclass(frozen=True)
@@ -27,6 +40,10 @@ class Case:
     lead      minutes that pass before `for` begins.
     harmless  series that look like it, and must not fire.
     calm      what there is once the cause is over; by default what is just within.
+    traffic   the traffic that the value is compared with, given in events per second.
+    event     a single event; by default one minute far beyond the threshold, and nothing before and after it.
+    lasts     whether the alert goes on when all series of the cluster end.
+    special   further clusters.
     """
 
     series: Callable[[float, int], Sequence[Line]]
@@ -36,18 +53,27 @@ class Case:
     lead: int = 7
     harmless: Callable[[int], Sequence[Line]] | None = None
     calm: Callable[[float, int], Sequence[Line]] | None = None
+    traffic: Callable[[float], Line] | None = None
+    event: Callable[[int], Sequence[Line]] | None = None
+    lasts: bool = False
+    special: Sequence[Special] = ()
 
 
 def gauge(metric: str, value: float, /, **labels: str) -> Line:
     return Line(metric, tuple({**NODE, **labels}.items()), lambda _: value)
 
 
-def moving(metric: str, at: Callable[[int], float], /, **labels: str) -> Line:
+def moving(metric: str, at: Callable[[int], float | None], /, **labels: str) -> Line:
     return Line(metric, tuple({**NODE, **labels}.items()), at)
 
 
 def counter(metric: str, per_s: float, /, **labels: str) -> Line:
     return Line(metric, tuple({**NODE, **labels}.items()), lambda _: per_s, counter=True)
+
+
+def only_in(minute: int, line: Line) -> Line:
+    """Return a counter that grows as this one in one minute alone."""
+    return replace(line, at=lambda at: line.at(at) if at == minute else 0.0)
 
 
 def level(metric: str, /, **labels: str) -> Case:
@@ -56,6 +82,23 @@ def level(metric: str, /, **labels: str) -> Case:
 
 def rate(metric: str, /, **labels: str) -> Case:
     return Case(lambda value, _: [counter(metric, value, **labels)])
+
+
+def errors(metric: str, traffic: Callable[[float], Line], /, **labels: str) -> Case:
+    """Of errors that are compared with the traffic."""
+    return Case(lambda value, _: [counter(metric, value, **labels)], traffic=traffic)
+
+
+def requests(per_s: float) -> Line:
+    return counter("cassandra_client_requests_total", per_s, operation="Read")
+
+
+def writes(per_s: float) -> Line:
+    return counter("cassandra_client_requests_total", per_s, operation="Write")
+
+
+def tasks(per_s: float) -> Line:
+    return counter("cassandra_pool_completed_total", per_s, path="request", pool="MutationStage")
 
 
 def number(metric: str, /, **labels: str) -> Case:
@@ -91,15 +134,54 @@ def _same(bound: float) -> float:
     return bound
 
 
-def _burn(operation: str, edge: str) -> Case:
+def _burn(objective: Objective) -> Case:
+    operation, edge = objective.operation, label_at(objective.bound_s)
+
     def series(factor: float, _: int) -> list[Line]:
         slow = min(factor * 0.01, 1)
         metric = "cassandra_client_request_duration_seconds_bucket"
         fast = counter(metric, 100 * (1 - slow), operation=operation, le=edge)
         return [fast, counter(metric, 100, operation=operation, le="+Inf")]
 
+    def one_of_five(minute: int) -> list[Line]:
+        """Return five requests in one minute, of which one is slow."""
+        metric = "cassandra_client_request_duration_seconds_bucket"
+        counts = {edge: 4, "+Inf": 5}
+        return [
+            only_in(minute, counter(metric, count / 60, le=le, operation=operation)) for le, count in counts.items()
+        ]
+
     # The day's share is slow to fall: what resolves it is the share of the last hours, or minutes.
-    return Case(series, settle=150, calm=lambda _, t1: series(0, t1))
+    return Case(series, settle=150, calm=lambda _, t1: series(0, t1), event=one_of_five)
+
+
+def _agents(missing: int, of: int, unreachable: float | None = None) -> list[Line]:
+    """Return `of` agents; the first `missing` of them end after three minutes."""
+    lines = [
+        moving("casstat_build_info", _until(3) if number < missing else _always, node=f"n{number}", version="1.0")
+        for number in range(of)
+    ]
+    metric = "cassandra_endpoints_unreachable"
+    return [*lines, *([] if unreachable is None else [gauge(metric, unreachable, node=f"n{of - 1}")])]
+
+
+def _always(_: int) -> float:
+    return 1.0
+
+
+def _until(last: int) -> Callable[[int], float | None]:
+    return lambda minute: 1.0 if minute <= last else None
+
+
+def _native_of_two(first: float, second: float) -> list[Line]:
+    return [
+        line
+        for node, value in (("n1", first), ("n2", second))
+        for line in (
+            gauge("cassandra_native_transport_running", value, node=node),
+            gauge("cassandra_operation_mode", 1, operation_mode="NORMAL", node=node),
+        )
+    ]
 
 
 def _node_down(value: float, _: int) -> list[Line]:
@@ -214,6 +296,21 @@ _TABLE = {"keyspace": "k", "table": "t"}
 _SINK = {"sink": "influxdb+http://127.0.0.1:8086/db"}
 
 CASES: Mapping[str, Case] = {
+    "CasstatAgentsMissing": Case(
+        lambda share, _: _agents(round(20 * share), 20, 5.0),
+        lambda bound: bound + 0.05,
+        lambda bound: bound - 0.02,
+        calm=lambda _, __: _agents(0, 20),
+        # One node of three that was taken away.
+        harmless=lambda _: _agents(1, 3, 0.0),
+        lasts=True,
+        special=(
+            Special("all-gone", "critical", lambda _: _agents(3, 3), fires=True),
+            Special("two-of-three", "critical", lambda _: _agents(2, 3, 2.0), fires=True),
+            Special("nodes-fine", "critical", lambda _: _agents(2, 3, 0.0), fires=False),
+            Special("agents-missing", "warning", lambda _: _agents(2, 3, 0.0), fires=True),
+        ),
+    ),
     "CassandraNodesUnreachable": number("cassandra_endpoints_unreachable"),
     "CassandraNodeDown": Case(_node_down, lambda _: 0, lambda _: 1, harmless=_only_unread),
     "CassandraRacksDown": Case(_racks, _more, _same, harmless=_one_rack),
@@ -228,18 +325,24 @@ CASES: Mapping[str, Case] = {
         lambda _: 1,
         harmless=lambda _: _native(0, "JOINING"),
     ),
-    "CassandraReadsSlow": _burn("Read", "0.105778"),
-    "CassandraWritesSlow": _burn("Write", "0.052066354"),
-    "CassandraTimeouts": rate("cassandra_client_request_timeouts_total", operation="Read"),
-    "CassandraUnavailables": rate("cassandra_client_request_unavailables_total", operation="Write"),
-    "CassandraFailures": rate("cassandra_client_request_failures_total", operation="Read"),
-    "CassandraRequestsDiscarded": rate("cassandra_native_discarded_total"),
-    "CassandraMessagesDropped": rate("cassandra_messages_dropped_total", message="MUTATION_REQ"),
+    "CassandraDatacenterRefusesClients": Case(
+        lambda value, _: _native_of_two(value, 0),
+        lambda _: 0,
+        lambda _: 1,
+        harmless=lambda _: _native(0, "STARTING"),
+    ),
+    "CassandraReadsSlow": _burn(OBJECTIVES["read_burn"]),
+    "CassandraWritesSlow": _burn(OBJECTIVES["write_burn"]),
+    "CassandraTimeouts": errors("cassandra_client_request_timeouts_total", requests, operation="Read"),
+    "CassandraUnavailables": errors("cassandra_client_request_unavailables_total", requests, operation="Write"),
+    "CassandraFailures": errors("cassandra_client_request_failures_total", requests, operation="Read"),
+    "CassandraRequestsDiscarded": errors("cassandra_native_discarded_total", requests),
+    "CassandraMessagesDropped": errors("cassandra_messages_dropped_total", tasks, message="MUTATION_REQ"),
     "CassandraRequestsPending": level("cassandra_pool_pending", path="transport", pool="Native-Transport-Requests"),
     "CassandraReadsPending": level("cassandra_pool_pending", path="request", pool="ReadStage"),
     "CassandraMutationsPending": level("cassandra_pool_pending", path="request", pool="MutationStage"),
     "CassandraPoolBlocked": number("cassandra_pool_blocked", path="internal", pool="CompactionExecutor"),
-    "CassandraHintsWritten": rate("cassandra_hints_total"),
+    "CassandraHintsWritten": errors("cassandra_hints_total", writes),
     "CassandraHintsGrowing": Case(lambda value, _: [counter("cassandra_hints_total", value)], harmless=_delivered),
     "CassandraHintsNotDelivered": rate("cassandra_hints_failed_total"),
     "CassandraExceptions": rate("cassandra_exceptions_total"),
@@ -249,7 +352,7 @@ CASES: Mapping[str, Case] = {
         calm=lambda value, _: [gauge("cassandra_compaction_pending", value / 3)],
     ),
     "CassandraCompactionsPending": level("cassandra_compaction_pending"),
-    "CassandraFlushesBlocked": number("cassandra_pool_blocked", path="internal", pool="MemtableFlushWriter"),
+    "CassandraFlushesPending": number("cassandra_pool_pending", path="internal", pool="MemtableFlushWriter"),
     "CassandraCommitlogPending": level("cassandra_commitlog_pending"),
     "CassandraCommitlogWaits": quantile("cassandra_commitlog_commit_wait_seconds"),
     "CassandraCommitlogSegmentWaits": quantile("cassandra_commitlog_segment_wait_seconds"),

@@ -5,9 +5,12 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from dashboards.rules.alert import Alert
-from tests.dashboards.alert_cases import CASES, Case, Line
+from tests.dashboards.absence_checks import ABSENCE
+from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
 STALE = "stale"
+# How many times beyond the threshold the rate is in the minute of a single event.
+BURST = 20
 
 
 class Scenario(NamedTuple):
@@ -28,7 +31,7 @@ class Scenario(NamedTuple):
 def checks_of(alerts: Sequence[Alert]) -> Iterator[dict[str, Any]]:
     """Yield promtool's tests of these alerts, a test for each name."""
     for name in dict.fromkeys(alert.name for alert in alerts):
-        yield _test(name, [alert for alert in alerts if alert.name == name])
+        yield ABSENCE[name] if name in ABSENCE else _test(name, [alert for alert in alerts if alert.name == name])
 
 
 def _test(name: str, alerts: Sequence[Alert]) -> dict[str, Any]:
@@ -58,7 +61,26 @@ def _test(name: str, alerts: Sequence[Alert]) -> dict[str, Any]:
             }
             for severity, found in scenarios.items()
             for minute, expected in ((t1, _fires), (t2, _stays))
-        ],
+        ]
+        + [_never(name, severity, found, t2) for severity, found in scenarios.items()]
+        + ([_labels(name, alerts[0].by, t1)] if "cluster" in alerts[0].by else []),
+    }
+
+
+def _never(name: str, severity: str, scenarios: Sequence[Scenario], t2: int) -> dict[str, Any]:
+    """Return the check that what must not fire did not do so at any time."""
+    quiet = "|".join(f"{severity}-{scenario.name}" for scenario in scenarios if not scenario.fires)
+    alert = f'ALERTS{{alertname="{name}",alertstate="firing",severity="{severity}",cluster=~"{quiet}"}}'
+    return {"expr": f"count by (cluster) (count_over_time({alert}[{t2}m]))", "eval_time": f"{t2}m", "exp_samples": []}
+
+
+def _labels(name: str, by: Sequence[str], t1: int) -> dict[str, Any]:
+    """Return the check that the alert's series have no labels but those that it is said to have."""
+    without = ", ".join(("alertname", "alertstate", "severity", *by))
+    return {
+        "expr": f'group without ({without}) (ALERTS{{alertname="{name}",alertstate="firing",severity!=""}})',
+        "eval_time": f"{t1}m",
+        "exp_samples": [{"labels": "{}", "value": 1}],
     }
 
 
@@ -71,21 +93,48 @@ def _stays(scenario: Scenario) -> bool:
 
 
 def _scenarios(alert: Alert, case: Case, t1: int) -> Iterator[Scenario]:
-    bad = case.series(case.bad(alert.bound), t1)
-    good = case.series(case.good(alert.bound), t1)
+    value = case.bad(alert.bound)
+    bad = [*case.series(value, t1), *_traffic(case, alert, value, 1.1)]
+    good = [*case.series(case.good(alert.bound), t1), *_traffic(case, alert, value, 100)]
     calm = case.calm(case.good(alert.bound), t1) if case.calm else good
     yield Scenario("fires", bad, bad, reset=False, fires=True, stays=True)
     yield Scenario("quiet", good, good, reset=False, fires=False, stays=False)
     yield Scenario("resolves", bad, calm, reset=False, fires=True, stays=False)
-    yield Scenario("removed", bad, None, reset=False, fires=True, stays=False)
+    yield Scenario("removed", bad, None, reset=False, fires=True, stays=case.lasts)
     if any(line.counter for line in bad):
         # What is counted between the last look before a reset and the reset itself, nobody knows.
-        worse = case.series(1.5 * case.bad(alert.bound), t1)
+        worse = [*case.series(1.5 * value, t1), *_traffic(case, alert, 1.5 * value, 1.5)]
         yield Scenario("reset", worse, worse, reset=True, fires=True, stays=True)
         yield Scenario("reset-quiet", good, good, reset=True, fires=False, stays=False)
     if case.harmless:
-        harmless = case.harmless(t1)
-        yield Scenario("harmless", harmless, harmless, reset=False, fires=False, stays=False)
+        yield _steady("harmless", case.harmless(t1), fires=False)
+    if alert.share:
+        yield _steady("busy", [*case.series(value, t1), *_traffic(case, alert, value, 0.9)], fires=False)
+    if event := _event(case, alert, t1):
+        yield _steady("event", event, fires=False)
+    for special in case.special:
+        if special.severity == alert.severity:
+            yield _steady(special.name, special.series(t1), fires=special.fires)
+
+
+def _steady(name: str, lines: Sequence[Line], *, fires: bool) -> Scenario:
+    return Scenario(name, lines, lines, reset=False, fires=fires, stays=fires)
+
+
+def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]:
+    """Return the traffic of which `value` is so many times the share that the alert looks for."""
+    return [case.traffic(value / (times * alert.share))] if case.traffic and alert.share else []
+
+
+def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
+    """Return series in which something happens in one minute alone; none where the alert is to tell of just that."""
+    if case.event:
+        return list(case.event(case.lead))
+    if not alert.for_s or not all(line.counter for line in case.series(case.bad(alert.bound), t1)):
+        return []
+    lines = case.series(BURST * case.bad(alert.bound), t1)
+    burst = [only_in(case.lead, line) for line in lines]
+    return [*burst, *_traffic(case, alert, case.bad(alert.bound), 1.1)]
 
 
 def _series(cluster: str, scenario: Scenario, t1: int, t2: int) -> Iterator[tuple[str, list[str]]]:
@@ -114,13 +163,16 @@ class _Values:
             self.texts += [STALE if there and place == 0 else "_" for place in range(len(minutes))]
             return
         for minute in minutes:
-            self.texts.append(f"{self._value(line, minute):.12g}")
+            self.texts.append(self._text(line, minute))
 
-    def _value(self, line: Line, minute: int) -> float:
+    def _text(self, line: Line, minute: int) -> str:
+        value = line.at(minute)
+        if value is None:
+            return "_" if not self.texts or self.texts[-1] in ("_", STALE) else STALE
         if not line.counter:
-            return line.at(minute)
-        self._counted = 0.0 if minute in self._reset_at else self._counted + 60 * line.at(minute)
-        return self._counted
+            return f"{value:.12g}"
+        self._counted = 0.0 if minute in self._reset_at else self._counted + 60 * value
+        return f"{self._counted:.12g}"
 
 
 def _named(cluster: str, line: Line) -> str:

@@ -15,9 +15,10 @@ from dashboards.rules.__main__ import COMMITTED
 from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, number
 from dashboards.rules.burn import WINDOWS, label_at, recorded
 from dashboards.rules.files import rule_files
-from dashboards.rules.table import ALERTS, every
+from dashboards.rules.table import ALERTS, every, identity
 from dashboards.signals.table import SIGNALS
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS
+from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES
 from tests.dashboards.rule_checks import checks_of
 from tests.exporters.prometheus.parsed import parsed
@@ -31,6 +32,9 @@ HEADINGS = ["What it means", "What to look at", "What to do", "When it is harmle
 NAMES = list(dict.fromkeys(alert.name for alert in every()))
 # A metric in a query, with what selects its series.
 SELECTED = re.compile(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}")
+RATE = re.compile(r"(?:rate|increase|deriv)\([^[]*\[(\d+)([mh])\]")
+# What was lost once is lost: these tell of it at once, and wake nobody.
+TELLS_OF_EVENTS = ("CasstatSinkLosing", "CasstatJournalLosing")
 MATCHED = re.compile(r"(\w+)(?:=~|!~|!=|=)\"")
 ids = [f"{alert.name}-{alert.severity}" for alert in every()]
 each_alert = pytest.mark.parametrize("alert", every(), ids=ids)
@@ -79,6 +83,38 @@ def test_its_threshold_is_the_tables(alert: Alert) -> None:
 def test_an_alert_on_a_signal_has_its_expression(alert: Alert) -> None:
     if alert.threshold in SIGNALS:
         assert {metric for metric in metrics_of(SIGNALS[alert.threshold].expression) if metric in alert.expr}
+
+
+@each_alert
+def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
+    """Else a single event, which keeps the rate up for the whole window, is enough."""
+    compared = alert.expr.partition(f" {number(alert.bound)}")[0]
+    if RATE.search(compared) and alert.name not in TELLS_OF_EVENTS:
+        windows = RATE.findall(alert.expr)
+        assert alert.for_s > 60 * min(int(size) * (60 if unit == "h" else 1) for size, unit in windows)
+
+
+@pytest.mark.parametrize("name", TELLS_OF_EVENTS)
+def test_a_single_event_does_not_page(name: str) -> None:
+    assert {alert.severity for alert in every() if alert.name == name} == {WARNING}
+
+
+@each_alert
+def test_a_summary_does_not_say_the_opposite(alert: Alert) -> None:
+    """The title of a signal says what is well where low values are bad."""
+    if THRESHOLDS[alert.threshold].below and alert.threshold in SIGNALS:
+        assert SIGNALS[alert.threshold].title not in alert.summary
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_critical_silences_the_warning_about_the_same_thing_alone(name: str) -> None:
+    """Alertmanager takes labels that neither alert has for equal, so each label that tells two apart must be listed."""
+    (labels,) = {alert.by for alert in every() if alert.name == name}
+    assert set(labels) <= set(identity())
+
+
+def test_the_page_has_the_inhibition() -> None:
+    assert f"    equal: [{', '.join(identity())}]\n" in PAGE.read_text()
 
 
 @each_alert
@@ -145,7 +181,7 @@ def test_every_runbook_has_an_alert() -> None:
 
 
 def test_every_alert_has_a_case() -> None:
-    assert CASES.keys() == set(NAMES)
+    assert CASES.keys() | ABSENCE.keys() == set(NAMES)
     for subject, alerts in ALERTS.items():
         tests = list(checks_of(alerts))
         assert [test["name"] for test in tests] == list(dict.fromkeys(alert.name for alert in alerts)), subject
@@ -197,12 +233,17 @@ def _table() -> list[str]:
             bounds = {alert.severity: alert for alert in alerts if alert.name == name}
             first = next(iter(bounds.values()))
             sign = "<" if THRESHOLDS[first.threshold].below else ">"
-            cells = [f"{sign} {number(bounds[each].bound)}" if each in bounds else "" for each in SEVERITIES]
+            cells = [_condition(sign, bounds[each]) if each in bounds else "" for each in SEVERITIES]
             lines.append(
                 f"| [{name}](runbooks/{name}.md) | `{first.threshold}` | {' | '.join(cells)} | {_time(first.for_s)} |"
             )
         lines.append("")
     return lines[:-1]
+
+
+def _condition(sign: str, alert: Alert) -> str:
+    share = f" and > {100 * alert.share:g} % of {THRESHOLDS[alert.threshold].whole}" if alert.share else ""
+    return f"{sign} {number(alert.bound)}{share}"
 
 
 def _time(seconds: float) -> str:

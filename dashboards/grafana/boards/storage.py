@@ -24,7 +24,7 @@ BOARD = Board(
             "Memtables and commit log",
             (
                 Graph(of("flushed_bytes")),
-                Graph(of("flushes_blocked")),
+                Graph(of("flushes_pending")),
                 Graph(of("memtable_wait_p99")),
                 Graph(of("commitlog_pending")),
                 Graph(of("commitlog_wait_p99")),

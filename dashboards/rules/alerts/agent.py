@@ -26,6 +26,7 @@ ALERTS = (
         f"up{{{MATCH}}}",
         "The agent at {{ $labels.instance }} does not answer",
         "Prometheus cannot scrape {{ $labels.instance }}: nobody watches the node there.",
+        by=("job", "instance"),
     ),
     *alerts(
         "CasstatNodeUnread",
@@ -40,6 +41,7 @@ ALERTS = (
         across("max", "casstat_source_up{" + MATCH + ',source!~"cassandra|nodetool .*"}', (*NODE_LABELS, "source")),
         "The agent cannot read {{ $labels.source }} of {{ $labels.node }}",
         f"The agent beside {WHERE} cannot read {{{{ $labels.source }}}}.",
+        by=(*NODE_LABELS, "source"),
     ),
     *alerts(
         "CasstatTicksLate",
@@ -61,6 +63,7 @@ ALERTS = (
         across("max", own("casstat_sink_up"), _SINK),
         "{{ $labels.sink }} takes nothing from {{ $labels.node }}",
         f"What is shipped {_TO} is not taken; it is kept, and will be sent when it is.",
+        by=_SINK,
     ),
     *alerts(
         "CasstatSinkLagging",
@@ -68,6 +71,7 @@ ALERTS = (
         across("max", own("casstat_sink_lag_seconds"), _SINK),
         "{{ $labels.sink }} is behind {{ $labels.node }}",
         f"What is shipped {_TO} is {{{{ $value | humanizeDuration }}}} behind.",
+        by=_SINK,
     ),
     *alerts(
         "CasstatSinkLosing",
@@ -75,6 +79,7 @@ ALERTS = (
         _gone("casstat_sink_lost_ticks_total", _SINK),
         "{{ $labels.sink }} will never have all of {{ $labels.node }}",
         f"{{{{ $value | humanize }}}} ticks {_TO} were removed before they could be sent.",
+        by=_SINK,
     ),
     *alerts(
         "CasstatSinkRefusing",
@@ -82,6 +87,7 @@ ALERTS = (
         _rate("casstat_sink_refused_points_total", _SINK),
         "{{ $labels.sink }} refuses points of {{ $labels.node }}",
         f"{{{{ $value | humanize }}}} points a second {_TO} are refused, and will never be there.",
+        by=_SINK,
     ),
     *alerts(
         "CasstatJournalLosing",

@@ -2,7 +2,18 @@
 
 from dashboards.expression import Level, where
 from dashboards.promql import NODE_LABELS, selector
-from dashboards.rules.alert import CLUSTER, MATCH, WHERE, across, alerts, asked, of_signal, own
+from dashboards.rules.alert import (
+    CLUSTER,
+    CRITICAL,
+    MATCH,
+    WARNING,
+    WHERE,
+    across,
+    alerts,
+    asked,
+    of_signal,
+    own,
+)
 from dashboards.signals.table import SIGNALS
 
 OF_THE_NODE = where(source=("cassandra", "nodetool *"))
@@ -13,15 +24,59 @@ _UNREACHABLE = asked(SIGNALS["nodes_unreachable"].expression, CLUSTER)
 _LATELY = across("max", f"last_over_time({own('casstat_source_up', OF_THE_NODE)}[1h])")
 _LOST = across("count", f"{_LATELY} unless {ANSWERS} == 1", ("cluster", "dc", "rack"))
 _LIVE = "cassandra_endpoints_live"
+# Each agent has one such series. An agent that has not reached its node yet does not know its cluster.
+_AGENT = f'casstat_build_info{{{MATCH},cluster!=""}}'
+_AGENTS_LATELY = across("count", f"last_over_time({_AGENT}[1h])", (*CLUSTER, "node"))
+_AGENTS_NOW = across("count", _AGENT, (*CLUSTER, "node"))
+# When none is left, all are missing: the count of those that are left plays no part.
+_MISSING = (
+    f"{across('count', f'{_AGENTS_LATELY} unless {_AGENTS_NOW}', CLUSTER)} / {across('count', _AGENTS_LATELY, CLUSTER)}"
+)
+_AGENTS_GONE = "Agents of {{ $labels.cluster }} have disappeared"
 _SCHEMAS = across("count", selector("cassandra_schema_version", (), MATCH), (*CLUSTER, "schema_version"))
 _MODE = "cassandra_operation_mode"
+_DATACENTER = ("cluster", "dc")
 
 
 def _in(*modes: str) -> str:
     return across("count", selector(_MODE, where(operation_mode=modes), MATCH), (*NODE_LABELS, "operation_mode"))
 
 
+# Clients are not meant to connect to a node that joins, or was drained.
+_IN_SERVICE = f"and on ({', '.join(NODE_LABELS)}) {_in('NORMAL')}"
+_RUNNING = asked(SIGNALS["native_running"].expression)
+
 ALERTS = (
+    *alerts(
+        "CasstatAgentsAbsent",
+        "agents_absent",
+        f"absent({own('casstat_build_info')})",
+        "Prometheus has no series of any casstat agent in job {{ $labels.job }}",
+        "No agent of job {{ $labels.job }} can be scraped, or service discovery finds none: no cluster is watched.",
+        by=("job",),
+    ),
+    *alerts(
+        "CasstatAgentsMissing",
+        "agents_missing",
+        _MISSING,
+        _AGENTS_GONE,
+        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} that were there within the last hour "
+        "are gone: their machines are down, or Prometheus no longer finds or reaches them.",
+        by=CLUSTER,
+        only=WARNING,
+    ),
+    *alerts(
+        "CasstatAgentsMissing",
+        "agents_missing",
+        _MISSING,
+        _AGENTS_GONE,
+        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} that were there within the last hour "
+        "are gone, and no remaining node reports that it reaches all others.",
+        by=CLUSTER,
+        only=CRITICAL,
+        # The nodes are fine, and it is only their agents that are missing.
+        also=f"unless on (cluster) {_UNREACHABLE} == 0",
+    ),
     *of_signal(
         "CassandraNodesUnreachable",
         "nodes_unreachable",
@@ -40,10 +95,11 @@ ALERTS = (
     *alerts(
         "CassandraRacksDown",
         "racks_down",
-        across("count", _LOST, ("cluster", "dc")),
+        across("count", _LOST, _DATACENTER),
         "Nodes are down in several racks of {{ $labels.dc }}",
         "Nodes are down in {{ $value | humanize }} racks of {{ $labels.cluster }}, {{ $labels.dc }}: "
         "with three replicas a quorum of some data is gone.",
+        by=_DATACENTER,
         also=f"and on (cluster) {_UNREACHABLE} > $bound",
     ),
     *alerts(
@@ -52,6 +108,7 @@ ALERTS = (
         f"{asked(Level(_LIVE), CLUSTER)} - {asked(Level(_LIVE, across='min'), CLUSTER)}",
         "Nodes of {{ $labels.cluster }} disagree on who is live",
         "Of {{ $labels.cluster }} some nodes see {{ $value | humanize }} more live nodes than others do.",
+        by=CLUSTER,
     ),
     *alerts(
         "CassandraRestarted",
@@ -70,6 +127,7 @@ ALERTS = (
         ),
         "Nodes of {{ $labels.cluster }} have different schemas",
         "Nodes of {{ $labels.cluster }} know {{ $value | humanize }} versions of the schema.",
+        by=CLUSTER,
     ),
     *alerts(
         "CassandraNodeMovingForLong",
@@ -77,6 +135,7 @@ ALERTS = (
         _in("STARTING", "JOINING", "LEAVING", "MOVING", "DRAINING"),
         "{{ $labels.node }} is {{ $labels.operation_mode }} for hours",
         f"{WHERE} has been {{{{ $labels.operation_mode }}}} for more than five hours.",
+        by=(*NODE_LABELS, "operation_mode"),
     ),
     *alerts(
         "CassandraNodeOutOfService",
@@ -84,12 +143,21 @@ ALERTS = (
         _in("DRAINED", "JOINING_FAILED", "DECOMMISSION_FAILED"),
         "{{ $labels.node }} runs and serves nobody",
         f"{WHERE} is {{{{ $labels.operation_mode }}}}: its process runs, and takes no requests.",
+        by=(*NODE_LABELS, "operation_mode"),
     ),
     *of_signal(
         "CassandraNativeTransportOff",
         "native_running",
-        f"Clients cannot connect to {WHERE}, which is a member of its cluster as any other.",
-        # One that joins, or was drained, is not to be connected to.
-        also=f"and on ({', '.join(NODE_LABELS)}) {_in('NORMAL')}",
+        f"Clients cannot connect to {WHERE}: its native transport is off, though the node is in service.",
+        summary="Clients cannot connect to {{ $labels.node }}",
+        also=_IN_SERVICE,
+    ),
+    *alerts(
+        "CassandraDatacenterRefusesClients",
+        "native_running_anywhere",
+        across("max", f"{_RUNNING} {_IN_SERVICE}", _DATACENTER),
+        "Clients cannot connect to any node of {{ $labels.cluster }} / {{ $labels.dc }}",
+        "The native transport is off on every node of {{ $labels.dc }} of {{ $labels.cluster }} that is up.",
+        by=_DATACENTER,
     ),
 )

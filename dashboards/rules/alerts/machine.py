@@ -13,8 +13,9 @@ ALERTS = (
     *of_signal(
         "CassandraDiskNearlyFull",
         "disk_free_share",
-        f"{_SHARE} of {{{{ $labels.mountpoint }}}} are free on {WHERE}.",
+        f"Only {_SHARE} of {{{{ $labels.mountpoint }}}} is free on {WHERE}.",
         _MOUNT,
+        summary="A disk of {{ $labels.node }} is nearly full",
     ),
     *alerts(
         "CassandraDiskFilling",
@@ -24,8 +25,9 @@ ALERTS = (
         f"({across('sum', f'deriv({_FREE}[6h])', (*NODE_LABELS, *_MOUNT))} < 0) * -1",
         "The disk of {{ $labels.node }} fills up",
         f"As it goes, {{{{ $labels.mountpoint }}}} of {WHERE} is full in {{{{ $value | humanizeDuration }}}}.",
-        # A disk that is half empty has time.
-        also=f"and {_FREE_SHARE} < 0.5",
+        by=(*NODE_LABELS, *_MOUNT),
+        # A disk that is half empty has time, and so has one that has ceased to fill up.
+        also=f"and {_FREE_SHARE} < 0.5 and {across('sum', f'deriv({_FREE}[1h])', (*NODE_LABELS, *_MOUNT))} < 0",
     ),
     *of_signal(
         "CassandraDiskBusy",

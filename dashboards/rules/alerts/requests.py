@@ -3,7 +3,7 @@
 from dashboards.expression import where
 from dashboards.promql import selector
 from dashboards.rules.alert import CRITICAL, WARNING, WHERE, Alert, number, of_signal
-from dashboards.rules.burn import WINDOWS, record
+from dashboards.rules.burn import BY, WINDOWS, record
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS
 
 
@@ -26,7 +26,7 @@ def _burn(name: str, threshold: str) -> tuple[Alert, ...]:
             f"{{{{ $labels.cluster }}}} coordinated in {WINDOWS[severity][0]} took longer than "
             f"{number(1000 * objective.bound_s)} ms; {100 * (1 - objective.share):g} % may."
         )
-        found.append(Alert(name, severity, threshold, factor, expr, summary, text))
+        found.append(Alert(name, severity, threshold, factor, expr, summary, text, (*BY, "operation")))
     return tuple(found)
 
 

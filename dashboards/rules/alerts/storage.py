@@ -22,7 +22,7 @@ ALERTS = (
         f"{_VALUE} compactions are due on {WHERE}.",
         only=CRITICAL,
     ),
-    *of_signal("CassandraFlushesBlocked", "flushes_blocked", f"{_VALUE} flushes wait for a writer on {WHERE}."),
+    *of_signal("CassandraFlushesPending", "flushes_pending", f"{_VALUE} memtables wait for a flush writer on {WHERE}."),
     *of_signal(
         "CassandraCommitlogPending", "commitlog_pending", f"{_VALUE} writes wait for the commit log on {WHERE}."
     ),
