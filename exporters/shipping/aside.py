@@ -1,10 +1,12 @@
-"""Points that a store will never take: kept in a file that is bounded, for people to look at."""
+"""The dead-letter file: points that a store will never take, up to a bounded size."""
 
 import os
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
-LARGEST_BYTES = 1 << 20
+# More than a request has.
+LARGEST_BYTES = 4 << 20
 MODE = 0o640
 
 
@@ -14,18 +16,19 @@ class Aside:
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
-    def write(self, points: Sequence[bytes], why: str) -> bool:
-        """Write points with the reason; return whether there was room for all. Raises OSError."""
+    def write(self, points: Sequence[bytes], why: str) -> int:
+        """Write points with the reason; return how many of them there was room for. Raises OSError."""
         if self.path is None:
-            return False
+            return 0
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, MODE)
         try:
             room = LARGEST_BYTES - os.fstat(descriptor).st_size
-            text = f"# {why}\n".encode() + b"".join(b"%b\n" % point for point in points)
-            if len(text) > room:
-                return False
-            os.write(descriptor, text)
+            lines = [f"# {why}".encode(), *points]
+            ends = accumulate(len(line) + 1 for line in lines)
+            fitting = lines[: sum(1 for end in ends if end <= room)]
+            if len(fitting) > 1:
+                os.write(descriptor, b"".join(b"%b\n" % line for line in fitting))
+            return max(len(fitting) - 1, 0)
         finally:
             os.close(descriptor)
-        return True

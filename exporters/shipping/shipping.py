@@ -68,7 +68,7 @@ class Shipping:
         kept = plan.kept
         self._path = None if kept is None else checkpoint_path(kept, sink.name)
         aside = Aside(None if kept is None else kept / f"{file_name(sink.name)}.refused")
-        self._delivery = Delivery(sink, aside, self._seldom)
+        self._delivery = Delivery(sink, aside, self._seldom, means.monotonic_s)
         self._backoff = Backoff(means.chance)
         begin = self._loaded()
         self._ticks = Ticks(plan.opened, begin, self._plan.start, self._holes, plan.recent)
@@ -138,16 +138,18 @@ class Shipping:
         """Send points, however long the store takes nothing; then what they are made of is done."""
         self._delivery.put(points)
         while self._delivery.waits and not self.stopped:
-            done = self._delivery.points + self._delivery.refused
+            taken = self._delivery.points
+            failure = None
             try:
                 self._delivery.send(self._is_stopped)
             except UnavailableError as error:
-                if self._delivery.points + self._delivery.refused > done:
-                    self._rose()
-                self._fell(error)
-                self._wait(self._backoff.next_s(error.retry_after_s))
-            else:
+                failure = error
+            # A store that refuses every point is down, even when these are set aside in the end.
+            if self._delivery.points > taken:
                 self._rose()
+            if failure is not None:
+                self._fell(failure)
+                self._wait(self._backoff.next_s(failure.retry_after_s))
         if not self._delivery.waits:
             self._reached_s, self._unsaved = last.time_s, last
             self._save()

@@ -14,16 +14,15 @@ from collector.failures import one_line
 from collector.model import Metric, Sample
 from exporters.identity import Identity
 from exporters.points import rows, time_ms
+from exporters.sinks.parts import own
 from exporters.sinks.parts.dotted import Paths
 from exporters.sinks.parts.tls import PARAMETERS, context_of
-from exporters.sinks.sink import RefusedError, SinkUrlError, UnavailableError
+from exporters.sinks.sink import SinkUrlError, UnavailableError
 from exporters.sinks.target import Target
 
 SCHEMES = ("blueflood+http", "blueflood+https")
 TTL_S = 172800
 LONGEST_TTL_S = 2**31 - 1
-# Some of the points were wrong (207), all of them, or they were too many.
-REFUSED = (207, 400, 413, 422)
 # Taken, but not stored in time: it may be or not.
 IN_TIME = 202
 
@@ -66,7 +65,7 @@ class Blueflood:
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
         """Post points."""
-        from exporters.sinks.parts.web import FAILURES, failed, post, unavailable
+        from exporters.sinks.parts.web import FAILURES, failed, judged, post
 
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
@@ -75,16 +74,12 @@ class Blueflood:
             answer = post(self._pools, self._url, b"[" + b",".join(points) + b"]", headers, timeout_s)
         except FAILURES as error:
             raise failed(error, self._host) from None
-        if answer.status in REFUSED:
-            raise RefusedError(self._hidden(f"HTTP {answer.status}: {answer.text}"))
         if answer.status == IN_TIME:
             raise UnavailableError("HTTP 202: it has taken the points, but could not store them in time")
-        if not 200 <= answer.status < 300:
-            raise unavailable(answer, time.time())
+        if not answer.stored:
+            answer = answer.without(self._token)
+            raise judged(answer, own.blueflood(answer.body), time.time())
 
     def close(self) -> None:
         """Close the connection."""
         self._pools.clear()
-
-    def _hidden(self, text: str) -> str:
-        return one_line(text.replace(self._token, "***") if self._token else text)

@@ -9,19 +9,20 @@ import gzip
 import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from collector.failures import one_line
 from collector.model import Metric, Sample
 from exporters.identity import Identity
+from exporters.sinks.parts import own
 from exporters.sinks.parts.line_protocol import Lines
 from exporters.sinks.parts.tls import PARAMETERS, context_of
-from exporters.sinks.sink import RefusedError, SinkUrlError
+from exporters.sinks.sink import SinkUrlError
 from exporters.sinks.target import Target
 
+if TYPE_CHECKING:
+    from exporters.sinks.parts.web import Answer
+
 SCHEMES = ("influxdb+http", "influxdb+https", "victoriametrics+http", "victoriametrics+https")
-# The store says that it will not take the points, or not so many.
-REFUSED = (400, 413, 422)
 DROPPED = re.compile(r"\bdropped=(\d+)")
 
 
@@ -66,7 +67,7 @@ class InfluxDB:
         """Write lines."""
         from influxdb_client.rest import ApiException
 
-        from exporters.sinks.parts.web import FAILURES, Answer, failed, unavailable
+        from exporters.sinks.parts.web import FAILURES, failed, judged
 
         body = b"\n".join(points)
         if self._gzip:
@@ -75,28 +76,31 @@ class InfluxDB:
         self._client.api_client.configuration.timeout = timeout_s * 1000
         try:
             self._writer.write(self._bucket, self._org, body)
+            answer = self._answer(self._client.api_client.last_response)
+            if answer.stored:
+                return
         except ApiException as error:
             if not error.status and isinstance(error.__context__, Exception):
                 # So the library tells of TLS.
                 raise failed(error.__context__, self._host) from None
-            headers = {name.lower(): value for name, value in dict(error.headers or {}).items()}
-            said = self._hidden(error.message or "")
-            if error.status in REFUSED:
-                dropped = DROPPED.search(said)
-                every = dropped is not None and int(dropped[1]) == len(points)
-                raise RefusedError(one_line(f"HTTP {error.status}: {said}"), every=every) from None
-            raise unavailable(Answer(error.status or 0, headers, said.encode()), time.time()) from None
+            answer = self._answer(error.response)
         except FAILURES as error:
             raise failed(error, self._host) from None
+        verdict = own.influxdb(answer.body)
+        dropped = DROPPED.search(verdict or "")
+        every = dropped is not None and int(dropped[1]) == len(points)
+        raise judged(answer, verdict, time.time(), every=every)
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
         self._pools.clear()
 
-    def _hidden(self, said: object) -> str:
-        text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-        return text.replace(self._token, "***") if self._token else text
+    def _answer(self, response: Any) -> "Answer":
+        from exporters.sinks.parts.web import Answer
+
+        headers = {name.lower(): value for name, value in response.getheaders().items()}
+        return Answer(response.status, headers, str(response.data or "")).without(self._token)
 
 
 def _client(url: str, token: str) -> Any:

@@ -25,7 +25,10 @@ class Sink(Protocol):
         """
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
-        """Send points and return when the store has them. Raises UnavailableError or RefusedError."""
+        """Send points and return when the store has them.
+
+        Raises UnavailableError, TooLargeError or RefusedError.
+        """
 
     def close(self) -> None:
         """Leave the store."""
@@ -46,8 +49,12 @@ class UnavailableError(Exception):
         self.retry_after_s = retry_after_s
 
 
+class TooLargeError(Exception):
+    """The request is too large for something before the store, such as a proxy; fewer points may get through."""
+
+
 class RefusedError(Exception):
-    """The store will never take all of these points together: one of them is wrong, or they are too many.
+    """The store itself says that it will never take all of these points together: one is wrong, or they are too many.
 
     every  whether the store says that it takes none of them, so that nobody need look for the wrong ones.
     """

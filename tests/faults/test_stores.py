@@ -56,7 +56,22 @@ def shipped(node: Node, url: str) -> list[bytes]:
     return found
 
 
+NGINX = b"""<html>\r
+<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>\r
+<body>\r
+<center><h1>400 Bad Request</h1></center>\r
+<center>The plain HTTP request was sent to HTTPS port</center>\r
+<hr><center>nginx/1.22.1</center>\r
+</body>\r
+</html>\r
+"""
+NOT_THE_STORE = "from something that is not the store"
 FAULTS: dict[str, tuple[Answer, str]] = {
+    "nginx wants TLS": (status(400, body=NGINX), f"HTTP 400 {NOT_THE_STORE}: check the URL: 400 The plain HTTP"),
+    "Go wants TLS": (status(400, body=b"Client sent an HTTP request to an HTTPS server."), NOT_THE_STORE),
+    "a gateway": (status(422, body=b'{"message": "no Route matched with those values"}'), NOT_THE_STORE),
+    "another application": (status(400, body=b'{"error": "Bad Request", "status": 400}'), NOT_THE_STORE),
+    "a web page": (status(200, body=b"<html><body>Welcome to nginx!</body></html>"), f"HTTP 200 {NOT_THE_STORE}"),
     "401": (status(401), "other credentials"),
     "403": (status(403), "may not write"),
     "404": (status(404), "no such bucket"),
@@ -117,39 +132,45 @@ def test_a_request_ends_at_its_deadline_however_slow_the_answer(scheme: str) -> 
         assert time.monotonic() - began_s < 30
 
 
-def test_points_that_are_too_many_are_sent_in_parts(node: Node) -> None:
-    with closing(FakeStore(status(413), status(413))) as store:
+@pytest.mark.parametrize("body", [b'{"error":"Request Entity Too Large"}', b"<h1>413 Request Entity Too Large</h1>"])
+def test_points_that_are_too_many_are_sent_in_parts(node: Node, body: bytes) -> None:
+    with closing(FakeStore(status(413, body=body), status(413, body=body))) as store:
         url = f"influxdb+http://127.0.62.3:{store.port}/b"
         node.store = sink_of(url)  # type: ignore[assignment]
         shipping = node.shipping()
         drain(shipping)
-        assert store.taken == shipped(node, url)
+        assert sorted(store.taken) == sorted(shipped(node, url))
         assert shipping.health().refused_points == 0
         shipping.close()
 
 
 def test_what_a_store_says_of_points() -> None:
+    long = b"x" * 5000
     said = [
-        status(400, body=b'{"message": "partial write: points beyond retention policy dropped=2"}'),
-        status(400, body=b'{"message": "partial write: field type conflict dropped=1"}'),
-        status(422, body=b"\xff" * 5000),
+        (400, b'{"error":"partial write: points beyond retention policy dropped=2"}', True),
+        (400, b'{"error":"partial write: field type conflict dropped=1"}', False),
+        (400, b'{"code":"invalid","message":"unable to parse \'' + long + b'\'","line":1}', False),
+        (422, b'{"code":"unprocessable entity","message":"partial write: dropped=2"}', True),
+        (400, b'remoteAddr: "127.0.0.1:41686"; requestURI: /api/v2/write?a=b; cannot read data: ' + long, False),
     ]
-    with closing(FakeStore(*said)) as store, closing(sink_of(f"influxdb+http://127.0.62.3:{store.port}/b")) as sink:
-        every = []
-        for _ in said:
+    answers = [status(code, body=body) for code, body, _ in said]
+    with closing(FakeStore(*answers)) as store, closing(sink_of(f"influxdb+http://127.0.62.3:{store.port}/b")) as sink:
+        for _, _, every in said:
             with pytest.raises(RefusedError) as caught:
                 sink.send([b"a b=1 1", b"a b=1 2"], 5.0)
-            every.append(caught.value.every)
+            assert caught.value.every == every
             assert len(str(caught.value)) < 300
-        assert every == [True, False, False]
 
 
 def test_blueflood_says_that_some_are_wrong() -> None:
+    body = b'{"errors":[{"tenantId":"t","metricName":"a","source":null,"message":"in the future","timestamp":1}]}'
     with (
-        closing(FakeStore(status(207), status(202), status(200))) as store,
+        closing(FakeStore(status(207, body=body), status(207), status(202), status(200))) as store,
         closing(sink_of(f"blueflood+http://127.0.62.3:{store.port}/t")) as sink,
     ):
-        with pytest.raises(RefusedError):
+        with pytest.raises(RefusedError, match="in the future"):
+            sink.send([b"{}"], 5.0)
+        with pytest.raises(UnavailableError, match="not the store"):
             sink.send([b"{}"], 5.0)
         with pytest.raises(UnavailableError, match="202"):
             sink.send([b"{}"], 5.0)
@@ -273,9 +294,23 @@ def test_a_recording_is_shipped(node: Node, tmp_path: Path) -> None:
 
 
 def test_points_that_are_refused_end_with_1(node: Node) -> None:
-    body = b'{"message": "dropped=100 dropped=1"}'
-    with closing(FakeStore(*[status(400, body=body)] * 20)) as store:
+    body = b'{"error":"partial write: field type conflict dropped=1"}'
+    with closing(FakeStore(status(400, body=body), status(204), *[status(400, body=body)] * 9)) as store:
         done = casstat(node.folder, "--to", f"influxdb+http://127.0.62.3:{store.port}/b")
     assert done.returncode == 1
     assert "points refused" in done.stdout
     assert "refuses" in done.stderr
+
+
+def test_a_store_that_refuses_every_point_ends_with_1_and_nothing_is_lost(node: Node, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with closing(FakeStore()) as store:
+        url = f"influxdb+http://127.0.62.3:{store.port}/b"
+        every = shipped(node, url)
+        store.always = status(400, body=b'{"error":"partial write: field type conflict dropped=0"}')
+        done = casstat(node.folder, "--to", url, "--state", state, "--patience", "1")
+        assert done.returncode == 1
+        assert "took nothing for 1 s: refuses every point: HTTP 400: partial write" in done.stderr
+        store.always = None
+        assert casstat(node.folder, "--to", url, "--state", state).returncode == 0
+        assert store.taken == every

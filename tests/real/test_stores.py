@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from exporters.shipping.means import real
 from exporters.shipping.shipping import Plan, Shipping, following
 from exporters.sinks.parts.dotted import path
 from exporters.sinks.registry import sink_of
+from exporters.sinks.sink import RefusedError
 from tests.exporters.shipping.shipped import BEGIN_S, Node, head, snapshot
 from tests.real.programs import eventually
 from tests.real.stores import Carbon, InfluxDB, Points, Program, VictoriaMetrics, name
@@ -102,6 +104,12 @@ def assert_equal(found: dict[str, dict[int, float]], wanted: dict[str, dict[int,
         assert found[series] == kept(values)
 
 
+def refuses(url: str, point: bytes, reason: str) -> None:
+    """The store's own words are taken for a verdict on the point."""
+    with closing(sink_of(url)) as sink, pytest.raises(RefusedError, match=reason):
+        sink.send([point], 10.0)
+
+
 def test_influxdb_has_all_of_a_recording(node: Node, influxdb: InfluxDB) -> None:
     node.record(TICKS)
     shipped(node, influxdb.url)
@@ -109,12 +117,14 @@ def test_influxdb_has_all_of_a_recording(node: Node, influxdb: InfluxDB) -> None
     # The same again changes nothing, compressed neither.
     shipped(node, f"{influxdb.url}?gzip=1")
     assert_equal(by_field(influxdb.points()), by_field(expected(node)))
+    refuses(influxdb.url, b"no line at all", "unable to parse")
 
 
 def test_victoria_metrics_has_all_of_a_recording(node: Node, victoria_metrics: VictoriaMetrics) -> None:
     node.record(TICKS)
     shipped(node, victoria_metrics.url)
     assert_equal(victoria_metrics.points(), by_field(expected(node)))
+    refuses(victoria_metrics.url, b"x" * (1 << 20) + b" value=1", "too long line")
 
 
 def test_victoria_metrics_speaks_graphite_too(node: Node, victoria_metrics: VictoriaMetrics) -> None:

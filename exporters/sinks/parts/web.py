@@ -5,11 +5,12 @@ The deadline is that of the whole request, however slowly bytes trickle in; to l
 
 import http.client
 import io
+import re
 import socket
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -20,28 +21,43 @@ from urllib3.exceptions import HTTPError
 
 from collector.bounded import BoundedSocket
 from collector.failures import one_line
+from exporters.sinks.parts.own import message
 from exporters.sinks.parts.tls import why_not
-from exporters.sinks.sink import UnavailableError
+from exporters.sinks.sink import RefusedError, TooLargeError, UnavailableError
 
 LARGEST_ANSWER_BYTES = 1 << 18
 LONGEST_REST_S = 300.0
 FURTHEST = 8
+# Where the store itself answers so, it is about the points: some of them are wrong (207), all of them, or too many.
+VERDICTS = (207, 400, 413, 422)
+TOO_LARGE = 413
+STORED = (200, 201, 204)
+TAG = re.compile(r"<[^<>]*>")
 # What urllib3 and http.client raise, and what nonsense in an answer leads to.
 FAILURES = (HTTPError, http.client.HTTPException, OSError, ValueError)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a store says; header names are in lower case."""
+    """An answer; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
-    body: bytes
+    body: str
 
     @property
     def text(self) -> str:
-        """The body for people: one line, not long."""
-        return one_line(self.body[:1000].decode(errors="replace"))
+        """The body for people: one line, not long, without the tags of HTML."""
+        return one_line(TAG.sub(" ", message(self.body)[:1000]))
+
+    @property
+    def stored(self) -> bool:
+        """Whether the points are stored; an answer with a body is not the store's."""
+        return self.status in STORED and not self.body.strip()
+
+    def without(self, secret: str) -> "Answer":
+        """Return the same without a secret that it repeats."""
+        return replace(self, body=self.body.replace(secret, "***")) if secret else self
 
 
 class Pools(urllib3.PoolManager):
@@ -61,11 +77,23 @@ def post(pools: Pools, url: str, body: bytes, headers: Mapping[str, str], timeou
     """Post and return the answer, whatever it is. Raises one of FAILURES."""
     timeout = urllib3.Timeout(total=timeout_s)
     response = pools.request("POST", url, body=body, headers=dict(headers), timeout=timeout)
-    return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, response.data)
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Answer(response.status, headers, response.data.decode(errors="replace"))
+
+
+def judged(
+    answer: Answer, verdict: str | None, now_s: float, *, every: bool = False
+) -> RefusedError | TooLargeError | UnavailableError:
+    """Return what an answer other than success means, given the store's own verdict on the points, if it is one."""
+    if verdict is not None and answer.status in VERDICTS:
+        return RefusedError(one_line(f"HTTP {answer.status}: {verdict}"), every=every)
+    if answer.status == TOO_LARGE:
+        return TooLargeError(one_line(f"HTTP 413: the request is too large: {answer.text}"))
+    return unavailable(answer, now_s)
 
 
 def unavailable(answer: Answer, now_s: float) -> UnavailableError:
-    """Return what an answer means that is neither success nor a word on the points."""
+    """Return what an answer means that is neither success nor the store's word on the points."""
     said = {
         401: "HTTP 401: it wants other credentials: see token_file",
         403: "HTTP 403: these credentials may not write there: see token_file",
@@ -74,6 +102,8 @@ def unavailable(answer: Answer, now_s: float) -> UnavailableError:
     }.get(answer.status, f"HTTP {answer.status}")
     if 300 <= answer.status < 400:
         said += ": it points elsewhere: give the final URL"
+    if answer.status in (*VERDICTS, *STORED):
+        said += " from something that is not the store: check the URL"
     text = f": {answer.text}" if answer.text else ""
     return UnavailableError(one_line(f"{said}{text}"), retry_after_s(answer.headers.get("retry-after"), now_s))
 

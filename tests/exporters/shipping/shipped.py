@@ -76,13 +76,15 @@ class Time:
         self.now_s = 0.0
         self.waits: list[float] = []
         self.stop_after: int | None = None
+        self.stop_at_s: float | None = None
         self.cpu_s: Callable[[], float] = lambda: 0.0
 
     def wait(self, seconds: float) -> bool:
         self.now_s += seconds
         if seconds:
             self.waits.append(seconds)
-        return self.stop_after is not None and len(self.waits) >= self.stop_after
+        enough = self.stop_after is not None and len(self.waits) >= self.stop_after
+        return enough or (self.stop_at_s is not None and self.now_s >= self.stop_at_s)
 
     def means(self) -> Means:
         return Means(self.wait, lambda: self.now_s, lambda: BEGIN_S + self.now_s, self.cpu_s, lambda: 0.5)

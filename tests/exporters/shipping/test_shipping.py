@@ -236,22 +236,11 @@ def test_points_that_are_refused_are_found_and_written_aside(tmp_path: Path) -> 
     refused = [each for each in good if each not in refusing.taken]
     assert sorted([*refusing.taken, *refused]) == sorted(good)
     assert len(refused) == health.refused_points == 2
-    assert refusing.taken == [each for each in good if each not in refused]
     (aside,) = (tmp_path / "kept").glob("*.refused")
     assert [line for line in aside.read_bytes().splitlines() if not line.startswith(b"#")] == refused
     assert any("refuses a point" in line and str(aside) in line for line in node.said)
     shipping.close()
     node.journal.close()
-
-
-def test_a_store_that_refuses_all_is_not_asked_for_each(node: Node) -> None:
-    node.store.always = lambda _: RefusedError("dropped=all", every=True)
-    node.record(100)
-    shipping = node.shipping()
-    drain(shipping)
-    assert node.store.attempts < 30
-    assert shipping.health().refused_points == len(whole(node))
-    shipping.close()
 
 
 def test_what_is_rotated_away_is_counted_and_said(tmp_path: Path) -> None:
