@@ -43,7 +43,7 @@ def lines(scene: Scene, room: int) -> list[Line]:
     """Return the page, from the line that is scrolled to on."""
     width = scene.width
     signs = [*((scene.marks.states[state], text) for state, text in STATES.items())]
-    signs.append((scene.marks.fault, "a figure is beyond what is usual: it is coloured"))
+    signs.append((scene.marks.fault, "a figure is beyond a threshold: it is coloured"))
     whole: list[Line] = []
     for keys, text in KEYS:
         whole += _described(f"   {keys:<{LABEL}} ", text, width)

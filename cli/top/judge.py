@@ -1,51 +1,57 @@
-"""Which figures are a fault, how bad a node is off, and in what order nodes are shown."""
+"""The severity of figures and of nodes, and the order in which nodes are shown."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from cli.top.look import Look
 from cli.top.sets import BASE, SETS
-from exporters.live.columns import PLACES, Cells, value
+from dashboards.thresholds import THRESHOLDS, Severity
+from exporters.live.columns import COLUMNS, PLACES, SUMMED, Cells, value
 from exporters.live.frame import Frame, NodeFrame, State
 
-# From where on a figure is worth a look, and from where on it is bad.
-LIMITS = {
-    "read_p99_ms": (100.0, 500.0),
-    "write_p99_ms": (50.0, 250.0),
-    "read_timeouts_per_s": (1e-9, 5.0),
-    "write_timeouts_per_s": (1e-9, 5.0),
-    "unavailables_per_s": (1e-9, 1e-9),
-    "dropped_reads_per_s": (1e-9, 10.0),
-    "dropped_mutations_per_s": (1e-9, 10.0),
-    "peers_unreachable": (1.0, 1.0),
-    "compactions_pending": (30.0, 100.0),
-    "gc_pct": (10.0, 30.0),
-    "cpu_iowait_pct": (30.0, 60.0),
-    "heap_pct": (90.0, 97.0),
-    "native_transport_blocked": (1.0, 10.0),
-    "disk_util_pct": (90.0, 101.0),
-    "flush_pending": (5.0, 20.0),
+MS, PCT = 1000, 100
+# The columns that have a severity: the row of `dashboards.thresholds`, and how many of the column's units are one of
+# the row's.
+SIGNALS = {
+    "read_p99_ms": ("read_p99", MS),
+    "write_p99_ms": ("write_p99", MS),
+    "read_timeouts_per_s": ("timeouts", 1),
+    "write_timeouts_per_s": ("timeouts", 1),
+    "unavailables_per_s": ("unavailables", 1),
+    "dropped_reads_per_s": ("dropped", 1),
+    "dropped_mutations_per_s": ("dropped", 1),
+    "hints_per_s": ("hints", 1),
+    "peers_unreachable": ("nodes_unreachable", 1),
+    "read_stage_pending": ("reads_pending", 1),
+    "mutation_stage_pending": ("mutations_pending", 1),
+    "native_transport_pending": ("requests_pending", 1),
+    "native_transport_blocked": ("pools_blocked", 1),
+    "compactions_pending": ("compactions_pending", 1),
+    "flush_pending": ("flushes_pending", 1),
+    "gc_pct": ("gc_share", PCT),
+    "heap_pct": ("heap_share", PCT),
+    "cpu_iowait_pct": ("cpu_iowait", PCT),
+    "disk_util_pct": ("disk_util", PCT),
 }
-# What of these is much for a node is not for the sum of many.
-OF_NODES = frozenset({"compactions_pending", "flush_pending", "native_transport_blocked"})
-FINE, WORTH, BAD = 0, 1, 2
+# Amounts that add up across nodes: what is much for one node is not much for all of them together.
+OF_NODES = frozenset(column.name for column in COLUMNS if len(column.needs) == 1 and column.needs <= SUMMED)
 _OF_STATE = {State.UP: 0, State.NEW: 3, State.CHANGING: 4, State.SILENT: 5, State.GONE: 6}
 
 
-def level(name: str, number: float | None) -> int:
+def level(name: str, number: float | None) -> Severity:
     """Return how bad a figure is."""
-    if number is None or name not in LIMITS:
-        return FINE
-    worth, bad = LIMITS[name]
-    return BAD if number >= bad else WORTH if number >= worth else FINE
+    if number is None or name not in SIGNALS:
+        return Severity.OK
+    signal, scale = SIGNALS[name]
+    return THRESHOLDS[signal].severity(number / scale)
 
 
-def cluster_level(name: str, number: float | None) -> int:
+def cluster_level(name: str, number: float | None) -> Severity:
     """Return how bad a figure of the whole cluster is."""
-    return FINE if name in OF_NODES else level(name, number)
+    return Severity.OK if name in OF_NODES else level(name, number)
 
 
-def worst_level(cells: Cells) -> int:
+def worst_level(cells: Cells) -> Severity:
     """Return how bad the worst of a node's figures is, of those that are always read."""
     return max(level(name, value(cells, name)) for name in BASE)
 

@@ -1,6 +1,6 @@
 """One figure of all nodes beside each other: a line for each tick, the newest at the bottom, a column for each node."""
 
-from cli.top.judge import level
+from cli.top.judge import cluster_level, level
 from cli.top.scene import Scene, clock_time
 from cli.top.sets import SETS
 from cli.top.text import Line, Span, cut, fit, number
@@ -65,5 +65,6 @@ def _line(scene: Scene, place: int, nodes: list[int]) -> Line:
             # Of fewer nodes than there are: no dip is to be taken for less load.
             text = f"{text[1:]}{scene.marks.fault}"
         usual = "bold" if node is None else "dim" if found is None else ""
-        spans.append(Span(text, LEVELS[level(name, found)] or usual))
+        bad = (cluster_level if node is None else level)(name, found)
+        spans.append(Span(text, LEVELS[bad] or usual))
     return cut(tuple(spans), scene.width)
