@@ -17,7 +17,7 @@ from exporters import line, table
 from exporters.columns import Column
 from exporters.events import event_line
 from exporters.tables import table_lines
-from exporters.view import View, interval_s, logged, with_held
+from exporters.view import View, has_news, interval_s, logged, with_held, without_running
 
 BOLD, YELLOW, PLAIN = "\x1b[1m", "\x1b[33m", "\x1b[0m"
 
@@ -39,12 +39,12 @@ Show = Callable[[Sample], View]
 """What to show of a sample."""
 
 
-def print_rows(samples: Iterable[Sample], show: Show, interval_s: float, output: Output) -> None:
+def print_rows(samples: Iterable[Sample], show: Show, tick_s: float, output: Output) -> None:
     """Print a row for every sample; end after the last one, on Ctrl-C, or when nobody reads on."""
     whole = Summary()
     view = None
-    printed = 0
-    printer = _Text(interval_s, output) if output.form == "text" else _Lines(output)
+    printed = with_news = ticks = 0
+    printer = _Text(tick_s, output) if output.form == "text" else _Lines(output)
     with _ended_by_signals():
         for sample in samples:
             view = show(sample)
@@ -54,11 +54,22 @@ def print_rows(samples: Iterable[Sample], show: Show, interval_s: float, output:
             printer.row(view, sample)
             whole.add(sample)
             printed += 1
+            ticks += 1 + sample.tick.missed
+            with_news += has_news(sample)
             if printed == output.rows:
                 break
     average = whole.sample()
     if view is not None and average is not None and printed > 1:
-        printer.average(view, average)
+        printer.average(view, average, _coverage(average, ticks, printed, with_news, tick_s))
+
+
+def _coverage(average: Sample, ticks: int, rows: int, with_news: int, tick_s: float) -> str:
+    """Return how long the averages cover, and of how many rows where Cassandra answered for a part of the run only."""
+    covered_s = interval_s(average) or 0.0
+    text = f"average over {covered_s:.1f} s"
+    if not with_news or covered_s > (ticks - 0.5) * tick_s:
+        return text
+    return f"{text}: {with_news} of {rows} intervals had data from Cassandra"
 
 
 def shown(view: View, devices: tuple[str, str], sample: Sample) -> View:
@@ -83,8 +94,8 @@ class _Lines:
             self._header = False
         _print(self._text(view, sample))
 
-    def average(self, view: View, sample: Sample) -> None:
-        """Print nothing: who reads these can add."""
+    def average(self, view: View, sample: Sample, coverage: str) -> None:
+        """Print nothing: a program can compute the averages it wants."""
 
 
 class _Text:
@@ -110,11 +121,10 @@ class _Text:
             _print(each)
         self._since_header += 1 + len(below)
 
-    def average(self, view: View, sample: Sample) -> None:
-        covered_s = interval_s(sample) or 0.0
+    def average(self, view: View, sample: Sample, coverage: str) -> None:
         columns, width = self._columns(view)
-        text = line.row(view, columns, sample, "Average", width)
-        self._print_marked(text, f"average over {covered_s:.1f} s", BOLD)
+        text = line.row(view, columns, without_running(sample), "Average", width)
+        self._print_marked(text, coverage, BOLD)
 
     def _print_marked(self, text: str, marks: str, colour: str) -> None:
         """Print a row and what is to be said of it: in a line of its own where the terminal has no room beside."""

@@ -25,6 +25,7 @@ from exporters.tables import NEEDS as TABLE_METRICS
 DECAYED_MARK = "~"
 # The report of nodetool with the reads and writes in it.
 OPERATIONS_REPORT = "nodetool tablestats"
+_OF_CASSANDRA = (NodeSource.name, OPERATIONS_REPORT)
 _DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
 # What is said of the row itself; all other events are what a log told.
 _OF_THE_ROW = {"missed", "suspended", "no_answer", "restart", "disagreement"}
@@ -143,10 +144,21 @@ def interval_s(sample: Sample) -> float | None:
     happened.
     """
     known = sample.elapsed_s
-    for source in (NodeSource.name, OPERATIONS_REPORT, "cpu"):
+    for source in (*_OF_CASSANDRA, "cpu"):
         if source in known:
             return known[source]
     return min(known.values(), default=None)
+
+
+def has_news(sample: Sample) -> bool:
+    """Return whether Cassandra reported anything in this interval."""
+    return any(source in sample.elapsed_s for source in _OF_CASSANDRA)
+
+
+def without_running(sample: Sample) -> Sample:
+    """Return the sample without single compactions: an average knows those that ended, and not how far they came."""
+    values = {series: value for series, value in sample.values.items() if series[0] not in (_DONE, _SIZE)}
+    return replace(sample, values=values)
 
 
 def with_held(sample: Sample) -> Sample:
