@@ -5,6 +5,7 @@ become messages and exit codes.
 """
 
 import ast
+import difflib
 import importlib
 import os
 import sys
@@ -26,14 +27,25 @@ class CasstatError(Exception):
 
 def note(message: str) -> None:
     """Say something on stderr that is no output: one line, whatever the names in it hold."""
-    text = "".join(letter if letter.isprintable() else "?" for letter in message)
-    click.echo(f"casstat: {text}", err=True)
+    click.echo(f"casstat: {printable(message)}", err=True)
+
+
+def printable(text: str) -> str:
+    """Return a text on one line, without letters that control a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def command_names() -> list[str]:
     """Return the names of all commands but the line, which needs none."""
     files = (path.stem for folder in commands.__path__ for path in Path(folder).glob("[a-z]*.py"))
     return sorted(name for name in files if name != LINE)
+
+
+def no_command(name: str) -> str:
+    """Return a message about a command that does not exist, with the one that may have been meant."""
+    similar = difflib.get_close_matches(name, command_names(), 1, 0.5)
+    hint = f"did you mean '{similar[0]}'?" if similar else "'casstat --help' lists the commands"
+    return f"no command '{printable(name)}': {hint}"
 
 
 def short_help(name: str) -> str:
@@ -46,6 +58,10 @@ def short_help(name: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run casstat and return its exit code: 0, 1 for what failed, 2 for what cannot be meant."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and given[0][:1].isalpha() and given[0] not in command_names():
+        # The line takes numbers only, so this was meant as a command.
+        click.UsageError(no_command(given[0])).show()
+        return 2
     name = given.pop(0) if given and given[0] in command_names() else LINE
     called = "casstat" if name == LINE else f"casstat {name}"
     prefix = "CASSTAT" if name == LINE else f"CASSTAT_{name.upper()}"

@@ -19,20 +19,20 @@ import click
 from cli.commands.line import name_of
 from cli.install import install_command
 from cli.main import CasstatError, note
-from cli.times import Moment
+from cli.times import Duration, TimeOfDay, bounds, range_options
 from cli.writing import folder_for
 from collector.failures import one_line
 
 if TYPE_CHECKING:
     from collector.merging.merge import Merged, NodeRun
-    from collector.merging.recordings import Recording, Session
+    from collector.merging.recordings import Recording
     from exporters.merged import Choice
 
     Make = Callable[[Choice, NodeRun], "Product"]
 
 Product = TypeVar("Product")
 Command = TypeVar("Command", bound=Callable[..., Any])
-LONGEST_S = 86400.0
+SHORTEST_S, LONGEST_S = 0.001, 86400.0
 FURTHEST_S = 4e9
 USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 # So few nodes are merged before a bar would tell anything.
@@ -48,8 +48,8 @@ class MergeSettings:
 
     paths: tuple[Path, ...]
     interval: float | None = None
-    begin_s: float | None = None
-    end_s: float | None = None
+    begin: float | TimeOfDay | None = None
+    end: float | TimeOfDay | None = None
     nodes: str = ""
     clocks: tuple[tuple[str, float], ...] = ()
     keyspace: str = ""
@@ -79,9 +79,13 @@ def merge_options(command: Command) -> Command:
     """Add the options that say what to merge."""
     options = [
         click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True),
-        click.option("-i", "--interval", type=float, help="Seconds between rows.  [5, or as they were recorded]"),
-        click.option("--from", "begin_s", type=Moment(), help="Begin here: epoch seconds, or 2026-11-21T15:30."),
-        click.option("--to", "end_s", type=Moment(), help="End here."),
+        click.option(
+            "-i",
+            "--interval",
+            type=Duration(SHORTEST_S, LONGEST_S),
+            help="Time between rows.  [5s, or longer if the recording is coarser]",
+        ),
+        range_options("--to"),
         click.option("--nodes", default="", metavar="NAMES", help="Only these, separated by commas; * and ? match."),
         click.option(
             "--clock",
@@ -114,9 +118,10 @@ def merged(
     if settings.table and not settings.keyspace:
         raise click.UsageError("--table needs --keyspace")
     found = _found(settings)
-    begin_s = float("-inf") if settings.begin_s is None else settings.begin_s
-    end_s = float("inf") if settings.end_s is None else settings.end_s
-    grid = Grid(_interval(settings, found), begin_s, end_s)
+    every = [session for each in found for session in each.sessions]
+    first_s, last_s = min(session.begin_s for session in every), max(session.end_s for session in every)
+    begin_s, end_s = bounds(settings.begin, settings.end, first_s, last_s)
+    grid = Grid(_interval(settings, found, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
     local = all(session.head.way == "nodetool" for each in found for session in each.sessions)
     choice = Choice(settings.keyspace, settings.table, local)
     job = Job(grid, _offsets(settings, found), table_of(choice).needs | more, partial(make, choice))
@@ -225,26 +230,22 @@ def _offsets(settings: MergeSettings, found: list["Recording"]) -> Mapping[str, 
     return offsets
 
 
-def _interval(settings: MergeSettings, found: list["Recording"]) -> float:
-    sessions = [(session.head.interval_s, each.node, session) for each in found for session in each.sessions]
-    slowest_s, slowest, _ = max(sessions, key=lambda each: each[0])
+def _interval(settings: MergeSettings, found: list["Recording"], length_s: float) -> float:
+    sessions = [(session.head.interval_s, each.node) for each in found for session in each.sessions]
+    slowest_s, slowest = max(sessions, key=lambda each: each[0])
     if settings.interval is None:
-        return max(slowest_s, _usual(settings, [session for *_, session in sessions]))
-    if not 0 < settings.interval <= LONGEST_S:
-        raise click.BadParameter(f"it is a number of seconds, up to {LONGEST_S:.0f}", param_hint="--interval")
+        return max(slowest_s, _usual(settings.points, length_s))
     if settings.interval < slowest_s:
         why = f"{one_line(slowest)} was recorded every {slowest_s:g} s: nothing shorter is known of it"
         raise click.BadParameter(why, param_hint="--interval")
     return settings.interval
 
 
-def _usual(settings: MergeSettings, sessions: list["Session"]) -> float:
-    """Return the shortest of the usual intervals that makes no more than the points that are wanted."""
+def _usual(points: int | None, length_s: float) -> float:
+    """Return the shortest of the usual intervals that divides a time into no more than so many points."""
     from collector.merging.merge import DEFAULT_S
 
-    if settings.points is None:
+    if points is None:
         return DEFAULT_S
-    begin_s = max(min(each.begin_s for each in sessions), settings.begin_s or float("-inf"))
-    end_s = min(max(each.end_s for each in sessions), settings.end_s or float("inf"))
-    enough = (each for each in USUAL_S if (end_s - begin_s) / each <= settings.points)
+    enough = (each for each in USUAL_S if length_s / each <= points)
     return next(enough, LONGEST_S)

@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 
 from cli.main import CasstatError, note
+from cli.recordings import recorded_bounds
+from cli.times import TimeOfDay
 from collector.journal.info import journal_files
 from collector.journal.writing import Position, order
 from exporters.shipping.checkpoint import file_name
@@ -28,8 +30,8 @@ class Order:
 
     path: Path
     urls: tuple[str, ...]
-    begin_s: float | None = None
-    end_s: float | None = None
+    begin: float | TimeOfDay | None = None
+    end: float | TimeOfDay | None = None
     state: Path | None = None
     patience_s: float = 60.0
 
@@ -48,8 +50,7 @@ def _shipped(order: Order, url: str, files: list[Path]) -> bool:
     sink = _sink(url)
     # A state for each store and node: two recordings have nothing to do with each other.
     kept = None if order.state is None else order.state / file_name(str(files[0].resolve().parent))
-    begin_s = -inf if order.begin_s is None else order.begin_s
-    end_s = inf if order.end_s is None else order.end_s
+    begin_s, end_s = recorded_bounds(order.begin, order.end, files)
     plan = Plan(_opened(files), kept=kept, share=1.0, begin_s=begin_s, end_s=end_s)
     patience = _Patience(order.patience_s)
     shipping = patience.shipping = Shipping(sink, plan, Means(patience.wait), note)

@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from cli.main import CasstatError
+from cli.times import Duration
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -96,8 +97,8 @@ def _check(path: Path, key: str, value: Any, option: click.Option) -> None:
         kinds, wanted = (bool,), "true or false"
     elif isinstance(option.type, click.types.IntParamType):
         kinds, wanted = (int,), "a whole number"
-    elif isinstance(option.type, click.types.FloatParamType):
-        kinds, wanted = (int, float), "a number"
+    elif isinstance(option.type, Duration):
+        kinds, wanted = (int, float, str), 'a number of seconds or a duration such as "30s"'
     elif option.name == "journal_limit":
         kinds, wanted = (int, str), 'a size such as "2G"'
     values = value if option.multiple and isinstance(value, list) else [value]

@@ -15,6 +15,7 @@ from cli.agent.settings import AgentSettings, journal_folder
 from cli.commands import line
 from cli.settings import DEFAULT_S, LineSettings
 from cli.size import Size
+from cli.times import Duration
 from collector.journal.format import FULL_EVERY
 from exporters.prometheus.edges import DEFAULT_S as BOUNDS_S
 
@@ -60,10 +61,10 @@ HELP = {
 @click.option(
     "-i",
     "--interval",
-    type=click.FloatRange(0.1, 3600),
+    type=Duration(0.1, 3600),
     default=DEFAULT_S,
     show_default=True,
-    help="Seconds between two ticks.",
+    help="Time between two ticks.",
 )
 @click.option(
     "--tables",
@@ -109,8 +110,8 @@ HELP = {
 @click.option(
     "--buckets",
     multiple=True,
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
+    type=Duration(1e-9),
+    metavar="DURATION",
     help="Upper bounds of the latency histograms for Prometheus; each becomes the nearest bound of Cassandra 4.1;"
     f" may be given several times.  [{len(BOUNDS_S)} from 50 µs to 60 s]",
 )

@@ -9,8 +9,10 @@ from click.core import ParameterSource
 
 from cli.access import jolokia_options
 from cli.main import command_names, short_help
+from cli.renamed import Renamed
 from cli.settings import LineSettings
 from cli.size import Size
+from cli.times import Duration
 from collector.journal.format import FULL_EVERY
 
 # Cassandra's own rule, and the signs of a pattern; anything else could mean something to JMX that the user did not.
@@ -37,15 +39,15 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
 
 
 @click.command(cls=LineCommand, context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("interval", type=float, required=False)
+@click.argument("interval", type=Duration(), required=False)
 @click.argument("count", type=click.IntRange(min=1), required=False)
 @click.option(
     "-i",
     "--interval",
     "interval_option",
-    type=float,
+    type=Duration(),
     envvar="CASSTAT_INTERVAL",
-    help="Seconds between rows, from 0.1 on.  [1]",
+    help="Time between rows, 0.1s or more.  [1s]",
 )
 @click.option(
     "-n",
@@ -81,7 +83,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("-l", "--events", type=PATH, metavar="FILE", help="Write that to FILE instead of between the rows.")
 @click.option("-w", "--write", type=PATH, metavar="DIR", help="Record all there is into DIR, for 'casstat replay'.")
 @click.option("--log-pattern", default="", metavar="PATTERN", help="The log's logback pattern.  [Cassandra's own]")
-@click.option("-o", "--disk", help="The disk to show.  [the one under Cassandra's data]")
+@click.option("--disk", cls=Renamed, former=("-o",), help="The disk to show.  [the one under Cassandra's data]")
 @click.option("-f", "--net-interface", help="The network interface to show.  [the one of Cassandra's address]")
 @click.option("--wide", is_flag=True, help="Add all there is: pools, caches, GC, memory, pressure …")
 @click.option(
@@ -119,7 +121,9 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--node", default="", help="What to call the node.  [its address]")
 @click.version_option(package_name="casstat", message="casstat %(version)s")
 def command(**options: Any) -> None:
-    """Watch the Cassandra node on this machine: a line every INTERVAL seconds, COUNT times or until Ctrl-C.
+    """Watch the Cassandra node on this machine: a line every INTERVAL, COUNT times or until Ctrl-C.
+
+    INTERVAL is a duration: 10, 10s and 1m are all understood.
 
     The first line comes after one full interval; each covers its own interval alone. Latencies are in
     milliseconds. "-" stands for what is not known, or did not happen. At the end, and on Ctrl-C, a line of the

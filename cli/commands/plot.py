@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from cli.merging import merge_options
+from cli.times import Duration
 
 # With more points, lines become bands of noise.
 POINTS = 300
@@ -47,9 +48,9 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
 @click.option(
     "--warm-up",
     "warm_up_s",
-    type=click.FloatRange(min=0),
+    type=Duration(),
     default=0.0,
-    help="Seconds that are shaded, and not counted.",
+    help="Time at the beginning that is shaded and not counted.  [0s]",
 )
 def command(
     folder: Path, only: str, theme: str, size: tuple[int, int] | None, warm_up_s: float, **options: Any
@@ -75,7 +76,7 @@ def command(
     run, choice = merged(settings, node_rows)
     if len(run.places) > MOST_POINTS:
         told = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
-        raise CasstatError(f"{len(run.places)} points ({told}) are no picture: choose --from, --to or --interval")
+        raise CasstatError(f"{len(run.places)} points ({told}) are no picture: choose --from, --until or --interval")
     title = settings.paths[0].resolve().name if len(settings.paths) == 1 else f"{len(run.nodes)} nodes"
     with folder_for(folder):
         scripts = write(run_of(run, choice, title, warm_up_s), folder, theme=theme, only=names or None, size=size)

@@ -11,9 +11,9 @@ import click
 
 from cli.commands import line
 from cli.main import CasstatError, note
-from cli.recordings import damage_text
+from cli.recordings import damage_text, recorded_bounds
 from cli.settings import LineSettings
-from cli.times import Moment
+from cli.times import Duration, TimeOfDay, range_options
 
 if TYPE_CHECKING:
     from collector.journal.head import Head
@@ -40,12 +40,16 @@ OF_THE_LINE = (
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("-i", "--interval", type=float, help="Seconds between rows.  [as it was recorded]")
-@click.option("--from", "begin_s", type=Moment(), help="Begin here: seconds since the epoch, or 2026-11-21T15:30.")
-@click.option("--to", "end_s", type=Moment(), help="End here.")
+@click.option("-i", "--interval", type=Duration(0.001), help="Time between rows.  [as it was recorded]")
+@range_options("--to")
 @click.option("--speed", type=click.FloatRange(min=0, min_open=True), help="N times as fast as it was.  [at once]")
 def command(
-    path: Path, interval: float | None, begin_s: float | None, end_s: float | None, speed: float | None, **options: Any
+    path: Path,
+    interval: float | None,
+    begin: "float | TimeOfDay | None",
+    end: "float | TimeOfDay | None",
+    speed: float | None,
+    **options: Any,
 ) -> None:
     """Show a recording through the line, as if it were live.
 
@@ -57,7 +61,8 @@ def command(
     options = {name: value for name, value in options.items() if value is not None}
     rows = options.pop("count_option", None)
     settings = LineSettings(**options)
-    entries = _within(_entries(_files(path)), begin_s, end_s)
+    files = _files(path)
+    entries = _within(_entries(files), *recorded_bounds(begin, end, files))
     first = next(entries, None)
     if first is None:
         raise CasstatError(f"{path}: nothing is recorded there (for that time)")
@@ -131,11 +136,8 @@ def _entries(files: Iterable[Path]) -> Iterator["Entry"]:
             raise CasstatError(f"{file}: {error.strerror}") from None
 
 
-def _within(entries: Iterable["Entry"], begin_s: float | None, end_s: float | None) -> Iterator["Entry"]:
-    for entry in entries:
-        time_s = entry.snapshot.tick.time_s
-        if (begin_s is None or begin_s <= time_s) and (end_s is None or time_s <= end_s):
-            yield entry
+def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterator["Entry"]:
+    return (entry for entry in entries if begin_s <= entry.snapshot.tick.time_s <= end_s)
 
 
 def _files(path: Path) -> list[Path]:

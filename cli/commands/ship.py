@@ -5,14 +5,13 @@ from pathlib import Path
 
 import click
 
-from cli.times import Moment
+from cli.times import Duration, TimeOfDay, range_options
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--to", "urls", multiple=True, required=True, help="The store's URL; may be given several times.")
-@click.option("--from", "begin_s", type=Moment(), help="Begin here: seconds since the epoch, or 2026-11-21T15:30.")
-@click.option("--until", "end_s", type=Moment(), help="End here.")
+@range_options()
 @click.option(
     "--state",
     type=click.Path(path_type=Path, file_okay=False),
@@ -20,15 +19,15 @@ from cli.times import Moment
 )
 @click.option(
     "--patience",
-    type=click.FloatRange(min=0),
+    type=Duration(),
     default=60.0,
-    help="Seconds to wait for a store that takes nothing.  [60]",
+    help="Time to wait for a store that takes nothing.  [60s]",
 )
 def command(
     path: Path,
     urls: tuple[str, ...],
-    begin_s: float | None,
-    end_s: float | None,
+    begin: "float | TimeOfDay | None",
+    end: "float | TimeOfDay | None",
     state: Path | None,
     patience: float,
 ) -> None:
@@ -48,5 +47,5 @@ def command(
     """  # noqa: D301 - a backspace is click's word for lines that stay as they are
     from cli.shipping import Order, ship
 
-    if not ship(Order(path, urls, begin_s, end_s, state, patience)):
+    if not ship(Order(path, urls, begin, end, state, patience)):
         sys.exit(1)

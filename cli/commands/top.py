@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from cli.access import OPTIONS, JolokiaSettings
-from cli.times import Moment
+from cli.times import Duration, range_options
 
 _C = TypeVar("_C", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -26,10 +26,9 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]...")
 @click.option("--seed", "seeds", multiple=True, metavar="NODE", help="This one, and all that its node knows of.")
-@click.option("-i", "--interval", type=click.FloatRange(0.1, 3600), help="Seconds between ticks.  [1]")
+@click.option("-i", "--interval", type=Duration(0.1, 3600), help="Time between ticks.  [1s]")
 @click.option("--replay", type=FILE, metavar="PATH", help="Show a recording of one node or of many.")
-@click.option("--from", "begin_s", type=Moment(), help="Of a recording: begin here.")
-@click.option("--to", "end_s", type=Moment(), help="End here.")
+@range_options("--to")
 @click.option("--once", is_flag=True, help="Print one table and end.")
 @click.option("-n", "--count", type=click.IntRange(min=1), help="Print so many tables, one a tick, and end.")
 @click.option(

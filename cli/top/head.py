@@ -105,7 +105,7 @@ def footer(scene: Scene) -> Line:
     """Return the last line: the keys that matter most, or what is being typed."""
     look = scene.look
     if look.prompt:
-        asked = {"/": "filter (!: all others)", "s": "sort by column", "S": "go to (02:31:07, or seconds back: 90)"}
+        asked = {"/": "filter (!: all others)", "s": "sort by column", "S": "go to (02:31:07, or back by 90, 5m)"}
         return cut((Span(f" {asked[look.prompt]}: ", "bold"), Span(look.typed), Span("_", "bold")), scene.width)
     if look.said:
         return cut((Span(f" {look.said}", "warn"),), scene.width)

@@ -1,10 +1,9 @@
 """What keys do: from what is shown to what is shown next, without a terminal."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
 
+from cli.times import TimeOfDay, duration_of, time_of
 from cli.top import screen, transposed
 from cli.top.look import Look
 from cli.top.scene import Scene
@@ -13,8 +12,7 @@ from exporters.live.columns import COLUMNS
 
 FAR, FASTEST, SLOWEST = 10, 64.0, 0.125
 LONGEST = 60
-_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
-_AGO = re.compile(r"-?(\d{1,6})\s*s?")
+LONGEST_AGO_S = 1e8
 
 
 def pressed(scene: Scene, key: str, letter: str) -> Look | None:
@@ -80,16 +78,17 @@ def _seek(scene: Scene, look: Look, typed: str) -> Look:
     if not scene.frames:
         return look
     words, last_s = typed.strip(), scene.frames[-1].time_s
-    if found := _AGO.fullmatch(words):
-        return _at(scene, look, last_s - int(found[1]))
-    if found := _TIME.fullmatch(words):
-        hour, minute, second = (int(part or 0) for part in found.groups())
-        now = datetime.fromtimestamp(last_s, timezone.utc).astimezone()
-        if hour < 24 and minute < 60 and second < 60:
-            then = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
-            # What would be to come was yesterday.
-            return _at(scene, look, (then - timedelta(days=1) if then > now else then).timestamp())
-    return replace(look, said=f"'{words[:20]}' is no time such as 02:31:07, and no number of seconds")
+    try:
+        # A number this large is no duration but seconds since the epoch.
+        if (ago_s := duration_of(words.removeprefix("-"))) < LONGEST_AGO_S:
+            return _at(scene, look, last_s - ago_s)
+    except ValueError:
+        pass
+    try:
+        moment = time_of(words)
+    except (ValueError, OverflowError):
+        return replace(look, said=f"'{words[:20]}' is not a time such as 02:31:07, or a duration such as 90 or 5m")
+    return _at(scene, look, moment.last_before(last_s) if isinstance(moment, TimeOfDay) else moment)
 
 
 def _at(scene: Scene, look: Look, time_s: float) -> Look:

@@ -18,6 +18,7 @@ import click
 
 from cli.access import PASSWORD, JolokiaSettings, access_of, connect
 from cli.main import CasstatError
+from cli.times import TimeOfDay
 from cli.top.look import Look
 from cli.top.own import Own
 from cli.top.scene import Scene
@@ -53,8 +54,8 @@ class TopSettings:
     seeds: tuple[str, ...] = ()
     interval: float | None = None
     replay: Path | None = None
-    begin_s: float | None = None
-    end_s: float | None = None
+    begin: float | TimeOfDay | None = None
+    end: float | TimeOfDay | None = None
     once: bool = False
     count: int | None = None
     output: str = "text"
@@ -130,7 +131,7 @@ def _replay(settings: TopSettings, path: Path, chosen: int, environ: Mapping[str
 
     if settings.nodes or settings.seeds:
         raise click.UsageError("--replay shows a recording: no nodes with it")
-    recorded = Recorded(MergeSettings((path,), settings.interval, settings.begin_s, settings.end_s, points=POINTS))
+    recorded = Recorded(MergeSettings((path,), settings.interval, settings.begin, settings.end, points=POINTS))
     frames = recorded.history.frames
     if _is_screen(settings, environ):
         _show(recorded, Look(chosen=chosen, at_s=frames[0].time_s, playing=True), "recording", settings, environ)

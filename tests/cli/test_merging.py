@@ -53,15 +53,15 @@ def rows(path: str) -> list[dict[str, Any]]:
     ("arguments", "code", "says"),
     [
         (["--from", "3000000000"], 1, "nothing is recorded for that time"),
-        (["--to", "5"], 1, "nothing is recorded for that time"),
-        (["--from", "nan"], 2, "is no time"),
-        (["--from", "2026-13-45"], 2, "is no time"),
-        (["--to", "0001-01-01"], 2, "is no time"),
+        (["--until", "5"], 1, "nothing is recorded for that time"),
+        (["--from", "nan"], 2, "is not a time such as 10:47"),
+        (["--from", "2026-13-45"], 2, "is not a time such as 10:47"),
+        (["--until", "0001-01-01"], 2, "is not a time such as 10:47"),
         (["--nodes", "zz*"], 1, "no recording of such a node; there are a, b"),
-        (["--interval", "0"], 2, "a number of seconds"),
-        (["--interval", "-1"], 2, "a number of seconds"),
-        (["--interval", "nan"], 2, "a number of seconds"),
-        (["--interval", "inf"], 2, "a number of seconds"),
+        (["--interval", "0"], 2, "'0' is out of range: 0.001 s to 86400 s"),
+        (["--interval", "-1"], 2, "'-1' is not a duration"),
+        (["--interval", "nan"], 2, "'nan' is not a duration"),
+        (["--interval", "2d"], 2, "'2d' is out of range"),
         (["--interval", "0.5"], 2, "a was recorded every 1 s: nothing shorter is known of it"),
         (["--clock", "a=nan"], 2, "is not NODE=SECONDS"),
         (["--clock", "a=1e300"], 2, "is not NODE=SECONDS"),
@@ -196,7 +196,7 @@ def test_years_between_recordings_are_merged_and_are_no_picture(run: Run, tmp_pa
     assert len(rows("out/rows.csv")) == 12
     code, _, errors = run("plot", "rec", "-o", "out", "--interval", "1")
     assert code == 1
-    assert "are no picture: choose --from, --to or --interval" in errors
+    assert "are no picture: choose --from, --until or --interval" in errors
 
 
 def test_damage_is_told(run: Run, rec: Path) -> None:

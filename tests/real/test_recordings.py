@@ -129,7 +129,7 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(nodes: list[No
         ended_s = time.time()
 
     # All that happened while all three were there: the percentiles are those of the nodes' own buckets, added up.
-    rows = merged(recording, tmp_path / "whole", "-i", "86400", "--from", str(whole_s), "--to", str(killed_from_s))
+    rows = merged(recording, tmp_path / "whole", "-i", "86400", "--from", str(whole_s), "--until", str(killed_from_s))
     (row,) = [row for row in rows if row["node"] == "cluster"]
     assert (row["nodes"], row["nodes_missing"]) == ("3", "0")
     for scope, word in (("Read", "read"), ("Write", "write")):
@@ -145,7 +145,7 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(nodes: list[No
         assert float(row[f"{word}s"]) == sum(gained)
 
     # The one that was killed is a hole; what the others did goes on, and is marked as theirs alone.
-    rows = merged(recording, tmp_path / "killed", "--from", str(killed_from_s), "--to", str(ended_s))
+    rows = merged(recording, tmp_path / "killed", "--from", str(killed_from_s), "--until", str(ended_s))
     third, killed = nodes[2].spec.address, int(killed_s)
     within = [row for row in rows if killed + 5 < float(row["time"]) <= killed + 15]
     assert {(row["nodes"], row["nodes_missing"]) for row in within if row["node"] == "cluster"} == {("2", "1")}

@@ -96,7 +96,9 @@ def test_seeking() -> None:
     assert after(*typed("S", "12", "enter")).at_s == times[-13]
     assert after(*typed("S", "99999", "enter")).at_s == times[0]
     assert "kept" in after(*typed("S", "99999", "enter")).said
-    assert "no time" in after(*typed("S", "noon", "enter")).said
+    assert after(*typed("S", "0.2m", "enter")).at_s == times[-13]
+    assert after(*typed("S", str(times[-13]), "enter")).at_s == times[-13]
+    assert "'noon' is not a time" in after(*typed("S", "noon", "enter")).said
     assert after(*typed("S", "12", "escape")).at_s is None
 
 
