@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
 
+from cli.countdown import Countdown
 from cli.event_file import EventFile
+from cli.main import note
 from collector.model import Sample
 from collector.rates import Summary
 from exporters import line, table
@@ -19,7 +21,7 @@ from exporters.events import event_line
 from exporters.tables import table_lines
 from exporters.view import View, has_news, interval_s, logged, with_held, without_running
 
-BOLD, YELLOW, PLAIN = "\x1b[1m", "\x1b[33m", "\x1b[0m"
+BOLD, DIM, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,28 @@ Show = Callable[[Sample], View]
 """What to show of a sample."""
 
 
-def print_rows(samples: Iterable[Sample], show: Show, tick_s: float, output: Output) -> None:
+@dataclass(frozen=True)
+class Beginning:
+    """What is printed before the first sample: the header of a view, and how long its first row will take."""
+
+    view: View
+    wait_s: float
+
+
+def print_rows(
+    samples: Iterable[Sample], show: Show, tick_s: float, output: Output, beginning: Beginning | None = None
+) -> None:
     """Print a row for every sample; end after the last one, on Ctrl-C, or when nobody reads on."""
     whole = Summary()
     view = None
     printed = with_news = ticks = 0
     printer = _Text(tick_s, output) if output.form == "text" else _Lines(output)
-    with _ended_by_signals():
+    countdown = Countdown(beginning.wait_s if beginning else 0.0, shown=printer.is_screen)
+    with _ended_by_signals() as ending, countdown:
+        if beginning is not None:
+            printer.begin(beginning.view)
         for sample in samples:
+            countdown.end()
             view = show(sample)
             # Before the row, with which all may end: nobody reads on, or Ctrl-C.
             if output.events is not None:
@@ -58,6 +74,8 @@ def print_rows(samples: Iterable[Sample], show: Show, tick_s: float, output: Out
             with_news += has_news(sample)
             if printed == output.rows:
                 break
+    if ending.by_signal and not printed:
+        note(f"nothing measured yet: the first row takes a whole interval ({tick_s:g} s)")
     average = whole.sample()
     if view is not None and average is not None and printed > 1:
         printer.average(view, average, _coverage(average, ticks, printed, with_news, tick_s))
@@ -72,26 +90,35 @@ def _coverage(average: Sample, ticks: int, rows: int, with_news: int, tick_s: fl
     return f"{text}: {with_news} of {rows} intervals had data from Cassandra"
 
 
+def with_devices(view: View, devices: tuple[str, str]) -> View:
+    """Return the view with the disk and interface that are watched."""
+    disk, interface = devices
+    return view if (disk, interface) == (view.disk, view.interface) else replace(view, disk=disk, interface=interface)
+
+
 def shown(view: View, devices: tuple[str, str], sample: Sample) -> View:
     """Return the view with the disk and interface that are now watched, and whether its percentiles are decayed."""
-    disk, interface = devices
+    view = with_devices(view, devices)
     decayed = view.operations.is_decayed(with_held(sample))
-    if (disk, interface, decayed) == (view.disk, view.interface, view.decayed):
-        return view
-    return replace(view, disk=disk, interface=interface, decayed=decayed)
+    return view if decayed == view.decayed else replace(view, decayed=decayed)
 
 
 class _Lines:
     """Rows of JSON or CSV."""
 
+    is_screen = False
+
     def __init__(self, output: Output) -> None:
         self._header = output.header and output.form == "csv"
         self._text = table.json_row if output.form == "json" else table.csv_row
 
-    def row(self, view: View, sample: Sample) -> None:
+    def begin(self, view: View) -> None:
         if self._header:
             _print(table.csv_header(view))
             self._header = False
+
+    def row(self, view: View, sample: Sample) -> None:
+        self.begin(view)
         _print(self._text(view, sample))
 
     def average(self, view: View, sample: Sample, coverage: str) -> None:
@@ -106,14 +133,16 @@ class _Text:
         self._header = output.header
         self._events_between = output.events is None
         self._terminal = sys.stdout.isatty()
-        self._colour = self._terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self.is_screen = self._terminal and os.environ.get("TERM") != "dumb"
+        self._colour = self.is_screen and not os.environ.get("NO_COLOR")
         self._last_header = ""
         self._since_header = 0
 
+    def begin(self, view: View) -> None:
+        self._groups(view)
+
     def row(self, view: View, sample: Sample) -> None:
-        columns, width = self._columns(view)
-        text = line.row(view, columns, with_held(sample), width=width)
-        self._print_marked(text, line.marks(sample, self._interval_s), YELLOW)
+        width = self._print_groups(view, with_held(sample), "", line.marks(sample, self._interval_s), YELLOW)
         below = table_lines(sample, width) if view.tables else []
         if self._events_between:
             below += [f"# {time.strftime('%H:%M:%S', time.localtime(e.time_s))} {e.text}" for e in logged(sample)]
@@ -122,9 +151,20 @@ class _Text:
         self._since_header += 1 + len(below)
 
     def average(self, view: View, sample: Sample, coverage: str) -> None:
-        columns, width = self._columns(view)
-        text = line.row(view, columns, without_running(sample), "Average", width)
-        self._print_marked(text, coverage, BOLD)
+        self._print_groups(view, without_running(sample), "Average", coverage, BOLD)
+
+    def _print_groups(self, view: View, sample: Sample, label: str, marks: str, colour: str) -> int | None:
+        """Print the lines of an interval, the marks beside the last; return the terminal's width."""
+        groups, width = self._groups(view)
+        for columns in groups[:-1]:
+            self._print_header(view, columns)
+            _print(line.row(replace(view, compactions=False), columns, sample, label, width))
+        if len(groups) > 1:
+            self._print_header(view, groups[-1])
+        self._print_marked(line.row(view, groups[-1], sample, label, width), marks, colour)
+        if len(groups) > 1:
+            _print("")
+        return width
 
     def _print_marked(self, text: str, marks: str, colour: str) -> None:
         """Print a row and what is to be said of it: in a line of its own where the terminal has no room beside."""
@@ -135,17 +175,28 @@ class _Text:
         fits = not self._terminal or len(text) + 2 + len(marks) <= shutil.get_terminal_size().columns
         _print(f"{text}{'  ' if fits else chr(10)}{self._paint(colour, marks)}")
 
-    def _columns(self, view: View) -> tuple[list[Column], int | None]:
-        """Return the columns that fit, and into what; print a header when it is time for one or they have changed."""
+    def _groups(self, view: View) -> tuple[list[list[Column]], int | None]:
+        """Return the columns of each line of an interval, and the width that they fit into.
+
+        Print a header when it is time for one or the columns have changed; groups get theirs in every interval.
+        """
         size = shutil.get_terminal_size() if self._terminal else None
         width = size.columns if size else None
-        columns = line.fitting(view, width)
-        header = line.header(view, columns)
+        groups = line.groups(view, width)
+        if len(groups) > 1:
+            return groups, width
+        header = line.header(view, groups[0])
         screen_full = size is not None and self._since_header >= max(size.lines - 2, 5)
         if self._header and (header != self._last_header or screen_full):
-            _print(self._paint(BOLD, header))
+            if header != self._last_header and (hidden := line.hidden_text(view, groups[0])):
+                _print(self._paint(DIM, f"# {hidden}"))
+            self._print_header(view, groups[0])
             self._last_header, self._since_header = header, 0
-        return columns, width
+        return groups, width
+
+    def _print_header(self, view: View, columns: list[Column]) -> None:
+        if self._header:
+            _print(self._paint(BOLD, line.header(view, columns)))
 
     def _paint(self, colour: str, text: str) -> str:
         return f"{colour}{text}{PLAIN}" if self._colour else text
@@ -156,17 +207,26 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
+@dataclass
+class _Ending:
+    """Whether a signal ended the rows."""
+
+    by_signal: bool = False
+
+
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _ended_by_signals() -> Iterator[_Ending]:
     """Let Ctrl-C and SIGTERM end the block, and nothing more."""
+    ending = _Ending()
 
     def on_term(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, on_term)
     try:
-        yield
+        yield ending
     except KeyboardInterrupt:
+        ending.by_signal = True
         if sys.stdout.isatty():
             # What the terminal echoed for Ctrl-C shall not stand before the averages.
             _print("")

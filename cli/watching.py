@@ -9,10 +9,10 @@ import click
 
 from cli.event_file import EventFile
 from cli.main import note
-from cli.output import Output, print_rows, shown
+from cli.output import Beginning, Output, print_rows, shown, with_devices
 from cli.settings import DEFAULT_S, LineSettings
 from cli.ways import Way, contact, ways
-from collector.clock import Clock, SystemClock, ticks
+from collector.clock import Clock, SystemClock, first_tick_in_s, ticks
 from collector.host import text_of
 from collector.log import LogSource
 from collector.logback import DEFAULT_PATTERN
@@ -62,9 +62,12 @@ def run(settings: LineSettings) -> None:
                 closing(record(watch, settings.write / folder_name(watch.node), limits, selection, interval_s, note))
             )
         # Recordings of several nodes line up.
-        points = ticks(clock, interval_s, aligned=settings.write is not None)
-        samples = watch.samples(points, interval_s)
-        print_rows(samples, lambda sample: shown(view, watched(watch.host), sample), interval_s, output)
+        aligned = settings.write is not None
+        beginning = Beginning(
+            with_devices(view, watched(watch.host)), first_tick_in_s(clock, interval_s, aligned=aligned) + interval_s
+        )
+        samples = watch.samples(ticks(clock, interval_s, aligned=aligned), interval_s)
+        print_rows(samples, lambda sample: shown(view, watched(watch.host), sample), interval_s, output, beginning)
 
 
 def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
@@ -113,7 +116,9 @@ def _selection(settings: LineSettings, view: View) -> Selection:
 
 
 def view_of(settings: LineSettings, kind: str) -> View:
-    """Return what the settings show of a node that is asked in this way."""
+    """Return what the settings show of a node that is asked in this way. Raises click.UsageError."""
+    if settings.columns and (settings.wide or settings.percentiles or settings.caches or settings.read_repair):
+        raise click.UsageError("--columns replaces --wide, --percentiles, --caches and --read-repair: leave them out")
     return View(
         Operations(settings.keyspace, settings.table, local=kind == "nodetool"),
         time="Epoch" if settings.epoch else "Time" if settings.with_time else "",
@@ -123,6 +128,7 @@ def view_of(settings: LineSettings, kind: str) -> View:
         read_repair=settings.read_repair,
         tables=settings.tables is not None,
         wide=settings.wide,
+        picked=settings.columns,
         source=kind,
     )
 

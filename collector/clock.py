@@ -81,6 +81,12 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
         yield last
 
 
+def first_tick_in_s(clock: Clock, interval_s: float, *, aligned: bool = False) -> float:
+    """Return how long `ticks` waits for its first point."""
+    grid_s = interval_s if aligned else min(interval_s, 1.0)
+    return grid_s - clock.wall_s() % grid_s
+
+
 def _point(wall_ms: float, step: int, phase: int) -> int:
     """Return the last point of the grid that is not after `wall_ms`."""
     return int((wall_ms - phase) // step) * step + phase

@@ -24,6 +24,7 @@ class Column:
     needs   the metrics it is made of.
     alone   the one series that it shows, where it is one; () for several.
     keep    its rank on a narrow terminal: the lowest goes first.
+    help    what it shows, for the list of columns.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Column:
     digits: int = 1
     keep: int = 5
     alone: Series = ()
+    help: str = ""
 
 
 def per_s(sample: Sample, series: Series) -> float | None:
@@ -66,7 +68,7 @@ _CPU = "casstat_cpu_seconds_total"
 _CPU_MODES = ("user", "nice", "system", "irq", "softirq", "idle", "iowait", "steal")
 
 
-def _cpu_column(name: str, modes: tuple[str, ...], keep: int) -> Column:
+def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") -> Column:
     """Return the share of all CPU time that was spent in these modes."""
 
     def share(sample: Sample) -> Cell:
@@ -77,7 +79,8 @@ def _cpu_column(name: str, modes: tuple[str, ...], keep: int) -> Column:
             return None
         return 100 * sum(seconds[mode] for mode in modes) / total_s
 
-    return Column(f"cpu_{name}_pct", f"%{name}", share, frozenset((_CPU,)), 2, keep)
+    text = text or f"CPU time of mode {name}, %"
+    return Column(f"cpu_{name}_pct", f"%{name}", share, frozenset((_CPU,)), 2, keep, help=text)
 
 
 def cpu_columns() -> list[Column]:
@@ -85,16 +88,18 @@ def cpu_columns() -> list[Column]:
     return [
         _cpu_column("user", ("user",), 7),
         _cpu_column("nice", ("nice",), 1),
-        _cpu_column("system", ("system", "irq", "softirq"), 6),
+        _cpu_column("system", ("system", "irq", "softirq"), 6, "CPU time of modes system, irq and softirq, %"),
         _cpu_column("idle", ("idle",), 5),
         _cpu_column("iowait", ("iowait",), 6),
         _cpu_column("steal", ("steal",), 3),
     ]
 
 
-USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7)
+USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7, "CPU time of modes user and nice, %")
 """%user as vmstat defines it, for rows that have no column for niced processes."""
-UTILISATION = _cpu_column("busy", tuple(mode for mode in _CPU_MODES if mode not in ("idle", "iowait")), 8)
+UTILISATION = _cpu_column(
+    "busy", tuple(mode for mode in _CPU_MODES if mode not in ("idle", "iowait")), 8, "CPU time but idle and iowait, %"
+)
 """The share of CPU time that is neither idle nor waiting for a disk."""
 
 
@@ -112,8 +117,10 @@ def disk_columns(disk: str) -> list[Column]:
     }
     series = {key: (f"node_disk_{name}", disk) for key, name in short.items()}
 
-    def column(name: str, header: str, of: Callable[[Sample], Cell], keys: Iterable[str], keep: int) -> Column:
-        return Column(name, header, of, frozenset(series[key][0] for key in keys), 2, keep)
+    def column(
+        name: str, header: str, of: Callable[[Sample], Cell], keys: Iterable[str], keep: int, text: str
+    ) -> Column:
+        return Column(name, header, of, frozenset(series[key][0] for key in keys), 2, keep, help=text)
 
     def rate(key: str, factor: float = 1.0) -> Callable[[Sample], Cell]:
         return lambda sample: times(factor, per_s(sample, series[key]))
@@ -122,31 +129,46 @@ def disk_columns(disk: str) -> list[Column]:
         return lambda sample: times(MS, ratio(sample, series[time], series[count]))
 
     return [
-        column("disk_reads_per_s", f"{disk}r/s", rate("reads"), ["reads"], 5),
-        column("disk_writes_per_s", "w/s", rate("writes"), ["writes"], 5),
-        column("disk_read_mb_per_s", "rMB/s", rate("read", 1 / MB), ["read"], 4),
-        column("disk_write_mb_per_s", "wMB/s", rate("written", 1 / MB), ["written"], 4),
-        column("disk_read_await_ms", "r_await", wait("read_time", "reads"), ["read_time", "reads"], 2),
-        column("disk_write_await_ms", "w_await", wait("write_time", "writes"), ["write_time", "writes"], 2),
-        column("disk_queue", "aqu-sz", rate("queue"), ["queue"], 2),
-        column("disk_util_pct", "%util", rate("busy", 100), ["busy"], 3),
+        column("disk_reads_per_s", f"{disk}r/s", rate("reads"), ["reads"], 5, "Reads of the disk per second"),
+        column("disk_writes_per_s", "w/s", rate("writes"), ["writes"], 5, "Writes of the disk per second"),
+        column("disk_read_mb_per_s", "rMB/s", rate("read", 1 / MB), ["read"], 4, "Read from the disk, MiB/s"),
+        column("disk_write_mb_per_s", "wMB/s", rate("written", 1 / MB), ["written"], 4, "Written to the disk, MiB/s"),
+        column(
+            "disk_read_await_ms",
+            "r_await",
+            wait("read_time", "reads"),
+            ["read_time", "reads"],
+            2,
+            "Mean time of a disk read, ms",
+        ),
+        column(
+            "disk_write_await_ms",
+            "w_await",
+            wait("write_time", "writes"),
+            ["write_time", "writes"],
+            2,
+            "Mean time of a disk write, ms",
+        ),
+        column("disk_queue", "aqu-sz", rate("queue"), ["queue"], 2, "Mean length of the disk's queue"),
+        column("disk_util_pct", "%util", rate("busy", 100), ["busy"], 3, "Time with a disk request under way, %"),
     ]
 
 
 def network_columns(interface: str) -> list[Column]:
     """Return the interface's columns."""
 
-    def column(name: str, header: str, metric: str, factor: float, keep: int) -> Column:
+    def column(name: str, header: str, metric: str, factor: float, keep: int, text: str) -> Column:
         series = (f"node_network_{metric}_total", interface)
-        return Column(name, header, lambda s: times(factor, per_s(s, series)), frozenset((series[0],)), 2, keep)
+        needs = frozenset((series[0],))
+        return Column(name, header, lambda s: times(factor, per_s(s, series)), needs, 2, keep, help=text)
 
     return [
-        column("net_rx_kbit_per_s", "NetRxKb", "receive_bytes", KBIT, 5),
-        column("net_tx_kbit_per_s", "NetTxKb", "transmit_bytes", KBIT, 5),
-        column("net_rx_packets_per_s", "RxPck/s", "receive_packets", 1, 1),
-        column("net_tx_packets_per_s", "TxPck/s", "transmit_packets", 1, 1),
-        column("net_rx_dropped_per_s", "RxDrp/s", "receive_drop", 1, 1),
-        column("net_tx_dropped_per_s", "TxDrp/s", "transmit_drop", 1, 1),
+        column("net_rx_kbit_per_s", "NetRxKb", "receive_bytes", KBIT, 5, "Received, kbit/s"),
+        column("net_tx_kbit_per_s", "NetTxKb", "transmit_bytes", KBIT, 5, "Sent, kbit/s"),
+        column("net_rx_packets_per_s", "RxPck/s", "receive_packets", 1, 1, "Packets received per second"),
+        column("net_tx_packets_per_s", "TxPck/s", "transmit_packets", 1, 1, "Packets sent per second"),
+        column("net_rx_dropped_per_s", "RxDrp/s", "receive_drop", 1, 1, "Received packets dropped per second"),
+        column("net_tx_dropped_per_s", "TxDrp/s", "transmit_drop", 1, 1, "Sent packets dropped per second"),
     ]
 
 
@@ -165,15 +187,26 @@ def derived_columns() -> list[Column]:
         return lambda s: times(100, ratio(s, (_HITS, cache), (_LOOKUPS, cache)))
 
     caches = [
-        Column(f"{name}_cache_hit_pct", f"{short}Hit%", hits(cache), frozenset((_HITS, _LOOKUPS)), 1, 2)
+        Column(
+            f"{name}_cache_hit_pct",
+            f"{short}Hit%",
+            hits(cache),
+            frozenset((_HITS, _LOOKUPS)),
+            1,
+            2,
+            help=f"Hits of the {name} cache, %",
+        )
         for name, short, cache in (
             ("key", "Key", "KeyCache"),
             ("row", "Row", "RowCache"),
             ("chunk", "Chk", "ChunkCache"),
         )
     ]
-    repairs = Column("read_repairs_per_s", "RdRep", _repairs, frozenset(_REPAIRS), 1, 3)
-    gc_pct = Column("gc_pct", "GC%", gc_share, frozenset((gc, _GC_WHOLE, _GC_TOTAL)), 2, 4)
+    text = "Reads per second that led to a read repair"
+    repairs = Column("read_repairs_per_s", "RdRep", _repairs, frozenset(_REPAIRS), 1, 3, help=text)
+    gc_pct = Column(
+        "gc_pct", "GC%", gc_share, frozenset((gc, _GC_WHOLE, _GC_TOTAL)), 2, 4, help="Time in garbage collection, %"
+    )
     return [UTILISATION, gc_pct, *caches, repairs]
 
 
@@ -196,6 +229,7 @@ def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
 
 def _shown(metric: Metric, shown: Shown) -> Column:
     series = (metric.name, *shown.labels)
+    labels = f" ({', '.join(shown.labels)})" if shown.labels else ""
     take = per_s if metric.kind is Kind.COUNTER else number
     return Column(
         shown.name,
@@ -205,4 +239,5 @@ def _shown(metric: Metric, shown: Shown) -> Column:
         shown.digits,
         1,
         series,
+        f"{metric.help.rstrip('.')}{labels}",
     )

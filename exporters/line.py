@@ -27,6 +27,28 @@ def fitting(view: View, width: int | None) -> list[Column]:
     return kept
 
 
+def groups(view: View, width: int | None) -> list[list[Column]]:
+    """Return the columns of each line of an interval: the wide view has as many lines as the width needs."""
+    if not view.wide or width is None:
+        return [fitting(view, width)]
+    beside = _TIME_WIDTH[view.time] + (len(_COMPACTIONS) + 2 if view.compactions else 0)
+    found: list[list[Column]] = []
+    left = 0
+    for column in view.text_columns:
+        left -= _width(column) + 1
+        if left < 0 or not found:
+            found.append([])
+            left = width - beside - _width(column) - 1
+        found[-1].append(column)
+    return found
+
+
+def hidden_text(view: View, columns: Sequence[Column]) -> str:
+    """Return a message about columns that do not fit; "" if all of them do."""
+    total = len(view.text_columns)
+    return f"{total - len(columns)} of {total} columns do not fit: see --columns help" if len(columns) < total else ""
+
+
 def _width(column: Column) -> int:
     return max(len(column.header), 5 + column.digits)
 

@@ -142,7 +142,15 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
         return times(MS, histogram.highest(buckets)) if buckets else None
 
     return [
-        Column(f"{word}s_per_s", f"{short}s/s", lambda sample: operations.per_s(sample, operation), rates, 1, 9),
+        Column(
+            f"{word}s_per_s",
+            f"{short}s/s",
+            lambda sample: operations.per_s(sample, operation),
+            rates,
+            1,
+            9,
+            help=f"{operation}s per second",
+        ),
         Column(
             f"{word}_mean_ms",
             f"{short}Lat",
@@ -150,10 +158,19 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
             rates,
             3,
             9,
+            help=f"Mean latency of {word}s, ms",
         ),
         *(
-            Column(f"{word}_p{q}_ms", f"{short}{q}th", percentile(q / 100), tails, 3, keep)
+            Column(
+                f"{word}_p{q}_ms",
+                f"{short}{q}th",
+                percentile(q / 100),
+                tails,
+                3,
+                keep,
+                help=f"{q}th percentile of the latency of {word}s, ms",
+            )
             for q, keep in ((50, 2), (95, 6), (99, 8))
         ),
-        Column(f"{word}_max_ms", f"{short}Max", max_ms, tails, 3, 3),
+        Column(f"{word}_max_ms", f"{short}Max", max_ms, tails, 3, 3, help=f"Largest latency of a {word}, ms"),
     ]

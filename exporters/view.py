@@ -44,6 +44,7 @@ class View:
 
     time     header of the first column of text: "Time", "Epoch", or "" for none.
     tables   whether single tables are shown below the row.
+    picked   the columns of text, by name; () for the usual ones. JSON and CSV have them too.
     source   how the node is asked.
     decayed  whether percentiles are decayed ones, for want of the interval's.
     """
@@ -58,6 +59,7 @@ class View:
     read_repair: bool = False
     tables: bool = False
     wide: bool = False
+    picked: tuple[str, ...] = ()
     source: str = ""
     decayed: bool = False
 
@@ -67,16 +69,19 @@ class View:
         columns = list(self._promised)
         # Columns that were added later follow them, so that no position in CSV changes.
         known = {column.name for column in columns}
-        wanted = {_NICE, *(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
+        wanted = {_NICE, *self.picked, *(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
         columns += [c for c in self._extra() if c.name not in known and (self.wide or c.name in wanted)]
         return columns
 
     @cached_property
     def text_columns(self) -> list[Column]:
         """The columns of the terminal's row, in the order of the old script."""
+        extra = {column.name: column for column in self.columns}
+        if self.picked:
+            user = {} if _NICE in self.picked else {USER_WITH_NICE.name: USER_WITH_NICE}
+            return [self._marked((extra | user)[name]) for name in self.picked]
         if self.wide:
             return [self._marked(column) for column in self.columns]
-        extra = {column.name: column for column in self.columns}
         tails = [column for column in self._promised if "_p9" in column.name]
         rest = [column for column in self._promised if column.name not in _NOT_IN_TEXT and column not in tails]
         operations = [column for column in rest if column.name.startswith(("read", "write"))]
@@ -129,6 +134,7 @@ _PENDING = Column(
     frozenset(PENDING),
     0,
     4,
+    help="Compactions that are due",
 )
 
 

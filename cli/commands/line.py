@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from cli.access import jolokia_options
+from cli.columns import ColumnNames
 from cli.main import command_names, short_help
 from cli.renamed import Renamed
 from cli.settings import LineSettings
@@ -86,6 +87,13 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--disk", cls=Renamed, former=("-o",), help="The disk to show.  [the one under Cassandra's data]")
 @click.option("-f", "--net-interface", help="The network interface to show.  [the one of Cassandra's address]")
 @click.option("--wide", is_flag=True, help="Add all there is: pools, caches, GC, memory, pressure …")
+@click.option(
+    "--columns",
+    type=ColumnNames(),
+    metavar="NAME,…",
+    default=(),
+    help="Show these columns instead of the usual ones; 'help' lists them.",
+)
 @click.option(
     "--format",
     "output",

@@ -34,6 +34,7 @@ OF_THE_LINE = (
     "percentiles",
     "compactions",
     "wide",
+    "columns",
     "output",
 )
 

@@ -89,6 +89,22 @@ def test_as_much_is_shown_as_fits(view: View) -> None:
             assert len(whole) >= width
 
 
+@given(views, widths)
+def test_the_wide_view_shows_every_column_in_as_many_lines_as_it_needs(view: View, width: int) -> None:
+    wide = replace(view, wide=True)
+    groups = line.groups(wide, width)
+    assert [column for group in groups for column in group] == wide.text_columns
+    assert all(len(line.header(wide, group)) <= width or len(group) == 1 for group in groups)
+
+
+@given(views, widths)
+def test_columns_that_do_not_fit_are_counted(view: View, width: int) -> None:
+    columns = line.fitting(view, width)
+    hidden = len(view.text_columns) - len(columns)
+    assert line.hidden_text(view, columns).startswith(f"{hidden} of " if hidden else "")
+    assert bool(line.hidden_text(view, columns)) == bool(hidden)
+
+
 @given(views)
 def test_without_a_terminal_all_columns_are_shown(view: View) -> None:
     assert line.fitting(view, None) == list(view.text_columns)

@@ -46,6 +46,11 @@ class Terminal:
         os.close(self._master)
 
     @property
+    def text(self) -> str:
+        """All that was printed."""
+        return self._text
+
+    @property
     def lines(self) -> list[str]:
         """The whole lines that were printed, escapes and all."""
         return [line.rstrip("\r") for line in self._text.split("\n")[:-1]]

@@ -1,5 +1,6 @@
 """What a terminal shows: rows that fit, whatever the numbers, and colours only where they are wanted."""
 
+import re
 import signal
 
 import pytest
@@ -48,6 +49,30 @@ def test_no_row_is_wider_than_the_terminal_when_numbers_are_large(
     assert [line for line in map(plain, terminal.lines) if len(line) > width] == []
 
 
+def test_the_header_comes_at_once_with_a_countdown_and_an_early_end_says_that_nothing_was_measured(
+    fake: FakeJolokia,
+) -> None:
+    with Terminal(200, "1h", "--jolokia", fake.url) as terminal:
+        header = terminal.read(1)[0]
+        code, errors = terminal.end()
+    assert "Rds/s" in header
+    assert code == 0
+    assert "first row in 3600 s" in terminal.text or "first row in 3601 s" in terminal.text
+    assert errors.splitlines()[-1] == "casstat: nothing measured yet: the first row takes a whole interval (3600 s)"
+
+
+def test_columns_that_do_not_fit_are_counted_and_the_wide_view_takes_several_lines(fake: FakeJolokia) -> None:
+    with Terminal(80, "0.1", "2", "--jolokia", fake.url) as terminal:
+        assert terminal.end(None)[0] == 0
+    assert re.search(r"# \d of 15 columns do not fit: see --columns help", terminal.lines[0])
+    with Terminal(80, "0.1", "2", "--jolokia", fake.url, "--wide", NO_COLOR="1") as terminal:
+        assert terminal.end(None)[0] == 0
+    interval = terminal.lines[: terminal.lines.index("")]
+    headers = " ".join(interval[::2]).split()
+    assert len(headers) == len(" ".join(interval[1::2]).partition("#")[0].split()) > 50
+    assert max(map(len, interval)) <= 80
+
+
 def test_a_terminal_that_is_resized_gets_a_new_header_and_rows_that_fit(fake: FakeJolokia) -> None:
     with Terminal(120, "0.1", "--jolokia", fake.url) as terminal:
         before = len(terminal.read(3))
@@ -74,7 +99,7 @@ def test_the_header_comes_again_with_every_screen(fake: FakeJolokia) -> None:
 
 def test_a_terminal_gets_colours(fake: FakeJolokia) -> None:
     fake.fault = faults.with_length
-    with Terminal(100, "0.1", "2", "--jolokia", fake.url) as terminal:
+    with Terminal(200, "0.1", "2", "--jolokia", fake.url) as terminal:
         terminal.end(None)
     assert terminal.lines[0].startswith("\x1b[1m")
 
@@ -106,7 +131,7 @@ def test_a_signal_in_a_terminal_ends_with_the_average_on_a_line_of_its_own(
     number: signal.Signals, fake: FakeJolokia
 ) -> None:
     with Terminal(100, "0.1", "--jolokia", fake.url) as terminal:
-        terminal.read(4)
+        terminal.read(6)
         assert terminal.end(number)[0] == 0
     assert "# average over 0." in terminal.lines[-1]
     assert "" in terminal.lines[-3:-1]

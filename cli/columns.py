@@ -1,0 +1,51 @@
+"""Columns by name on the command line: `--columns reads_per_s,%user`, and `--columns help` for the list."""
+
+import difflib
+from collections.abc import Sequence
+
+import click
+
+from exporters.columns import Column
+
+HELP = "help"
+
+
+class ColumnNames(click.ParamType["tuple[str, ...]"]):
+    """Names or headers of columns, separated by commas, as a tuple of names."""
+
+    name = "names"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Return the columns' names, each once."""
+        if isinstance(value, tuple):
+            return value
+        if value == HELP and ctx is not None:
+            for text in column_lines(every_column()):
+                click.echo(text)
+            ctx.exit()
+        words = [word.strip() for word in str(value).split(",") if word.strip()]
+        if not words:
+            self.fail(f"no column in '{value}': 'help' lists them", param, ctx)
+        columns = every_column()
+        known = {column.header.lower(): column.name for column in reversed(columns)}
+        known |= {column.name: column.name for column in columns}
+        for word in words:
+            if word.lower() not in known:
+                similar = difflib.get_close_matches(word.lower(), known, 1, 0.5)
+                hint = f"did you mean '{similar[0]}'?" if similar else "'help' lists them"
+                self.fail(f"no column '{word}': {hint}", param, ctx)
+        return tuple(dict.fromkeys(known[word.lower()] for word in words))
+
+
+def every_column() -> Sequence[Column]:
+    """Return the columns of the wide view."""
+    # Only here: help and mistakes elsewhere need none of it.
+    from exporters.view import View
+
+    return View(wide=True).columns
+
+
+def column_lines(columns: Sequence[Column]) -> list[str]:
+    """Return a line for each column: its name, its header and what it shows."""
+    name, header = (max(len(getattr(column, field)) for column in columns) for field in ("name", "header"))
+    return [f"{column.name:{name}}  {column.header:{header}}  {column.help}" for column in columns]
