@@ -41,6 +41,7 @@ class LineSettings:
     jmx_user: str = ""
     jmx_password_file: Path | None = None
     wide: bool = False
+    wait: bool = False
     columns: tuple[str, ...] = ()
     output: str = "text"
     jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)

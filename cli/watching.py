@@ -7,16 +7,19 @@ from typing import TypeVar
 
 import click
 
+from cli.absent import keyspace_text, port_text
 from cli.event_file import EventFile
-from cli.main import note
+from cli.main import CasstatError, note
 from cli.output import Beginning, Output, print_rows, shown, with_devices
 from cli.settings import DEFAULT_S, LineSettings
-from cli.ways import Way, contact, ways
+from cli.ways import Contact, Way, contact, ways
 from collector.clock import Clock, SystemClock, first_tick_in_s, ticks
 from collector.host import text_of
+from collector.local import local_nodes
 from collector.log import LogSource
 from collector.logback import DEFAULT_PATTERN
 from collector.logback import parse as parse_pattern
+from collector.model import SourceError
 from collector.sampler import Source
 from collector.selection import DEFAULT_TABLES, Selection
 from collector.sources.disk import parse as parse_disks
@@ -68,6 +71,9 @@ def run(settings: LineSettings) -> None:
         )
         samples = watch.samples(ticks(clock, interval_s, aligned=aligned), interval_s)
         print_rows(samples, lambda sample: shown(view, watched(watch.host), sample), interval_s, output, beginning)
+        if not watch.answered:
+            # The machine was watched; a script must see that Cassandra was not.
+            raise click.exceptions.Exit(1)
 
 
 def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
@@ -98,12 +104,29 @@ def _first_contact(settings: LineSettings, clock: Clock, extra: Sequence[Source]
 
     made = contact(ways(settings), watch_of)
     view, selection = shows[made.kind]
+    if not settings.wait and (absent := _absent_text(settings, made, view.operations)):
+        made.watch.close()
+        raise CasstatError(absent)
     if made.answered:
         _say_what_is_missing(made.watch, view, made.failed[0] if made.failed else "")
     else:
         mend = "'casstat doctor' says what mends it"
         note(f"no answer from Cassandra, its columns show '-': {'; '.join(made.failed)} ({mend})")
     return view, made.watch, selection
+
+
+def _absent_text(settings: LineSettings, made: Contact, operations: Operations) -> str:
+    """Return a message about a node, keyspace or table that does not exist; "" where it may appear by itself."""
+    if not made.answered:
+        return port_text(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
+    # A node that is starting may not know its keyspaces yet.
+    if not operations.keyspace or made.watch.asks_for(operations.count) or not made.watch.facts.address:
+        return ""
+    try:
+        known = made.watch.tables()
+    except SourceError:
+        return ""
+    return keyspace_text(operations.keyspace, operations.table, known) if known else ""
 
 
 def _selection(settings: LineSettings, view: View) -> Selection:

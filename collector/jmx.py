@@ -13,7 +13,7 @@ from collector.find import ask_facts, ask_peers
 from collector.jolokia import Jolokia, JolokiaError, one_line
 from collector.local import Facts, local_nodes, local_pid
 from collector.model import Batch, SourceError, Tier, Values
-from collector.selection import Selection
+from collector.selection import Selection, Table
 from collector.sources.decayed import DECAYED
 from collector.sources.jvm import START_TIME
 from collector.sources.storage import SCHEMA_VERSION, members
@@ -152,6 +152,12 @@ class NodeSource:
     def asks_for(self, metric: str) -> bool:
         """Return whether any series of the metric is among the questions."""
         return any(series[0] == metric for entry in self._entries for _, series in entry.question.parts)
+
+    def tables(self) -> set[Table]:
+        """Return the keyspaces, each with "" and with its tables so far as the wanted metrics are about tables."""
+        labels = [each for known in self._known.values() for each in known if "keyspace" in each]
+        found = {(each["keyspace"], each.get("table", "")) for each in labels}
+        return found | {(keyspace, "") for keyspace, _ in found}
 
     def _due(self, now_s: float) -> list[_Entry]:
         due = [entry for entry in self._entries if entry.due_s <= now_s + EARLY_S]

@@ -11,8 +11,9 @@ from collector.clock import EARLY_S, Clock
 from collector.local import Facts, LocalNode
 from collector.model import Batch, SourceError
 from collector.nodetool import Nodetool
+from collector.reports import tablestats
 from collector.reports.sums import sums
-from collector.selection import Selection
+from collector.selection import Selection, Table
 
 # A JVM starts for every report: two at a time, and of all reports together one for half of the time at most.
 PARALLEL = 2
@@ -178,6 +179,12 @@ class NodetoolNode:
     def asks_for(self, metric: str) -> bool:
         """Return whether any report has said anything of the metric."""
         return metric in self._seen
+
+    def tables(self) -> set[Table]:
+        """Return the keyspaces, each with "" and with its tables. Raises SourceError when the node does not answer."""
+        report = tablestats.parse(self._tool.run(tablestats.ARGUMENTS, TIMEOUT_S))
+        names = {(series[1], series[2]) for series in report.values if series[0] == "cassandra_table_operations_total"}
+        return names | {(keyspace, "") for keyspace, _ in names}
 
     def close(self) -> None:
         """End what runs."""

@@ -1,7 +1,7 @@
 """One node and the machine under it, watched: what to sample is found by itself, and anew when the node returns."""
 
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from collector.machine import HostSource
 from collector.model import Sample, Snapshot, SourceError, Tick
 from collector.sampler import Sampler, Source
 from collector.samples import samples
-from collector.selection import Selection
+from collector.selection import Selection, Table
 
 LEARN_TIMEOUT_S = 5.0
 # The question comes between two ticks and must not delay the next one for long.
@@ -69,6 +69,9 @@ class Node(Protocol):
 
     def asks_for(self, metric: str) -> bool:
         """Return whether it has what stands behind a metric."""
+
+    def tables(self) -> Collection[Table]:
+        """Return the keyspaces it has, each with "" and with its tables. Raises SourceError when it does not answer."""
 
     def close(self) -> None:
         """Leave the node."""
@@ -143,6 +146,13 @@ class Watch:
     def asks_for(self, metric: str) -> bool:
         """Return whether the node has what stands behind a metric of its catalogue."""
         return self._way is not None and self._way.asks_for(metric)
+
+    def tables(self) -> Collection[Table]:
+        """Return the node's keyspaces, each with "" and with its tables where these are read.
+
+        Raises SourceError when it does not answer.
+        """
+        return self._way.tables() if self._way is not None else ()
 
     @property
     def node_sources(self) -> list[str]:

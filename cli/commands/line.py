@@ -70,6 +70,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     help="Show this keyspace's local reads and writes, not the node's; * and ? match several.",
 )
 @click.option("-c", "--table", callback=name_of, help="Show this table's; needs --keyspace.")
+@click.option("--wait", is_flag=True, help="Wait for a keyspace, table or node that does not exist yet.")
 @click.option(
     "--tables",
     type=click.IntRange(min=1),

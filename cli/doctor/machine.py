@@ -1,6 +1,6 @@
 """The machine's own figures: every source of them read once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from cli.doctor.finding import Finding, ok, problem, warning
@@ -10,7 +10,7 @@ from collector.host import Host
 from collector.local import Facts
 from collector.machine import HostSource
 from collector.model import SourceError
-from collector.selection import Selection
+from collector.selection import Selection, Table
 from collector.watch import Given, Watch
 
 SUBJECT = "machine"
@@ -53,6 +53,10 @@ class Known:
         """Return that nothing is asked."""
         del metric
         return False
+
+    def tables(self) -> Collection[Table]:
+        """Return nothing: nobody asks the node."""
+        return ()
 
     def close(self) -> None:
         """Do nothing."""

@@ -57,6 +57,9 @@ class Cluster:
     def asks_for(self, metric: str) -> bool:
         return True
 
+    def tables(self) -> set[tuple[str, str]]:
+        return set()
+
     def close(self) -> None:
         """Nothing to leave."""
 

@@ -128,7 +128,7 @@ def test_what_is_no_nodetool_is_told_and_the_machine_is_watched(tmp_path: Path) 
     with Program("0.2", "2", "--format=json", "--source", "nodetool", "--nodetool", nothing) as program:
         rows = [program.row(), program.row()]
         code, errors = program.end(None)
-    assert code == 0
+    assert code == 1
     assert f"{nothing}: No such file or directory: give --nodetool PATH" in errors
     assert all(row["reads_per_s"] is None for row in rows)
     assert rows[1]["cpu_idle_pct"] is not None
@@ -142,6 +142,6 @@ def test_a_password_file_that_others_can_read_is_told(tmp_path: Path) -> None:
         passwords.chmod(mode)
         with Program("0.2", "1", "--jmx-user", "me", *options) as program:
             code, errors = program.end(None)
-        assert code == 0
+        assert code == 1
         assert (f"{passwords}: can be read by others: chmod 600 {passwords}" in errors) == told
         assert "hunter2" not in errors

@@ -107,7 +107,7 @@ def test_the_command_line_goes_before_the_environment(
 ) -> None:
     monkeypatch.setenv("CASSTAT_INTERVAL", "30")
     monkeypatch.setenv("CASSTAT_COUNT", "50")
-    assert main([*arguments, "--format=json", f"--jolokia={nobody}"]) == 0
+    assert main([*arguments, "--format=json", f"--jolokia={nobody}"]) == 1
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
@@ -118,7 +118,7 @@ def test_an_option_in_the_environment_is_called_as_on_the_command_line(
     name: str, first_word: str, nobody: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, "1")
-    assert main(["0.1", "1", f"--jolokia={nobody}"]) == 0
+    assert main(["0.1", "1", f"--jolokia={nobody}"]) == 1
     assert capsys.readouterr().out.split()[0] == first_word
 
 
@@ -126,7 +126,7 @@ def test_an_option_in_the_environment_is_called_as_on_the_command_line(
 def test_the_same_value_twice_is_no_contradiction(
     arguments: list[str], nobody: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*arguments, "--format=json", f"--jolokia={nobody}"]) == 0
+    assert main([*arguments, "--format=json", f"--jolokia={nobody}"]) == 1
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
@@ -161,7 +161,8 @@ def test_an_option_that_is_no_text_is_refused_without_a_traceback(nobody: str) -
 @pytest.mark.alone
 def test_without_any_cassandra_there_is_one_message_and_the_machine_is_watched(nobody: str) -> None:
     done = run("0.1", "3", "--format=csv", "--jolokia", nobody)
-    assert done.returncode == 0
+    # A script must see that Cassandra was not.
+    assert done.returncode == 1
     assert re.fullmatch(r"casstat: no answer from Cassandra, .*Connection refused.*\n", done.stderr)
     header, *rows = [line.split(",") for line in done.stdout.splitlines()]
     assert len(rows) == 3

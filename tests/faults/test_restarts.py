@@ -163,17 +163,35 @@ def test_a_node_that_hangs_when_names_are_searched_for_does_not_stop_the_line(fa
 @pytest.mark.parametrize(
     ("flags", "where"), [(["-k", "nosuch"], "nosuch"), (["-k", "ks", "-c", "nosuch"], r"ks.nosuch"), (["-k", "k"], "k")]
 )
-def test_a_name_that_the_node_does_not_have_is_told_in_one_line(
+def test_a_name_that_the_node_does_not_have_is_waited_for_on_demand(
     flags: list[str], where: str, fake: FakeJolokia
 ) -> None:
     fake.node.create_table(*TABLE)
-    done = run("0.1", "2", "--format", "csv", "--jolokia", fake.url, *flags)
+    done = run("0.1", "2", "--format", "csv", "--jolokia", fake.url, "--wait", *flags)
     assert done.returncode == 0
     assert is_clean(done.stderr)
     (line,) = [line for line in done.stderr.splitlines() if "another machine" not in line]
     assert line == f"casstat: the node has no {where} (yet), its columns show '-'"
     header, *rows = [line.split(",") for line in done.stdout.splitlines()]
     assert [row[header.index("reads_per_s")] for row in rows] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["-k", "nosuch"], "no keyspace 'nosuch'; there are ks (--wait waits for it)"),
+        (["-k", "nosuch", "-c", "t"], "no keyspace 'nosuch'; there are ks (--wait waits for it)"),
+        (["-k", "ks", "-c", "nosuch"], "keyspace 'ks' has no table 'nosuch'; there are t (--wait waits for it)"),
+        (["-k", "no*"], "no keyspace 'no*'; there are ks (--wait waits for it)"),
+    ],
+)
+def test_a_name_that_the_node_does_not_have_ends_the_program_with_those_it_has(
+    flags: list[str], message: str, fake: FakeJolokia
+) -> None:
+    fake.node.create_table(*TABLE)
+    done = run("0.1", "--jolokia", fake.url, *flags)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == f"casstat: {message}"
 
 
 def test_a_name_that_the_node_has_is_shown_and_no_other(fake: FakeJolokia) -> None:

@@ -62,7 +62,7 @@ def test_a_node_that_stands_still_loses_no_operation(node: Node) -> None:
 
 def test_a_dropped_table_becomes_unknown_and_a_new_one_is_found(node: Node) -> None:
     prepare(node)
-    with casstat("1", "-k", "fleeting", "-c", "t000", "--jolokia", node.spec.jolokia_url) as line:
+    with casstat("1", "-k", "fleeting", "-c", "t000", "--wait", "--jolokia", node.spec.jolokia_url) as line:
         line.wait_for_rows(1)
         assert line.rows[-1]["reads_per_s"] is None
         with load(node, 100, "--keyspace", "fleeting"):
