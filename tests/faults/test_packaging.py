@@ -1,6 +1,7 @@
 """What is under packaging/ is what systemd, Kubernetes and container builders take, and what the agent understands."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,14 @@ import yaml
 from click.testing import CliRunner
 
 from cli.commands.agent import command
+from dashboards.rules.alert import JOB
 from tests.faults.api import HOST, running
 from tests.faults.certificates import Authority
 
 PACKAGING = Path(__file__).parents[2] / "packaging"
 UNIT = PACKAGING / "systemd" / "casstat-agent.service"
 MANIFESTS = sorted((PACKAGING / "kubernetes").glob("*.yaml"))
+PROMETHEUS = PACKAGING / "prometheus"
 PROGRAMS = Path(sys.executable).parent
 # Of 10, where 10 is a service that may do whatever root may; what is missing is said in the unit.
 EXPOSURE = 25
@@ -69,6 +72,45 @@ def test_no_pod_has_a_token_for_the_kubernetes_api(manifest: Path) -> None:
     templates = [each["spec"]["template"] for each in yaml.safe_load_all(manifest.read_text()) if "spec" in each]
     assert templates
     assert all(template["spec"]["automountServiceAccountToken"] is False for template in templates)
+
+
+def agents_port(manifest: Path) -> tuple[dict[str, str], str]:
+    """Return the labels of the pods in a manifest, and the name of the agent's port."""
+    (template,) = (each["spec"]["template"] for each in yaml.safe_load_all(manifest.read_text()) if "spec" in each)
+    (agent,) = (each for each in template["spec"]["containers"] if each["name"] == "casstat")
+    (port,) = (each["name"] for each in agent["ports"] if each["containerPort"] == 17199)
+    assert "annotations" not in template["metadata"], "the job of annotated pods would scrape the agents a second time"
+    return template["metadata"]["labels"], port
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.stem)
+def test_the_operator_scrapes_the_pods_in_the_job_of_the_rules(manifest: Path) -> None:
+    labels, port = agents_port(manifest)
+    spec = yaml.safe_load((PROMETHEUS / "podmonitor.yaml").read_text())["spec"]
+    assert spec["selector"]["matchLabels"].items() <= labels.items()
+    (endpoint,) = spec["podMetricsEndpoints"]
+    assert endpoint["port"] == port
+    assert {"targetLabel": "job", "replacement": JOB} in endpoint["relabelings"]
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.stem)
+def test_prometheus_scrapes_the_pods_in_the_job_of_the_rules(manifest: Path) -> None:
+    labels, port = agents_port(manifest)
+    (job,) = yaml.safe_load((PROMETHEUS / "kubernetes.yaml").read_text())["scrape_configs"]
+    assert job["job_name"] == JOB
+    (keep,) = job["relabel_configs"]
+    meta = {f"__meta_kubernetes_pod_label_{name.replace('-', '_')}": value for name, value in labels.items()}
+    meta["__meta_kubernetes_pod_container_port_name"] = port
+    assert re.fullmatch(keep["regex"], ";".join(meta.get(name, "") for name in keep["source_labels"]))
+
+
+def test_promtool_accepts_the_scrape_configuration(tmp_path: Path) -> None:
+    config = yaml.safe_load((PROMETHEUS / "kubernetes.yaml").read_text())
+    # Debian's Prometheus is built without the discovery of Kubernetes' pods.
+    assert [job.pop("kubernetes_sd_configs") for job in config["scrape_configs"]] == [[{"role": "pod"}]]
+    path = tmp_path / "prometheus.yml"
+    path.write_text(json.dumps(config))
+    assert "valid" in printed("promtool", "check", "config", path)
 
 
 def health(port: int) -> tuple[int, str]:
