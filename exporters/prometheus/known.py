@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from collector.model import Batch, Metric, Series, Snapshot, Value
+from exporters.bounded import Bounded
 
 # A series is shown for so many of its own periods after its last reading.
 PERIODS = 2.5
@@ -42,13 +43,18 @@ class Known:
     """Takes every snapshot from one thread; any thread may ask what is known."""
 
     def __init__(self, catalogue: Mapping[str, Metric], interval_s: float = 1.0) -> None:
-        self._catalogue = catalogue
+        self._bounded = Bounded(catalogue)
         self._interval_s = interval_s
         self._sources: dict[str, _Source] = {}
         self._lock = Lock()
         self._swept_s = 0.0
         self._at_s = 0.0
         self.ticks = 0
+
+    @property
+    def catalogue(self) -> Mapping[str, Metric]:
+        """The metrics of the series that are known."""
+        return self._bounded.catalogue
 
     def take(self, snapshot: Snapshot) -> None:
         """Take up what was read in a tick."""
@@ -87,10 +93,10 @@ class Known:
         if batch.values or batch.problem:
             source.silent = not batch.values
         held, at_s = source.held, batch.at_s
-        for series, value in batch.values.items():
+        for series, value in self._bounded.values(batch.values).items():
             last = held.get(series)
             if last is None:
-                metric = self._catalogue.get(series[0])
+                metric = self.catalogue.get(series[0])
                 held[series] = _Held(value, at_s, metric.tier.value if metric else 0.0, self._interval_s)
                 continue
             last.value = value

@@ -48,8 +48,8 @@ class Page:
         """Take a registry for the agent's own metrics, what tells how it fares, and the clock of the batches."""
         self._known = Known(catalogue, interval_s)
         self._own = Own(registry, health)
-        self._catalogue, self._say = catalogue, say
-        self._rendering = Rendering(options, catalogue, say)
+        self._catalogue, self._say = self._known.catalogue, say
+        self._rendering = Rendering(options, self._catalogue, say)
         self._now_s = now_s
         self._taken = _Tick(0, Identity(), TickHealth())
         self._lock = Lock()

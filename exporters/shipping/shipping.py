@@ -1,12 +1,14 @@
 """The loop that is the same for all sinks: read, encode, send, remember."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 
 from collector.journal.tail import Tail
 from collector.journal.writing import Position
+from collector.model import Metric, Sample
+from exporters.bounded import Bounded
 from exporters.recent import Recent
 from exporters.saying import Seldom
 from exporters.shipping import checkpoint as checkpoints
@@ -77,6 +79,8 @@ class Shipping:
         self._saved_s = -inf
         self._down_s: float | None = None
         self._health = SinkHealth(sink.name)
+        self._catalogue: Mapping[str, Metric] = {}
+        self._bounded = Bounded(self._catalogue)
         self._busy_s, self._used_s = means.monotonic_s(), means.cpu_s()
         self._behind = False
         self.ticks = 0
@@ -114,7 +118,7 @@ class Shipping:
                 self._reached_s = tick.time_s if self._reached_s is None else self._reached_s
                 if tick.sample is not None and self._plan.begin_s <= tick.time_s <= self._plan.end_s:
                     wanted += 1
-                    points += self._sink.encode(tick.catalogue, tick.identity, tick.sample)
+                    points += self._encoded(tick, tick.sample)
         finally:
             # What was read before the trouble is sent: the journal is not asked for it again.
             if last is not None:
@@ -133,6 +137,12 @@ class Shipping:
         self._save()
         self._ticks.close()
         self._sink.close()
+
+    def _encoded(self, tick: ShipTick, sample: Sample) -> list[bytes]:
+        if tick.catalogue is not self._catalogue:
+            self._catalogue, self._bounded = tick.catalogue, Bounded(tick.catalogue)
+        sample = replace(sample, values=self._bounded.values(sample.values))
+        return self._sink.encode(self._bounded.catalogue, tick.identity, sample)
 
     def _deliver(self, points: list[bytes], last: ShipTick) -> None:
         """Send points, however long the store takes nothing; then what they are made of is done."""
