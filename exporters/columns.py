@@ -14,6 +14,9 @@ MB = 2**20
 KBIT = 8 / 1000
 PENDING: Series = ("cassandra_compaction_pending",)
 
+DISK, INTERFACE = "disk", "net_interface"
+"""Cells that name the watched devices."""
+
 Cell = float | str | None
 
 
@@ -25,6 +28,7 @@ class Column:
     alone   the one series that it shows, where it is one; () for several.
     keep    its rank on a narrow terminal: the lowest goes first.
     help    what it shows, for the list of columns.
+    device  DISK or INTERFACE for a column about the watched device: rows name it.
     """
 
     name: str
@@ -35,6 +39,8 @@ class Column:
     keep: int = 5
     alone: Series = ()
     help: str = ""
+    device: str = ""
+    is_gauge: bool = False
 
 
 def per_s(sample: Sample, series: Series) -> float | None:
@@ -120,7 +126,7 @@ def disk_columns(disk: str) -> list[Column]:
     def column(
         name: str, header: str, of: Callable[[Sample], Cell], keys: Iterable[str], keep: int, text: str
     ) -> Column:
-        return Column(name, header, of, frozenset(series[key][0] for key in keys), 2, keep, help=text)
+        return Column(name, header, of, frozenset(series[key][0] for key in keys), 2, keep, help=text, device=DISK)
 
     def rate(key: str, factor: float = 1.0) -> Callable[[Sample], Cell]:
         return lambda sample: times(factor, per_s(sample, series[key]))
@@ -159,8 +165,11 @@ def network_columns(interface: str) -> list[Column]:
 
     def column(name: str, header: str, metric: str, factor: float, keep: int, text: str) -> Column:
         series = (f"node_network_{metric}_total", interface)
-        needs = frozenset((series[0],))
-        return Column(name, header, lambda s: times(factor, per_s(s, series)), needs, 2, keep, help=text)
+
+        def take(sample: Sample) -> Cell:
+            return times(factor, per_s(sample, series))
+
+        return Column(name, header, take, frozenset((series[0],)), 2, keep, help=text, device=INTERFACE)
 
     return [
         column("net_rx_kbit_per_s", "NetRxKb", "receive_bytes", KBIT, 5, "Received, kbit/s"),
@@ -240,4 +249,5 @@ def _shown(metric: Metric, shown: Shown) -> Column:
         1,
         series,
         f"{metric.help.rstrip('.')}{labels}",
+        is_gauge=metric.kind is Kind.GAUGE,
     )

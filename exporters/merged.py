@@ -1,16 +1,15 @@
 """Rows of a merged run: the columns of the line's wide view, of every node and of all of them together."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import isfinite
 
-from collector.catalogue import CATALOGUE
 from collector.cluster import NAME, WATCHED
 from collector.merging.merge import NodeRun
 from collector.merging.together import Together
-from collector.model import Kind, Sample, Series, Tick
-from exporters.columns import PENDING, Cell, times
+from collector.model import Sample, Series, Tick
+from exporters.cells import cells_with_ends, rounded
+from exporters.columns import DISK, INTERFACE, Cell
 from exporters.operations import Operations
 from exporters.view import View, interval_s, told
 
@@ -34,13 +33,6 @@ class Table:
     """The columns of a merged run."""
 
     view: View
-
-    @cached_property
-    def gauges(self) -> Mapping[str, tuple[Series, float]]:
-        """The columns that show gauges, by name: of which series, and times what."""
-        gauges = [metric for metric in CATALOGUE.values() if metric.kind is Kind.GAUGE]
-        shown = {each.name: ((metric.name, *each.labels), each.scale) for metric in gauges for each in metric.shown}
-        return {"compactions_pending": (PENDING, 1.0), **shown}
 
     @cached_property
     def needs(self) -> frozenset[str | Series]:
@@ -67,32 +59,19 @@ class Table:
 
     def row(self, name: str, sample: Sample, answered: int, missing: int, devices: tuple[str, str]) -> Row:
         """Return one row: of the `answered` nodes that it is made of, `missing` being how many are not in it."""
-        cells: Row = {
-            "time": _rounded(sample.tick.time_s),
+        operations = self.view.operations
+        return {
+            "time": rounded(sample.tick.time_s),
             "node": name,
-            "interval_s": _rounded(interval_s(sample), 6),
+            "interval_s": rounded(interval_s(sample), 6),
             "nodes": answered,
             "nodes_missing": missing,
+            **{word: rounded(operations.gained(sample, operation)) for operation, word in OPERATIONS},
+            **cells_with_ends(self.view.columns, sample, dict(zip((DISK, INTERFACE), devices, strict=True))),
+            "percentiles": "decayed" if operations.is_decayed(sample) else "interval",
+            "late_ms": rounded(1000 * sample.tick.late_s),
+            "events": told(sample) or None,
         }
-        for operation, word in OPERATIONS:
-            cells[word] = _rounded(self.view.operations.gained(sample, operation))
-        gauges = self.gauges
-        for column in self.view.columns:
-            name = column.name
-            if name == "disk_reads_per_s":
-                cells["disk"] = devices[0] or None
-            if name == "net_rx_kbit_per_s":
-                cells["net_interface"] = devices[1] or None
-            cells[name] = _rounded(column.of(sample))
-            if name in gauges:
-                series, scale = gauges[name]
-                least, most = sample.spread.get(series, (None, None))
-                cells[f"min_{name}"] = _rounded(times(scale, least))
-                cells[f"max_{name}"] = _rounded(times(scale, most))
-        cells["percentiles"] = "decayed" if self.view.operations.is_decayed(sample) else "interval"
-        cells["late_ms"] = _rounded(1000 * sample.tick.late_s)
-        cells["events"] = told(sample) or None
-        return cells
 
 
 @lru_cache(maxsize=4)
@@ -100,14 +79,3 @@ def table_of(choice: Choice) -> Table:
     """Return the columns for a choice."""
     operations = Operations(choice.keyspace, choice.table, local=choice.local)
     return Table(View(operations, disk=WATCHED, interface=WATCHED, wide=True))
-
-
-def _rounded(value: Cell, digits: int = 4) -> Cell:
-    if not isinstance(value, float):
-        return value
-    if not isfinite(value):
-        return None
-    if value.is_integer():
-        return int(value)
-    rounded = round(value, digits)
-    return int(rounded) if rounded.is_integer() else rounded

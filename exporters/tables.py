@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from collector import cluster, histogram
 from collector.budget import OTHERS
@@ -10,7 +10,8 @@ from collector.catalogue import CATALOGUE
 from collector.histogram import Buckets
 from collector.model import Rate, Sample, Series, Tick
 from collector.sources.tables import REMAINDERS
-from exporters.columns import ratio
+from exporters.cells import rounded
+from exporters.columns import MS, ratio, times
 
 _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"
@@ -18,15 +19,32 @@ _DURATION = "cassandra_table_operation_duration_seconds"
 NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
 NEVER = Tick(0.0)
 _WORDS = {"Read": "read", "Write": "write"}
-# Header, what of a row, digits, and how long it stays when the terminal is too narrow for all.
-_CELLS = (
-    ("Rds/s", "reads_per_s", 1, 5),
-    ("RdLat", "read_mean_ms", 3, 3),
-    ("Rd99th", "read_p99_ms", 3, 1),
-    ("Wrts/s", "writes_per_s", 1, 4),
-    ("WrtLat", "write_mean_ms", 3, 2),
-    ("Wrt99th", "write_p99_ms", 3, 0),
+
+
+class TableColumn(NamedTuple):
+    """A column of the rows of tables: its header, its name in a row, its decimals."""
+
+    header: str
+    name: str
+    digits: int
+
+
+COLUMNS = (
+    TableColumn("Rds/s", "reads_per_s", 1),
+    TableColumn("RdLat", "read_mean_ms", 3),
+    TableColumn("Rd99th", "read_p99_ms", 3),
+    TableColumn("Wrts/s", "writes_per_s", 1),
+    TableColumn("WrtLat", "write_mean_ms", 3),
+    TableColumn("Wrt99th", "write_p99_ms", 3),
 )
+# What a narrow terminal leaves out, the least important first.
+_DROPPED_FIRST = ("write_mean_ms", "read_mean_ms", "write_p99_ms", "read_p99_ms", "writes_per_s", "reads_per_s")
+
+
+def fitting(count: int) -> list[TableColumn]:
+    """Return the columns to show where that many have room."""
+    dropped = _DROPPED_FIRST[: max(len(COLUMNS) - count, 0)]
+    return [column for column in COLUMNS if column.name not in dropped]
 
 
 def tables(sample: Sample) -> list[dict[str, Any]]:
@@ -81,9 +99,9 @@ def _row(sample: Sample, keyspace: str, table: str) -> dict[str, Any]:
     row: dict[str, Any] = {"keyspace": keyspace, "table": table}
     for operation, word in _WORDS.items():
         per_s, mean_s, p99_s = _figures(sample, (keyspace, table, operation))
-        row[f"{word}s_per_s"] = None if per_s is None else round(per_s, 4)
-        row[f"{word}_mean_ms"] = None if mean_s is None else round(1000 * mean_s, 4)
-        row[f"{word}_p99_ms"] = None if p99_s is None else round(1000 * p99_s, 4)
+        row[f"{word}s_per_s"] = rounded(per_s)
+        row[f"{word}_mean_ms"] = rounded(times(MS, mean_s))
+        row[f"{word}_p99_ms"] = rounded(times(MS, p99_s))
     return row
 
 
@@ -107,8 +125,8 @@ def table_lines(sample: Sample, width: int | None = None) -> list[str]:
 
 def _line(row: dict[str, Any], width: int | None) -> str:
     name = f"  {row['keyspace']}.{row['table']}".ljust(34)
-    for shed in range(len(_CELLS) + 1):
-        cells = [f"{header} {_cell(row[key], digits):>8}" for header, key, digits, rank in _CELLS if rank >= shed]
+    for count in range(len(COLUMNS), -1, -1):
+        cells = [f"{header} {_cell(row[key], digits):>8}" for header, key, digits in fitting(count)]
         text = "  ".join([name, *cells])
         if width is None or len(text) <= width:
             return text

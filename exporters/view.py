@@ -1,6 +1,6 @@
 """What a line shows: which columns, made from which metrics."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -9,6 +9,8 @@ from collector.catalogue import CATALOGUE
 from collector.jmx import NodeSource
 from collector.model import Event, Sample
 from exporters.columns import (
+    DISK,
+    INTERFACE,
     PENDING,
     USER_WITH_NICE,
     Column,
@@ -66,12 +68,19 @@ class View:
     @cached_property
     def columns(self) -> list[Column]:
         """Every column of JSON and CSV: those whose names are promised, those asked for, and with `wide` all others."""
-        columns = list(self._promised)
-        # Columns that were added later follow them, so that no position in CSV changes.
-        known = {column.name for column in columns}
+        return [*self.promised, *self.more]
+
+    @cached_property
+    def more(self) -> list[Column]:
+        """The columns after the promised ones; later additions go here, so that no position in CSV changes."""
+        known = {column.name for column in self.promised}
         wanted = {_NICE, *self.picked, *(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
-        columns += [c for c in self._extra() if c.name not in known and (self.wide or c.name in wanted)]
-        return columns
+        return [c for c in self._extra() if c.name not in known and (self.wide or c.name in wanted)]
+
+    @property
+    def devices(self) -> Mapping[str, str]:
+        """The names of the disk and the interface, as rows have them."""
+        return {DISK: self.disk, INTERFACE: self.interface}
 
     @cached_property
     def text_columns(self) -> list[Column]:
@@ -82,8 +91,8 @@ class View:
             return [self._marked((extra | user)[name]) for name in self.picked]
         if self.wide:
             return [self._marked(column) for column in self.columns]
-        tails = [column for column in self._promised if "_p9" in column.name]
-        rest = [column for column in self._promised if column.name not in _NOT_IN_TEXT and column not in tails]
+        tails = [column for column in self.promised if "_p9" in column.name]
+        rest = [column for column in self.promised if column.name not in _NOT_IN_TEXT and column not in tails]
         operations = [column for column in rest if column.name.startswith(("read", "write"))]
         machine = [
             USER_WITH_NICE if column.name == USER_WITH_NICE.name else column
@@ -109,7 +118,8 @@ class View:
         return frozenset(needed | (TABLE_METRICS if self.tables else set()))
 
     @cached_property
-    def _promised(self) -> list[Column]:
+    def promised(self) -> list[Column]:
+        """The columns whose names and order are a promise."""
         return [
             *operation_columns(self.operations, "Read", "Rd"),
             *operation_columns(self.operations, "Write", "Wrt"),
@@ -127,15 +137,7 @@ class View:
         yield from shown_columns(CATALOGUE.values())
 
 
-_PENDING = Column(
-    "compactions_pending",
-    "CmpPnd",
-    lambda sample: number(sample, PENDING),
-    frozenset(PENDING),
-    0,
-    4,
-    help="Compactions that are due",
-)
+_PENDING = replace(*shown_columns([CATALOGUE[PENDING[0]]]), keep=4)
 
 
 def _tail_order(column: Column) -> tuple[bool, bool]:

@@ -8,12 +8,13 @@ from cli.top.look import Look
 from cli.top.scene import Scene, clock_time
 from cli.top.table import cluster_row, header, layout, node_row
 from cli.top.text import ASCII, plain
+from exporters.cells import rounded
+from exporters.columns import Cell
 from exporters.live.columns import COLUMNS, Cells
 from exporters.live.frame import ALL, Frame
 
 # As wide as it takes: nobody looks at a terminal's edge here.
 WIDEST = 400
-MS_DIGITS = 4
 
 
 def table_text(frame: Frame, look: Look, width: int = WIDEST) -> str:
@@ -30,7 +31,7 @@ def json_text(frame: Frame, own: tuple[float | None, float | None], names: froze
     """Return a frame as one object of JSON, without the end of its line; null for what is not known."""
     cpu_pct, size_mb = own
     content: dict[str, Any] = {
-        "time": _rounded(frame.time_s),
+        "time": rounded(frame.time_s),
         "interval_s": frame.interval_s,
         "cluster_name": frame.name or None,
         "nodes_total": len(frame.nodes),
@@ -41,26 +42,21 @@ def json_text(frame: Frame, own: tuple[float | None, float | None], names: froze
                 "node": node.name,
                 "state": node.state.value,
                 "why": node.why or None,
-                "age_s": None if node.age_s is None else _rounded(node.age_s),
+                "age_s": rounded(node.age_s),
                 "place": node.place or None,
                 **_cells(node.cells, names),
             }
             for node in frame.nodes
         ],
         "events": [told._asdict() for told in frame.events],
-        "top_cpu_pct": None if cpu_pct is None else _rounded(cpu_pct),
-        "top_resident_mb": None if size_mb is None else _rounded(size_mb),
+        "top_cpu_pct": rounded(cpu_pct),
+        "top_resident_mb": rounded(size_mb),
     }
     if ALL in frame.tables:
         content["tables"] = list(frame.tables[ALL])
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
-def _cells(cells: Cells, names: frozenset[str]) -> Mapping[str, float | None]:
+def _cells(cells: Cells, names: frozenset[str]) -> Mapping[str, Cell]:
     pairs = zip(COLUMNS, cells, strict=True)
-    return {column.name: _rounded(cell) if cell == cell else None for column, cell in pairs if column.name in names}
-
-
-def _rounded(value: float) -> float:
-    rounded = round(value, MS_DIGITS)
-    return int(rounded) if rounded == int(rounded) else rounded
+    return {column.name: rounded(cell) for column, cell in pairs if column.name in names}

@@ -6,16 +6,8 @@ from typing import Any
 from cli.top.scene import Scene
 from cli.top.text import Line, Span, clean, cut, fit, number
 from exporters.live.frame import ALL
+from exporters.tables import TableColumn, fitting
 
-# Header, what of a row, digits, and what is left out first where there is no room.
-CELLS = (
-    ("Rds/s", "reads_per_s", 1, 5),
-    ("RdLat", "read_mean_ms", 3, 3),
-    ("Rd99th", "read_p99_ms", 3, 4),
-    ("Wrts/s", "writes_per_s", 1, 5),
-    ("WrtLat", "write_mean_ms", 3, 2),
-    ("Wrt99th", "write_p99_ms", 3, 3),
-)
 WIDTH, SHORTEST = 9, 20
 
 
@@ -33,8 +25,7 @@ def rows_of(scene: Scene, node: int | None) -> Sequence[Mapping[str, Any]]:
 
 def header(scene: Scene) -> Line:
     """Return the line with the names of the figures."""
-    cells = _fitting(scene.width)
-    text = "".join(f"{name:>{WIDTH}}" for name, *_ in cells)
+    text = "".join(f"{column.header:>{WIDTH}}" for column in _fitting(scene.width))
     return cut(
         (Span(f"   {fit('TABLE', _name(scene.width), scene.marks)}{text}{' ' * scene.width}", "head"),), scene.width
     )
@@ -63,15 +54,12 @@ def compactions(scene: Scene, node: int | None, room: int) -> list[Line]:
 
 def _line(scene: Scene, row: Mapping[str, Any]) -> Line:
     name = clean(f"{row['keyspace']}.{row['table']}", scene.marks)
-    cells = (f"{number(row[key], digits, WIDTH - 1):>{WIDTH}}" for _, key, digits, _ in _fitting(scene.width))
+    cells = (f"{number(row[key], digits, WIDTH - 1):>{WIDTH}}" for _, key, digits in _fitting(scene.width))
     return cut((Span(f"   {fit(name, _name(scene.width), scene.marks)}"), Span("".join(cells))), scene.width)
 
 
-def _fitting(width: int) -> list[tuple[str, str, int, int]]:
-    kept = list(CELLS)
-    while kept and 3 + SHORTEST + WIDTH * len(kept) > width:
-        kept.remove(min(kept, key=lambda cell: cell[3]))
-    return kept
+def _fitting(width: int) -> list[TableColumn]:
+    return fitting(max((width - 3 - SHORTEST) // WIDTH, 0))
 
 
 def _name(width: int) -> int:

@@ -4,11 +4,15 @@ import math
 
 import pytest
 
+from cli.top.look import Look
+from cli.top.scene import Scene
+from cli.top.tables_page import header
+from cli.top.text import plain
 from collector.budget import OTHERS
 from collector.histogram import Buckets
 from collector.model import Derived, Rate, Sample, Series, Tick
 from collector.sources.tables import REMAINDERS
-from exporters.tables import table_lines, tables
+from exporters.tables import COLUMNS, fitting, table_lines, tables
 
 COUNT, TOTAL = REMAINDERS.values()
 DURATION = "cassandra_table_operation_duration_seconds"
@@ -75,3 +79,12 @@ def test_what_people_look_at_first_stays_longest() -> None:
     assert table_lines(MIXED, 50)[0].split() == ["ks.busy", "Rds/s", "40.0"]
     assert table_lines(MIXED, 70)[0].split() == ["ks.busy", "Rds/s", "40.0", "Wrts/s", "0.0"]
     assert table_lines(MIXED, 200) == table_lines(MIXED)
+
+
+@pytest.mark.parametrize("width", range(30, 160, 7))
+def test_top_and_the_line_leave_out_the_same_columns_first(width: int) -> None:
+    (text,) = table_lines(sample(counts("t1", 5)), width)
+    page = plain(header(Scene([], Look(), width, 10)))
+    on_line, in_top = ({column.name for column in COLUMNS if column.header in each.split()} for each in (text, page))
+    for shown in (on_line, in_top):
+        assert shown == {column.name for column in fitting(len(shown))}
