@@ -1,0 +1,97 @@
+"""Bytes that only look like frames: reading them takes work in proportion to their size, and good frames are found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import zstandard
+
+from collector.journal.frames import MAGIC, VAIN_BYTES, VAIN_SHARE, Damage, Frames
+from collector.journal.lines import sealed
+
+HEADER = MAGIC + b"\x00\x58"
+RAW, RLE = 0, 1
+LINE = sealed({"t": 1})
+GOOD = zstandard.compress(LINE)
+
+
+def block(kind: int, size: int) -> bytes:
+    """Return the header of a block that is not the last of its frame (RFC 8878, 3.1.1.2)."""
+    return (size << 3 | kind << 1).to_bytes(3, "little")
+
+
+HOSTILE: dict[str, Callable[[int], bytes]] = {
+    "magic numbers": lambda size: MAGIC * (size // 4),
+    "headers": lambda size: HEADER * (size // 6),
+    "headers within raw blocks": lambda size: (HEADER + block(RAW, 128 << 10)) * (size // 9),
+    "headers and newlines within raw blocks": lambda size: (HEADER + block(RAW, 128 << 10) + b"\n") * (size // 10),
+    "headers within small raw blocks": lambda size: (HEADER + block(RAW, 1000)) * (size // 9),
+    "frames of repeated bytes": lambda size: (HEADER + (block(RLE, 128 << 10) + b"x") * 20) * (size // 86),
+}
+
+
+class Counted:
+    """Decompresses like zstandard, and counts bytes in and out."""
+
+    work = 0
+
+    def __init__(self, max_window_size: int) -> None:
+        self._real = zstandard_decompressor(max_window_size=max_window_size).decompressobj()
+
+    def decompressobj(self) -> "Counted":
+        return self
+
+    def decompress(self, data: bytes) -> bytes:
+        out = self._real.decompress(data)
+        Counted.work += len(data) + len(out)
+        return out
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+zstandard_decompressor = zstandard.ZstdDecompressor
+
+
+def read(data: bytes, size: int = 1 << 18) -> list[bytes | Damage]:
+    frames = Frames()
+    found = [each for at in range(0, len(data), size) for each in frames.feed(data[at : at + size])]
+    return [*found, *frames.end()]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_work_is_linear_in_the_input(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zstandard, "ZstdDecompressor", Counted)
+    work = []
+    for size in (1 << 17, 1 << 19):
+        Counted.work = 0
+        (damage,) = read(HOSTILE[name](size))
+        assert isinstance(damage, Damage)
+        work.append(Counted.work)
+    assert work[1] <= 4.4 * work[0] + 2 * (VAIN_BYTES + (VAIN_SHARE << 19))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("size", [7, 1 << 18])
+def test_a_frame_behind_them_is_found(name: str, size: int) -> None:
+    damage, line = read(HOSTILE[name](1000) + GOOD, size)
+    assert isinstance(damage, Damage)
+    assert line == b'{"t":1}'
+
+
+def test_lines_before_a_damaged_block_are_kept_and_its_place_is_exact() -> None:
+    compressor = zstandard.ZstdCompressor().compressobj()
+    blocks = [compressor.compress(LINE) + compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for _ in range(3)]
+    damaged = blocks[0] + blocks[1] + b"\xff\xff\xff" + GOOD
+    assert read(damaged) == [b'{"t":1}', b'{"t":1}', Damage(len(blocks[0] + blocks[1]), "is damaged"), b'{"t":1}']
+
+
+@pytest.mark.parametrize("cut", range(1, len(GOOD)))
+def test_a_frame_that_is_cut_off_is_damage_wherever_it_is_cut(cut: int) -> None:
+    (damage,) = read(GOOD[:cut])
+    assert isinstance(damage, Damage)
+
+
+def test_checksums_of_frames_that_another_program_compressed_again() -> None:
+    again = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True).compress(LINE * 5000)
+    assert read(again * 2, 1000) == [b'{"t":1}'] * 10_000
