@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from benchmarks import recorded
 from benchmarks.figures import Figure
 from collector.catalogue import CATALOGUE
-from collector.journal.info import journal_files
+from collector.journal.files import journal_files
 from collector.journal.reading import entries, read
 from collector.model import Batch, Series, Snapshot, Tick, Value
 from exporters.identity import Identity

@@ -16,7 +16,7 @@ import psutil
 from benchmarks.figures import Figure
 from benchmarks.node import cpu_s, loaded, real_node
 from cli.demo.node import Node
-from collector.journal.info import journal_files
+from collector.journal.files import journal_files
 from collector.journal.reading import Entry, read
 from collector.selection import DEFAULT_TABLES
 from tests.real.prometheus import Prometheus

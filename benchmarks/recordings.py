@@ -14,9 +14,9 @@ from pathlib import Path
 from benchmarks import recorded
 from benchmarks.figures import Figure
 from collector.journal.coding import quantised
+from collector.journal.files import journal_files
 from collector.journal.format import FULL_EVERY
 from collector.journal.head import Head
-from collector.journal.info import journal_files
 from collector.journal.reading import entries, read
 from collector.journal.writing import Journal, Limits, files_of
 from collector.model import Snapshot

@@ -12,7 +12,7 @@ from threading import Event
 
 from benchmarks import recorded, synthesised
 from benchmarks.figures import Figure
-from collector.journal.info import journal_files
+from collector.journal.files import journal_files
 from collector.journal.reading import Entry, entries, read
 from collector.journal.writing import Journal, Limits
 from collector.model import Metric, Sample

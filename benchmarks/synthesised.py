@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
+from collector.journal.files import journal_files
 from collector.journal.head import Head
-from collector.journal.info import journal_files
 from collector.journal.reading import entries, read
 from collector.journal.writing import Journal, Limits
 from collector.model import Batch, Kind, Metric, Snapshot, Value

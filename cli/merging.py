@@ -19,6 +19,7 @@ import click
 from cli.commands.line import name_of
 from cli.install import install_command
 from cli.main import CasstatError, note
+from cli.recordings import integrity_text
 from cli.times import Duration, TimeOfDay, bounds, range_options
 from cli.writing import folder_for
 from collector.failures import one_line
@@ -111,6 +112,8 @@ def merged(
     `more` are metrics that it needs beside those of the rows. Says what is to be known of the recordings. Raises
     CasstatError, click.UsageError.
     """
+    from collector.journal.info import settled
+    from collector.journal.sequence import Integrity
     from collector.merging.bins import Grid
     from collector.merging.merge import Job, merge
     from exporters.merged import Choice, table_of
@@ -133,9 +136,11 @@ def merged(
             raise CasstatError(f"{error.filename}: {error.strerror}") from None
     if not run.places:
         raise CasstatError("nothing is recorded for that time")
-    for node in run.nodes:
-        if node.damaged:
-            note(f"{node.node}: {node.damaged} damaged places: 'casstat journal check' names them; there are holes")
+    is_whole = all(path.is_dir() for path in settings.paths)
+    for node, recording in zip(run.nodes, found, strict=True):
+        integrity, _ = settled(node.integrity, recording.sessions[-1].folder, is_whole=is_whole)
+        if integrity != Integrity():
+            note(f"{node.node}: {integrity_text(integrity)}: 'casstat journal check' says where")
     return run, choice
 
 

@@ -8,12 +8,24 @@ from cli.main import CasstatError
 from cli.times import TimeOfDay, bounds
 
 if TYPE_CHECKING:
-    from collector.journal.frames import Damage
+    from collector.journal.sequence import Finding, Integrity
 
 
-def damage_text(file: Path, damage: "Damage") -> str:
-    """Return in one line what of a file cannot be read."""
-    return f"{file}: byte {damage.offset}: {damage.reason}: what follows is left out up to the next full line"
+def finding_text(file: Path, finding: "Finding") -> str:
+    """Return in one line what is wrong with a file."""
+    return f"{file}: byte {finding.offset}: {finding.reason}"
+
+
+def integrity_text(integrity: "Integrity") -> str:
+    """Return in words what is wrong with recordings; "" for nothing."""
+    counts = [
+        (integrity.damaged, "damaged place", "damaged places"),
+        (integrity.lost, "tick lost", "ticks lost"),
+        (integrity.repeated, "tick repeated or out of order", "ticks repeated or out of order"),
+        (integrity.unfinished, "session ended without a footer", "sessions ended without a footer"),
+        (integrity.continued, "session of which a later file is missing", "sessions of which a later file is missing"),
+    ]
+    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count)
 
 
 def recorded_bounds(

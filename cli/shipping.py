@@ -12,7 +12,7 @@ import click
 from cli.main import CasstatError, note
 from cli.recordings import recorded_bounds
 from cli.times import TimeOfDay
-from collector.journal.info import journal_files
+from collector.journal.files import journal_files
 from collector.journal.writing import Position, order
 from exporters.shipping.checkpoint import file_name
 from exporters.shipping.means import Means
@@ -114,7 +114,12 @@ def _said(ticks: int, points: int, refused: int, lost: int) -> str:
 
 def _opened(files: list[Path]) -> Callable[[Position | None], Journal]:
     def opened(start: Position | None) -> Journal:
-        return Recording(file for file in files if start is None or order(file) >= order(Path(start.file)))
+        names = [file.name for file in files]
+        if start is None:
+            return Recording(files)
+        if start.file in names:
+            return Recording(files[names.index(start.file) :])
+        return Recording(file for file in files if order(file) >= order(Path(start.file)))
 
     return opened
 

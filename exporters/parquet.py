@@ -17,12 +17,13 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from collector import histogram
-from collector.journal.frames import Damage
+from collector.journal.reading import lines_of
+from collector.journal.sequence import TickOrder
 from collector.journal.soundness import NONSENSE
 from collector.journal.writing import bounded
 from collector.merging.blocks import Block, Ints, StrangeError, blocks
 from collector.merging.columns import Carry, Floats, Key, rates_of
-from collector.merging.engine import lines_of
+from collector.merging.engine import is_repeated
 from collector.merging.recordings import Recording
 from collector.model import Metric, Series
 
@@ -52,9 +53,12 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str) 
     values, buckets, metrics = _Columns(), _Columns(), dict[str, Metric]()
     for session in recording.sessions:
         carry: Carry = {}
+        sequence = TickOrder()
         for path in session.files:
             for block in blocks(lines_of(path)):
-                if not isinstance(block, Damage) and block.head.session == session.head.session:
+                if not isinstance(block, Block) or block.head.session != session.head.session:
+                    continue
+                if not is_repeated(block, sequence):
                     metrics.update(block.head.catalogue)
                     try:
                         _take(block, carry, values, buckets, offset_s)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from collector.cluster import NAME
 from collector.histogram import Buckets
 from collector.journal.head import Head
+from collector.journal.sequence import Integrity
 from collector.merging.merge import Merged, NodeRun
 from collector.model import Event
 from exporters.gnuplot.run import Mark, Phase, Row, Run
@@ -76,14 +77,16 @@ def footer(merged: Merged[NodeRows]) -> list[str]:
     nodes = merged.nodes
     versions = sorted({node.product.version for node in nodes if node.product.version})
     intervals = sorted({node.head.interval_s for node in nodes})
-    lost, damaged = sum(node.missed for node in nodes), sum(node.damaged for node in nodes)
+    integrity = sum((node.integrity for node in nodes), Integrity())
+    lost = sum(node.missed for node in nodes) + integrity.lost
     return [
         f"Cassandra {', '.join(versions) or 'of unknown version'}",
         f"casstat {', '.join(sorted({node.head.writer for node in nodes}))}",
         f"{len(nodes)} node{'s' if len(nodes) > 1 else ''}",
         f"sampled every {', '.join(f'{each:g}' for each in intervals)} s, shown every {merged.grid.interval_s:g} s",
         f"{sum(node.ticks for node in nodes)} samples, {lost} lost",
-        *([f"{damaged} damaged places"] if damaged else []),
+        *([f"{integrity.damaged} damaged places"] if integrity.damaged else []),
+        *([f"{integrity.repeated} repeated"] if integrity.repeated else []),
         clocks([node.head for node in nodes]),
     ]
 

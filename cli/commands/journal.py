@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.main import CasstatError
+from cli.recordings import finding_text
 
 if TYPE_CHECKING:
     from collector.journal.info import Info
@@ -29,12 +30,22 @@ def command() -> None:
 @command.command()
 @PATHS
 def check(paths: tuple[Path, ...]) -> None:
-    """Read all of it; name every place that is damaged. The exit code is 1 when there is one."""
+    """Read all of it; name what is damaged, lost, repeated or has no end.
+
+    A recording is complete when its last file ends with a footer, and open while a recorder is writing it. The exit
+    code is 0 for these two, and 1 for all others.
+    """
     found = _info(paths)
-    for path, damage in found.damaged:
-        click.echo(f"{path}: byte {damage.offset}: {damage.reason}")
-    click.echo(f"{found.ticks} ticks, {len(found.damaged)} damaged places, {found.missed} ticks missed")
-    if found.damaged:
+    for path, finding in found.findings:
+        click.echo(finding_text(path, finding))
+    for folder in found.unfinished:
+        click.echo(f"{folder}: ended without a footer: the recorder was killed, or the file was cut off")
+    for folder in found.continued:
+        click.echo(f"{folder}: a later file is missing: the last one says that the recording goes on")
+    wrong = found.integrity
+    counts = f"{wrong.damaged} damaged places, {wrong.lost} ticks lost, {wrong.repeated} ticks repeated"
+    click.echo(f"{found.ticks} ticks, {counts}, {found.missed} ticks missed: {found.state}")
+    if not found.is_sound:
         sys.exit(1)
 
 
@@ -42,7 +53,7 @@ def check(paths: tuple[Path, ...]) -> None:
 @PATHS
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to print.  [text]")
 def info(paths: tuple[Path, ...], output: str) -> None:
-    """Print how much there is, of which node and time, and how many bits each value takes."""
+    """Print how much there is, of which node and time, how many bits each value takes, and what is wrong with it."""
     found = _info(paths)
     bits = found.bits_per_point
     figures = {
@@ -56,7 +67,10 @@ def info(paths: tuple[Path, ...], output: str) -> None:
         "histograms": found.histograms,
         "bytes": found.bytes,
         "bits_per_point": None if bits is None else round(bits, 3),
-        "damaged": len(found.damaged),
+        "damaged": found.integrity.damaged,
+        "lost": found.integrity.lost,
+        "repeated": found.integrity.repeated,
+        "state": found.state,
     }
     if output == "json":
         click.echo(json.dumps(figures))
@@ -75,9 +89,8 @@ def _shown(name: str, value: object) -> str:
 
 def _info(paths: Iterable[Path]) -> "Info":
     from collector.journal.info import info as read_info
-    from collector.journal.info import journal_files
 
     try:
-        return read_info(file for path in paths for file in journal_files(path))
+        return read_info(paths)
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None

@@ -11,7 +11,7 @@ import click
 
 from cli.commands import line
 from cli.main import CasstatError, note
-from cli.recordings import damage_text, recorded_bounds
+from cli.recordings import finding_text, recorded_bounds
 from cli.settings import LineSettings
 from cli.times import Duration, TimeOfDay, range_options
 
@@ -122,19 +122,24 @@ class _Pace:
         return entry
 
 
-def _entries(files: Iterable[Path]) -> Iterator["Entry"]:
+def _entries(files: list[Path]) -> Iterator["Entry"]:
     """Yield what is recorded; say what is damaged. Raises CasstatError."""
+    from collector.journal.files import is_written
     from collector.journal.reading import Entry, read
+    from collector.journal.sequence import TickOrder
 
+    sequence = TickOrder()
     for file in files:
         try:
-            for each in read(file):
+            for each in sequence.filtered(read(file)):
                 if isinstance(each, Entry):
                     yield each
                 else:
-                    note(damage_text(file, each))
+                    note(finding_text(file, each))
         except OSError as error:
             raise CasstatError(f"{file}: {error.strerror}") from None
+    if sequence.integrity().unfinished and not is_written(file.parent):
+        note(f"{file}: ended without a footer: the recorder was killed, or the file was cut off")
 
 
 def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterator["Entry"]:
@@ -143,7 +148,7 @@ def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterato
 
 def _files(path: Path) -> list[Path]:
     """Return the files of the one node there. Raises CasstatError."""
-    from collector.journal.info import journal_files
+    from collector.journal.files import journal_files
 
     try:
         files = list(journal_files(path))

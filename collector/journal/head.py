@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import isfinite
-from typing import Any
+from typing import Any, TypeGuard
 
 from collector.catalogue import CATALOGUE
 from collector.model import Kind, Metric, Tier
@@ -84,6 +84,34 @@ def head_of(content: Mapping[str, Any]) -> Head:
     if not 1e-3 <= head.interval_s <= DAY_S or not -DAY_S < head.zone < DAY_S or not isfinite(error_s):
         raise ValueError("has an interval, a zone or an error of a clock that cannot be")
     return head
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a full line says of its file, whatever the file is called by now.
+
+    file   the name with which it was created, without its suffix: files sort by it.
+    first  the sequence number of its first tick.
+    """
+
+    file: str
+    first: int
+
+
+def start_of(content: Mapping[str, Any]) -> Start | None:
+    """Return what a full line says of its file; None in format 1. Raises ValueError."""
+    version = content.get("format", 1)
+    if version == 1:
+        return None
+    file, first = content.get("file"), content.get("first")
+    if not isinstance(version, int) or not isinstance(file, str) or not is_number(first):
+        raise ValueError("has a format, a file or a sequence number that cannot be")
+    return Start(file, first)
+
+
+def is_number(value: Any) -> TypeGuard[int]:
+    """Return whether a value can be a sequence number."""
+    return type(value) is int and 0 <= value < LARGEST
 
 
 def lost_of(content: Mapping[str, Any]) -> int:

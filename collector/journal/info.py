@@ -1,13 +1,15 @@
 """What is inside a journal, in figures, and what of it is damaged."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from errno import EINVAL
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 
+from collector.journal.files import is_written, journal_files
 from collector.journal.frames import Damage
 from collector.journal.reading import Entry, read
+from collector.journal.sequence import Finding, Integrity, TickOrder
 from collector.journal.writing import files_of
 from collector.model import Series
 
@@ -16,9 +18,12 @@ from collector.model import Series
 class Info:
     """Of all files together.
 
-    points   scalar values that were read; a histogram's buckets are not counted.
-    missed   ticks that passed without a reading, or could not be written.
-    damaged  places that cannot be read, each with its file.
+    points     scalar values that were read; a histogram's buckets are not counted.
+    missed     ticks that passed without a reading, or could not be written.
+    findings   what is wrong, each with its file.
+    integrity  the same in figures.
+    open       folders to which a recorder is writing now.
+    unfinished, continued  folders with sessions that have no footer, or of which a later file is missing.
     """
 
     ticks: int = 0
@@ -30,13 +35,34 @@ class Info:
     end_s: float | None = None
     nodes: set[str] = field(default_factory=set)
     series: set[Series] = field(default_factory=set)
-    damaged: list[tuple[Path, Damage]] = field(default_factory=list)
+    findings: list[tuple[Path, Finding]] = field(default_factory=list)
+    integrity: Integrity = field(default_factory=Integrity)
+    open: int = 0
+    unfinished: list[Path] = field(default_factory=list)
+    continued: list[Path] = field(default_factory=list)
     _lost: int = 0
 
     @property
     def bits_per_point(self) -> float | None:
         """All bytes, histograms' too, for each scalar value; None without any."""
         return 8 * self.bytes / self.points if self.points else None
+
+    @property
+    def state(self) -> str:
+        """In words: "complete", "open" while a recorder is writing, or else what is wrong."""
+        wrong = self.integrity
+        parts = [
+            "damaged" if wrong.damaged or wrong.lost else "",
+            "ticks repeated or out of order" if wrong.repeated else "",
+            "ended without a footer" if wrong.unfinished else "",
+            "a later file is missing" if wrong.continued else "",
+        ]
+        return ", ".join(filter(None, parts)) or ("open" if self.open else "complete")
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.integrity == Integrity()
 
     def take(self, entry: Entry) -> None:
         """Count one tick."""
@@ -55,33 +81,42 @@ class Info:
             self.series.update(batch.values)
 
 
-def journal_files(path: Path) -> Iterator[Path]:
-    """Yield the files of a journal: the one, or those of a folder and the folders in it, the oldest of each first.
-
-    Raises OSError, also for what is no file: a pipe might never end.
-    """
-    if path.is_dir():
-        folders = sorted(each for each in path.iterdir() if each.is_dir())
-        yield from files_of(path)
-        for folder in folders:
-            yield from journal_files(folder)
-    elif path.exists() and not path.is_file():
-        raise OSError(EINVAL, "is neither a file nor a folder", str(path))
-    else:
-        yield path
-
-
-def info(files: Iterable[Path]) -> Info:
-    """Read all files. Raises OSError for one that cannot be read at all."""
+def info(paths: Iterable[Path]) -> Info:
+    """Read all files there. Raises OSError for one that cannot be read at all."""
     found = Info()
+    for path in paths:
+        files = journal_files(path)
+        for folder, of_folder in groupby(files, key=lambda file: file.parent):
+            _take_folder(found, folder, of_folder, is_whole=path.is_dir())
+    return found
+
+
+def _take_folder(found: Info, folder: Path, files: Iterable[Path], *, is_whole: bool) -> None:
+    """Read what is there of a folder; of a single file it is no wonder that others are missing."""
+    sequence, places = TickOrder(), 0
     for path in files:
         found.bytes += path.stat().st_size
-        for each in read(path):
-            if isinstance(each, Entry):
-                found.take(each)
+        for record in sequence.filtered(read(path)):
+            if isinstance(record, Entry):
+                found.take(record)
             else:
-                found.damaged.append((path, each))
-    return found
+                found.findings.append((path, record))
+                places += isinstance(record, Damage)
+    integrity, is_open = settled(sequence.integrity(places), folder, is_whole=is_whole)
+    found.open += is_open
+    found.unfinished += [folder] * bool(integrity.unfinished)
+    found.continued += [folder] * bool(integrity.continued)
+    found.integrity += integrity
+
+
+def settled(integrity: Integrity, folder: Path, *, is_whole: bool) -> tuple[Integrity, bool]:
+    """Return what remains wrong with what is in a folder, and whether a recorder is writing there now.
+
+    The session that it writes has no footer yet; and when single files were asked for, others may be missing.
+    """
+    is_open = integrity.unfinished > 0 and is_written(folder)
+    unfinished = integrity.unfinished - is_open
+    return replace(integrity, unfinished=unfinished, continued=integrity.continued if is_whole else 0), is_open
 
 
 def size_of(folder: Path) -> int | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from collector.journal.frames import Damage
 from collector.journal.reading import CHUNK_BYTES, Entry, Reader
+from collector.journal.sequence import Finding, TickOrder
 from collector.journal.writing import Position, files_of, order
 
 
@@ -27,13 +27,14 @@ class Tail:
         self._path: Path | None = None
         self._file: BinaryIO | None = None
         self._reader = Reader()
+        self._sequence = TickOrder(resumed=start is not None)
         self.read_bytes = 0
 
     def position(self, entry: Entry) -> Position:
         """Return where the frame begins of the entry that came last."""
         return Position(self._path.name if self._path else "", entry.frame)
 
-    def poll(self) -> Iterator[Entry | Damage | Removed]:
+    def poll(self) -> Iterator[Entry | Finding | Removed]:
         """Yield what has come since the last call. Raises OSError."""
         if self._start is not None:
             start, self._start = self._start, None
@@ -51,7 +52,7 @@ class Tail:
             # The oldest go first: while this one is there, so are those behind it.
             gone = self._file is not None and not os.fstat(self._file.fileno()).st_nlink
             if self._file is not None:
-                yield from self._reader.end()
+                yield from self._sequence.filtered(self._reader.end())
                 self.close()
             if gone:
                 yield Removed()
@@ -75,7 +76,7 @@ class Tail:
             file.close()
         return False
 
-    def _more(self) -> Iterator[Entry | Damage]:
+    def _more(self) -> Iterator[Entry | Finding]:
         while self._file is not None and (data := self._file.read(CHUNK_BYTES)):
             self.read_bytes += len(data)
-            yield from self._reader.feed(data)
+            yield from self._sequence.filtered(self._reader.feed(data))

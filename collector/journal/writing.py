@@ -4,16 +4,19 @@ import contextlib
 import fcntl
 import os
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from math import inf
 from pathlib import Path
 from zlib import crc32
 
 import zstandard
 
-from collector.journal.coding import State, encoded
-from collector.journal.format import FULL_EVERY
+from collector.journal.coding import Line, State, encoded
+from collector.journal.footer import Footer
+from collector.journal.format import FULL_EVERY, VERSION
 from collector.journal.head import Head
 from collector.journal.lines import sealed
 from collector.model import Snapshot
@@ -23,6 +26,7 @@ LOCK = ".lock"
 MODE = 0o644
 # Whoever can open the lock can take it, and keep the recorder from starting.
 LOCK_MODE = 0o600
+LOCK_TRIES, LOCK_WAIT_S = 5, 0.02
 BEGUN = re.compile(r"\d{8}T\d{6}")
 MOST_DIGITS = 10
 # Linux has 255 for the whole.
@@ -81,6 +85,11 @@ class Journal:
         self._frame_at = 0
         self._in_frame = 0
         self._state = State()
+        self._session = ""
+        # The sequence numbers of the file's first tick and of the next one, and between which times the file's are.
+        self._first = 0
+        self._next = 0
+        self._times_s = inf, -inf
         self._unended = False
         self._failing = False
         self.lost = 0
@@ -109,10 +118,7 @@ class Journal:
     def close(self) -> None:
         """End the file and let others write here; say what was lost."""
         if self._file is not None:
-            with contextlib.suppress(OSError):
-                self._end_frame()
-            os.close(self._file)
-            self._file = None
+            self._close_file(self._file, more=False)
         os.close(self._lock)
         if self.lost:
             self._say(f"{self._folder}: {self.lost} ticks were lost")
@@ -127,13 +133,23 @@ class Journal:
         frame = self._frame
         if frame is None or self._in_frame >= FULL_EVERY:
             frame = self._begin_frame()
-        content = encoded(self._state, snapshot)
+        content = {"q": self._next, **encoded(self._state, snapshot)}
         if not self._in_frame:
-            content = {"head": {**self._head().content(), "lost": self.lost}, **content}
+            content = {**self._full(), **content}
         self._in_frame += 1
         self._write(file, frame.compress(sealed(content)) + frame.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+        self._next += 1
+        least_s, most_s = self._times_s
+        self._times_s = min(least_s, snapshot.tick.time_s), max(most_s, snapshot.tick.time_s)
         if self._limits.sync == "tick":
             os.fdatasync(file)
+
+    def _full(self) -> Line:
+        """Return the head of a full line."""
+        head = self._head()
+        self._session = head.session
+        of_file = {"format": VERSION, "file": self._name.removesuffix(SUFFIX), "first": self._first}
+        return {"head": {**of_file, **head.content(), "lost": self.lost}}
 
     def _write(self, file: int, data: bytes) -> None:
         """Write all or nothing. Raises OSError."""
@@ -161,17 +177,32 @@ class Journal:
             if self._limits.sync != "never":
                 os.fdatasync(self._file)
 
+    def _close_file(self, file: int, *, more: bool) -> None:
+        """End a file with its footer, in a frame of its own: damage to the last ticks leaves it. Raises nothing."""
+        with contextlib.suppress(OSError):
+            self._end_frame()
+        with contextlib.suppress(OSError):
+            if self._unended:
+                self._write(file, END_OF_FRAME)
+            if self._next > self._first:
+                name = self._name.removesuffix(SUFFIX)
+                footer = Footer(self._session, name, self._first, self._next, more, *self._times_s, self._size)
+                self._write(file, zstandard.compress(sealed(footer.content())))
+                if self._limits.sync != "never":
+                    os.fdatasync(file)
+        os.close(file)
+        self._file = None
+
     def _open_file(self, now_s: float) -> int:
         """Return the file to write to, a new one when the last is large or old enough."""
         limits = self._limits
         if self._file is not None and (
             self._size >= min(limits.file_bytes, limits.total_bytes // 4) or now_s - self._begun_s >= limits.file_s
         ):
-            self._end_frame()
-            os.close(self._file)
-            self._file = None
+            self._close_file(self._file, more=True)
         if self._file is None:
             self._file, self._name = _created(self._folder, now_s)
+            self._first, self._times_s = self._next, (inf, -inf)
             self._begun_s, self._size, self._unended, self._frame = now_s, 0, False, None
             self._make_room()
         return self._file
@@ -233,9 +264,11 @@ def _locked(folder: Path) -> int:
     with contextlib.suppress(PermissionError):
         # Earlier versions created it for everybody.
         os.fchmod(lock, LOCK_MODE)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise JournalError(f"{folder}: another casstat records there: give each its own folder") from None
-    return lock
+    for _ in range(LOCK_TRIES):
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        # Whoever only looks whether it is taken has it for an instant.
+        time.sleep(LOCK_WAIT_S)
+    os.close(lock)
+    raise JournalError(f"{folder}: another casstat records there: give each its own folder")

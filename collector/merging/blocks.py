@@ -16,8 +16,10 @@ import orjson
 
 from collector.journal import letters
 from collector.journal.coding import UNIT
+from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage
-from collector.journal.head import Head, head_of, lost_of
+from collector.journal.head import Head, Start, head_of, lost_of, start_of
+from collector.journal.reading import number_of
 from collector.journal.soundness import (
     MOST_BUCKETS,
     CodingError,
@@ -91,6 +93,8 @@ class Changes:
 class Block:
     """Lines from a full one on.
 
+    start      what their file says of itself; None in format 1.
+    first      the sequence number of the first line; 0 in format 1.
     series     by number: source and series.
     at         for each line, when each source that is in it finished, seconds.
     origins    which sources began to count from something new: line, source, what.
@@ -100,6 +104,8 @@ class Block:
     """
 
     head: Head
+    start: Start | None = None
+    first: int = 0
     nodes: list[str] = field(default_factory=list)
     ticks: list[Tick] = field(default_factory=list)
     series: list[tuple[str, Series]] = field(default_factory=list)
@@ -118,6 +124,10 @@ class Block:
         """Take the next line."""
         number = len(self.ticks)
         get = line.get
+        if number:
+            number_of(line, self.start, self.first + number)
+        else:
+            self.first = number_of(line, self.start, None)
         if "s" in line:
             self.series += series_of(line["s"])
         if "b" in line:
@@ -197,8 +207,8 @@ def _spelled(texts: Sequence[str]) -> tuple[Ints, Ints]:
     return np.asarray([len(part) for part in parts], np.int64), gained
 
 
-def blocks(found: Iterable[bytes | Damage]) -> Iterator[Block | Damage]:
-    """Yield the blocks of a file's lines, and damage, in order; after damage it goes on with the next full line.
+def blocks(found: Iterable[bytes | Damage]) -> Iterator[Block | Damage | Footer]:
+    """Yield the blocks of a file's lines, damage and footers, in order; after damage comes the next full line.
 
     Raises StrangeError for a line that was written as it is, and makes no sense.
     """
@@ -212,12 +222,18 @@ def blocks(found: Iterable[bytes | Damage]) -> Iterator[Block | Damage]:
             continue
         try:
             line = orjson.loads(each)
-            if "head" in line:
+            begins = "head" in line
+            if begins:
                 lost_of(line["head"])
-                begun = Block(head_of(line["head"]))
-                if block is not None:
-                    yield block
-                block = begun
+                begun = Block(head_of(line["head"]), start_of(line["head"]))
+            footer = footer_of(line["end"], 0) if "end" in line else None
+            if block is not None and (begins or footer):
+                yield block
+                block = None
+            if footer:
+                yield footer
+                continue
+            block = begun if begins else block
             if block is not None:
                 block.take(line)
         except NONSENSE as error:

@@ -3,15 +3,16 @@
 It needs numpy and orjson, which come with casstat[analysis] and are never loaded while sampling.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from collector.journal.frames import Damage, Frames
+from collector.journal.footer import Footer
+from collector.journal.frames import Damage
 from collector.journal.head import Head
-from collector.journal.reading import CHUNK_BYTES
+from collector.journal.reading import lines_of
+from collector.journal.sequence import Integrity, TickOrder
 from collector.journal.soundness import NONSENSE
 from collector.merging.bins import Grid, renamed
 from collector.merging.blocks import Block, Ints, StrangeError, blocks
@@ -55,18 +56,28 @@ class _Building:
         self._meanings: dict[str, object] = {}
         self._carry: Carry = {}
         self._begins = True
-        self._damaged = 0
+        self._sequence = TickOrder()
+        self._integrity = Integrity()
 
     def begin(self) -> None:
         """Begin with a session: its first tick tells of nothing before it."""
+        self._end()
         self._carry, self._begins = {}, True
+
+    def _end(self) -> None:
+        """End a session."""
+        self._integrity += self._sequence.integrity()
+        self._sequence = TickOrder()
 
     def read(self, path: Path, session: str) -> None:
         """Take what a file has of a session. Raises OSError."""
         for each in blocks(lines_of(path)):
             if isinstance(each, Damage):
-                self._damaged += 1
-            elif each.head.session == session:
+                self._integrity += Integrity(damaged=1)
+            elif isinstance(each, Footer):
+                if each.session == session:
+                    self._sequence.end(each)
+            elif each.head.session == session and not is_repeated(each, self._sequence):
                 try:
                     with np.errstate(over="ignore"):
                         self._take(each)
@@ -108,6 +119,8 @@ class _Building:
             texts[renamed(block.head, found.keys[column][1])] = text
 
     def column(self, node: str, head: Head) -> Column:
+        """Return what was taken."""
+        self._end()
         places = sorted(self._ticks)
         row = {place: number for number, place in enumerate(places)}
         sums, elapsed = Sums(), dict[str, Floats]()
@@ -126,17 +139,17 @@ class _Building:
             [max(tick.late_s for tick in self._ticks[place]) for place in places],
             [sum(tick.missed for tick in self._ticks[place]) for place in places],
             [len(self._ticks[place]) for place in places],
-            self._damaged,
+            self._integrity,
         )
 
 
-def lines_of(path: Path) -> Iterable[bytes | Damage]:
-    """Yield the lines of a file, and damage. Raises OSError."""
-    frames = Frames()
-    with path.open("rb") as file:
-        while data := file.read(CHUNK_BYTES):
-            yield from frames.feed(data)
-    yield from frames.end()
+def is_repeated(block: Block, sequence: TickOrder) -> bool:
+    """Return whether the lines of a block are repeats. Raises StrangeError where only some of them are."""
+    count = len(block.ticks)
+    repeated = sequence.take(block.head.session, block.start, block.first, count)
+    if 0 < repeated < count:
+        raise StrangeError("a part of a frame is repeated")
+    return repeated > 0
 
 
 def _part(block: Block, found: Rates, order: Ints, places: Ints, starts: Ints) -> _Part:

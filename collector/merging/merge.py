@@ -4,13 +4,14 @@ import importlib.util
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Generic, TypeVar
 
 from collector import cluster
 from collector.journal.frames import Damage
 from collector.journal.head import Head
 from collector.journal.reading import Entry
+from collector.journal.sequence import Integrity, TickOrder
 from collector.merging.bins import Bin, Grid, bins, placement
 from collector.merging.recordings import Recording
 from collector.merging.together import Together
@@ -28,14 +29,14 @@ Product = TypeVar("Product")
 class NodeRun:
     """One node on the grid.
 
-    bins     by interval; one that is missing tells that nothing is known of the node then.
-    damaged  places in its files that could not be read.
+    bins       by interval; one that is missing tells that nothing is known of the node then.
+    integrity  what is wrong with its files.
     """
 
     node: str
     head: Head
     bins: Mapping[int, Bin]
-    damaged: int = 0
+    integrity: Integrity = Integrity()  # noqa: RUF009 - it is frozen
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class NodeResult(Generic[Product]):
     head: Head
     ticks: int
     missed: int
-    damaged: int
+    integrity: Integrity
     product: Product
 
 
@@ -78,7 +79,7 @@ class Job(Generic[Product]):
         """Return what is kept of a node."""
         ticks = sum(each.ticks for each in run.bins.values())
         missed = sum(each.sample.tick.missed for each in run.bins.values())
-        return NodeResult(run.node, run.head, ticks, missed, run.damaged, self.make(run))
+        return NodeResult(run.node, run.head, ticks, missed, run.integrity, self.make(run))
 
 
 def catalogue_of(recordings: Sequence[Recording]) -> dict[str, Metric]:
@@ -128,17 +129,21 @@ def merged_plainly(
 
 def node_run(recording: Recording, grid: Grid, offset_s: float) -> NodeRun:
     """Return one node on the grid; its clock is ahead by `offset_s`. Raises OSError."""
-    damaged: list[Damage] = []
+    integrity = Integrity()
 
     def entries() -> Iterator[Entry]:
-        for each in chain.from_iterable(session.read() for session in recording.sessions):
-            if isinstance(each, Damage):
-                damaged.append(each)
-            else:
-                yield each
+        nonlocal integrity
+        for session in recording.sessions:
+            sequence, damaged = TickOrder(), 0
+            for each in sequence.filtered(session.read()):
+                if isinstance(each, Entry):
+                    yield each
+                else:
+                    damaged += isinstance(each, Damage)
+            integrity += sequence.integrity(damaged)
 
     found = bins(entries(), grid, offset_s)
-    return NodeRun(recording.node, recording.sessions[-1].head, found, len(damaged))
+    return NodeRun(recording.node, recording.sessions[-1].head, found, integrity)
 
 
 Spans = Mapping[Series, tuple[int, int]]

@@ -9,6 +9,7 @@ import numpy as np
 from collector import histogram
 from collector.histogram import Buckets
 from collector.journal.head import Head
+from collector.journal.sequence import Integrity
 from collector.merging.bins import Bin, Grid
 from collector.merging.blocks import Ints
 from collector.merging.columns import Floats
@@ -46,7 +47,7 @@ class Column:
     late_s: list[float]
     missed: list[int]
     ticks: list[int]
-    damaged: int
+    integrity: Integrity
 
     def bins(self, grid: Grid, wanted: Collection[str | Series] | None = None) -> dict[int, Bin]:
         """Return the intervals as `bins` does, with the `wanted` metrics and series alone, None for all."""

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector import cluster
+from collector.journal.files import journal_files
+from collector.journal.footer import Footer, last_footer
 from collector.journal.frames import MAGIC, Damage, Frames
 from collector.journal.head import Head, head_of
-from collector.journal.info import journal_files
 from collector.journal.lines import parsed
-from collector.journal.reading import Entry, read
+from collector.journal.reading import Entry, lines_of, read
 from collector.journal.soundness import NONSENSE, names, tick_of
 
 # So many beginnings of a frame are looked at from the end of a file, before all of it is read.
 TRIES = 64
+# A recorder writes one into a file; somebody may have put files together.
+MOST_SESSIONS = 100
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,17 @@ class Session:
             return True
         return self.begin_s < other.end_s and other.begin_s < self.end_s
 
-    def read(self) -> Iterator[Entry | Damage]:
+    def read(self) -> Iterator[Entry | Damage | Footer]:
         """Yield what was recorded, and what is damaged. Raises OSError."""
         for path in self.files:
             for found in read(path):
-                if isinstance(found, Damage) or found.head.session == self.head.session:
+                if isinstance(found, Damage) or session_of(found) == self.head.session:
                     yield found
+
+
+def session_of(record: Entry | Footer) -> str:
+    """Return which session a record is of."""
+    return record.head.session if isinstance(record, Entry) else record.session
 
 
 @dataclass(frozen=True)
@@ -72,16 +80,19 @@ class Recording:
 def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
     """Return the sessions in all files there, and what is no recording, a line for each. Raises OSError.
 
-    Of each file only its ends are read.
+    Of a file that ends with its footer only the ends are read: all of it is of one session.
     """
     found: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
     notes: list[str] = []
     for file in {file.resolve(): file for path in paths for file in journal_files(path)}.values():
-        ends = _ends(file)
-        if ends is None:
+        footer = last_footer(file)
+        ends = _all_ends(lines_of(file)) if footer is None else _ends(file, footer)
+        if not ends:
             notes.append(f"{file}: nothing is recorded there")
-        else:
-            found.setdefault((file.parent, ends[0].head.session), []).append((file, *ends))
+        if len(ends) > MOST_SESSIONS:
+            notes.append(f"{file}: more than {MOST_SESSIONS} sessions in one file: the others are left out")
+        for first, last in ends[:MOST_SESSIONS]:
+            found.setdefault((file.parent, first.head.session), []).append((file, first, last))
     return [_session(files) for files in found.values()], notes
 
 
@@ -93,48 +104,60 @@ def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:
     return Session(last.node, last.head, paths, min(times), max(times), frozenset(processes))
 
 
-def _ends(file: Path) -> tuple[_End, _End] | None:
-    """Return the first and the last tick of a file, None where there is none."""
+def _ends(file: Path, footer: Footer) -> list[tuple[_End, _End]]:
+    """Return the first and the last tick of a file that ends with its footer. Raises OSError."""
     entry = next((each for each in read(file) if isinstance(each, Entry)), None)
     if entry is None:
-        return None
+        return []
     first = _End(entry.head, entry.snapshot.node, entry.snapshot.tick.time_s)
-    data = file.read_bytes()
+    data = file.read_bytes()[: footer.offset]
     place = len(data)
     for _ in range(TRIES):
         place = data.rfind(MAGIC, 0, place)
         if place <= 0:
             break
         # A frame can be read alone; what only looks like the beginning of one holds nothing.
-        last = _last(data[place:])
-        if last is not None:
-            return first, last
-    return first, _last(data) or first
+        ends = _all_ends(Frames().feed(data[place:]))
+        if ends:
+            return [(first, ends[-1][1])]
+    ends = _all_ends(lines_of(file))
+    return [(first, ends[-1][1] if ends else first)]
 
 
-def _last(data: bytes) -> _End | None:
-    """Return what the last line says. Its values are nobody's concern here: taking up all changes would take long."""
-    found: tuple[Head, str, bytes] | None = None
+def _all_ends(lines: Iterable[bytes | Damage]) -> list[tuple[_End, _End]]:
+    """Return the first and the last tick of each session, in the order of their beginnings.
+
+    Values are of no concern here: taking up all changes would take long.
+    """
+    begins: dict[str, _End] = {}
+    lasts: dict[str, tuple[Head, str, bytes]] = {}
     head: Head | None = None
     node = ""
-    for text in Frames().feed(data):
+    for text in lines:
         if isinstance(text, Damage):
             # What comes next tells of differences to what is not known.
             head = None
             continue
         try:
-            if b'"head":' in text or b'"n":' in text:
+            if text.startswith((b'{"head"', b'{"end"')) or b'"n":' in text:
                 content = parsed(text)
-                head = head_of(content["head"]) if "head" in content else head
+                head = head_of(content["head"]) if "head" in content else None if "end" in content else head
                 (node,) = names([content.get("n", node)])
+                if head is not None and head.session not in begins:
+                    begins[head.session] = _End(head, node, tick_of(content).time_s)
         except NONSENSE:
             head = None
-        if head is not None:
-            found = head, node, text
+        if head is not None and head.session in begins:
+            lasts[head.session] = head, node, text
+    return [(first, _end(lasts[session], first)) for session, first in begins.items() if session in lasts]
+
+
+def _end(last: tuple[Head, str, bytes], first: _End) -> _End:
+    head, node, text = last
     try:
-        return None if found is None else _End(*found[:2], tick_of(parsed(found[2])).time_s)
+        return _End(head, node, tick_of(parsed(text)).time_s)
     except NONSENSE:
-        return None
+        return _End(head, node, first.time_s)
 
 
 def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:

@@ -61,6 +61,6 @@ def work(
     for recording in recordings:
         column = column_of(recording, job.grid, job.offsets.get(recording.node, 0.0))
         sums.add(column)
-        run = NodeRun(column.node, column.head, column.bins(job.grid, job.wanted), column.damaged)
+        run = NodeRun(column.node, column.head, column.bins(job.grid, job.wanted), column.integrity)
         results.append(job.result(run))
     return results, sums

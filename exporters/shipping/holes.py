@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from collector.journal.frames import Damage
 from collector.journal.reading import Entry
+from collector.journal.sequence import Finding, Lost
 from collector.journal.tail import Removed
 from exporters.shipping.checkpoint import Checkpoint
 
@@ -38,13 +39,19 @@ class Holes:
         self._before = None if done is None else Seen(done.time_s, done.session)
         self._marked = ""
 
-    def mark(self, found: Damage | Removed) -> None:
+    def mark(self, found: Finding | Removed) -> None:
         """Take note that something may be missing before the next tick."""
         if isinstance(found, Removed):
             self._marked = self._marked or "files of the journal were removed before they could be sent"
             return
-        self._marked = f"the journal is damaged: byte {found.offset}: {found.reason}"
-        self._say("damage", self._marked)
+        if isinstance(found, Lost):
+            # They are counted when the next tick comes.
+            return
+        if isinstance(found, Damage):
+            self._marked = f"the journal is damaged: byte {found.offset}: {found.reason}"
+            self._say("damage", self._marked)
+        else:
+            self._say("repeated", f"byte {found.offset} of the journal: {found.reason}")
 
     def pass_by(self, entry: Entry) -> None:
         """Take note of a tick that was sent in an earlier life."""

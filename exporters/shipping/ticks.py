@@ -7,9 +7,9 @@ from math import ceil
 from pathlib import Path
 from typing import Protocol
 
-from collector.journal.frames import Damage
 from collector.journal.head import Head
 from collector.journal.reading import Entry, read
+from collector.journal.sequence import Finding, Repeated, TickOrder
 from collector.journal.tail import Removed
 from collector.journal.writing import Position
 from collector.model import Metric, Sample
@@ -26,7 +26,7 @@ LOOK_BACK_S = 150.0
 class Journal(Protocol):
     """What entries are read from: a `Tail`, or a recording that is finished."""
 
-    def poll(self) -> Iterator[Entry | Damage | Removed]:
+    def poll(self) -> Iterator[Entry | Finding | Removed]:
         """Yield what has come since the last call. Raises OSError."""
 
     def position(self, entry: Entry) -> Position:
@@ -65,13 +65,14 @@ class Recording:
     def __init__(self, files: Iterable[Path]) -> None:
         """Take the files, the oldest first."""
         self._files = deque(files)
+        self._sequence = TickOrder()
         self._path: Path | None = None
 
-    def poll(self) -> Iterator[Entry | Damage | Removed]:
+    def poll(self) -> Iterator[Entry | Finding | Removed]:
         """Yield what is in the files. Raises OSError."""
         while self._files:
             self._path = self._files.popleft()
-            yield from read(self._path)
+            yield from self._sequence.filtered(read(self._path))
 
     def position(self, entry: Entry) -> Position:
         """Return where the frame begins of the entry that came last."""
@@ -141,7 +142,7 @@ class Ticks:
         """Read the journal (again) from where the last tick that was handed out can be found."""
         done = self._done
         self._journal = self._opened(self._start if done is None else done.position)
-        self._polled: Iterator[Entry | Damage | Removed] | None = None
+        self._polled: Iterator[Entry | Finding | Removed] | None = None
         self._sampling: Sampling | None = None
         self._restarts = Restarts()
         self._identity = Identity() if done is None else done.identity
@@ -178,8 +179,9 @@ class Ticks:
                     self._sought = None
                     self._last = tick
             else:
-                # What is looked for may be gone.
-                self._sought = None
+                if not isinstance(found, Repeated):
+                    # What is looked for may be gone.
+                    self._sought = None
                 self._holes.mark(found)
         self._polled = None
         return None

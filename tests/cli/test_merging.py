@@ -207,4 +207,4 @@ def test_damage_is_told(run: Run, rec: Path) -> None:
     code, _, errors = run("merge", str(rec), "-o", "out")
     assert code == 0
     assert is_clean(errors)
-    assert errors.startswith("casstat: a: 1 damaged places: 'casstat journal check' names them")
+    assert errors.startswith("casstat: a: 1 damaged place, 5 ticks lost: 'casstat journal check' says where")

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from collector.journal.info import journal_files
+from collector.journal.files import journal_files
 from collector.journal.reading import Entry, read
 from tests.faults.program import PATIENCE_S, command, environment
 

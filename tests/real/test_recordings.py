@@ -19,8 +19,8 @@ import pytest
 from cli.demo.cluster import LocalCluster, Plan, cache_folder
 from cli.demo.node import Node
 from collector.histogram import Buckets, edges_of, quantile
+from collector.journal.files import journal_files
 from collector.journal.frames import Damage
-from collector.journal.info import journal_files
 from collector.journal.reading import Entry, read
 from tests.real.nodes import light, say
 from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, prepare

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from collector.catalogue import CATALOGUE
-from collector.journal.info import journal_files
+from collector.journal.files import journal_files
 from collector.journal.reading import Entry, read
 from collector.model import Sample
 from collector.samples import Sampling

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from collector.journal import writing
 from collector.journal.coding import State, encoded
+from collector.journal.footer import Footer
 from collector.journal.frames import Damage
 from collector.journal.head import Head
 from collector.journal.info import size_of
@@ -71,7 +72,7 @@ def written(folder: Path, snapshots: list[Snapshot], limits: Limits = NO_SYNC) -
     return files_of(folder)[0]
 
 
-def split(found: Iterator[Entry | Damage]) -> tuple[list[Snapshot], list[Damage]]:
+def split(found: Iterator[Entry | Damage | Footer]) -> tuple[list[Snapshot], list[Damage]]:
     every = list(found)
     entries = [each.snapshot for each in every if isinstance(each, Entry)]
     return entries, [each for each in every if isinstance(each, Damage)]
@@ -102,8 +103,10 @@ def test_every_tick_can_be_read_as_soon_as_it_is_appended(folder: Path) -> None:
 def test_whoever_reads_zstd_reads_it_too(folder: Path) -> None:
     file = written(folder, [tick(number) for number in range(7)])
     with zstandard.open(file, "rt", encoding="utf-8") as lines:
-        times = [json.loads(line)["t"] for line in lines]
-    assert times == [tick(number).tick.time_s for number in range(7)]
+        *ticks, footer = map(json.loads, lines)
+    assert [line["t"] for line in ticks] == [tick(number).tick.time_s for number in range(7)]
+    assert [line["q"] for line in ticks] == list(range(7))
+    assert (footer["end"]["first"], footer["end"]["next"], footer["end"]["more"]) == (0, 7, False)
 
 
 @given(st.data())
@@ -231,7 +234,7 @@ def test_gaps_suspends_and_restarts_stand_there_in_words(folder: Path) -> None:
     with zstandard.open(written(folder, ticks), "rt", encoding="utf-8") as lines:
         records = [json.loads(line).get("r") for line in lines]
     told = [["gap", "4 ticks missed"], ["suspend", "suspended for 3.5 s"], ["restart", "cpu counted anew"]]
-    assert records == [None, told]
+    assert records == [None, told, None]
 
 
 def test_the_size_of_a_journal_that_is_being_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

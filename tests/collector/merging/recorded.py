@@ -82,7 +82,7 @@ def both(
     assert (plain.places, plain.cluster.keys()) == (fast.places, fast.cluster.keys())
     for one, other in zip(plain.nodes, fast.nodes, strict=True):
         assert (one.node, one.ticks, one.missed) == (other.node, other.ticks, other.missed)
-        assert bool(one.damaged) == bool(other.damaged)
+        assert one.integrity == other.integrity
         assert one.product.keys() == other.product.keys()
         for place, each in one.product.items():
             assert_same(each.sample, other.product[place].sample)

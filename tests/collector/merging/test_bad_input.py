@@ -241,6 +241,7 @@ def test_buckets_of_an_unknown_layout_are_left_out(tmp_path: Path) -> None:
 
 NAN, HUGE = float("nan"), 10**400
 FIELDS: dict[str, tuple[Any, ...]] = {
+    "q": ("x", None, HUGE, -1, 0, 2, 4, 3.0, True),
     "t": ("x", None, NAN, HUGE, 1e300, -1.0, 4e9),
     "l": ("x", HUGE, NAN, -1),
     "m": ("x", 0.5, HUGE),
@@ -294,6 +295,9 @@ HEADS: dict[str, list[Any]] = {
     "error_s": ["x", NAN],
     "sources": [1, None, [1], [[]]],
     "lost": ["x", HUGE, -1],
+    "format": ["x", None, 1, 3],
+    "file": [1, None],
+    "first": ["x", HUGE, -1, 5],
     "metrics": [
         1,
         [1],
@@ -349,7 +353,7 @@ def test_a_newer_version_says_more_and_is_understood(tmp_path: Path, lines: tupl
     whole, other = lines
     head = json.loads(whole[0])["head"]
     head = {**head, "moon": {"full": True}, "metrics": [[*row, "more"] for row in head["metrics"]]}
-    said = [changed(whole[0], {"head": head, "weather": [1]}), *(changed(line, {"q": {"x": 1}}) for line in whole[1:])]
+    said = [changed(whole[0], {"head": head, "weather": [1]}), *(changed(line, {"y": {"x": 1}}) for line in whole[1:])]
     assert merged_with(tmp_path / "x", said, other) == merged_with(tmp_path / "y", whole, other)
 
 

@@ -17,6 +17,7 @@ from collector.histogram import Buckets
 from collector.journal import writing
 from collector.journal.coding import quantised
 from collector.journal.head import Head
+from collector.journal.sequence import Integrity
 from collector.journal.writing import Journal, Limits
 from collector.merging.bins import Bin, Grid
 from collector.merging.engine import column_of
@@ -181,8 +182,9 @@ def test_the_engine_says_what_the_plain_way_says(
     ((recording,), _) = recordings(found)
     grid = Grid(interval_s)
     plain = node_run(recording, grid, offset_s)
-    fast = column_of(recording, grid, offset_s).bins(grid)
-    assert plain.damaged == 0
+    column = column_of(recording, grid, offset_s)
+    fast = column.bins(grid)
+    assert plain.integrity == Integrity() == column.integrity
     assert plain.bins.keys() == fast.keys()
     for place, each in plain.bins.items():
         assert_same(each, fast[place])
