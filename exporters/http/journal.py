@@ -7,6 +7,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +16,35 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from collector.journal.footer import last_footer
 from collector.journal.writing import SUFFIX, files_of
 from exporters.http.answers import answer, number, refusal
 from exporters.http.served import Served
 
 CHUNK_BYTES = 1 << 18
-# A file's name tells the second in which it begins.
-NAME_S = 1.0
 _NAME = re.compile(r"(\d{8}T\d{6})(?:-\d+)?" + re.escape(SUFFIX))
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of the journal: what it is called, how long it is, when it begins where its name tells that."""
+    """A file of the journal.
+
+    begin_s, end_s  the least and the greatest time of its ticks, as its footer states them. Without a footer `begin_s`
+                    is what its name states, if anything, and no time can be excluded: the clock may have been set.
+    """
 
     name: str
     size_bytes: int
     begin_s: float | None
+    end_s: float | None
     written: bool
 
     def content(self) -> dict[str, Any]:
-        """Return what a client is told."""
-        begin = {} if self.begin_s is None else {"begin_s": self.begin_s}
-        return {"name": self.name, "size_bytes": self.size_bytes, **begin, "written": self.written}
+        """Return what a client gets."""
+        times = {"begin_s": self.begin_s, "end_s": self.end_s}
+        known = {name: time_s for name, time_s in times.items() if time_s is not None}
+        return {"name": self.name, "size_bytes": self.size_bytes, **known, "written": self.written}
 
 
 async def listed(served: Served, request: Request) -> Response:
@@ -65,11 +71,17 @@ def _file(path: Path, current: str) -> File | None:
     except OSError:
         # It was removed for room a moment ago.
         return None
-    return File(path.name, size_bytes, begin_of(path.name), path.name == current)
+    try:
+        footer = None if path.name == current else last_footer(path)
+    except OSError:
+        footer = None
+    if footer is None:
+        return File(path.name, size_bytes, begin_of(path.name), None, path.name == current)
+    return File(path.name, size_bytes, footer.begin_s, footer.end_s, False)
 
 
 def begin_of(name: str) -> float | None:
-    """Return when a file begins, in seconds since the epoch, as its name tells; None when it does not."""
+    """Return when a file begins, in seconds since the epoch, as its name states; None when it does not."""
     found = _NAME.fullmatch(name)
     try:
         begun = datetime.strptime(found[1], "%Y%m%dT%H%M%S") if found else None
@@ -79,17 +91,15 @@ def begin_of(name: str) -> float | None:
 
 
 def between(files: Sequence[File], from_s: float | None, to_s: float | None) -> list[File]:
-    """Return the files that can hold a tick of that time: each ends where the next one begins."""
+    """Return the files that can hold a tick of that time: those without a footer can hold any."""
     if from_s is not None and to_s is not None and from_s > to_s:
         return []
-    chosen = []
-    for index, file in enumerate(files):
-        following = next((each.begin_s for each in files[index + 1 :] if each.begin_s is not None), None)
-        ends = from_s is not None and following is not None and following + NAME_S <= from_s
-        begins = to_s is not None and file.begin_s is not None and file.begin_s > to_s
-        if not (ends or begins):
-            chosen.append(file)
-    return chosen
+    first_s, last_s = -inf if from_s is None else from_s, inf if to_s is None else to_s
+    return [
+        file
+        for file in files
+        if file.end_s is None or file.begin_s is None or (file.begin_s <= last_s and first_s <= file.end_s)
+    ]
 
 
 def opened(folder: Path, name: str) -> int | None:

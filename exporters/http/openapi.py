@@ -162,7 +162,8 @@ _ERROR_WORDS = {
 SCHEMAS: Json = {
     "Error": _object({"error": STRING}),
     "File": _object(
-        {"name": STRING, "size_bytes": {"type": "integer"}, "written": {"type": "boolean"}}, {"begin_s": NUMBER}
+        {"name": STRING, "size_bytes": {"type": "integer"}, "written": {"type": "boolean"}},
+        {"begin_s": NUMBER, "end_s": NUMBER},
     ),
     "Run": _object(
         {

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from collector.model import Sample
+from collector.journal.head import Head
+from collector.journal.writing import Journal, Limits, files_of
+from collector.model import Sample, Snapshot, Tick
 from exporters import wire
 from exporters.http.app import build, endpoints
 from exporters.http.exposition import OPENMETRICS, TEXT, prefers_openmetrics
-from exporters.http.journal import File, asked_range, begin_of, between
+from exporters.http.journal import File, asked_range, begin_of, between, files_in
 from exporters.http.openapi import PATHS, description
 from exporters.wire import decoded
 from tests.exporters.http.asking import Answered, ask
@@ -184,26 +186,38 @@ def test_the_journals_files(get: Ask, served: Scripted) -> None:
 @pytest.mark.parametrize(
     ("from_s", "to_s", "chosen"),
     [
-        (None, None, "abc"),
-        (0, 50, ""),
-        (0, 100, "a"),
-        (150, 160, "a"),
-        (200.5, 250, "ab"),
-        (201, 250, "b"),
-        (250, None, "bc"),
+        (None, None, "abcd"),
+        (0, 50, "d"),
+        (0, 100, "abd"),
+        (150, 160, "abd"),
+        (199.5, 250, "bcd"),
+        (201, 250, "bcd"),
+        (301, None, "cd"),
         (250, 240, ""),
-        (1e9, None, "c"),
-        (None, 300, "abc"),
+        (1e9, None, "d"),
+        (None, 300, "abcd"),
     ],
 )
 def test_files_that_can_hold_a_time(from_s: float | None, to_s: float | None, chosen: str) -> None:
-    files = [File(name, 1, begin_s, False) for name, begin_s in zip("abc", (100.0, 200.0, 300.0), strict=True)]
+    """The clock was set back in the second one; the last one has no footer."""
+    times = {"a": (100.0, 199.0), "b": (50.5, 300.0), "c": (200.0, 400.0), "d": (300.0, None)}
+    files = [File(name, 1, begin_s, end_s, False) for name, (begin_s, end_s) in times.items()]
     assert "".join(file.name for file in between(files, from_s, to_s)) == chosen
 
 
-def test_files_whose_name_tells_nothing_may_hold_any_time() -> None:
-    files = [File("a", 1, None, False), File("b", 1, 100.0, False)]
-    assert [file.name for file in between(files, 0, 50)] == ["a"]
+def test_a_file_is_chosen_by_the_times_of_its_ticks_and_not_by_its_name(tmp_path: Path) -> None:
+    """The clock was two hours ahead, and was set while the second file was written."""
+    journal = Journal(tmp_path, lambda: Head("1", 1.0, "s"), Limits(file_s=600.0, sync="never"), pytest.fail)
+    for time_s in (1_700_007_200.0, 1_700_007_900.0, 1_700_000_700.0, 1_700_001_300.0, 1_700_001_301.0):
+        journal.append(Snapshot("n", Tick(time_s), ()))
+    journal.close()
+    names = [path.name for path in files_of(tmp_path)]
+    files = files_in(Scripted(tmp_path))
+    assert [(file.begin_s, file.end_s) for file in files] == [
+        (1_700_007_200.0, 1_700_007_200.0),
+        (1_700_000_700.0, 1_700_007_900.0),
+    ]
+    assert [file.name for file in between(files, 1_700_001_000.0, 1_700_001_400.0)] == names[1:]
 
 
 @pytest.mark.parametrize(
