@@ -268,7 +268,7 @@ def _locked(folder: Path) -> int:
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
-        # Whoever only looks whether it is taken has it for an instant.
+        # A reader that tests the lock holds it for an instant.
         time.sleep(LOCK_WAIT_S)
     os.close(lock)
     raise JournalError(f"{folder}: another casstat records there: give each its own folder")
