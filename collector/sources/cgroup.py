@@ -41,14 +41,13 @@ _NO_LIMIT_BYTES = 1 << 60
 
 
 def read(host: Host) -> Values:
-    """Read the group of Cassandra's process; nothing without a process on this machine."""
+    """Read the group of Cassandra's process; nothing without a process, or when its group is not visible here."""
     if not host.lives:
         return {}
     groups = parse_groups(text_of(host.own / "cgroup"))
-    mount = host.root / "sys/fs/cgroup"
     if "memory" in groups or "cpu" in groups:
-        return _version_1(_folder(mount / "memory", groups, "memory"), _folder(mount / "cpu", groups, "cpu"))
-    return _version_2(_folder(mount, groups, ""))
+        return _version_1(_folder(host, groups, "memory"), _folder(host, groups, "cpu"))
+    return _version_2(_folder(host, groups, ""))
 
 
 def origin(host: Host) -> str:
@@ -65,30 +64,38 @@ def parse_groups(text: str) -> dict[str, str]:
     return groups
 
 
-def _folder(mount: Path, groups: Mapping[str, str], controller: str) -> Path:
-    # Inside a container the path is the host's, and what is mounted is the group itself.
-    folder = mount / groups.get(controller, "/").lstrip("/")
-    return folder if folder.is_dir() else mount
+def _folder(host: Host, groups: Mapping[str, str], controller: str) -> Path | None:
+    """Return the folder of the group that has Cassandra's process; None when it is not visible here.
+
+    The path in /proc is relative to a root that may not be mounted here: inside a container what is mounted is the
+    container's own group, which for a sidecar is not Cassandra's. Then the mount that Cassandra itself sees is tried.
+    """
+    for root in (host.root, host.own / "root"):
+        mount = root / "sys/fs/cgroup" / controller
+        for folder in (mount / groups.get(controller, "/").lstrip("/"), mount):
+            if str(host.pid) in _line(folder, "cgroup.procs").split():
+                return folder
+    return None
 
 
-def _version_1(memory: Path, cpu: Path) -> Values:
+def _version_1(memory: Path | None, cpu: Path | None) -> Values:
     values: Values = {}
-    limit, used = _line(memory / "memory.limit_in_bytes"), _line(memory / "memory.usage_in_bytes")
+    limit, used = _line(memory, "memory.limit_in_bytes"), _line(memory, "memory.usage_in_bytes")
     if limit.isdigit() and int(limit) < _NO_LIMIT_BYTES:
         values[(_LIMIT.name,)] = int(limit)
     if used.isdigit():
         values[(_MEMORY.name,)] = int(used)
-    quota, period = _line(cpu / "cpu.cfs_quota_us"), _line(cpu / "cpu.cfs_period_us")
-    return {**values, **_cpu(quota, period, _line(cpu / "cpu.stat"), "throttled_time", 1)}
+    quota, period = _line(cpu, "cpu.cfs_quota_us"), _line(cpu, "cpu.cfs_period_us")
+    return {**values, **_cpu(quota, period, _line(cpu, "cpu.stat"), "throttled_time", 1)}
 
 
-def _version_2(folder: Path) -> Values:
+def _version_2(folder: Path | None) -> Values:
     values: Values = {}
     for metric, name in ((_LIMIT, "memory.max"), (_MEMORY, "memory.current")):
-        if (amount := _line(folder / name)).isdigit():
+        if (amount := _line(folder, name)).isdigit():
             values[(metric.name,)] = int(amount)
-    quota, _, period = _line(folder / "cpu.max").partition(" ")
-    return {**values, **_cpu(quota, period, _line(folder / "cpu.stat"), "throttled_usec", 1000)}
+    quota, _, period = _line(folder, "cpu.max").partition(" ")
+    return {**values, **_cpu(quota, period, _line(folder, "cpu.stat"), "throttled_usec", 1000)}
 
 
 def _cpu(quota: str, period: str, stat: str, throttled: str, nanoseconds: int) -> Values:
@@ -101,9 +108,11 @@ def _cpu(quota: str, period: str, stat: str, throttled: str, nanoseconds: int) -
     return values
 
 
-def _line(path: Path) -> str:
-    """Return what the file says, "" where the kernel has no such account."""
+def _line(folder: Path | None, name: str) -> str:
+    """Return the content of a group's file, "" where there is no such group or account."""
+    if folder is None:
+        return ""
     try:
-        return text_of(path).strip()
+        return text_of(folder / name).strip()
     except SourceError:
         return ""

@@ -28,6 +28,7 @@ FILES = [
     ("pressure", 4242, "proc/pressure/io"),
     ("process", 4242, "proc/4242/stat"),
     ("cgroup", 4242, "proc/4242/cgroup"),
+    ("cgroup", 4242, f"{SERVICE}/cgroup.procs"),
     ("cgroup", 4242, f"{SERVICE}/memory.max"),
     ("cgroup", 4242, f"{SERVICE}/cpu.max"),
     ("cgroup", 4242, f"{SERVICE}/cpu.stat"),

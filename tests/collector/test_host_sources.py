@@ -198,10 +198,14 @@ def test_a_control_group_of_version_1_is_read() -> None:
 
 V2 = "sys/fs/cgroup/"
 V1 = {"memory": "sys/fs/cgroup/memory/c/", "cpu": "sys/fs/cgroup/cpu/c/"}
+PROCESSES = "cgroup.procs"
+OWN_ROOT = f"proc/{CASSANDRA}/root/"
+MEMBER = f"1\n{CASSANDRA}\n"
 
 
 def test_no_limit_is_no_number_in_version_2(tmp_path: Path) -> None:
     files = {V2 + "memory.max": "max\n", V2 + "memory.current": "5\n", V2 + "cpu.max": "max 100000\n"}
+    files[V2 + PROCESSES] = MEMBER
     host = tree(tmp_path, {f"proc/{CASSANDRA}/cgroup": "0::/\n", **files})
     assert read("cgroup", host) == {("casstat_cgroup_memory_bytes",): 5}
 
@@ -211,6 +215,7 @@ def test_no_limit_is_no_number_in_version_1(tmp_path: Path) -> None:
         V1["memory"] + "memory.limit_in_bytes": "9223372036854771712\n",
         V1["cpu"] + "cpu.cfs_quota_us": "-1\n",
         V1["cpu"] + "cpu.cfs_period_us": "100000\n",
+        **{folder + PROCESSES: MEMBER for folder in V1.values()},
     }
     host = tree(tmp_path, {f"proc/{CASSANDRA}/cgroup": "3:cpu,cpuacct:/c\n2:memory:/c\n", **files})
     assert read("cgroup", host) == {}
@@ -218,7 +223,26 @@ def test_no_limit_is_no_number_in_version_1(tmp_path: Path) -> None:
 
 def test_inside_a_container_the_mount_itself_is_the_group(tmp_path: Path) -> None:
     files = {V2 + "memory.max": "1000\n", f"proc/{CASSANDRA}/cgroup": "0::/docker/0123456789ab\n"}
+    files[V2 + PROCESSES] = MEMBER
     assert read("cgroup", tree(tmp_path, files)) == {("casstat_cgroup_memory_limit_bytes",): 1000}
+
+
+@pytest.mark.parametrize("path", ["/", "/../cri-containerd-0123.scope", "/kubepods/pod1/0123"])
+def test_in_a_sidecar_the_group_is_the_one_that_cassandra_itself_sees(tmp_path: Path, path: str) -> None:
+    # What is mounted here is the group of the agent's own container.
+    agents = {V2 + "memory.max": "1000\n", V2 + PROCESSES: "7\n8\n", f"proc/{CASSANDRA}/cgroup": f"0::{path}\n"}
+    assert read("cgroup", tree(tmp_path / "hidden", agents)) == {}
+    cassandras = {OWN_ROOT + V2 + "memory.max": "2000\n", OWN_ROOT + V2 + PROCESSES: MEMBER}
+    host = tree(tmp_path / "visible", {**agents, **cassandras})
+    assert read("cgroup", host) == {("casstat_cgroup_memory_limit_bytes",): 2000}
+
+
+def test_in_a_sidecar_version_1_is_read_where_cassandra_sees_it(tmp_path: Path) -> None:
+    mount, limit = V2 + "memory/", "memory.limit_in_bytes"
+    files = {mount + limit: "1000\n", mount + PROCESSES: "7\n", f"proc/{CASSANDRA}/cgroup": "4:memory:/docker/0123\n"}
+    assert read("cgroup", tree(tmp_path / "hidden", files)) == {}
+    files |= {OWN_ROOT + mount + limit: "2000\n", OWN_ROOT + mount + PROCESSES: MEMBER}
+    assert read("cgroup", tree(tmp_path / "visible", files)) == {("casstat_cgroup_memory_limit_bytes",): 2000}
 
 
 def test_a_kernel_without_control_group_accounts_has_none(tmp_path: Path) -> None:
