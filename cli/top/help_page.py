@@ -18,7 +18,7 @@ KEYS = (
     ("t, m M", "nodes as columns of one figure, a line a tick; the next, the last figure"),
     ("space", "pause, and go on"),
     ("left right [ ]", "one tick back, one on; { } ten"),
-    ("S", "go to a time (10:47, ISO or epoch), or back by a duration (90, 5m)"),
+    ("S", "go to a time (10:47) or back by a duration (5m)"),
     ("+ -", "play a recording faster, slower"),
     ("q", "quit"),
 )

@@ -24,6 +24,7 @@ from cli.top.own import Own
 from cli.top.scene import Scene
 from cli.top.screen import screen
 from cli.top.sets import SETS, wanted
+from cli.top.table import why_not
 from cli.top.text import ASCII, FINE, plain
 from collector.access import Access, AccessError
 from collector.tls import client_context
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from cli.top.recorded import Recorded
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
-# With --once, so long is waited for nodes that have not answered yet, beside two intervals.
-PATIENCE_S = 3.5
+# How long --once waits, beside two intervals, for nodes that have failed once; and for those not heard of at all.
+PATIENCE_S, LONGEST_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4
 OTHER_SCREEN, FIRST_SCREEN = "\x1b[?1049h\x1b[H", "\x1b[?1049l"
@@ -189,26 +190,54 @@ def _print_live(live: Live, chosen: int, settings: TopSettings) -> None:
     """Print tick by tick; a signal ends it as if it had been the last."""
     printer = _printer(settings, chosen)
     printed = number = 0
-    ends_s = time.monotonic() + 2 * (settings.interval or 1.0) + PATIENCE_S
+    began_s = time.monotonic()
+    patience = Patience(2 * (settings.interval or 1.0))
     with _ended_by_signals():
         while True:
             if not live.history.wait(number, LOOK_S):
                 continue
             number = live.history.number
             frame = live.history.frames[-1]
-            if settings.once and time.monotonic() < ends_s and not all(map(_is_there, frame.nodes)):
+            if settings.once and not patience.is_over(frame, time.monotonic() - began_s):
                 continue
             printer(frame)
             printed += 1
             if settings.once and not frame.counted:
-                whys = dict.fromkeys(node.why for node in frame.nodes if node.why)
+                whys = dict.fromkeys(node.why or why_not(node, ASCII) for node in frame.nodes)
                 raise CasstatError(f"no node answers: {'; '.join(list(whys)[:3])}")
             if settings.once or printed == settings.count:
                 return
 
 
-def _is_there(node: NodeFrame) -> bool:
-    return node.state in (State.GONE, State.SILENT) or (node.state is not State.NEW and is_whole(node.cells))
+class Patience:
+    """Tells when a single table need not wait any longer, frame by frame."""
+
+    def __init__(self, two_ticks_s: float) -> None:
+        self._failed: frozenset[int] = frozenset()
+        self._usual_s = two_ticks_s + PATIENCE_S
+        self._longest_s = two_ticks_s + LONGEST_PATIENCE_S
+
+    def is_over(self, frame: Frame, waited_s: float) -> bool:
+        """Return whether every node has answered or failed twice; later, whether each was heard of."""
+        before = self._failed
+        self._failed = frozenset(
+            place for place, node in enumerate(frame.nodes) if node.state in (State.GONE, State.SILENT)
+        )
+        if all(place in before & self._failed or _answers(node) for place, node in enumerate(frame.nodes)):
+            return True
+        if waited_s < self._usual_s:
+            return False
+        return waited_s >= self._longest_s or all(
+            place in self._failed or _has_sample(node) for place, node in enumerate(frame.nodes)
+        )
+
+
+def _answers(node: NodeFrame) -> bool:
+    return node.state in (State.UP, State.CHANGING) and is_whole(node.cells)
+
+
+def _has_sample(node: NodeFrame) -> bool:
+    return node.state is not State.NEW and any(cell == cell for cell in node.cells)
 
 
 def _printer(settings: TopSettings, chosen: int) -> Callable[[Frame], None]:

@@ -129,11 +129,11 @@ def why_not(node: NodeFrame, marks: Marks) -> str:
     words = {
         State.GONE: "gone",
         State.SILENT: "Cassandra does not answer",
-        State.NEW: "no answer yet",
+        State.NEW: "no answer yet" if node.age_s is None else "its first interval",
         State.CHANGING: "nothing to tell yet",
         State.UP: "late" if node.age_s is not None else "its first interval",
     }[node.state]
-    age = "" if node.age_s is None else f" for {span_of_time(node.age_s)}"
+    age = "" if node.age_s is None or node.state is State.NEW else f" for {span_of_time(node.age_s)}"
     why = f": {clean(node.why, marks)}" if node.why else ""
     return f"{words}{age}{why}"
 

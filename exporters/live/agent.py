@@ -204,6 +204,10 @@ class AgentFeed:
     def _why(self, error: Exception) -> str:
         if isinstance(error, LinkError):
             return str(error)
+        # Of a name with several addresses asyncio tells all errors in one text.
+        if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):
+            at = self._target.authority
+            return f"no agent listens at {at}: start one there with 'casstat agent', or give the URL of a Jolokia"
         if isinstance(error, TimeoutError | asyncio.TimeoutError):
             return "no answer in time"
         if (
@@ -212,8 +216,6 @@ class AgentFeed:
             and not isinstance(error, ssl.SSLError | ConnectionError)
         ):
             return os.strerror(error.errno or 0)
-        if isinstance(error, ConnectionRefusedError):
-            return os.strerror(errno.ECONNREFUSED)
         try:
             return of_agent(self._failures.of_error(error, greets=False))
         except Silence:

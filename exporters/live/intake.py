@@ -8,6 +8,7 @@ from collector.catalogue import CATALOGUE
 from collector.cluster import WATCHED
 from collector.failures import one_line
 from collector.histogram import Buckets
+from collector.jmx import NodeSource
 from collector.model import Derived, Event, Rate, Sample, Series
 from exporters.live.columns import MODE
 from exporters.live.frame import State, Told
@@ -26,7 +27,7 @@ def state_of(sample: Sample) -> tuple[State, str]:
     if mode is None and not any(
         series[0].startswith("cassandra_") for each in (sample.values, sample.held) for series in each
     ):
-        return State.SILENT, one_line(why) or "Cassandra does not answer"
+        return State.SILENT, one_line(why).removeprefix(f"{NodeSource.name}: ")
     if isinstance(mode, str) and mode != "NORMAL":
         return State.CHANGING, one_line(mode.lower())
     return State.UP, one_line(why)

@@ -1,7 +1,7 @@
 """A node through its Jolokia, sampled here: in a thread of its own, for that may wait."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 
 from collector.catalogue import BEANS
@@ -9,7 +9,7 @@ from collector.clock import SystemClock, ticks
 from collector.jmx import NodeSource
 from collector.jolokia import Jolokia
 from collector.machine import identity_of
-from collector.model import Event, Sample, Snapshot, SourceError, Tick
+from collector.model import Sample, Snapshot, SourceError, Tick
 from collector.selection import DEFAULT_TABLES, Selection
 from collector.watch import Given, Watch
 from exporters.identity import Identity
@@ -46,6 +46,7 @@ class JolokiaFeed:
         self._heard = heard
         self._stop = threading.Event()
         self._metrics: frozenset[str] = frozenset()
+        self._problem = ""
         self._told: tuple[Identity, tuple[str, ...]] | None = None
         self._thread = threading.Thread(target=self._run, name=f"top {key}", daemon=True)
 
@@ -89,19 +90,19 @@ class JolokiaFeed:
             def tell(snapshot: Snapshot) -> None:
                 nonlocal identity
                 identity = identity.told(snapshot)
+                self._problem = problem_of(snapshot, watch.node_sources)
                 self._know(identity, watch)
 
             watch.record = tell
             for sample in watch.samples(points, self._interval_s):
-                self._hear(sample, watch)
+                self._hear(sample)
                 if metrics != self._metrics:
                     return
 
-    def _hear(self, sample: Sample, watch: Watch) -> None:
-        silent = next((event for event in sample.events if _is_silence(event, watch)), None)
-        if silent is not None and not watch.host:
-            # Nothing is there that watches it: all that can be said is that it does not answer.
-            self._heard.failed(self._key, silent.text)
+    def _hear(self, sample: Sample) -> None:
+        """Hand on a sample, or why there is none: without Cassandra's answer there is nobody else to ask."""
+        if self._problem:
+            self._heard.failed(self._key, self._problem)
         else:
             self._heard.sample(self._key, sample)
 
@@ -115,5 +116,7 @@ class JolokiaFeed:
         self._heard.known(self._key, known, watch.facts.address, peers)
 
 
-def _is_silence(event: Event, watch: Watch) -> bool:
-    return event.kind == "no_answer" and any(event.text.startswith(f"{name}:") for name in watch.node_sources)
+def problem_of(snapshot: Snapshot, sources: Collection[str]) -> str:
+    """Return why these sources said nothing in a snapshot; "" when they did."""
+    own = [batch for batch in snapshot.batches if batch.source in sources]
+    return "" if any(batch.values for batch in own) else next((batch.problem for batch in own if batch.problem), "")

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +12,8 @@ import pytest
 
 from tests.faults import fake_agents
 from tests.faults.fake_agents import FakeAgent, FakeAgents, says
+from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.fake_node import Json
 from tests.faults.program import Program, is_clean, run
 from tests.faults.tmux import Screen
 
@@ -69,7 +73,9 @@ def test_an_agent_that_is_ill_is_gone_and_keeps_nobody_waiting(ill: str, pair: F
         row = rows[-1]
         assert of(row, BAD)["state"] == "gone"
         assert of(row, NOBODY)["state"] == "gone"
-        assert "refused" in str(of(row, NOBODY)["why"]).lower()
+        assert of(row, NOBODY)["why"] == (
+            f"no agent listens at {NOBODY}:17199: start one there with 'casstat agent', or give the URL of a Jolokia"
+        )
         # And back again.
         pair.agents[1].behaves = fake_agents.well
         while of(row, BAD)["reads_per_s"] != 1000:
@@ -98,6 +104,33 @@ def test_when_nobody_answers_once_says_so() -> None:
     assert done.returncode == 1
     assert "no node answers" in done.stderr
     assert is_clean(done.stderr.split("\n")[-2] + "\n")
+
+
+def test_a_jolokia_that_refuses_connections_is_told_in_the_same_words_all_the_time(nobody: str) -> None:
+    with Program("top", nobody, "--format", "json") as program:
+        rows = [program.row() for _ in range(4)]
+        assert program.end()[0] == 0
+    whys = {row["nodes"][0]["why"] for row in rows if row["nodes"][0]["state"] != "new"}
+    assert whys == {f"{nobody}: Connection refused"}
+    done = run("top", nobody, "--once")
+    assert done.returncode == 1
+    assert done.stderr == f"casstat: no node answers: {nobody}: Connection refused\n"
+
+
+def test_once_waits_for_a_jolokia_that_answers_late(fake: FakeJolokia) -> None:
+    fake.node.do_reads(1)
+    answer = fake.node.answer
+
+    def late(request: Json) -> Json:
+        # The first answers take longer than a tick.
+        threading.Event().wait(0.05 if time.monotonic() < slow_until_s else 0.0)
+        return answer(request)
+
+    slow_until_s = time.monotonic() + 4.0
+    fake.node.answer = late  # type: ignore[method-assign]
+    done = run("top", fake.url, "--once")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 of 1 nodes" in done.stdout
 
 
 def test_a_password_from_a_file(pair: FakeAgents, tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""How long `casstat top --once` waits: for an answer of every node, or for failures that last."""
+
+from dataclasses import replace
+
+import pytest
+
+from cli.top.program import Patience
+from cli.top.table import why_not
+from cli.top.text import ASCII
+from exporters.live.columns import NOTHING
+from exporters.live.frame import Frame, NodeFrame, State
+from tests.exporters.live.made import frames
+
+WELL = next(node for node in frames(5)[-1].nodes if node.state is State.UP)
+FIRST = replace(WELL, cells=NOTHING)
+NEW = NodeFrame("a", State.NEW, NOTHING, "", None, "")
+HEARD = NodeFrame("a", State.NEW, NOTHING, "", 0.2, "")
+GONE = NodeFrame("a", State.GONE, NOTHING, "Connection refused", None, "")
+
+
+def over(*nodes: NodeFrame, step_s: float = 1.0) -> int | None:
+    """Return after how many frames of a node the patience is over; the last one stays."""
+    patience = Patience(2.0)
+    base = frames(1, 1)[0]
+    for number in range(40):
+        frame: Frame = replace(base, nodes=(nodes[min(number, len(nodes) - 1)],))
+        if patience.is_over(frame, number * step_s):
+            return number
+    return None
+
+
+@pytest.mark.parametrize(
+    ("nodes", "frame"),
+    [
+        ([WELL], 0),
+        ([NEW, WELL], 1),
+        ([NEW, NEW, HEARD, HEARD, FIRST, FIRST, FIRST, WELL], 7),
+        ([NEW, GONE, WELL], 2),
+        ([GONE, GONE], 1),
+        ([NEW, GONE, NEW, GONE, GONE], 4),
+        ([FIRST, HEARD], 22),
+        ([NEW], 22),
+    ],
+)
+def test_a_table_waits_for_an_answer_or_a_failure_that_lasts(nodes: list[NodeFrame], frame: int) -> None:
+    assert over(*nodes) == frame
+
+
+def test_a_node_without_an_answer_says_why() -> None:
+    assert why_not(NEW, ASCII) == "no answer yet"
+    assert why_not(HEARD, ASCII) == "its first interval"
+    assert why_not(replace(GONE, state=State.SILENT, why="", age_s=3.0), ASCII) == "Cassandra does not answer for 3 s"
