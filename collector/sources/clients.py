@@ -14,6 +14,13 @@ BEANS = (
         shown=(Shown("native_connections", "Clients"),),
         across=Aggregation.SUM,
     ),
+    gauge(
+        "cassandra_native_connections_paused",
+        "Connections that the node has stopped reading from, since too many bytes of requests are in flight "
+        "(4.0 and later).",
+        _CLIENT + "PausedConnections",
+        across=Aggregation.SUM,
+    ),
     counter("cassandra_auth_success_total", "Logins.", _CLIENT + "AuthSuccess"),
     counter("cassandra_auth_failure_total", "Logins refused.", _CLIENT + "AuthFailure"),
     counter("cassandra_native_discarded_total", "Requests discarded under overload.", _CLIENT + "RequestDiscarded"),

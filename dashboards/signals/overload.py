@@ -87,6 +87,15 @@ SIGNALS = (
         SINCE_4_1,
     ),
     Signal(
+        "connections_paused",
+        "Paused client connections",
+        Level("cassandra_native_connections_paused", across="sum"),
+        Unit.COUNT,
+        "Client connections that the node has stopped reading from, since too many bytes of requests are in flight: "
+        "clients wait.",
+        absent="Absent before Cassandra 4.0.",
+    ),
+    Signal(
         "native_discarded",
         "Discarded requests",
         Rate("cassandra_native_discarded_total"),

@@ -29,6 +29,11 @@ ALERTS = (
         ("pool",),
     ),
     *of_signal(
+        "CassandraConnectionsPaused",
+        "connections_paused",
+        f"{WHERE} has stopped reading from {_WAIT} client connections: too many bytes of requests are in flight.",
+    ),
+    *of_signal(
         "CassandraHintsWritten",
         "hints",
         f"{WHERE} keeps {_WAIT} writes a second for replicas that do not take them.",
