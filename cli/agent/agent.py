@@ -1,12 +1,14 @@
 """What the agent knows of itself, for everybody who asks: it takes every tick, and hands it on."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from cli.agent.availability import Availability
+from cli.agent.known_node import KnownNode
 from cli.agent.runs import Runs
 from cli.agent.settings import AgentSettings
 from cli.agent.sinks import Sinks
@@ -18,7 +20,6 @@ from collector.model import Batch, Sample, Snapshot
 from collector.watch import Watch, watched
 from exporters.http.app import build
 from exporters.http.server import Server
-from exporters.identity import Identity
 from exporters.prometheus.edges import DEFAULT_S, Edges
 from exporters.prometheus.health import AgentHealth, JournalHealth
 from exporters.prometheus.page import Page
@@ -35,13 +36,21 @@ class Agent:
     """The agent as its API and its parts see it: it is what `exporters.http.served` wants."""
 
     def __init__(
-        self, settings: AgentSettings, runs: Runs, clock: Clock, say: Callable[[str], None], *, answered: bool
+        self,
+        settings: AgentSettings,
+        runs: Runs,
+        known: KnownNode,
+        clock: Clock,
+        say: Callable[[str], None],
+        *,
+        answered: bool,
     ) -> None:
         """Begin to serve; `answered` is whether the first contact succeeded. Raises ListenError and WebConfigError."""
         self.recent = Recent()
         self.journal = settings.journal_dir
         self._settings = settings
         self._runs = runs
+        self._known = known
         self._clock = clock
         self._sinks = Sinks(settings.journal_dir, self.recent, say)
         self._page = Page(
@@ -51,7 +60,7 @@ class Agent:
         self._ticked_s = clock.monotonic_s()
         self._answered_s: float | None = None
         self._availability = Availability(say, clock.monotonic_s, answered=answered)
-        self._identity = Identity()
+        self._identity = replace(known.identity, node=settings.line.node or known.identity.node)
         self._problems: dict[str, str] = {}
         self._node_problem = ""
         self._watch: Watch | None = None
@@ -75,12 +84,14 @@ class Agent:
         self._ticked_s = self._clock.monotonic_s()
         self._take_node([batch for batch in snapshot.batches if batch.source in watch.node_sources])
         self._identity = self._identity.told(snapshot)
+        if watch.facts.address:
+            self._known.update(replace(self._identity, node=watch.facts.address))
         self._page.take(snapshot, self._identity, sample.events if sample else ())
         self._problems = {batch.source: batch.problem for batch in snapshot.batches if batch.problem}
         self.recent.add(snapshot.tick, self._identity, sample, journal.position)
         if first:
             # Only now there is a place in the journal to begin at.
-            self._sinks.change(self._settings.to, journal.position)
+            self._sinks.change(self._settings.to, journal.position, self._identity)
 
     def _take_node(self, batches: Sequence[Batch]) -> None:
         """Take what was read of the node in a tick."""
@@ -95,7 +106,7 @@ class Agent:
     def change(self, settings: AgentSettings) -> None:
         """Take other settings. Raises CasstatError, and then all is as before."""
         if self._written is not None:
-            self._sinks.change(settings.to, self._written.position)
+            self._sinks.change(settings.to, self._written.position, self._identity)
         self._page.change(options_of(settings))
         self._settings = settings
 

@@ -1,28 +1,41 @@
-"""What the node was called when it last said so: kept, so that its series go on when it is down as the agent starts."""
+"""The identity that the node last reported: its series keep their labels when it is down as the agent starts."""
 
-import contextlib
+import json
+from contextlib import suppress
+from dataclasses import asdict, fields
 from pathlib import Path
 
-FILE = "node"
+from collector.atomic import replace_file
+from collector.host import text_of
+from collector.model import SourceError
+from exporters.identity import Identity
+
+FILE = "identity.json"
 LONGEST = 255
 
 
 class KnownNode:
-    """The name in a file beside the journal."""
+    """The identity in a file beside the journal; empty where there is no file, or none that makes sense."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
-        self.name = ""
-        with contextlib.suppress(OSError, ValueError):
-            name = self._path.read_text(encoding="utf-8")[: LONGEST + 1].strip()
-            self.name = name if name.isprintable() and len(name) <= LONGEST else ""
+        self.identity = _loaded(self._path)
 
-    def told(self, name: str) -> None:
-        """Take what the node says its name is; without room on the disk it is asked again next time."""
-        if name == self.name:
+    def update(self, identity: Identity) -> None:
+        """Keep the identity that the node reports now; without room on the disk the next call tries again."""
+        if identity == self.identity:
             return
-        self.name = name
-        with contextlib.suppress(OSError):
-            beside = self._path.with_name(f".{FILE}.new")
-            beside.write_text(name, encoding="utf-8")
-            beside.replace(self._path)
+        with suppress(OSError):
+            replace_file(self._path, json.dumps(asdict(identity)).encode())
+            self.identity = identity
+
+
+def _loaded(path: Path) -> Identity:
+    try:
+        content = json.loads(text_of(path))
+        identity = Identity(**{field.name: content[field.name] for field in fields(Identity)})
+    except (SourceError, ValueError, RecursionError, TypeError, KeyError):
+        return Identity()
+    texts = asdict(identity).values()
+    usable = all(isinstance(text, str) and text.isprintable() and len(text) <= LONGEST for text in texts)
+    return identity if usable else Identity()

@@ -113,14 +113,14 @@ class _Program:
 
     def _serving(self, runs: Runs, *, answered: bool) -> Agent:
         with _server_errors():
-            agent = Agent(self.settings, runs, self.clock, self.log, answered=answered)
+            agent = Agent(self.settings, runs, self._known, self.clock, self.log, answered=answered)
         host, port = agent.address
         self.log(f"serving {host}:{port}")
         return agent
 
     def _watch_of(self, _kind: str, way: Way) -> Watch:
         line = self.settings.line
-        given = Given(line.node, line.disk or "", line.net_interface or "", self._known.name)
+        given = Given(line.node, line.disk or "", line.net_interface or "", self._known.identity.node)
         return Watch(way(self._selection, self.clock), self._selection, given, self.clock, extra=self._extra)
 
     def _say_how(self, made: Contact) -> None:
@@ -151,8 +151,6 @@ class _Program:
         sampling = Sampling(CATALOGUE, watch.node_sources, paced=watch.paced, met=watch.answered)
         for snapshot in watch.snapshots(points, self.settings.interval):
             agent.tick(watch, snapshot, sampling.take(snapshot), journal)
-            if watch.facts.address:
-                self._known.told(watch.facts.address)
             self.notifier.alive(agent.status())
             found = finder.tick(answered=agent.answers())
             self._signals.sheltered = False

@@ -10,6 +10,7 @@ from pathlib import Path
 from cli.main import CasstatError
 from collector.failures import one_line
 from collector.journal.writing import Position
+from exporters.identity import Identity
 from exporters.recent import Recent
 from exporters.shipping.health import SinkHealth
 from exporters.shipping.means import real
@@ -40,10 +41,10 @@ class Sinks:
         self._say = say
         self._running: dict[str, _Running] = {}
 
-    def change(self, urls: Iterable[str], start: Position) -> None:
+    def change(self, urls: Iterable[str], start: Position, identity: Identity) -> None:
         """Ship to just these; to those that are new from `start` on, unless it is known how far they got.
 
-        Raises CasstatError, and then all is as before.
+        `identity` is who the node is known to be there. Raises CasstatError, and then all is as before.
         """
         wanted = dict.fromkeys(urls)
         check(wanted)
@@ -52,7 +53,7 @@ class Sinks:
             self._running.pop(url).stop.set()
         for url in wanted:
             if url not in self._running:
-                self._running[url] = self._begun(url, start)
+                self._running[url] = self._begun(url, start, identity)
 
     def health(self) -> tuple[SinkHealth, ...]:
         """Return how it goes with each."""
@@ -67,9 +68,10 @@ class Sinks:
         for each in running:
             each.thread.join(max(ends_s - time.monotonic(), 0.0))
 
-    def _begun(self, url: str, start: Position) -> _Running:
+    def _begun(self, url: str, start: Position, identity: Identity) -> _Running:
         stop = threading.Event()
-        plan = Plan(following(self._journal), start=start, kept=self._journal / FOLDER, recent=self._recent)
+        kept = self._journal / FOLDER
+        plan = Plan(following(self._journal), start=start, identity=identity, kept=kept, recent=self._recent)
 
         def made() -> Shipping:
             return Shipping(sink_of(url), plan, real(stop), self._say)

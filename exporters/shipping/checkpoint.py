@@ -1,14 +1,13 @@
 """Up to where a sink has everything: a small file for each sink, replaced whole."""
 
 import json
-import os
 import re
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from collector.atomic import replace_file
 from collector.failures import one_line
 from collector.journal.writing import Position
 from exporters.identity import Identity
@@ -63,18 +62,7 @@ def load(path: Path) -> Checkpoint | None:
 
 def save(path: Path, checkpoint: Checkpoint) -> None:
     """Replace what a file says: whole or not at all. Raises OSError."""
-    new = path.with_name(f".{path.name}.new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with new.open("wb") as file:
-            file.write(json.dumps(asdict(checkpoint)).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    except OSError:
-        with suppress(OSError):
-            new.unlink()
-        raise
+    replace_file(path, json.dumps(asdict(checkpoint)).encode())
 
 
 def _of(said: Any) -> Checkpoint:

@@ -1,7 +1,7 @@
 """The loop that is the same for all sinks: read, encode, send, remember."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from collector.journal.tail import Tail
 from collector.journal.writing import Position
 from collector.model import Metric, Sample
 from exporters.bounded import Bounded
+from exporters.identity import Identity
 from exporters.recent import Recent
 from exporters.saying import Seldom
 from exporters.shipping import checkpoint as checkpoints
@@ -36,6 +37,7 @@ class Plan:
 
     opened  opens the journal at a place, None for its oldest.
     start   where to begin without a checkpoint; None for the oldest.
+    identity  who the node is known to be there.
     kept    the folder of checkpoints and of refused points; None to keep neither.
     recent  the last ticks in memory, where there are some.
     share   of a core that catching up may take; 1 for all of it.
@@ -44,6 +46,7 @@ class Plan:
 
     opened: Callable[[Position | None], Journal]
     start: Position | None = None
+    identity: Identity = field(default_factory=Identity)
     kept: Path | None = None
     recent: Recent | None = None
     share: float = SHARE
@@ -73,7 +76,7 @@ class Shipping:
         self._delivery = Delivery(sink, aside, self._seldom, means.monotonic_s)
         self._backoff = Backoff(means.chance)
         begin = self._loaded()
-        self._ticks = Ticks(plan.opened, begin, self._plan.start, self._holes, plan.recent)
+        self._ticks = Ticks(plan.opened, begin, self._plan.start, self._holes, plan.recent, plan.identity)
         self._reached_s = None if begin is None else begin.time_s
         self._unsaved: ShipTick | None = None
         self._saved_s = -inf

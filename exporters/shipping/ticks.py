@@ -115,8 +115,12 @@ class Ticks:
         start: Position | None,
         holes: Holes,
         recent: Recent | None = None,
+        identity: Identity | None = None,
     ) -> None:
-        """Take what opens the journal at a place, None for its oldest, and the checkpoint, or else where to begin."""
+        """Take what opens the journal at a place, None for its oldest, and the checkpoint.
+
+        Without a checkpoint it begins at `start`, with a node that is known as `identity`.
+        """
         self._opened = opened
         self._holes = holes
         self._recent = recent
@@ -126,6 +130,7 @@ class Ticks:
         self._last: ShipTick | None = None
         self._done = begin
         self._start = start
+        self._first = identity or Identity()
         self._open()
 
     def next(self) -> ShipTick | None:
@@ -145,7 +150,7 @@ class Ticks:
         self._polled: Iterator[Entry | Finding | Removed] | None = None
         self._sampling: Sampling | None = None
         self._restarts = Restarts()
-        self._identity = Identity() if done is None else done.identity
+        self._identity = self._first if done is None else done.identity
         self._head = None
         self._sought = done if seek else None
         self._number = None

@@ -119,10 +119,12 @@ class FakeNode:
             AllDataFileLocations=["/var/lib/cassandra/data"],
             SchemaVersion=lambda: f"schema-{self._schema}",
             ReleaseVersion="5.0.6",
+            ClusterName="Test Cluster",
             OperationMode="NORMAL",
             LiveNodes=[ADDRESS, "192.0.2.8"],
             UnreachableNodes=[],
         )
+        self._bean("org.apache.cassandra.db:type=EndpointSnitchInfo", Datacenter="dc1", Rack="r1")
 
     def _local(self, key: str, prefix: str) -> None:
         for operation in ("Read", "Write", "Range"):

@@ -135,16 +135,24 @@ def test_a_node_that_goes_away_is_absent_until_it_is_back(fake: FakeJolokia, tmp
         agent.until(lambda: agent.get("/-/ready")[0] == 200)
 
 
-def test_a_node_that_is_down_at_first_keeps_its_name(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_a_node_that_is_down_at_first_keeps_its_identity(fake: FakeJolokia, tmp_path: Path) -> None:
+    def identity() -> tuple[dict[str, str], set[str]]:
+        """Return what the API says of the node, and the labels of the agent's own series."""
+        node = agent.json("/api/v1/node")
+        ticks = {series for series in agent.series() if series.startswith("casstat_ticks_total{")}
+        return {name: node[name] for name in ("node", "cluster", "dc", "rack")}, ticks
+
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
         agent.served()
-        named = agent.json("/api/v1/node")["node"]
+        agent.until(lambda: "cluster=" in str(identity()))
+        reported = identity()
+        assert all(reported[0].values())
         agent.end(signal.SIGTERM)
     fake.stop()
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
         agent.hear("no answer from Cassandra (yet)")
         agent.served()
-        assert agent.json("/api/v1/node")["node"] == named
+        assert identity() == reported
         fake.start()
         agent.until(lambda: agent.values(READS) != [])
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from collector.journal import writing
 from collector.journal.tail import Tail
 from collector.journal.writing import Limits, Position, files_of
+from exporters.identity import Identity
 from exporters.recent import Recent
 from exporters.shipping import delivery
 from exporters.shipping import shipping as loop
@@ -169,6 +170,19 @@ def test_without_a_checkpoint_it_begins_where_it_is_told(node: Node) -> None:
     shipping = node.shipping(start=now)
     drain(shipping)
     assert ticks_of(node.store.taken) == list(range(51, 100))
+    shipping.close()
+
+
+def test_without_a_checkpoint_the_node_is_who_it_is_known_to_be(node: Node) -> None:
+    node.record(10)
+    node.again("two")
+    now = end_of(node.folder)
+    # In these ticks the node does not tell its cluster.
+    node.record(20)
+    shipping = node.shipping(start=now, identity=Identity("known", "dc1", "r1", "n1"))
+    drain(shipping)
+    assert ticks_of(node.store.taken) == list(range(11, 30))
+    assert all(b"'known', 'dc1', 'r1', 'n1'" in point for point in node.store.taken)
     shipping.close()
 
 
