@@ -67,7 +67,7 @@ class Agent:
         self._written: Journal | None = None
         # Of the journals before: one is begun anew whenever the node is asked in another way.
         self._before = JournalHealth()
-        self._server = Server(build(self), settings.listen, settings.web_config_file, say)
+        self._server = Server(build(self), settings.listen, settings.web_config_file, say, names=settings.allow_host)
 
     @property
     def address(self) -> tuple[str, int]:

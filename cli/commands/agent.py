@@ -47,6 +47,15 @@ HELP = {
 }
 
 
+def _host_names(_context: click.Context, _parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    from exporters.http.hosts import is_host_name
+
+    for name in names:
+        if not is_host_name(name):
+            raise click.BadParameter(f"'{name}' is not a host name: give it without scheme and port")
+    return names
+
+
 @click.command(cls=ConfiguredCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--config",
@@ -93,6 +102,14 @@ HELP = {
 )
 @click.option(
     "--listen", metavar="HOST:PORT", default=DEFAULT_LISTEN, show_default=True, help="Where to serve Prometheus."
+)
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    callback=_host_names,
+    help="Also answer requests for this DNS name, where neither TLS nor passwords are configured; may be given several"
+    " times.  [addresses, localhost and the machine's name]",
 )
 @click.option(
     "--web-config-file",

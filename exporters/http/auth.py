@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exporters.http.answers import refusal
 from exporters.http.credentials import BusyError, Passwords, credentials
+from exporters.http.hosts import Hosts
 from exporters.http.web_access import WebConfig
 from exporters.http.writes import refused_write
 from exporters.saying import Seldom
@@ -25,13 +26,15 @@ class Guard:
         config: Callable[[], WebConfig],
         passwords: Passwords,
         say: Seldom,
+        hosts: Hosts,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take who is guarded, what the configuration is, and where to say who was refused."""
+        """Take who is guarded, what the configuration is, where to say who was refused, and under which names."""
         self._app = app
         self._config = config
         self._passwords = passwords
         self._say = say
+        self._hosts = hosts
         self._monotonic = monotonic
         self._tokens, self._counted_s = 0.0, -1e9
 
@@ -51,6 +54,12 @@ class Guard:
             return refusal(429, "too many requests (rate_limit)", {"retry-after": "1"})
         headers = dict(scope["headers"])
         peer = scope["client"][0] if scope.get("client") else ""
+        # With TLS a page under another name fails at the certificate; with passwords its browser knows none.
+        if not config.users and config.tls is None:
+            reason = self._hosts.refused(headers, scope["server"][0] if scope.get("server") else "")
+            if reason:
+                self._say("host", f"{peer}: a request was refused: {reason}")
+                return refusal(403, reason)
         if config.users:
             refused = await self._not_known(config, headers.get(b"authorization", b""), peer)
             if refused is not None:
@@ -58,7 +67,8 @@ class Guard:
         if scope["method"] in READS:
             return None
         shown = bool(config.users or scope.get("casstat.certified"))
-        why = refused_write(peer, headers, asks=config.asks, shown=shown)
+        known_host = self._hosts.knows(headers.get(b"host", b"").decode("latin-1"))
+        why = refused_write(peer, headers, asks=config.asks, shown=shown, known_host=known_host)
         if why:
             self._say("write", f"{peer}: a change was refused: {why}")
             return refusal(403, why)

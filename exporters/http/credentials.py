@@ -8,12 +8,14 @@ import hashlib
 import hmac
 import os
 import threading
-from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from exporters.http.addresses import client_of
+from exporters.http.queueing import FairQueue
 
 REMEMBERED = 256
-WAITING, WAITING_PER_PEER = 16, 4
 NICENESS = 10
 # All that bcrypt has ever looked at.
 LONGEST_BYTES = 72
@@ -35,6 +37,16 @@ def credentials(header: bytes) -> tuple[str, bytes] | None:
     return None
 
 
+@dataclass(frozen=True, eq=False)
+class _Check:
+    """A password to check; its result is None if there is no room for it."""
+
+    key: bytes
+    password: bytes
+    hashed: str
+    result: "asyncio.Future[bool | None]"
+
+
 class Passwords:
     """Checks one password at a time, in a thread that gives way to all others; remembers what it found out."""
 
@@ -43,38 +55,67 @@ class Passwords:
         self._secret = os.urandom(32)
         self._known: dict[bytes, bool] = {}
         self._thread = ThreadPoolExecutor(1, "passwords", _give_way)
-        self._waiting: Counter[str] = Counter()
-        self._checks: dict[bytes, asyncio.Future[bool]] = {}
+        self._queue = FairQueue[_Check]()
+        self._checks: dict[bytes, _Check] = {}
+        self._worker: asyncio.Task[None] | None = None
+        # Clients that have shown a right password, the latest last.
+        self._trusted: dict[str, None] = {}
 
     async def fit(self, users: Mapping[str, str], name: str, password: bytes, peer: str) -> bool:
         """Return whether a user has that password; one that nobody has takes as long. Raises BusyError."""
         hashed = users.get(name) or self._nobodys(users, name)
         key = self._digest(name.encode("utf-8", "replace"), hashed.encode(), password)
-        known = self._known.get(key)
-        if known is None:
+        client = client_of(peer)
+        fits: bool | None = self._known.get(key)
+        if fits is None:
             # Who asks the same at the same time gets the same answer.
-            check = self._checks.get(key)
-            if check is None:
-                check = self._checks[key] = asyncio.ensure_future(self._checked(key, password, hashed, peer))
-                check.add_done_callback(lambda _: self._checks.pop(key, None))
-            known = await asyncio.shield(check)
-        return known and name in users
+            check = self._checks.get(key) or self._enqueue(key, password, hashed, client, name)
+            fits = await asyncio.shield(check.result)
+        if fits is None:
+            raise BusyError
+        if not fits or name not in users:
+            return False
+        self._trust(client)
+        return True
 
     def close(self) -> None:
         """Check nothing any more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _checked(self, key: bytes, password: bytes, hashed: str, peer: str) -> bool:
-        if self._waiting.total() >= WAITING or self._waiting[peer] >= WAITING_PER_PEER:
-            raise BusyError
-        self._waiting[peer] += 1
+    def _enqueue(self, key: bytes, password: bytes, hashed: str, client: str, name: str) -> _Check:
+        loop = asyncio.get_running_loop()
+        check = self._checks[key] = _Check(key, password, hashed, loop.create_future())
+        dropped = self._queue.put(client, name, check, trusted=client in self._trusted)
+        if dropped is not None:
+            self._finish(dropped, None)
+        if self._worker is None:
+            self._worker = loop.create_task(self._work())
+        return check
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
         try:
-            fits = await asyncio.get_running_loop().run_in_executor(self._thread, _fits, password, hashed)
+            while (check := self._queue.pop()) is not None:
+                try:
+                    fits = await loop.run_in_executor(self._thread, _fits, check.password, check.hashed)
+                except Exception as error:
+                    del self._checks[check.key]
+                    check.result.set_exception(error)
+                else:
+                    self._remember(check.key, fits=fits)
+                    self._finish(check, fits)
         finally:
-            self._waiting[peer] -= 1
-            self._waiting = +self._waiting
-        self._remember(key, fits=fits)
-        return fits
+            self._worker = None
+
+    def _finish(self, check: _Check, fits: bool | None) -> None:
+        del self._checks[check.key]
+        check.result.set_result(fits)
+
+    def _trust(self, client: str) -> None:
+        self._trusted.pop(client, None)
+        self._trusted[client] = None
+        if len(self._trusted) > REMEMBERED:
+            del self._trusted[next(iter(self._trusted))]
 
     def _remember(self, key: bytes, *, fits: bool) -> None:
         self._known[key] = fits

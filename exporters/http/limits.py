@@ -128,6 +128,10 @@ class BoundedProtocol(HttpToolsProtocol):
         for name, value in self.headers:
             if name == b"content-length" and (len(value) > 9 or int(value) > BODY_BYTES):
                 self._too_large()
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (not hosts and self.parser.get_http_version() == "1.1"):
+            self._refused = 400, "a request of HTTP/1.1 has exactly one Host header"
+            raise _BoundError
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

@@ -14,7 +14,7 @@ STRING: Json = {"type": "string"}
 OBJECT: Json = {"type": "object"}
 LINE = {"text/plain": {"schema": STRING}}
 # What refuses a request before it is looked at.
-BEFORE = ("401", "413", "429", "431", "503")
+BEFORE = ("400", "401", "403", "413", "429", "431", "503")
 
 
 def _list(items: Json) -> Json:
@@ -147,9 +147,9 @@ PATHS: Json = {
 }
 
 _ERROR_WORDS = {
-    "400": "What is asked for cannot be.",
+    "400": "The request is malformed, or asks for what cannot be.",
     "401": "Name and password are wanted.",
-    "403": "This may not be changed from there.",
+    "403": "This may not be changed from there, or the Host header names no name of this agent.",
     "404": "There is no such thing.",
     "409": "It has ended, or cannot begin.",
     "413": "The body is too large.",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -14,12 +15,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.model import Sample, Series
 from exporters import wire
+from exporters.http.addresses import client_of
 from exporters.http.answers import EVENTS, JSON, number, refusal, takes
 from exporters.http.served import Served
 from exporters.recent import Moment, Recent
 
 HEARTBEAT_S = 15.0
-MOST_LISTENERS = 32
+MOST_LISTENERS, MOST_LISTENERS_PER_CLIENT = 32, 16
 MOST_PATTERNS, LONGEST_PATTERN = 32, 200
 
 Fits = Callable[[str], bool]
@@ -33,7 +35,7 @@ class Samples:
     def __init__(self, served: Served) -> None:
         self._recent = served.recent
         self._encoded: dict[int, bytes] = {}
-        self._listeners = 0
+        self._listeners: Counter[str] = Counter()
 
     def answered(self, request: Request) -> ASGIApp:
         """Return the answer to a request. Raises ValueError with a message when it asks for what cannot be."""
@@ -43,7 +45,8 @@ class Samples:
             last = request.headers.get("last-event-id", "")
             with suppress(ValueError):
                 since_s = float(last)
-            return self._events(since_s, fits)
+            peer = request.client.host if request.client else ""
+            return self._events(client_of(peer), since_s, fits)
         moments = [each for each in self._recent.kept() if each.sample is not None]
         chosen = moments[-1:] if since_s is None else _later(moments, since_s)
         return lambda scope, receive, send: self._list(chosen, fits, scope, send)
@@ -58,22 +61,26 @@ class Samples:
                 await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b"]" if moments else b"[]"})
 
-    def _events(self, since_s: float | None, fits: Fits | None) -> ASGIApp:
-        if self._listeners >= MOST_LISTENERS:
-            return refusal(503, f"{MOST_LISTENERS} listen already", {"retry-after": "10"})
-
-        headers = [*_headers(EVENTS), (b"connection", b"close")]
-
+    def _events(self, client: str, since_s: float | None, fits: Fits | None) -> ASGIApp:
         async def stream(scope: Scope, receive: Receive, send: Send) -> None:
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            if scope["method"] != "HEAD":
-                self._listeners += 1
+            if scope["method"] == "HEAD":
+                await _begin(send)
+            elif self._listeners.total() >= MOST_LISTENERS:
+                await _busy(f"{MOST_LISTENERS} clients follow already")(scope, receive, send)
+                return
+            elif self._listeners[client] >= MOST_LISTENERS_PER_CLIENT:
+                reason = f"this address has {MOST_LISTENERS_PER_CLIENT} streams of the {MOST_LISTENERS} already"
+                await _busy(reason)(scope, receive, send)
+                return
+            else:
+                self._listeners[client] += 1
                 try:
+                    await _begin(send)
                     # What ends the stream is the agent's own end: the listener sees a whole answer.
                     with suppress(asyncio.CancelledError):
                         await self._follow(since_s, fits, receive, send)
                 finally:
-                    self._listeners -= 1
+                    self._listeners -= Counter({client: 1})
             await send({"type": "http.response.body", "body": b""})
 
         return stream
@@ -103,6 +110,15 @@ class Samples:
             self._encoded = {number: body for number, body in self._encoded.items() if number in kept}
             found = self._encoded[moment.number] = _json(moment.sample)
         return found
+
+
+async def _begin(send: Send) -> None:
+    headers = [*_headers(EVENTS), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+
+def _busy(reason: str) -> ASGIApp:
+    return refusal(503, reason, {"retry-after": "10"})
 
 
 async def _gone(receive: Receive) -> None:

@@ -6,20 +6,21 @@ import logging
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from exporters.http.addresses import is_loopback
 from exporters.http.auth import Guard
 from exporters.http.credentials import Passwords
+from exporters.http.hosts import Hosts
 from exporters.http.limits import BoundedProtocol
-from exporters.http.listening import bound
+from exporters.http.listening import address, bound
 from exporters.http.tls import Access, named
 from exporters.http.visits import HEAD_S, IDLE_S, MOST, Visit, Visits
-from exporters.http.writes import is_loopback
 from exporters.saying import Seldom
 
 LOOK_S = 1.0
@@ -42,10 +43,19 @@ def check(listen: str, web_config: Path | None) -> None:
 class Server:
     """Serves an application until it is stopped."""
 
-    def __init__(self, app: ASGIApp, listen: str, web_config: Path | None, say: Say, most: int = MOST) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        listen: str,
+        web_config: Path | None,
+        say: Say,
+        most: int = MOST,
+        names: Sequence[str] = (),
+    ) -> None:
         """Bind `listen` (HOST:PORT), read the web configuration, and serve; `say` is called from any thread.
 
-        At most `most` are connected at once. Raises ListenError, WebConfigError.
+        At most `most` are connected at once. `names` are those of the agent beside the machine's own (see `hosts`).
+        Raises ListenError, WebConfigError.
         """
         access = Access(web_config, say)
         self._socket = bound(listen)
@@ -55,7 +65,8 @@ class Server:
             say(f"{web_config}: passwords are sent readable for everybody on the way: configure tls_server_config too")
         self._passwords = Passwords()
         seldom = Seldom(say)
-        guarded = Guard(app, lambda: access.config, self._passwords, seldom)
+        hosts = Hosts([address(listen)[0], *names])
+        guarded = Guard(app, lambda: access.config, self._passwords, seldom, hosts)
         self._serving = _Serving(guarded, access, seldom, most)
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
         self._thread.start()

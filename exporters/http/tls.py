@@ -35,8 +35,7 @@ def server_context(tls: Tls) -> ssl.SSLContext:
             raise WebConfigError(f"{tls.client_ca_file}: {error.strerror}") from None
     context.verify_mode = _ASKED[tls.client_auth]
     try:
-        if tls.ciphers:
-            context.set_ciphers(":".join(tls.ciphers))
+        context.set_ciphers(":".join(tls.ciphers))
         if tls.curve:
             context.set_ecdh_curve(tls.curve)
     except (ssl.SSLError, ValueError):

@@ -24,13 +24,15 @@ CIPHERS = {
     "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
     "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
 }
+# What TLS 1.2 offers unless cipher_suites names others: without CBC, whose padding has been attacked again and again.
+DEFAULT_CIPHERS = tuple(openssl for name, openssl in CIPHERS.items() if "_CBC_" not in name)
 # Those of TLS 1.3 are not configured in Go either: naming them changes nothing.
 _CIPHERS_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
 
 @dataclass(frozen=True)
 class Tls:
-    """How to speak TLS. `ciphers` and `curve` by OpenSSL's names; empty for the usual ones."""
+    """How to speak TLS. `ciphers` (of TLS 1.2) and `curve` by OpenSSL's names; "" for the usual curves."""
 
     cert_file: Path
     key_file: Path
@@ -39,7 +41,7 @@ class Tls:
     client_allowed_sans: tuple[str, ...] = ()
     min_version: str = VERSIONS[0]
     max_version: str = VERSIONS[-1]
-    ciphers: tuple[str, ...] = ()
+    ciphers: tuple[str, ...] = DEFAULT_CIPHERS
     curve: str = ""
 
 
@@ -114,7 +116,7 @@ def _ciphers(found: Mapping[str, Any]) -> tuple[str, ...]:
     ours = tuple(CIPHERS[name] for name in names if name in CIPHERS)
     if names and not ours:
         raise WebConfigError(f"{_TLS}: cipher_suites: names none of TLS 1.2: use min_version: TLS13 instead")
-    return ours
+    return ours or DEFAULT_CIPHERS
 
 
 def _curve(found: Mapping[str, Any]) -> str:

@@ -3,7 +3,9 @@
 import base64
 import json
 import random
+import shlex
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -56,7 +58,7 @@ def test_thousands_who_connect_and_say_nothing_do_not_keep_others_out(api: Api) 
 def test_who_sends_a_head_byte_by_byte_is_closed_in_time(api: Api) -> None:
     begun_s = time.monotonic()
     with api.connect() as slow, api.connect() as silent:
-        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nA: ")
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nA: ")
         slow.settimeout(0.2)
         ended = False
         while not ended and time.monotonic() - begun_s < HEAD_S + 5:
@@ -82,10 +84,10 @@ def test_a_body_that_does_not_come_is_not_waited_for(api: Api) -> None:
 
 def test_a_body_that_comes_after_its_refusal_does_not_keep_the_connection_for_ever(api: Api) -> None:
     with api.connect() as stream:
-        stream.sendall(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n")
+        stream.sendall(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n")
         assert status(came(stream, b"}")) == 403
         stream.sendall(b"body")
-        stream.sendall(b"GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n")
+        stream.sendall(b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert status(came(stream, b"ready\n")) == 200
         (visit,) = api.server._serving._visits._all
         until(lambda: visit.is_over(time.monotonic() + IDLE_S + 1))
@@ -93,8 +95,8 @@ def test_a_body_that_comes_after_its_refusal_does_not_keep_the_connection_for_ev
 
 def test_answers_to_head_are_heads_only_and_the_connection_goes_on(api: Api) -> None:
     paths = ("/metrics", "/api/v1/samples?since=0", f"/api/v1/journal/{FILES[0]}", "/", "/nowhere", "/api/v1/node")
-    heads = b"".join(f"HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode() for path in paths)
-    live = b"HEAD /api/v1/samples HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+    heads = b"".join(f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() for path in paths)
+    live = b"HEAD /api/v1/samples HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
     answer = api.ask(heads + live)
     assert [line[9:12] for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")] == [
         *(b"200", b"200", b"200", b"200", b"404", b"200", b"200")
@@ -114,6 +116,9 @@ NOT_HTTP = {
     "a length and chunks": b"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "a chunk that is none": b"POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     "a target that is none": b"GET \x80\x81 HTTP/1.1\r\n\r\n",
+    "two hosts": b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
+    "no host": b"GET /metrics HTTP/1.1\r\n\r\n",
+    "another host": b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
     "a tunnel": b"CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n",
 }
 
@@ -121,13 +126,13 @@ NOT_HTTP = {
 @pytest.mark.parametrize("name", NOT_HTTP)
 def test_what_is_no_request_is_refused(api: Api, name: str) -> None:
     with within(2):
-        assert status(api.ask(NOT_HTTP[name])) in (0, 400, 404, 405)
+        assert status(api.ask(NOT_HTTP[name])) in (0, 400, 403, 404, 405)
 
 
 def test_random_bytes_harm_nobody(api: Api) -> None:
     chance = random.Random(7)  # noqa: S311
     for _ in range(100):
-        request = bytearray(b"GET /api/v1/samples?since=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        request = bytearray(b"GET /api/v1/samples?since=1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         for _ in range(chance.randrange(1, 4)):
             request[chance.randrange(len(request))] = chance.randrange(256)
         with api.connect() as stream:
@@ -146,7 +151,13 @@ def test_random_bytes_harm_nobody(api: Api) -> None:
         (b"GET / HTTP/1.1\r\nA: " + b"a" * 500_000, 431),
         (b"POST /api/v1/runs HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n", 413),
         (b"POST /api/v1/runs HTTP/1.1\r\nContent-Length: " + b"9" * 400 + b"\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"4000\r\n" + b"a" * 0x4000 + b"\r\n", 0),
+        (
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + b"4000\r\n"
+            + b"a" * 0x4000
+            + b"\r\n",
+            0,
+        ),
     ],
     ids=["target", "header", "headers", "endless header", "body", "length", "chunk"],
 )
@@ -201,7 +212,7 @@ def test_who_does_not_read_is_not_kept_in_memory(api: Api) -> None:
     streams = [api.connect() for _ in range(50)]
     for stream in streams:
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+        stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
     with within(2):
         assert status(api.get("/metrics")) == 200
     assert psutil.Process().memory_info().rss - before < 64 << 20
@@ -241,7 +252,7 @@ def test_a_wrong_password_a_thousand_times(tmp_path: Path) -> None:
 def test_who_follows_live_gets_what_there_is_then_every_tick_and_the_end(tmp_path: Path) -> None:
     with running(tmp_path) as api:
         with api.connect() as stream, stream.makefile("rb") as lines:
-            stream.sendall(b"GET /api/v1/samples?since=0 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+            stream.sendall(b"GET /api/v1/samples?since=0 HTTP/1.1\r\nHost: [::1]\r\nAccept: text/event-stream\r\n\r\n")
             times = []
             for line in lines:
                 if line.startswith(b"data: "):
@@ -264,7 +275,7 @@ def test_who_follows_while_nothing_happens_hears_that_the_agent_is_there(
 ) -> None:
     monkeypatch.setattr("exporters.http.samples.HEARTBEAT_S", 0.1)
     with api.connect() as stream, stream.makefile("rb") as lines:
-        stream.sendall(b"GET /api/v1/samples HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+        stream.sendall(b"GET /api/v1/samples HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
         assert [line for line in (lines.readline() for _ in range(20)) if line.startswith(b":")][:2] == [
             b": nothing yet\n",
             b": nothing yet\n",
@@ -274,8 +285,8 @@ def test_who_follows_while_nothing_happens_hears_that_the_agent_is_there(
 def test_who_comes_back_goes_on_where_he_was(api: Api) -> None:
     last = api.served.time_s - 1
     with api.connect() as stream, stream.makefile("rb") as lines:
-        head = f"GET /api/v1/samples HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nLast-Event-ID: {last}\r\n\r\n"
-        stream.sendall(head.encode())
+        head = b"GET /api/v1/samples HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
+        stream.sendall(head + f"Last-Event-ID: {last}\r\n\r\n".encode())
         first = next(line for line in lines if line.startswith(b"id: "))
     assert first == f"id: {api.served.time_s!r}\n".encode()
 
@@ -284,7 +295,7 @@ def test_who_follows_too_slowly_is_dropped(api: Api, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("exporters.http.visits.STALLED_S", 1.0)
     with api.connect() as stream:
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        stream.sendall(b"GET /api/v1/samples HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+        stream.sendall(b"GET /api/v1/samples HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
         assert stream.recv(1)
         until(lambda: len(api.served.recent._listeners) == 1)
 
@@ -298,19 +309,31 @@ def test_who_follows_too_slowly_is_dropped(api: Api, monkeypatch: pytest.MonkeyP
 
 
 def test_listeners_are_bounded_and_those_who_leave_make_room(api: Api) -> None:
-    ask = b"GET /api/v1/samples HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+    ask = b"GET /api/v1/samples HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
     streams = []
-    for _ in range(32):
+    for _ in range(16):
         streams.append(api.connect())
         streams[-1].sendall(ask)
         assert streams[-1].recv(12) == b"HTTP/1.1 200"
-    until(lambda: len(api.served.recent._listeners) == 32)
+    until(lambda: len(api.served.recent._listeners) == 16)
     with api.connect() as one_more:
         one_more.sendall(ask)
         assert one_more.recv(12) == b"HTTP/1.1 503"
     for stream in streams:
         stream.close()
     until(lambda: not api.served.recent._listeners)
+
+
+def test_the_documented_curl_lines_begin_mark_and_end_a_run(api: Api) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith("curl ")]
+    assert len(lines) == 3
+    for line in lines:
+        words = shlex.split(line.replace("127.0.0.1:17199", f"{HOST}:{api.port}").replace("ID", "1"))
+        done = subprocess.run(["/usr/bin/env", *words, "-sSf"], capture_output=True, text=True, timeout=20, check=False)
+        assert done.returncode == 0, done.stderr
+    (run,) = api.served.known.values()
+    assert (run["name"], run["marks"][0]["text"], run["end_s"] is not None) == ("ramp", "100 clients", True)
 
 
 def test_an_answer_that_fails_is_a_line_and_a_500(api: Api) -> None:
@@ -328,7 +351,7 @@ def test_a_file_that_shrinks_while_it_is_sent_is_cut_off_not_made_up(api: Api) -
     path = api.served.journal / FILES[0]
     path.write_bytes(b"x" * (64 << 20))
     with api.connect() as stream:
-        stream.sendall(f"GET /api/v1/journal/{FILES[0]} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        stream.sendall(f"GET /api/v1/journal/{FILES[0]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert stream.recv(12) == b"HTTP/1.1 200"
         path.write_bytes(b"x")
         assert len(everything(stream)) < 64 << 20
@@ -338,10 +361,10 @@ def test_the_end_comes_within_a_second_whoever_is_connected(tmp_path: Path) -> N
     with running(tmp_path) as api:
         streams = [api.connect() for _ in range(20)]
         for stream in streams[:10]:
-            stream.sendall(b"GET /api/v1/samples HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+            stream.sendall(b"GET /api/v1/samples HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
             assert stream.recv(12)
         for stream in streams[10:15]:
-            stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+            stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
         with within(0.1):
             api.server.stop()
         assert not api.server._thread.is_alive()

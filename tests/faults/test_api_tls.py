@@ -152,7 +152,7 @@ def test_certificates_of_others_are_refused_and_it_is_said_why(api: Api, keys: K
 
 
 def test_plain_http_gets_nothing(api: Api) -> None:
-    assert status(api.ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")) == 0
+    assert status(api.ask(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 0
     until(lambda: bool(api.said))
     assert "speaks plain HTTP: use https://" in api.said[0]
 
@@ -186,7 +186,7 @@ def secured(api: Api, keys: Keys, ca: Path) -> ssl.SSLSocket:
 def asked(stream: ssl.SSLSocket, user: str = "alice:correct horse") -> int:
 
     word = base64.b64encode(user.encode()).decode()
-    stream.sendall(f"GET /-/ready HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {word}\r\n\r\n".encode())
+    stream.sendall(f"GET /-/ready HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {word}\r\n\r\n".encode())
     return status(came(stream, b"ready\n", b"}"))
 
 
@@ -256,6 +256,24 @@ def test_versions_and_ciphers_are_those_allowed(tmp_path: Path, keys: Keys) -> N
             assert (stream.version(), (stream.cipher() or ("",))[0]) == ("TLSv1.2", "ECDHE-RSA-AES256-GCM-SHA384")
             assert asked(stream) == 200
         assert isinstance(api.served, Scripted)
+
+
+@pytest.mark.parametrize(
+    ("ciphers", "agreed"), [("ECDHE-RSA-AES128-SHA:ECDHE-RSA-AES256-SHA384:DHE-RSA-AES128-SHA", False), ("ALL", True)]
+)
+def test_tls_1_2_offers_no_cbc(tmp_path: Path, keys: Keys, ciphers: str, agreed: bool) -> None:
+    client = ssl.create_default_context(cafile=keys.authority.file)
+    client.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    client.maximum_version = ssl.TLSVersion.TLSv1_2
+    client.load_cert_chain(keys.client.file, keys.client.key)
+    client.set_ciphers(ciphers)
+    with running(tmp_path, write(tmp_path, keys.server, keys.authority)) as api, api.connect() as plain:
+        if not agreed:
+            with pytest.raises(ssl.SSLError):
+                client.wrap_socket(plain, server_hostname=HOST)
+            return
+        with client.wrap_socket(plain, server_hostname=HOST) as stream:
+            assert any(word in (stream.cipher() or ("",))[0] for word in ("GCM", "CHACHA20"))
 
 
 def test_headers_are_those_configured(tmp_path: Path, keys: Keys) -> None:

@@ -67,7 +67,7 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
     [
         ("intervall = 2", "there is no setting 'intervall': is 'interval' meant?"),
         ("web-config-file = 'x'", "there is no setting 'web-config-file': is 'web_config_file' meant?"),
-        ("zzzzzz = 2", "there is no setting 'zzzzzz'; there are buckets, disk, "),
+        ("zzzzzz = 2", "there is no setting 'zzzzzz'; there are allow_host, buckets, "),
         ("config = 'x'", "there is no setting 'config'"),
         ("interval = 0.01", "'interval': '0.01' is out of range: 0.1 s to 3600 s"),
         ("interval = true", "'interval' is a number of seconds or a duration such as \"30s\", not true"),

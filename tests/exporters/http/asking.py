@@ -22,10 +22,10 @@ class Answered:
         return json.loads(self.body)
 
 
-def ask(app: ASGIApp, method: str, target: str, body: bytes = b"", peer: str = "127.0.0.1", **headers: str) -> Answered:
-    """Return the answer to a request; `_` in a header's name stands for `-`."""
+def request_scope(method: str, target: str, peer: str, **headers: str) -> dict[str, Any]:
+    """Return what a server hands to an application; `_` in a header's name stands for `-`."""
     path, _, query = target.partition("?")
-    scope = {
+    return {
         "type": "http",
         "method": method,
         "path": path,
@@ -39,6 +39,11 @@ def ask(app: ASGIApp, method: str, target: str, body: bytes = b"", peer: str = "
         "http_version": "1.1",
         "state": {},
     }
+
+
+def ask(app: ASGIApp, method: str, target: str, body: bytes = b"", peer: str = "127.0.0.1", **headers: str) -> Answered:
+    """Return the answer to a request; `_` in a header's name stands for `-`."""
+    scope = request_scope(method, target, peer, **headers)
     sent: list[Any] = []
 
     async def send(message: Any) -> None:

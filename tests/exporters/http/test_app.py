@@ -1,12 +1,14 @@
 """What the API answers on its paths."""
 
+import asyncio
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
 
 from collector.journal.head import Head
 from collector.journal.writing import Journal, Limits, files_of
@@ -17,7 +19,7 @@ from exporters.http.exposition import OPENMETRICS, TEXT, prefers_openmetrics
 from exporters.http.journal import File, asked_range, begin_of, between, files_in
 from exporters.http.openapi import PATHS, description
 from exporters.wire import decoded
-from tests.exporters.http.asking import Answered, ask
+from tests.exporters.http.asking import Answered, ask, request_scope
 from tests.exporters.http.served import FILES, Scripted, journal
 from tests.exporters.samples import TIME_S
 
@@ -276,3 +278,34 @@ def test_a_file_is_downloaded_in_pieces_also_while_it_grows(get: Ask, served: Sc
 )
 def test_what_is_not_in_the_list_cannot_be_had(get: Ask, name: str) -> None:
     assert get(f"/api/v1/journal/{name}").status == 404
+
+
+def followed(app: Starlette, peers: Sequence[str]) -> list[int]:
+    """Return the statuses of requests for live samples of so many clients at once."""
+    statuses: list[int] = []
+
+    async def follow(peer: str) -> None:
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        async def receive() -> Any:
+            # Until all have asked.
+            while len(statuses) < len(peers):
+                await asyncio.sleep(0)
+            return {"type": "http.disconnect"}
+
+        await app(request_scope("GET", "/api/v1/samples", peer, accept="text/event-stream"), receive, send)
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*map(follow, peers))
+
+    asyncio.run(all_of_them())
+    return statuses
+
+
+def test_one_address_cannot_take_all_streams(served: Scripted) -> None:
+    app = build(served)
+    assert sorted(followed(app, ["10.0.0.1"] * 32)) == [200] * 16 + [503] * 16
+    assert followed(app, ["10.0.0.1"] * 16 + ["10.0.0.2"] * 16 + ["10.0.0.3"]) == [200] * 32 + [503]
+    assert followed(app, ["10.0.0.1"] * 32 + ["10.0.0.2"])[-1] == 200

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import threading
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,11 +9,13 @@ from typing import Any, TypeVar
 import bcrypt
 import pytest
 
+from exporters.http.addresses import is_loopback
 from exporters.http.auth import Guard
-from exporters.http.credentials import BusyError, Passwords, credentials
+from exporters.http.credentials import Passwords, credentials
+from exporters.http.hosts import Hosts, is_host_name
 from exporters.http.web_access import WebConfig
 from exporters.http.web_tls import IF_GIVEN, Tls
-from exporters.http.writes import is_loopback, refused_write
+from exporters.http.writes import refused_write
 from exporters.saying import Seldom
 from tests.exporters.http.asking import ask
 
@@ -99,25 +100,6 @@ def test_what_is_known_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> 
     passwords.close()
 
 
-def test_who_guesses_waits_in_no_long_queue_and_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = threading.Event()
-    monkeypatch.setattr(bcrypt, "checkpw", lambda *_: go_on.wait(10))
-    passwords = Passwords()
-
-    async def flood() -> None:
-        guesses = [asyncio.ensure_future(passwords.fit(USERS, "alice", b"%d" % n, "guesser")) for n in range(100)]
-        await asyncio.sleep(0)
-        honest = asyncio.ensure_future(passwords.fit(USERS, "alice", b"right", "other"))
-        await asyncio.sleep(0)
-        go_on.set()
-        answers = await asyncio.gather(*guesses, return_exceptions=True)
-        assert sum(isinstance(each, BusyError) for each in answers) == 96
-        assert await honest
-
-    run(flood())
-    passwords.close()
-
-
 @pytest.mark.parametrize(
     ("host", "is_local"),
     [
@@ -129,9 +111,15 @@ def test_which_addresses_are_the_machines_own(host: str, is_local: bool) -> None
     assert is_loopback(host) == is_local
 
 
+def write(peer: str, headers: dict[bytes, bytes], *, asks: bool = False, shown: bool = False) -> str:
+    """Return why a request may change nothing."""
+    known = Hosts().knows(headers[b"host"].decode())
+    return refused_write(peer, headers, asks=asks, shown=shown, known_host=known)
+
+
 @pytest.mark.parametrize("host", [b"localhost", b"127.0.0.1:17199", b"[::1]:17199", b"LOCALHOST:1"])
 def test_without_credentials_the_machine_itself_may_change_things(host: bytes) -> None:
-    assert refused_write("127.0.0.1", {**PLAIN, b"host": host}, asks=False, shown=False) == ""
+    assert write("127.0.0.1", {**PLAIN, b"host": host}) == ""
 
 
 @pytest.mark.parametrize(
@@ -149,13 +137,57 @@ def test_without_credentials_the_machine_itself_may_change_things(host: bytes) -
     ],
 )
 def test_others_and_pages_in_browsers_may_not(peer: str, headers: dict[bytes, bytes], words: str) -> None:
-    assert words in refused_write(peer, {**PLAIN, **headers}, asks=False, shown=False)
+    assert words in write(peer, {**PLAIN, **headers})
 
 
 def test_once_credentials_are_configured_everybody_shows_them() -> None:
-    assert refused_write("127.0.0.1", PLAIN, asks=True, shown=False)
-    assert not refused_write("10.0.0.1", {**PLAIN, b"host": b"any"}, asks=True, shown=True)
-    assert refused_write("10.0.0.1", {**PLAIN, b"origin": b"http://evil"}, asks=True, shown=True)
+    assert write("127.0.0.1", PLAIN, asks=True)
+    assert not write("10.0.0.1", {**PLAIN, b"host": b"any"}, asks=True, shown=True)
+    assert write("10.0.0.1", {**PLAIN, b"origin": b"http://evil"}, asks=True, shown=True)
+
+
+@pytest.mark.parametrize(
+    ("header", "known"),
+    [
+        *[(header, True) for header in ("localhost", "LocalHost.:17199", "127.0.0.1", "10.0.0.1:80", "[::1]:17199")],
+        *[(header, True) for header in ("db7", "db7.example.com:17199", "cass.example:17199", "[fe80::1]", "0.0.0.0")],
+        *[(header, False) for header in ("", ":17199", "evil.example", "localhost.evil.example", "db7.evil.example")],
+        *[(header, False) for header in ("10.0.0.1.evil.example", "[evil]", "localhost:1:2", "localhost@evil", "a b")],
+        *[(header, False) for header in ("localhost, evil.example", "2130706433", "\x00", "127.0.0.1x", "[::1")],
+    ],
+)
+def test_which_hosts_are_known(header: str, known: bool) -> None:
+    assert Hosts(["Cass.Example."], lambda: "db7.example.com").knows(header) == known
+
+
+@pytest.mark.parametrize("name", ["a", "cass-0.cass.prod.svc", "x_y.example."])
+def test_host_names(name: str) -> None:
+    assert is_host_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "http://a", "a:1", "a/b", "a b", "*.a", "a..b", "é.example", "x" * 64])
+def test_what_is_no_host_name(name: str) -> None:
+    assert not is_host_name(name)
+
+
+@pytest.mark.parametrize(
+    ("local", "headers", "refused"),
+    [
+        ("127.0.0.1", {b"host": b"evil.example"}, True),
+        ("127.0.0.1", {b"host": b"localhost"}, False),
+        ("127.0.0.1", {}, False),
+        ("10.0.0.1", {b"host": b"cassandra-0.cassandra:17199"}, False),
+        ("10.0.0.1", {b"host": b"cassandra-0.cassandra", b"user-agent": b"Prometheus/2.42"}, False),
+        ("10.0.0.1", {b"host": b"evil.example", b"user-agent": b"Mozilla/5.0 (X11)"}, True),
+        ("10.0.0.1", {b"host": b"evil.example", b"accept-language": b""}, True),
+        ("10.0.0.1", {b"host": b"evil.example", b"referer": b"http://evil.example/"}, True),
+        ("10.0.0.1", {b"host": b"10.0.0.1:17199", b"user-agent": b"Mozilla/5.0 (X11)"}, False),
+    ],
+)
+def test_a_page_whose_name_resolves_to_the_agent_reads_nothing(
+    local: str, headers: dict[bytes, bytes], refused: bool
+) -> None:
+    assert bool(Hosts().refused(headers, local)) == refused
 
 
 class Asked:
@@ -167,7 +199,7 @@ class Asked:
         self.said: list[str] = []
         self.passwords = Passwords()
         seldom = Seldom(self.said.append, lambda: self.now_s)
-        self.guard = Guard(self._yes, lambda: self.config, self.passwords, seldom, lambda: self.now_s)
+        self.guard = Guard(self._yes, lambda: self.config, self.passwords, seldom, Hosts(), lambda: self.now_s)
 
     async def _yes(self, scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -214,3 +246,15 @@ def test_policies_that_ask_for_a_certificate_if_there_is_one_let_only_those_writ
     asked = Asked(WebConfig(Tls(Path("a"), Path("b"), IF_GIVEN, Path("c"))))
     assert asked()[0] == 200
     assert asked("POST", peer="127.0.0.1", content_type="application/json", host="localhost")[0] == 403
+
+
+def test_foreign_names_are_refused_where_neither_tls_nor_passwords_protect() -> None:
+    asked = Asked(WebConfig())
+    assert asked(host="localhost")[0] == 200
+    assert asked(host="evil.example")[0] == 403
+    assert asked.said[0].startswith("10.0.0.9: a request was refused: the Host header names 'evil.example'")
+    asked.config = WebConfig(Tls(Path("a"), Path("b")))
+    assert asked(host="evil.example")[0] == 200
+    asked.config = WebConfig(users=tuple(USERS.items()))
+    assert asked(host="evil.example")[0] == 401
+    asked.passwords.close()

@@ -1,0 +1,82 @@
+"""A bounded queue in which no client can keep the others waiting."""
+
+from collections import deque
+from typing import Generic, TypeVar
+
+MOST, MOST_PER_CLIENT = 64, 32
+"""Items of clients that are not trusted, and of one client. Trusted ones have as much room again."""
+
+T = TypeVar("T")
+
+
+class FairQueue(Generic[T]):
+    """Serves clients in turn, and in turn the users that one client names.
+
+    Trusted clients have a lane with room of its own and every second turn.
+    """
+
+    def __init__(self, most: int = MOST, most_per_client: int = MOST_PER_CLIENT) -> None:
+        self._lanes = {trusted: _Lane[T](most, most_per_client) for trusted in (True, False)}
+        self._next = True
+
+    def put(self, client: str, user: str, item: T, *, trusted: bool) -> T | None:
+        """Add an item; return the one that there is no room for, which may be this one; None if there is room."""
+        return self._lanes[trusted].put(client, user, item)
+
+    def pop(self) -> T | None:
+        """Remove and return the next item; None if there is none."""
+        first = self._next
+        self._next = not first
+        item = self._lanes[first].pop()
+        return self._lanes[not first].pop() if item is None else item
+
+
+class _Lane(Generic[T]):
+    """Items by client and user; the first of a mapping is the next in turn."""
+
+    def __init__(self, most: int, most_per_client: int) -> None:
+        self._most = most
+        self._most_per_client = most_per_client
+        self._clients: dict[str, dict[str, deque[T]]] = {}
+
+    def put(self, client: str, user: str, item: T) -> T | None:
+        mine = self._count(client)
+        dropped = None
+        if mine >= self._most_per_client:
+            users = self._clients[client]
+            if max(map(len, users.values())) <= len(users.get(user, ())) + 1:
+                return item
+            dropped = self._drop(client)
+        elif sum(map(self._count, self._clients)) >= self._most:
+            longest = max(self._clients, key=self._count)
+            if self._count(longest) <= mine + 1:
+                return item
+            dropped = self._drop(longest)
+        self._clients.setdefault(client, {}).setdefault(user, deque()).append(item)
+        return dropped
+
+    def pop(self) -> T | None:
+        if not self._clients:
+            return None
+        client, users = next(iter(self._clients.items()))
+        user, items = next(iter(users.items()))
+        item = items.popleft()
+        # Whoever has more goes to the end.
+        del users[user], self._clients[client]
+        if items:
+            users[user] = items
+        if users:
+            self._clients[client] = users
+        return item
+
+    def _count(self, client: str) -> int:
+        return sum(map(len, self._clients.get(client, {}).values()))
+
+    def _drop(self, client: str) -> T:
+        """Remove and return the newest item of the user with the most; the client has more than this one."""
+        users = self._clients[client]
+        user = max(users, key=lambda name: len(users[name]))
+        item = users[user].pop()
+        if not users[user]:
+            del users[user]
+        return item
