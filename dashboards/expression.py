@@ -7,26 +7,34 @@ silently, since `metrics_of` names what an expression is made of, and a test loo
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from collector.catalogue import CATALOGUE
+from collector.model import Aggregation
+
 Where = tuple[tuple[str, tuple[str, ...]], ...]
 """Labels, each with the values that it may have; one that ends in * stands for all that begin so."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What a counter gains per second, `across` all series that are one in the end: "sum", "max" or "min"."""
+    """The rate of a counter per second.
+
+    within  how the series of one node become one: "sum", or "max" where they do not add up, as busy disks do not.
+    across  how nodes become one; None for what the metric's row says. In a ratio increases are compared, which add up.
+    """
 
     metric: str
     where: Where = ()
-    across: str = "sum"
+    within: str = "sum"
+    across: Aggregation | None = None
 
 
 @dataclass(frozen=True)
 class Level:
-    """A gauge, `across` all series that are one in the end: "max", "min", "sum" or "avg"."""
+    """A gauge; `across` says how series become one, None for what the metric's row says of nodes."""
 
     metric: str
     where: Where = ()
-    across: str = "max"
+    across: Aggregation | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,17 @@ class Rest:
 
 
 Expression = Rate | Level | Quantile | Ratio | Rest | Number
+
+
+def aggregation_of(expression: Rate | Level) -> Aggregation:
+    """Return how nodes become one. Raises ValueError for a gauge that the catalogue does not have."""
+    if expression.across is not None:
+        return expression.across
+    if (metric := CATALOGUE.get(expression.metric)) is not None:
+        return metric.aggregation
+    if isinstance(expression, Level):
+        raise ValueError(f"{expression.metric}: no metric of the catalogue: say how nodes are aggregated")
+    return Aggregation.SUM
 
 
 def where(**labels: str | tuple[str, ...]) -> Where:

@@ -8,11 +8,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, Where, metrics_of
+from collector.model import Aggregation
+from dashboards.expression import (
+    Expression,
+    Level,
+    Number,
+    Quantile,
+    Rate,
+    Ratio,
+    Rest,
+    Where,
+    aggregation_of,
+    metrics_of,
+)
+from dashboards.promql import NODE_LABELS
 from exporters.points import PER_S, QUANTILES, SHARES, VALUE
 
 _FIELDS = dict(zip(SHARES, QUANTILES, strict=True))
-_FUNCTIONS = {"avg": "mean", "sum": "sum", "max": "max", "min": "min"}
 _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\/])")
 
 
@@ -41,37 +53,51 @@ def spelled(expression: Expression, scope: Scope) -> str:
     if len(metrics) > 1:
         raise ValueError(f"InfluxQL does not calculate across measurements: {', '.join(sorted(metrics))}")
     if not isinstance(expression, Ratio):
-        return _together({"value": expression}, scope)
-    inner = _together({"part": expression.part, "whole": expression.whole}, scope)
+        return _together({"value": expression}, scope, in_ratio=False)
+    inner = _together({"part": expression.part, "whole": expression.whole}, scope, in_ratio=True)
     tags = ", ".join(map(_tag, scope.by))
     # What is divided by 0 would be 0. The time is bounded inside: bounds that fall between two steps would lose all.
     return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
 
 
-def _together(columns: Mapping[str, Expression], scope: Scope) -> str:
+def _together(columns: Mapping[str, Expression], scope: Scope, *, in_ratio: bool) -> str:
     """Return the query that has these columns, of the same times and tags."""
     inner: list[str] = []
-    texts = ", ".join(f'{_outer(each, scope, inner)} AS "{name}"' for name, each in columns.items())
+    texts = ", ".join(f'{_outer(each, scope, inner, in_ratio)} AS "{name}"' for name, each in columns.items())
     groups = ", ".join((f"time({scope.step})", *map(_tag, scope.by)))
     inside = ", ".join(inner)
     # Nothing in it comes from outside.
     return f"SELECT {texts} FROM {inside} WHERE {scope.time} GROUP BY {groups} fill(none)"  # noqa: S608
 
 
-def _outer(expression: Expression, scope: Scope, inner: list[str]) -> str:
+def _outer(expression: Expression, scope: Scope, inner: list[str], in_ratio: bool) -> str:
     """Return what is selected, and add the queries that it is selected from."""
     if isinstance(expression, Ratio):
-        part, whole = (_outer(each, scope, inner) for each in (expression.part, expression.whole))
+        part, whole = (_outer(each, scope, inner, True) for each in (expression.part, expression.whole))
         return f"{part} / {whole}"
     if isinstance(expression, Rest):
-        whole, part = (_outer(each, scope, inner) for each in (expression.whole, expression.part))
+        whole, part = (_outer(each, scope, inner, in_ratio) for each in (expression.whole, expression.part))
         return f"({whole} - {part})"
     if isinstance(expression, Number):
         return f"{expression.value:g}"
     name = f"v{len(inner)}"
-    inner.append(f"({_each(expression, name, scope)})")
-    across = "max" if isinstance(expression, Quantile) else _FUNCTIONS[expression.across]
+    query = _each(expression, name, scope)
+    across = "max" if isinstance(expression, Quantile) else aggregation_of(expression).value
+    if isinstance(expression, Rate):
+        across = "sum" if in_ratio else across
+        if expression.within != across and set(NODE_LABELS) <= set(scope.by):
+            across = expression.within
+        elif expression.within != across:
+            query = _of_nodes(query, expression.within, name, scope)
+    inner.append(f"({query})")
     return f'{across}("{name}")'
+
+
+def _of_nodes(query: str, within: str, name: str, scope: Scope) -> str:
+    """Return the query that joins the series of each node."""
+    labels = dict.fromkeys((*NODE_LABELS, *(label for label in scope.by if not label.startswith("$"))))
+    groups = ", ".join((f"time({scope.step})", *map(_tag, labels)))
+    return f'SELECT {within}("{name}") AS "{name}" FROM ({query}) WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
 
 
 def _each(expression: Rate | Level | Quantile, name: str, scope: Scope) -> str:
@@ -81,7 +107,8 @@ def _each(expression: Rate | Level | Quantile, name: str, scope: Scope) -> str:
     elif isinstance(expression, Rate):
         function, field = "mean", PER_S
     else:
-        function, field = "mean" if expression.across in ("sum", "avg") else expression.across, VALUE
+        across = aggregation_of(expression)
+        function, field = "mean" if across is Aggregation.SUM else across.value, VALUE
     given = " AND ".join(part for part in (scope.time, scope.match, _conditions(expression.where)) if part)
     selected = f'{function}("{field}") AS "{name}"'
     return f'SELECT {selected} FROM "{expression.metric}" WHERE {given} GROUP BY time({scope.step}), * fill(none)'  # noqa: S608

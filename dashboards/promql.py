@@ -4,8 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboards.expression import Expression, Number, Quantile, Rate, Ratio, Rest, Where
+from collector.model import Aggregation
+from dashboards.expression import Expression, Level, Number, Quantile, Ratio, Rest, Where, aggregation_of
 
+FUNCTIONS = {Aggregation.SUM: "sum", Aggregation.MEAN: "avg", Aggregation.MAX: "max", Aggregation.MIN: "min"}
 NODE_LABELS = ("cluster", "dc", "rack", "node")
 # What a regular expression would take for more than itself.
 _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\])")
@@ -27,19 +29,37 @@ class Scope:
 
 def spelled(expression: Expression, scope: Scope) -> str:
     """Return an expression in PromQL: one series for each combination of `scope.by` that there is."""
+    return _spelled(expression, scope, in_ratio=False)
+
+
+def _spelled(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
     if isinstance(expression, Ratio):
-        return f"{_inner(expression.part, scope)} / {_inner(expression.whole, scope)}"
+        part, whole = (_inner(each, scope, in_ratio=True) for each in (expression.part, expression.whole))
+        return f"{part} / {whole}"
     if isinstance(expression, Rest):
-        return f"{_inner(expression.whole, scope)} - {_inner(expression.part, scope)}"
+        whole, part = (_inner(each, scope, in_ratio=in_ratio) for each in (expression.whole, expression.part))
+        return f"{whole} - {part}"
     if isinstance(expression, Number):
         return f"{expression.value:g}"
     if isinstance(expression, Quantile):
         buckets = f"rate({selector(f'{expression.metric}_bucket', expression.where, scope.match)}[{scope.window}])"
         return f"histogram_quantile({expression.share:g}, sum by ({', '.join(('le', *scope.by))}) ({buckets}))"
     series = selector(expression.metric, expression.where, scope.match)
-    if isinstance(expression, Rate):
-        series = f"rate({series}[{scope.window}])"
-    return f"{expression.across} by ({', '.join(scope.by)}) ({series})"
+    across = FUNCTIONS[aggregation_of(expression)]
+    if isinstance(expression, Level):
+        return f"{across} by ({', '.join(scope.by)}) ({series})"
+    series = f"rate({series}[{scope.window}])"
+    return _across_nodes(series, expression.within, "sum" if in_ratio else across, scope.by)
+
+
+def _across_nodes(series: str, within: str, across: str, by: Sequence[str]) -> str:
+    """Return the query that joins the series of each node, and then the nodes."""
+    if within == across:
+        return f"{across} by ({', '.join(by)}) ({series})"
+    # Grafana's variables stand for some of the nodes' labels.
+    labels = dict.fromkeys((*NODE_LABELS, *(label for label in by if not label.startswith("$"))))
+    of_nodes = f"{within} by ({', '.join(labels)}) ({series})"
+    return of_nodes if set(NODE_LABELS) <= set(by) else f"{across} by ({', '.join(by)}) ({of_nodes})"
 
 
 def selector(metric: str, where: Where = (), match: str = "") -> str:
@@ -55,8 +75,8 @@ def _matcher(name: str, values: tuple[str, ...]) -> str:
     return f'{name}=~"{_quoted("|".join(patterns))}"'
 
 
-def _inner(expression: Expression, scope: Scope) -> str:
-    text = spelled(expression, scope)
+def _inner(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
+    text = _spelled(expression, scope, in_ratio=in_ratio)
     return f"({text})" if isinstance(expression, Ratio | Rest) else text
 
 

@@ -3,12 +3,10 @@
 The buckets are added up once; longer windows add up what was recorded, which costs a series and not a cluster.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 from dashboards.expression import where
 from dashboards.promql import selector
 from dashboards.rules.alert import CRITICAL, MATCH, WARNING, WINDOW
+from dashboards.rules.recorded import Recorded
 from dashboards.thresholds import OBJECTIVES, Objective
 from exporters.prometheus.edges import LABELLED_LENGTH, Edges
 
@@ -33,15 +31,6 @@ def label_at(bound_s: float) -> str:
     if bound_s not in Edges().seconds:
         raise ValueError(f"{bound_s:g} s is no edge of the agent's histograms: choose one of DEFAULT_S")
     return Edges((bound_s,)).bounds("seconds", LABELLED_LENGTH)[0].le
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """One series that is recorded: its name, its query, and labels that tell it from others of that name."""
-
-    name: str
-    query: str
-    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def recorded() -> tuple[Recorded, ...]:

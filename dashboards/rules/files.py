@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
+from dashboards.rules import burn, clusters
 from dashboards.rules.alert import JOB, MATCH, Alert, job_matcher
-from dashboards.rules.burn import recorded
 from dashboards.rules.table import ALERTS
 
 RUNBOOKS = "docs/runbooks"
@@ -23,7 +23,7 @@ def rule_files(runbooks: str = "", job: str = JOB) -> Iterator[tuple[str, str]]:
     """
     records = [
         {"record": each.name, "expr": each.query, **({"labels": dict(each.labels)} if each.labels else {})}
-        for each in recorded()
+        for each in (*burn.recorded(), *clusters.recorded())
     ]
     yield "casstat-recording.yml", _file("casstat-recording", records, job)
     for subject, alerts in ALERTS.items():

@@ -1,5 +1,6 @@
 """casstat itself: what its agents cost, miss and lose. They tell Prometheus alone: see `exporters.prometheus.own`."""
 
+from collector.model import Aggregation
 from dashboards.expression import Expression, Level, Quantile, Rate, Rest, where
 from dashboards.signals.signal import Signal, Unit
 
@@ -19,7 +20,7 @@ SIGNALS = (
     Signal(
         "node_answers",
         "Cassandra answers its agent",
-        Level("casstat_source_up", where(source="cassandra"), "min"),
+        Level("casstat_source_up", where(source="cassandra"), Aggregation.MIN),
         Unit.COUNT,
         "1 where Cassandra answers its agent, 0 where it does not.",
         absent="Absent where nodetool is asked instead of Jolokia.",
@@ -42,7 +43,7 @@ SIGNALS = (
     _source(
         "source_up",
         "Source up",
-        Level("casstat_source_up", across="min"),
+        Level("casstat_source_up", across=Aggregation.MIN),
         Unit.COUNT,
         "1 for a source that answers, 0 for one that does not: its metrics are absent.",
     ),
@@ -67,11 +68,11 @@ SIGNALS = (
         Unit.RATIO,
         "Share of the time in which a source is being read; the node's answer is waited for in it.",
     ),
-    _sink("sink_up", "Sink up", Level("casstat_sink_up", across="min"), Unit.COUNT, "1 for yes, 0 for no."),
+    _sink("sink_up", "Sink up", Level("casstat_sink_up", across=Aggregation.MIN), Unit.COUNT, "1 for yes, 0 for no."),
     _sink(
         "sink_lag",
         "Sink lag",
-        Level("casstat_sink_lag_seconds"),
+        Level("casstat_sink_lag_seconds", across=Aggregation.MAX),
         Unit.SECONDS,
         "Age of the oldest tick that the store lacks: it is sent when the store is back.",
     ),
@@ -114,7 +115,7 @@ SIGNALS = (
     Signal(
         "journal_bytes",
         "Journal size",
-        Level("casstat_journal_bytes", across="sum"),
+        Level("casstat_journal_bytes", across=Aggregation.SUM),
         Unit.BYTES,
         "What the recordings take on the nodes' disks.",
         absent=JOURNAL,
@@ -122,7 +123,7 @@ SIGNALS = (
     Signal(
         "series_left",
         "Remaining series budget",
-        Rest(Level("casstat_series_limit", across="min"), Level("casstat_series")),
+        Rest(Level("casstat_series_limit", across=Aggregation.MIN), Level("casstat_series", across=Aggregation.MAX)),
         Unit.COUNT,
         "Series that an agent may serve beyond those that it does: at none it leaves out whole metrics.",
     ),
@@ -136,11 +137,17 @@ SIGNALS = (
     Signal(
         "agent_memory",
         "Agent memory",
-        Level("process_resident_memory_bytes", across="sum"),
+        Level("process_resident_memory_bytes", across=Aggregation.SUM),
         Unit.BYTES,
         "Memory that is in RAM.",
     ),
-    Signal("agent_files", "Agent open files", Level("process_open_fds"), Unit.COUNT, "Open file descriptors."),
+    Signal(
+        "agent_files",
+        "Agent open files",
+        Level("process_open_fds", across=Aggregation.MAX),
+        Unit.COUNT,
+        "Open file descriptors.",
+    ),
     Signal(
         "agent_events",
         "Events",

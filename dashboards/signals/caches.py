@@ -16,7 +16,7 @@ SIGNALS = (
     Signal(
         "cache_bytes",
         "Cache size",
-        Level("cassandra_cache_bytes", across="sum"),
+        Level("cassandra_cache_bytes"),
         Unit.BYTES,
         "Memory that the caches take.",
         ("cache",),

@@ -7,7 +7,7 @@ SIGNALS = (
     Signal(
         "nodes_up",
         "Nodes up",
-        Level("cassandra_endpoints_up", across="min"),
+        Level("cassandra_endpoints_up"),
         Unit.COUNT,
         "Nodes that the failure detectors call up, by the node that sees the fewest.",
     ),
@@ -21,7 +21,7 @@ SIGNALS = (
     Signal(
         "native_running",
         "Native transport running",
-        Level("cassandra_native_transport_running", across="min"),
+        Level("cassandra_native_transport_running"),
         Unit.COUNT,
         "1 where the native transport is on, 0 where it is off: before a node has joined, or because somebody or a "
         "failing disk stopped it.",

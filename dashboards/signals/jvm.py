@@ -15,10 +15,10 @@ SIGNALS = (
     Signal(
         "gc_share",
         "Garbage collection time",
-        Rate("cassandra_jvm_gc_seconds_total", across="sum"),
+        Rate("cassandra_jvm_gc_seconds_total"),
         Unit.RATIO,
         "Share of the time that collections take, those that run beside the program included: above a tenth the node "
-        "does little else. Of several nodes their sum.",
+        "does little else. Of several nodes the mean.",
         ("collector",),
     ),
     Signal(
@@ -57,7 +57,7 @@ SIGNALS = (
     Signal(
         "gc_pause_share",
         "GC pause time",
-        Rate("cassandra_jvm_gc_seconds_total", PAUSING, across="sum"),
+        Rate("cassandra_jvm_gc_seconds_total", PAUSING),
         Unit.RATIO,
         "Share of the time in which the program stands still for a collection: every request of that time waits.",
         ("collector",),
@@ -74,23 +74,21 @@ SIGNALS = (
     Signal(
         "heap_used",
         "Heap usage",
-        Level("cassandra_jvm_heap_used_bytes", across="sum"),
+        Level("cassandra_jvm_heap_used_bytes"),
         Unit.BYTES,
         "Heap in use, garbage included: what counts is how low a collection brings it.",
     ),
     Signal(
         "heap_share",
         "Heap utilisation",
-        Ratio(
-            Level("cassandra_jvm_heap_used_bytes", across="sum"), Level("cassandra_jvm_heap_max_bytes", across="sum")
-        ),
+        Ratio(Level("cassandra_jvm_heap_used_bytes"), Level("cassandra_jvm_heap_max_bytes")),
         Unit.RATIO,
         "Heap in use, garbage included, of what it may be: one that no collection brings down is full.",
     ),
     Signal(
         "nonheap_used",
         "Non-heap memory",
-        Level("cassandra_jvm_nonheap_used_bytes", across="sum"),
+        Level("cassandra_jvm_nonheap_used_bytes"),
         Unit.BYTES,
         "Classes, compiled code and the like.",
     ),
@@ -99,19 +97,20 @@ SIGNALS = (
         "Cassandra CPU usage",
         Rate("cassandra_jvm_cpu_seconds_total"),
         Unit.COUNT,
-        "Processors that are kept busy by Cassandra's process: 1 is one of them, all of the time.",
+        "Processors that are kept busy by Cassandra's process: 1 is one of them, all of the time. Of several nodes the "
+        "mean.",
     ),
     Signal(
         "jvm_threads",
         "Threads",
-        Level("cassandra_jvm_threads", across="sum"),
+        Level("cassandra_jvm_threads"),
         Unit.COUNT,
         "Live threads.",
     ),
     Signal(
         "files_share",
         "File descriptor utilisation",
-        Ratio(Level("cassandra_jvm_open_files", across="sum"), Level("cassandra_jvm_max_files", across="sum")),
+        Ratio(Level("cassandra_jvm_open_files"), Level("cassandra_jvm_max_files")),
         Unit.RATIO,
         "Open file descriptors of those that it may have.",
     ),

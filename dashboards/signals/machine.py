@@ -69,7 +69,7 @@ SIGNALS = (
     Signal(
         "disk_util",
         "Disk utilisation",
-        Rate("node_disk_io_time_seconds_total", across="max"),
+        Rate("node_disk_io_time_seconds_total", within="max"),
         Unit.RATIO,
         "Share of the time with at least one request under way: %util, as iostat calls it; a disk that does many "
         "things at once is not full at 1.",
@@ -79,7 +79,7 @@ SIGNALS = (
     Signal(
         "disk_free_share",
         "Free disk space ratio",
-        Ratio(Level("node_filesystem_avail_bytes", across="sum"), Level("node_filesystem_size_bytes", across="sum")),
+        Ratio(Level("node_filesystem_avail_bytes"), Level("node_filesystem_size_bytes")),
         Unit.RATIO,
         "Free space of the file systems of Cassandra's folders: compactions need room for a copy.",
         ("mountpoint",),
@@ -88,7 +88,7 @@ SIGNALS = (
     Signal(
         "disk_free",
         "Free disk space",
-        Level("node_filesystem_avail_bytes", across="sum"),
+        Level("node_filesystem_avail_bytes"),
         Unit.BYTES,
         "Free space of the file systems of Cassandra's folders.",
         ("mountpoint",),
@@ -114,7 +114,7 @@ SIGNALS = (
     Signal(
         "memory_available",
         "Available memory",
-        Level("node_memory_MemAvailable_bytes", across="sum"),
+        Level("node_memory_MemAvailable_bytes"),
         Unit.BYTES,
         "Memory that a program could have without swapping: the page cache lives in it.",
         absent=LOCAL,
@@ -122,7 +122,7 @@ SIGNALS = (
     Signal(
         "page_cache",
         "Page cache",
-        Level("node_memory_Cached_bytes", across="sum"),
+        Level("node_memory_Cached_bytes"),
         Unit.BYTES,
         "Files in memory: reads that are served from here never meet the disk.",
         absent=LOCAL,
@@ -130,7 +130,7 @@ SIGNALS = (
     Signal(
         "swap_used",
         "Swap usage",
-        Rest(Level("node_memory_SwapTotal_bytes", across="sum"), Level("node_memory_SwapFree_bytes", across="sum")),
+        Rest(Level("node_memory_SwapTotal_bytes"), Level("node_memory_SwapFree_bytes")),
         Unit.BYTES,
         "A JVM whose heap is swapped out stops for seconds.",
         absent=LOCAL,
@@ -154,7 +154,7 @@ SIGNALS = (
     Signal(
         "pressure_cpu",
         "CPU pressure",
-        Rate("node_pressure_cpu_waiting_seconds_total", across="max"),
+        Rate("node_pressure_cpu_waiting_seconds_total"),
         Unit.RATIO,
         "Share of the time in which some task had to wait for a processor.",
         absent=_PRESSURE,
@@ -162,7 +162,7 @@ SIGNALS = (
     Signal(
         "pressure_io",
         "I/O pressure",
-        Rate("node_pressure_io_waiting_seconds_total", across="max"),
+        Rate("node_pressure_io_waiting_seconds_total"),
         Unit.RATIO,
         "Share of the time in which some task had to wait for a disk.",
         absent=_PRESSURE,
@@ -170,7 +170,7 @@ SIGNALS = (
     Signal(
         "pressure_memory",
         "Memory pressure",
-        Rate("node_pressure_memory_waiting_seconds_total", across="max"),
+        Rate("node_pressure_memory_waiting_seconds_total"),
         Unit.RATIO,
         "Share of the time in which some task had to wait for memory.",
         absent=_PRESSURE,

@@ -113,7 +113,7 @@ SIGNALS = (
     Signal(
         "connections",
         "Client connections",
-        Level("cassandra_native_connections", across="sum"),
+        Level("cassandra_native_connections"),
         Unit.COUNT,
         "Connections of clients: one that drops to none on one node alone is a node that clients cannot reach.",
     ),

@@ -1,5 +1,6 @@
 """Keyspaces and tables: what is done on the nodes that hold the data."""
 
+from collector.model import Aggregation
 from dashboards.expression import Level, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
@@ -80,7 +81,7 @@ SIGNALS = (
     Signal(
         "live_sstables",
         "Live SSTables",
-        Level("cassandra_table_live_sstables", across="sum"),
+        Level("cassandra_table_live_sstables"),
         Unit.COUNT,
         "SSTables in use.",
         TABLE,
@@ -88,7 +89,7 @@ SIGNALS = (
     Signal(
         "table_bytes",
         "Data size by table",
-        Level("cassandra_table_live_disk_bytes", across="sum"),
+        Level("cassandra_table_live_disk_bytes"),
         Unit.BYTES,
         "Disk space of SSTables in use, replicas counted each.",
         TABLE,
@@ -96,7 +97,7 @@ SIGNALS = (
     Signal(
         "table_pending_compactions",
         "Pending compactions by table",
-        Level("cassandra_table_pending_compactions", across="sum"),
+        Level("cassandra_table_pending_compactions"),
         Unit.COUNT,
         "Compactions that are due.",
         TABLE,
@@ -111,8 +112,8 @@ SIGNALS = (
     ),
     Signal(
         "bloom_false_share",
-        "Bloom filter false positive ratio",
-        Level("cassandra_table_bloom_filter_false_ratio"),
+        "Bloom filter false positive ratio, worst node",
+        Level("cassandra_table_bloom_filter_false_ratio", across=Aggregation.MAX),
         Unit.RATIO,
         "Reads of SSTables that did not have what was wanted, of all answers of the filters.",
         TABLE,
@@ -120,8 +121,8 @@ SIGNALS = (
     ),
     Signal(
         "repaired_share",
-        "Repaired ratio",
-        Level("cassandra_table_repaired_ratio", across="min"),
+        "Repaired ratio, worst node",
+        Level("cassandra_table_repaired_ratio", across=Aggregation.MIN),
         Unit.RATIO,
         "How much of a table incremental repairs have covered.",
         TABLE,

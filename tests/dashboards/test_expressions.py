@@ -1,15 +1,31 @@
 """Expressions as Prometheus and InfluxDB take them, and made of metrics that there are."""
 
+from functools import partial
+
 import pytest
 
+from collector.catalogue import CATALOGUE
+from collector.model import Aggregation
 from dashboards import influxql, promql
-from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, metrics_of, where
+from dashboards.expression import (
+    Expression,
+    Level,
+    Number,
+    Quantile,
+    Rate,
+    Ratio,
+    Rest,
+    aggregation_of,
+    metrics_of,
+    where,
+)
 from dashboards.signals.signal import Signal
 from dashboards.signals.table import SIGNALS, by_name
 from tests.dashboards.known import families
 
 PROM = promql.Scope('node=~"$node"', ("node",), "1m")
 INFLUX = influxql.Scope('"node" =~ /^$node$/')
+gauge = partial(Level, across=Aggregation.MAX)
 READS = Rate("a_total", where(operation="Read"))
 
 
@@ -17,20 +33,67 @@ READS = Rate("a_total", where(operation="Read"))
     ("expression", "expected"),
     [
         (READS, 'sum by (node) (rate(a_total{node=~"$node",operation="Read"}[1m]))'),
-        (Level("a", across="min"), 'min by (node) (a{node=~"$node"})'),
+        (Level("a", across=Aggregation.MIN), 'min by (node) (a{node=~"$node"})'),
         (Quantile(0.99, "a"), 'histogram_quantile(0.99, sum by (le, node) (rate(a_bucket{node=~"$node"}[1m])))'),
-        (Ratio(Level("a"), Level("b")), 'max by (node) (a{node=~"$node"}) / max by (node) (b{node=~"$node"})'),
+        (Ratio(gauge("a"), gauge("b")), 'max by (node) (a{node=~"$node"}) / max by (node) (b{node=~"$node"})'),
         (
-            Ratio(Rest(Level("a"), Level("b")), Level("c")),
+            Ratio(Rest(gauge("a"), gauge("b")), gauge("c")),
             '(max by (node) (a{node=~"$node"}) - max by (node) (b{node=~"$node"})) / max by (node) (c{node=~"$node"})',
         ),
-        (Rest(Number(1), Level("a")), '1 - max by (node) (a{node=~"$node"})'),
-        (Level("a", where(b="x.*")), 'max by (node) (a{node=~"$node",b=~"x\\\\..*"})'),
-        (Level("a", where(b=("x", 'y"'))), 'max by (node) (a{node=~"$node",b=~"x|y\\""})'),
+        (Rest(Number(1), gauge("a")), '1 - max by (node) (a{node=~"$node"})'),
+        (gauge("a", where(b="x.*")), 'max by (node) (a{node=~"$node",b=~"x\\\\..*"})'),
+        (gauge("a", where(b=("x", 'y"'))), 'max by (node) (a{node=~"$node",b=~"x|y\\""})'),
     ],
 )
 def test_promql(expression: Expression, expected: str) -> None:
     assert promql.spelled(expression, PROM) == expected
+
+
+GC = Rate("cassandra_jvm_gc_seconds_total")
+GC_RATE = "rate(cassandra_jvm_gc_seconds_total[5m])"
+OF_NODES = f"sum by (cluster, dc, rack, node) ({GC_RATE})"
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (Level("cassandra_compaction_pending"), "sum by (cluster) (cassandra_compaction_pending)"),
+        (Level("cassandra_pool_oldest_task_seconds"), "max by (cluster) (cassandra_pool_oldest_task_seconds)"),
+        (Level("cassandra_endpoints_up"), "min by (cluster) (cassandra_endpoints_up)"),
+        (Level("cassandra_table_compression_ratio"), "avg by (cluster) (cassandra_table_compression_ratio)"),
+        (GC, f"avg by (cluster) ({OF_NODES})"),
+        # A ratio is that of increases, which add up.
+        (
+            Ratio(GC, Rate("cassandra_jvm_gc_total")),
+            f"sum by (cluster) ({GC_RATE}) / sum by (cluster) (rate(cassandra_jvm_gc_total[5m]))",
+        ),
+    ],
+)
+def test_promql_aggregates_nodes_as_the_catalogue_says(expression: Expression, expected: str) -> None:
+    assert promql.spelled(expression, promql.Scope(by=("cluster",))) == expected
+
+
+def test_the_series_of_a_node_are_joined_before_nodes_are_averaged() -> None:
+    by = ("$by", "collector")
+    assert promql.spelled(GC, promql.Scope()) == OF_NODES
+    nodes = OF_NODES.replace("node)", "node, collector)")
+    assert promql.spelled(GC, promql.Scope(by=by)) == f"avg by ($by, collector) ({nodes})"
+    query = influxql.spelled(GC, influxql.Scope(by=("cluster",)))
+    assert 'SELECT mean("v0") AS "value" FROM (SELECT sum("v0") AS "v0" FROM (' in query
+    assert 'GROUP BY time($__interval), "cluster", "dc", "rack", "node" fill(none)' in query
+    assert influxql.spelled(GC, influxql.Scope(by=promql.NODE_LABELS)).startswith('SELECT sum("v0") AS "value"')
+
+
+def test_a_gauge_that_the_catalogue_does_not_have_must_say_how_nodes_are_aggregated() -> None:
+    with pytest.raises(ValueError, match="casstat_x: no metric of the catalogue"):
+        aggregation_of(Level("casstat_x"))
+
+
+def test_a_panel_that_asks_for_another_aggregation_says_so() -> None:
+    parts = [(signal, part) for signal in SIGNALS.values() for part in _parts(signal.expression)]
+    for signal, part in parts:
+        if not isinstance(part, Quantile) and part.across is not None and part.metric in CATALOGUE:
+            assert signal.title.endswith(", worst node"), signal.name
 
 
 def test_nothing_is_matched_where_nothing_is_given() -> None:
@@ -41,10 +104,15 @@ def test_nothing_is_matched_where_nothing_is_given() -> None:
     ("expression", "selected", "inner"),
     [
         (READS, 'sum("v0")', ['mean("per_s") AS "v0" FROM "a_total"']),
-        (Level("a"), 'max("v0")', ['max("value") AS "v0" FROM "a"']),
-        (Level("a", across="avg"), 'mean("v0")', ['mean("value") AS "v0" FROM "a"']),
+        (
+            Level("cassandra_compaction_pending"),
+            'sum("v0")',
+            ['mean("value") AS "v0" FROM "cassandra_compaction_pending"'],
+        ),
+        (gauge("a"), 'max("v0")', ['max("value") AS "v0" FROM "a"']),
+        (Level("a", across=Aggregation.MEAN), 'mean("v0")', ['mean("value") AS "v0" FROM "a"']),
         (Quantile(0.999, "a"), 'max("v0")', ['max("p999") AS "v0" FROM "a"']),
-        (Rest(Number(1), Level("a")), '(1 - max("v0"))', ['max("value") AS "v0" FROM "a"']),
+        (Rest(Number(1), gauge("a")), '(1 - max("v0"))', ['max("value") AS "v0" FROM "a"']),
     ],
 )
 def test_influxql(expression: Expression, selected: str, inner: list[str]) -> None:
@@ -71,17 +139,17 @@ def test_a_part_of_nothing_is_absent_in_influxql() -> None:
 @pytest.mark.parametrize("kind", [Ratio, Rest])
 def test_influxql_does_not_calculate_across_measurements(kind: type[Ratio] | type[Rest]) -> None:
     with pytest.raises(ValueError, match="across measurements: a, b"):
-        influxql.spelled(kind(Level("b"), Level("a")), INFLUX)
+        influxql.spelled(kind(gauge("b"), gauge("a")), INFLUX)
 
 
 def test_grafanas_own_choice_of_tags_is_left_to_it() -> None:
-    assert influxql.spelled(Level("a"), influxql.Scope(by=("${by:raw}",))).endswith(
+    assert influxql.spelled(gauge("a"), influxql.Scope(by=("${by:raw}",))).endswith(
         "GROUP BY time($__interval), ${by:raw} fill(none)"
     )
 
 
 def test_labels_in_influxql() -> None:
-    query = influxql.spelled(Level("a", where(b="x'", c=("y", "z/*"))), INFLUX)
+    query = influxql.spelled(gauge("a", where(b="x'", c=("y", "z/*"))), INFLUX)
     assert "\"b\" = 'x\\''" in query
     assert '"c" =~ /^(y|z\\/.*)$/' in query
 

@@ -1,5 +1,6 @@
 """The nodes as members of the cluster: who is down, who restarted, who is not what it should be."""
 
+from collector.model import Aggregation
 from dashboards.expression import Level, where
 from dashboards.promql import NODE_LABELS, selector
 from dashboards.rules.alert import (
@@ -105,7 +106,7 @@ ALERTS = (
     *alerts(
         "CassandraNodesDisagree",
         "nodes_live_spread",
-        f"{asked(Level(_LIVE), CLUSTER)} - {asked(Level(_LIVE, across='min'), CLUSTER)}",
+        f"{asked(Level(_LIVE, across=Aggregation.MAX), CLUSTER)} - {asked(Level(_LIVE), CLUSTER)}",
         "Nodes of {{ $labels.cluster }} disagree on who is live",
         "Of {{ $labels.cluster }} some nodes see {{ $value | humanize }} more live nodes than others do.",
         by=CLUSTER,
