@@ -17,9 +17,9 @@ from cli.merging import merge_options
 def command(folder: Path, series: bool, **options: Any) -> None:
     """Merge the recordings of many nodes into tables: every node and the cluster, on one grid of times.
 
-    PATHS are what `casstat -w DIR` has written on each node: folders or files. Operations are sums, percentiles
-    come from the buckets of all nodes, gauges are means with their least and greatest; where a node is missing
-    there is no row of it, and the cluster's says of how many nodes it is made.
+    PATHS are what `casstat -w DIR` has written on each node: folders or files. In the cluster's rows counts and
+    amounts are sums over the nodes, ratios and percentages are means, and percentiles come from the buckets of all
+    nodes. A missing node has no row, and the cluster's row tells how many nodes it is made of.
     """
     from cli.merging import MergeSettings, merge_into, write_series
 

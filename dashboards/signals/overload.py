@@ -89,7 +89,7 @@ SIGNALS = (
     Signal(
         "connections_paused",
         "Paused client connections",
-        Level("cassandra_native_connections_paused", across="sum"),
+        Level("cassandra_native_connections_paused"),
         Unit.COUNT,
         "Client connections that the node has stopped reading from, since too many bytes of requests are in flight: "
         "clients wait.",
