@@ -13,7 +13,12 @@ EVENTS = "text/event-stream"
 
 def answer(content: Any, status: int = 200) -> Response:
     """Return `content` as JSON that nobody keeps."""
-    return said(json.dumps(content, separators=(",", ":")).encode(), status)
+    return said(encoded(content), status)
+
+
+def encoded(content: Any) -> bytes:
+    """Return JSON."""
+    return json.dumps(content, separators=(",", ":")).encode()
 
 
 def said(body: bytes, status: int = 200, media_type: str = JSON) -> Response:

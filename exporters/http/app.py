@@ -78,17 +78,12 @@ def endpoints(served: Served, clock: Callable[[], float]) -> dict[str, Endpoint]
         "/api/v1/samples": plain(samples.answered),
         "/api/v1/journal": Endpoint(GET=lambda request: journal.listed(served, request)),
         "/api/v1/journal/{name}": Endpoint(GET=lambda request: journal.download(served, request.path_params["name"])),
-        "/api/v1/runs": Endpoint(GET=_listing(served), POST=lambda request: runs.begin(served, request)),
+        "/api/v1/runs": Endpoint(
+            GET=lambda request: runs.listed(served, request), POST=lambda request: runs.begin(served, request)
+        ),
         "/api/v1/runs/{run}/marks": Endpoint(POST=lambda request: runs.mark(served, request)),
         "/api/v1/runs/{run}/end": Endpoint(POST=lambda request: runs.end(served, request)),
     }
-
-
-def _listing(served: Served) -> Answering:
-    async def listing(_: Request) -> ASGIApp:
-        return answer(list(served.runs()))
-
-    return listing
 
 
 def _state(why: str, well: str) -> Response:

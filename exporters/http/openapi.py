@@ -4,7 +4,7 @@ from typing import Any
 
 from exporters.http.answers import EVENTS, JSON
 from exporters.http.exposition import OPENMETRICS, TEXT
-from exporters.http.runs import LONGEST_NAME, LONGEST_TEXT
+from exporters.http.runs import LONGEST_NAME, LONGEST_TEXT, MOST_LISTED
 from exporters.http.samples import LONGEST_PATTERN, MOST_PATTERNS
 
 Json = dict[str, Any]
@@ -137,7 +137,16 @@ PATHS: Json = {
         )
     },
     "/api/v1/runs": {
-        "get": _get("runs", "The runs, the oldest first", {"200": _answer("Runs.", _list(_ref("Run")))}, _errors()),
+        "get": _get(
+            "runs",
+            "The runs, the oldest first; a page of at most 1 MiB and one run, with a Link header to the next one",
+            {"200": {**_answer("Runs.", _list(_ref("Run"))), "headers": {"Link": {"schema": STRING}}}},
+            _errors(),
+            [
+                _query("limit", "Runs in a page.", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
+                _query("after", "The id of the run before the first one; all runs if it is not kept any more.", STRING),
+            ],
+        ),
         "post": _post("begin", "Begin a run", "201", _text("name", LONGEST_NAME), _errors("400", "403", "409"), []),
     },
     "/api/v1/runs/{run}/marks": {

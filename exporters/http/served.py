@@ -7,6 +7,10 @@ from typing import Any, Protocol
 from exporters.recent import Recent
 
 
+class TooFastError(Exception):
+    """So much is changed at once that the agent cannot take it up; the message says why."""
+
+
 class Served(Protocol):
     """The agent behind the API; every method may be called from any thread and returns at once."""
 
@@ -34,10 +38,10 @@ class Served(Protocol):
         """
 
     def begin_run(self, name: str) -> Mapping[str, Any]:
-        """Begin a run now and return it. Raises OSError when that cannot be kept on disk."""
+        """Begin a run now and return it. Raises OSError when that cannot be kept on disk, and TooFastError."""
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
-        """Add a mark to a run now and return the run. Raises KeyError for none such, ValueError when it has ended."""
+        """Add a mark to a run now and return the run. Raises as `begin_run`, KeyError for none such, ValueError."""
 
     def end_run(self, run: str) -> Mapping[str, Any]:
         """End a run now and return it. Raises as `mark_run`."""

@@ -25,7 +25,7 @@ class Scripted:
         self.wrong = self.waits = ""
         self.exposition = {False: exposition, True: gzip.compress(exposition, 1)}
         self.known: dict[str, dict[str, Any]] = {}
-        self.disk: OSError | None = None
+        self.disk: Exception | None = None
         self.time_s = TIME_S
 
     def tick(self, count: int = 1, first: bool = False) -> None:

@@ -18,6 +18,7 @@ from exporters.http.app import build, endpoints
 from exporters.http.exposition import OPENMETRICS, TEXT, prefers_openmetrics
 from exporters.http.journal import File, asked_range, begin_of, between, files_in
 from exporters.http.openapi import PATHS, description
+from exporters.http.served import TooFastError
 from exporters.wire import decoded
 from tests.exporters.http.asking import Answered, ask, request_scope
 from tests.exporters.http.served import FILES, Scripted, journal
@@ -158,6 +159,45 @@ def test_runs_begin_are_marked_and_end(get: Ask, served: Scripted) -> None:
     assert [run["name"] for run in get("/api/v1/runs").content] == ["ramp"]
     served.disk = OSError(28, "No space left on device")
     assert "No space" in get("/api/v1/runs", "POST", b'{"name": "x"}').content["error"]
+
+
+def listed(get: Ask, target: str) -> tuple[list[str], str]:
+    """Return the ids of a page of runs, and the next page."""
+    answered = get(target)
+    link = answered.headers.get("link", "")
+    return [run["id"] for run in answered.content], link.removeprefix("<").partition(">")[0]
+
+
+def test_runs_are_listed_in_pages(get: Ask, served: Scripted) -> None:
+    for number in range(5):
+        served.begin_run(f"run {number}")
+    assert listed(get, "/api/v1/runs") == (["1", "2", "3", "4", "5"], "")
+    assert listed(get, "/api/v1/runs?limit=5&after=nothing") == (["1", "2", "3", "4", "5"], "")
+    assert listed(get, "/api/v1/runs?limit=2") == (["1", "2"], "/api/v1/runs?limit=2&after=2")
+    assert listed(get, "/api/v1/runs?limit=2&after=2") == (["3", "4"], "/api/v1/runs?limit=2&after=4")
+    assert listed(get, "/api/v1/runs?limit=2&after=4") == (["5"], "")
+    assert listed(get, "/api/v1/runs?after=5") == ([], "")
+
+
+def test_a_page_of_runs_is_bounded(get: Ask, served: Scripted) -> None:
+    for number in range(8):
+        served.begin_run(f"run {number}")
+        served.known[str(number + 1)]["marks"] = [{"time_s": TIME_S, "text": "\N{FIRE}" * 1000}] * 50
+    page, following = listed(get, "/api/v1/runs")
+    assert page == ["1", "2"]
+    assert listed(get, following)[0] == ["3", "4"]
+    assert len(get("/api/v1/runs").body) < 2 << 20
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1001", "99999", "1_0", "", "x", "%D9%A1"])
+def test_pages_of_no_size_are_refused(get: Ask, limit: str) -> None:
+    assert get(f"/api/v1/runs?limit={limit}").status == 400
+
+
+def test_changes_that_come_too_fast_are_to_be_made_again(get: Ask, served: Scripted) -> None:
+    served.disk = TooFastError("1000 changes wait for the next tick")
+    answered = get("/api/v1/runs", "POST", b'{"name": "x"}')
+    assert (answered.status, answered.headers["retry-after"]) == (429, "1")
 
 
 @pytest.mark.parametrize(
