@@ -113,7 +113,7 @@ THRESHOLDS = {
     "reads_pending": Threshold(500, 1000, 900),
     "mutations_pending": Threshold(500, 1000, 900),
     "pools_blocked": Threshold(0, None, 300),
-    "connections_paused": Threshold(0, None, 300),
+    "connection_pauses": Threshold(0.1),
     "native_discarded": Threshold(FEW_PER_S, 10, whole="requests", shares=ONE_IN_1000),
     "exceptions": Threshold(FEW_PER_S, 1),
     # Storage.

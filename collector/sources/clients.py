@@ -14,12 +14,11 @@ BEANS = (
         shown=(Shown("native_connections", "Clients"),),
         across=Aggregation.SUM,
     ),
-    gauge(
-        "cassandra_native_connections_paused",
-        "Connections that the node has stopped reading from, since too many bytes of requests are in flight "
-        "(4.0 and later).",
-        _CLIENT + "PausedConnections",
-        across=Aggregation.SUM,
+    # Not the gauge PausedConnections: 4.0 counts it up and never down again.
+    counter(
+        "cassandra_native_pauses_total",
+        "Times that the node stopped reading from a connection, since it was overloaded (4.1 and later).",
+        _CLIENT + "ConnectionPaused",
     ),
     counter("cassandra_auth_success_total", "Logins.", _CLIENT + "AuthSuccess"),
     counter("cassandra_auth_failure_total", "Logins refused.", _CLIENT + "AuthFailure"),

@@ -87,13 +87,13 @@ SIGNALS = (
         SINCE_4_1,
     ),
     Signal(
-        "connections_paused",
-        "Paused client connections",
-        Level("cassandra_native_connections_paused"),
-        Unit.COUNT,
-        "Client connections that the node has stopped reading from, since too many bytes of requests are in flight: "
+        "connection_pauses",
+        "Pauses of client connections",
+        Rate("cassandra_native_pauses_total"),
+        Unit.PER_S,
+        "How often the node stopped reading from a client connection, since too many bytes of requests were in flight: "
         "clients wait.",
-        absent="Absent before Cassandra 4.0.",
+        absent=SINCE_4_1,
     ),
     Signal(
         "native_discarded",

@@ -342,7 +342,7 @@ CASES: Mapping[str, Case] = {
     "CassandraReadsPending": level("cassandra_pool_pending", path="request", pool="ReadStage"),
     "CassandraMutationsPending": level("cassandra_pool_pending", path="request", pool="MutationStage"),
     "CassandraPoolBlocked": number("cassandra_pool_blocked", path="internal", pool="CompactionExecutor"),
-    "CassandraConnectionsPaused": number("cassandra_native_connections_paused"),
+    "CassandraConnectionsPaused": rate("cassandra_native_pauses_total"),
     "CassandraHintsWritten": errors("cassandra_hints_total", writes),
     "CassandraHintsGrowing": Case(lambda value, _: [counter("cassandra_hints_total", value)], harmless=_delivered),
     "CassandraHintsNotDelivered": rate("cassandra_hints_failed_total"),

@@ -37,6 +37,7 @@ SINCE_4_1 = {
     "cassandra_client_requests_local_total",
     "cassandra_client_requests_remote_total",
     "cassandra_pool_oldest_task_seconds",
+    "cassandra_native_pauses_total",
 }
 # Of the control group: only where there is a limit.
 LIMITS = {"casstat_cgroup_memory_limit_bytes", "casstat_cgroup_cpu_limit"}

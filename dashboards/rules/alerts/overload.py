@@ -30,8 +30,8 @@ ALERTS = (
     ),
     *of_signal(
         "CassandraConnectionsPaused",
-        "connections_paused",
-        f"{WHERE} has stopped reading from {_WAIT} client connections: too many bytes of requests are in flight.",
+        "connection_pauses",
+        f"{WHERE} stops reading from client connections {_WAIT} times a second: too many requests are in flight.",
     ),
     *of_signal(
         "CassandraHintsWritten",
