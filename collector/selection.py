@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from collector.beans import Bean
-from collector.model import Tier
+from collector.model import Metric, Tier
 from collector.sources.tables import EVERY_TICK, REMAINDERS, is_own
 
 DEFAULT_TABLES = 10
@@ -13,6 +13,18 @@ DEFAULT_TABLES = 10
 
 Table = tuple[str, str]
 """A keyspace and a table of it."""
+
+
+def slowest_tier(metric: Metric) -> Tier:
+    """Return how rarely a metric may be read where no keyspace or table is named.
+
+    Operations of keyspaces, and with them those of all tables beyond the busiest, are read every ten seconds.
+    """
+    if metric.name in REMAINDERS or metric.name in REMAINDERS.values():
+        return Tier.OFTEN
+    if "keyspace" not in metric.labels or metric.name in EVERY_TICK:
+        return metric.tier
+    return max(metric.tier, Tier.SLOW, key=lambda tier: tier.value)
 
 
 def is_pattern(name: str) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from collector.catalogue import CATALOGUE
 from collector.model import Aggregation
 from dashboards.expression import Expression, Level, Number, Quantile, Ratio, Rest, Where, aggregation_of
 
@@ -43,7 +44,8 @@ def _spelled(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
         return f"{expression.value:g}"
     if isinstance(expression, Quantile):
         buckets = f"rate({selector(f'{expression.metric}_bucket', expression.where, scope.match)}[{scope.window}])"
-        return f"histogram_quantile({expression.share:g}, sum by ({', '.join(('le', *scope.by))}) ({buckets}))"
+        text = f"histogram_quantile({expression.share:g}, sum by ({', '.join(('le', *scope.by))}) ({buckets}))"
+        return f"ceil({text})" if _counts_things(expression.metric) else text
     series = selector(expression.metric, expression.where, scope.match)
     across = FUNCTIONS[aggregation_of(expression)]
     if isinstance(expression, Level):
@@ -73,6 +75,12 @@ def _matcher(name: str, values: tuple[str, ...]) -> str:
         return f'{name}="{_quoted(values[0])}"'
     patterns = [f"{_escaped(value[:-1])}.*" if value.endswith("*") else _escaped(value) for value in values]
     return f'{name}=~"{_quoted("|".join(patterns))}"'
+
+
+def _counts_things(metric: str) -> bool:
+    """Return whether a histogram's values are whole numbers, such as tombstones: no percentile lies between two."""
+    row = CATALOGUE.get(metric)
+    return row is not None and row.unit == "1"
 
 
 def _inner(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:

@@ -12,12 +12,20 @@ from grafana_foundation_sdk.models.text import TextMode
 from dashboards.grafana import theme, words
 from dashboards.grafana.frame import source_of, uid
 from dashboards.grafana.layout import Place
-from dashboards.grafana.limits import limits
+from dashboards.grafana.limits import limits, lines
 from dashboards.grafana.panel import Board, Graph, Heat, Note, Number, Panel, Spread, States, Worst
 from dashboards.grafana.query import Query, Store, ref
 from dashboards.signals.signal import Unit
 
-LEGEND_CALCS = ["lastNotNull", "max"]
+# The least upper end of an axis. Where all values are 0 Grafana's own is 100, which is 10,000 % of a ratio.
+SOFT_MAX = {
+    Unit.PER_S: 1.0,
+    Unit.SECONDS: 0.001,
+    Unit.BYTES: 1024.0,
+    Unit.BYTES_PER_S: 1024.0,
+    Unit.RATIO: 0.01,
+    Unit.COUNT: 1.0,
+}
 
 
 def drawn(store: Store, board: Board, panel: Panel, number: int, place: Place) -> Any:
@@ -56,11 +64,14 @@ def _kind(store: Store, panel: Panel, queries: list[Query]) -> Any:
 
 def _graph(panel: Panel, queries: list[Query]) -> Any:
     legend = common.VizLegendOptions().display_mode(kinds.LegendDisplayMode.TABLE)
-    legend = legend.placement(kinds.LegendPlacement.BOTTOM).show_legend(True).calcs(LEGEND_CALCS)
+    unit, low = panel.lines[0].of.unit, panel.lines[0].of.low_is_worse
+    legend = legend.placement(kinds.LegendPlacement.BOTTOM).show_legend(True)
+    legend = legend.calcs(["lastNotNull", "min" if low else "max"]).sort_by("Min" if low else "Max").sort_desc(not low)
     tooltip = common.VizTooltipOptions().mode(kinds.TooltipDisplayMode.MULTI).sort(kinds.SortOrder.DESCENDING)
-    made = timeseries.Panel().legend(legend.sort_by("Max").sort_desc(True)).tooltip(tooltip)
-    made = made.line_width(1).fill_opacity(5).show_points(kinds.VisibilityMode.AUTO).axis_soft_min(0)
-    if panel.lines[0].of.unit is Unit.RATIO:
+    made = timeseries.Panel().legend(legend).tooltip(tooltip)
+    made = made.line_width(1).fill_opacity(5).show_points(kinds.VisibilityMode.AUTO)
+    made = made.axis_soft_min(0).axis_soft_max(SOFT_MAX[unit])
+    if unit is Unit.RATIO:
         made = made.decimals(1)
     if isinstance(panel, Graph) and panel.stacked:
         stacking = common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")
@@ -73,7 +84,7 @@ def _graph(panel: Panel, queries: list[Query]) -> Any:
             name = queries[place].legend.partition("$")[0] + "${__field.labels}"
             properties.append(model.DynamicConfigValue(id_val="displayName", value=name))
         made = made.override_by_query(ref(place), properties) if properties else made
-    steps = limits(panel.lines[0])
+    steps = lines(panel.lines[0])
     if len(steps) > 1 and (len(shown) == 1 or isinstance(panel, Spread)):
         dashed = common.GraphThresholdsStyleConfig().mode(kinds.GraphThresholdsStyleMode.DASHED)
         made = made.thresholds_style(dashed).thresholds(_thresholds(steps))
@@ -127,7 +138,8 @@ def _worst(store: Store, panel: Panel) -> Any:
     order = {name: place for place, name in enumerate([*panel.each, "node", "Value"])}
     arranged = {"excludeByName": hidden, "indexByName": order, "renameByName": {"Value": panel.name}}
     made = table.Panel().show_header(True)
-    made = made.sort_by([common.TableSortByFieldState().display_name(panel.name).desc(True)])
+    worst_first = common.TableSortByFieldState().display_name(panel.name).desc(not panel.lines[0].of.low_is_worse)
+    made = made.sort_by([worst_first])
     made = made.with_transformation(model.DataTransformerConfig(id_val="organize", options=arranged))
     steps = limits(panel.lines[0])
     if len(steps) > 1:

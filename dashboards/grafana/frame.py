@@ -36,7 +36,8 @@ def _chosen(store: Store, each: Chosen) -> Any:
     made = sdk.QueryVariable(each.name).label(each.title).query(_query(store, each)).datasource(source_of(store))
     made = made.refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(model.VariableSort.ALPHABETICAL_ASC)
     everything = model.VariableOption(selected=True, text=["All"], value=["$__all"])
-    return made.multi(True).include_all(True).all_value(".*").current(everything)
+    made = made.multi(True).include_all(True).current(everything)
+    return made.all_value(each.all_value) if each.all_value else made
 
 
 def _query(store: Store, each: Chosen) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from collector.catalogue import CATALOGUE
-from collector.model import Tier
+from collector.selection import slowest_tier
 from dashboards.expression import Expression, Ratio, Rest, metrics_of
 from dashboards.grafana import words
 from dashboards.grafana.panel import Board, Heat, Line, Note, Panel, Row, Split, Spread, States, Worst
@@ -92,7 +92,7 @@ class InfluxDB:
 
     def title_of(self, panel: Panel) -> str:
         """Return the panel's title: whether it is the greatest that is shown."""
-        return f"{panel.name} (the greatest)" if words.has_quantile(panel) else panel.name
+        return f"{panel.name} (max)" if words.has_quantile(panel) else panel.name
 
     def text_of(self, panel: Panel) -> str:
         """Return the panel's description."""
@@ -121,8 +121,9 @@ class InfluxDB:
 
         What is read once a minute is read of each node at another second: a sum over less time lacks nodes.
         """
-        paces = [_pace_s(metric) for line in panel.lines for metric in metrics_of(line.of.expression)]
-        return f"{max(1, round(2 * max(paces, default=0)))}s"
+        metrics = {metric for line in panel.lines for metric in metrics_of(line.of.expression)}
+        pace_s = max((slowest_tier(CATALOGUE[metric]).value for metric in metrics), default=0)
+        return f"{max(1, round(2 * pace_s))}s"
 
     def target(self, query: Query, name: str) -> object:
         """Return a query as it stands in a panel's JSON."""
@@ -136,12 +137,6 @@ class InfluxDB:
             "textColumn": mark.text,
             "tagsColumn": ",".join(mark.tags),
         }
-
-
-def _pace_s(metric: str) -> float:
-    """Return how rarely a metric may be read; of tables that nobody named most is read once a minute."""
-    row = CATALOGUE[metric]
-    return Tier.SLOW.value if "table" in row.labels else row.tier.value
 
 
 def _had(row: Row) -> tuple[Panel, ...]:
@@ -195,7 +190,8 @@ def _worst(panel: Panel, line: Line, tables: bool) -> Query:
     tags = ", ".join(f'"{each}"' for each in of)
     inner = spelled(line.of.expression, Scope(_match(line, tables), _labels(panel, line)))
     # The time is bounded inside: here bounds that fall between two steps would lose all.
-    text = f'SELECT max("value") AS "Value" FROM ({inner}) GROUP BY {tags}'  # noqa: S608
+    worst = "min" if line.of.low_is_worse else "max"
+    text = f'SELECT {worst}("value") AS "Value" FROM ({inner}) GROUP BY {tags}'  # noqa: S608
     return Query(text, form="table")
 
 

@@ -1,4 +1,8 @@
-"""Thresholds as Grafana's steps: a step begins at its value, where an alert begins beyond it."""
+"""Thresholds as Grafana's steps: a step begins at its value, where an alert begins beyond it.
+
+Values take the colour of the step that they are in. A line is drawn at the beginning of a step, in that step's colour.
+For alerts on low values that is the colour of the better side, so lines have steps of their own.
+"""
 
 from dashboards.expression import Level
 from dashboards.grafana.panel import Line
@@ -22,6 +26,16 @@ def limits(line: Line) -> list[tuple[float | None, str]]:
     steps = [(None, GOOD)]
     steps += [] if warning is None else [(_beyond(line, warning), WARNING)]
     return steps + ([] if critical is None else [(_beyond(line, critical), CRITICAL)])
+
+
+def lines(line: Line) -> list[tuple[float | None, str]]:
+    """Return the steps whose beginnings are drawn as lines: each has the colour of the alert that begins there."""
+    threshold = THRESHOLDS.get(line.signal)
+    if threshold is None or not threshold.below:
+        return limits(line)
+    drawn: list[tuple[float | None, str]] = [(None, GOOD)]
+    drawn += [] if threshold.critical is None else [(threshold.critical, CRITICAL)]
+    return drawn + ([] if threshold.warning is None else [(threshold.warning, WARNING)])
 
 
 def _beyond(line: Line, value: float) -> float:

@@ -1,19 +1,24 @@
 """What panels ask Prometheus, or VictoriaMetrics where it is asked as one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from dashboards.expression import Quantile
+from collector.catalogue import CATALOGUE
+from collector.selection import slowest_tier
+from dashboards.expression import Expression, Quantile, Rate, Ratio, Rest
 from dashboards.grafana import words
 from dashboards.grafana.panel import Board, Graph, Heat, Line, Number, Panel, Split, Spread, Worst
 from dashboards.grafana.query import Chosen, Mark, Query
 from dashboards.grafana.theme import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
 from dashboards.promql import NODE_LABELS, Scope, selector, spelled
 from dashboards.signals import load
-from dashboards.thresholds import THRESHOLDS
 
 CLUSTER = 'cluster=~"$cluster"'
-NODE = ",".join(f'{label}=~"${label}"' for label in NODE_LABELS)
+# Other exporters serve node_* and process_* too, and some of their series have the same labels.
+JOB = 'job=~"$job"'
+NODE = ",".join((JOB, *(f'{label}=~"${label}"' for label in NODE_LABELS)))
 WINDOW = "$__rate_interval"
+LEAST_STEP_S = 30.0
 CLIENTS = {signal.name for signal in load.SIGNALS}
 # Every agent has it, whatever becomes of its node.
 ANY = "casstat_build_info"
@@ -39,14 +44,7 @@ class Prometheus:
             return _spread(panel, tables)
         if isinstance(panel, Heat):
             return [_heat(panel, tables)]
-        texts = {line: _text(panel, line, tables) for line in panel.lines}
-        if isinstance(panel, Worst):
-            return [
-                Query(_top(line, f"{_worse(line)}_over_time(({text})[$__range:{WINDOW}])"), form="table")
-                for line, text in texts.items()
-            ]
-        top = isinstance(panel, Graph) and panel.top
-        return [Query(_top(line, text) if top else text, _legend(panel, line)) for line, text in texts.items()]
+        return [_query(panel, line, tables) for line in panel.lines]
 
     def title_of(self, panel: Panel) -> str:
         """Return the panel's title."""
@@ -55,17 +53,19 @@ class Prometheus:
     def text_of(self, panel: Panel) -> str:
         """Return the panel's description."""
         told = words.description(panel)
+        worst = f"the $topn with the {'lowest' if panel.lines[0].of.low_is_worse else 'highest'} value"
         if isinstance(panel, Worst):
-            return f"Of each the worst moment in the time that is shown, the $topn worst of all.\n\n{told}"
+            return f"The worst value of each in the time range, {worst}.\n\n{told}"
         if isinstance(panel, Graph) and panel.top:
-            return f"{told}\n\nAt each moment the $topn highest."
+            return f"{told}\n\nOnly {worst} in the time range."
         return told
 
     def chosen(self, board: Board) -> list[Chosen]:
         """Return the variables in their order."""
-        found = []
+        # All jobs that serve casstat's metrics, and no others: this one is not matched by a regular expression.
+        found = [Chosen("job", "Job", f"label_values({ANY}, job)", all_value="")]
         for place, (label, title) in enumerate(_TITLES):
-            before = ",".join(f'{each}=~"${each}"' for each, _ in _TITLES[:place])
+            before = ",".join((JOB, *(f'{each}=~"${each}"' for each, _ in _TITLES[:place])))
             found.append(Chosen(label, title, f"label_values({selector(ANY, (), before)}, {label})"))
         if board.tables:
             keyspaces = selector("cassandra_keyspace_operations_total", (), NODE)
@@ -77,6 +77,7 @@ class Prometheus:
     def marks(self) -> list[Mark]:
         """Return the annotations; what several agents tell of one run is one."""
         schema = selector("cassandra_schema_version", (), NODE)
+        before = f"{schema} offset $__interval"
         run = "max by (cluster, run{more}) (casstat_run_{what}_time_seconds{{" + NODE + "}}) * 1000"
         tags = ("cluster", "run")
         return [
@@ -96,7 +97,8 @@ class Prometheus:
             ),
             Mark(
                 "Schema changes",
-                f"max by (cluster, schema_version) ({schema} unless {schema} offset 1m)",
+                # Of nodes that were there a step before: a node that returns has changed nothing.
+                f"max by (cluster, schema_version) (({schema} unless {before}) and on (cluster, node) {before})",
                 PURPLE,
                 "schema {{schema_version}}",
                 ("cluster",),
@@ -107,7 +109,7 @@ class Prometheus:
         ]
 
     def least_step(self, panel: Panel) -> str:
-        """Return "": the data source knows how often it scrapes."""
+        """Return "": the data source sets it to its scrape interval, and single queries set a longer one."""
         return ""
 
     def target(self, query: Query, name: str) -> object:
@@ -116,6 +118,8 @@ class Prometheus:
         from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
         made = sdk.Dataquery().expr(query.text).ref_id(name)
+        if query.least_step:
+            made = made.interval(query.least_step)
         if query.form == "table":
             return made.instant().format(PromQueryFormat.TABLE)
         made = made.range().legend_format(query.legend)
@@ -148,20 +152,48 @@ def _labels(panel: Panel, line: Line) -> tuple[str, ...]:
     return (*labels, *(each for each in panel.each if each in line.of.each))
 
 
-def _text(panel: Panel, line: Line, tables: bool) -> str:
-    text = spelled(line.of.expression, Scope(_match(line, tables), _labels(panel, line), WINDOW))
-    # A part of nothing is no number, and shall not be there rather than stand there as one.
+def _query(panel: Panel, line: Line, tables: bool) -> Query:
+    text = _text(line, Scope(_match(line, tables), _labels(panel, line), WINDOW))
+    step = _least_step(line.of.expression)
+    if isinstance(panel, Worst):
+        return Query(_worst(line, text), form="table", least_step=step)
+    if isinstance(panel, Graph) and panel.top:
+        # Chosen once for the whole time range: chosen at each step, series come and go, and lines become dots.
+        text = f"({text}) and {_worst(line, text, ' @ end()')}"
+    return Query(text, _legend(panel, line), least_step=step)
+
+
+def _text(line: Line, scope: Scope) -> str:
+    text = spelled(line.of.expression, scope)
+    if line.of.bounded:
+        text = f"clamp({text}, 0, 1)"
+    # A ratio to nothing is NaN in PromQL: the comparison removes it.
     return f"({text}) >= 0" if words.may_be_undefined(line) else text
 
 
-def _top(line: Line, text: str) -> str:
-    return f"{'topk' if _worse(line) == 'max' else 'bottomk'}($topn, {text})"
+def _worst(line: Line, text: str, at: str = "") -> str:
+    """Return the query for the $topn series with the worst value in the time range."""
+    choose, worst = ("bottomk", "min") if line.of.low_is_worse else ("topk", "max")
+    return f"{choose}($topn, {worst}_over_time(({text})[$__range:{WINDOW}]{at}))"
 
 
-def _worse(line: Line) -> str:
-    """Return whether it is the greatest or the least value of a signal that is the worst."""
-    threshold = THRESHOLDS.get(line.signal)
-    return "min" if threshold and threshold.below else "max"
+def _least_step(expression: Expression) -> str:
+    """Return the least step of a query, in Grafana's notation; "" for the data source's scrape interval.
+
+    $__rate_interval is at least four times as long. It must hold several readings of what is read more rarely than
+    Prometheus scrapes, and two scrapes where these are a minute apart.
+    """
+    pace_s = max((slowest_tier(CATALOGUE[name]).value for name in _rates(expression) if name in CATALOGUE), default=0)
+    return f"{max(pace_s, LEAST_STEP_S):g}s" if pace_s else ""
+
+
+def _rates(expression: Expression) -> Iterator[str]:
+    """Yield the metrics of an expression that rates are taken of."""
+    if isinstance(expression, Ratio | Rest):
+        yield from _rates(expression.part)
+        yield from _rates(expression.whole)
+    elif isinstance(expression, Rate | Quantile):
+        yield expression.metric
 
 
 def _legend(panel: Panel, line: Line) -> str:
@@ -178,16 +210,16 @@ def _heat(panel: Panel, tables: bool) -> Query:
     if not isinstance(quantile, Quantile):
         raise TypeError(f"{line.signal} is no percentile: there are no buckets of it")
     buckets = selector(f"{quantile.metric}_bucket", quantile.where, _match(line, tables))
-    return Query(f"sum by (le) (increase({buckets}[{WINDOW}]))", "{{le}}", "buckets")
+    return Query(f"sum by (le) (increase({buckets}[{WINDOW}]))", "{{le}}", "buckets", least_step=_least_step(quantile))
 
 
 def _spread(panel: Panel, tables: bool) -> list[Query]:
     (line,) = panel.lines
     scope = Scope(_match(line, tables), NODE_LABELS, WINDOW)
-    nodes = f"({spelled(line.of.expression, scope)}) >= 0"
-    together = spelled(line.of.expression, Scope(scope.match, ("cluster",), WINDOW))
+    nodes, together = _text(line, scope), _text(line, replace(scope, by=("cluster",)))
+    step = _least_step(line.of.expression)
     return [
-        Query(f"max by (cluster) ({nodes})", "worst node"),
-        Query(f"({together}) >= 0", "all nodes together"),
-        Query(f"min by (cluster) ({nodes})", "best node"),
+        Query(f"max by (cluster) ({nodes})", "worst node", least_step=step),
+        Query(together, "all nodes together", least_step=step),
+        Query(f"min by (cluster) ({nodes})", "best node", least_step=step),
     ]

@@ -15,12 +15,14 @@ class Query:
     form     "series" over time, "table" of the values now, "buckets" of a heat map, or "math" of other questions,
              which Grafana itself does.
     shown    whether its answer is, and not only what is made of it.
+    least_step  the least time between two values, such as "60s"; "" for the panel's own.
     """
 
     text: str
     legend: str = ""
     form: str = "series"
     shown: bool = True
+    least_step: str = ""
 
 
 def ref(place: int) -> str:
@@ -30,11 +32,16 @@ def ref(place: int) -> str:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A variable whose values the store tells."""
+    """A variable whose values the store tells.
+
+    all_value  the regular expression that All stands for: it must not match series without the label. "" for the
+               alternation of all values.
+    """
 
     name: str
     title: str
     query: str
+    all_value: str = ".+"
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,16 @@ SINK = "Absent for an agent without sinks."
 JOURNAL = "Absent for an agent that keeps no journal."
 
 
-def _source(name: str, title: str, expression: Expression, unit: Unit, text: str) -> Signal:
-    return Signal(name, title, expression, unit, text, ("source",))
+def _source(
+    name: str, title: str, expression: Expression, unit: Unit, text: str, *, low_is_worse: bool = False
+) -> Signal:
+    return Signal(name, title, expression, unit, text, ("source",), low_is_worse=low_is_worse)
 
 
-def _sink(name: str, title: str, expression: Expression, unit: Unit, text: str) -> Signal:
-    return Signal(name, title, expression, unit, text, ("sink",), SINK)
+def _sink(
+    name: str, title: str, expression: Expression, unit: Unit, text: str, *, low_is_worse: bool = False
+) -> Signal:
+    return Signal(name, title, expression, unit, text, ("sink",), SINK, low_is_worse=low_is_worse)
 
 
 SIGNALS = (
@@ -24,6 +28,7 @@ SIGNALS = (
         Unit.COUNT,
         "1 where Cassandra answers its agent, 0 where it does not.",
         absent="Absent where nodetool is asked instead of Jolokia.",
+        low_is_worse=True,
     ),
     Signal(
         "tick_late_p99",
@@ -46,6 +51,7 @@ SIGNALS = (
         Level("casstat_source_up", across=Aggregation.MIN),
         Unit.COUNT,
         "1 for a source that answers, 0 for one that does not: its metrics are absent.",
+        low_is_worse=True,
     ),
     _source(
         "source_errors",
@@ -68,7 +74,14 @@ SIGNALS = (
         Unit.RATIO,
         "Share of the time in which a source is being read; the node's answer is waited for in it.",
     ),
-    _sink("sink_up", "Sink up", Level("casstat_sink_up", across=Aggregation.MIN), Unit.COUNT, "1 for yes, 0 for no."),
+    _sink(
+        "sink_up",
+        "Sink up",
+        Level("casstat_sink_up", across=Aggregation.MIN),
+        Unit.COUNT,
+        "1 for yes, 0 for no.",
+        low_is_worse=True,
+    ),
     _sink(
         "sink_lag",
         "Sink lag",
@@ -126,6 +139,7 @@ SIGNALS = (
         Rest(Level("casstat_series_limit", across=Aggregation.MIN), Level("casstat_series", across=Aggregation.MAX)),
         Unit.COUNT,
         "Series that an agent may serve beyond those that it does: at none it leaves out whole metrics.",
+        low_is_worse=True,
     ),
     Signal(
         "agent_cpu",

@@ -12,6 +12,8 @@ SIGNALS = (
         "Look-ups that found what they wanted: a key cache below 90 % under a steady load is too small.",
         ("cache",),
         "Absent for a cache that is off or is not asked.",
+        bounded=True,
+        low_is_worse=True,
     ),
     Signal(
         "cache_bytes",

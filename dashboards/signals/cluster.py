@@ -10,6 +10,7 @@ SIGNALS = (
         Level("cassandra_endpoints_up"),
         Unit.COUNT,
         "Nodes that the failure detectors call up, by the node that sees the fewest.",
+        low_is_worse=True,
     ),
     Signal(
         "nodes_unreachable",
@@ -26,6 +27,7 @@ SIGNALS = (
         "1 where the native transport is on, 0 where it is off: before a node has joined, or because somebody or a "
         "failing disk stopped it.",
         absent="Absent where nodetool is asked instead of Jolokia.",
+        low_is_worse=True,
     ),
     Signal(
         "started",

@@ -27,6 +27,8 @@ SIGNALS = (
         Rest(Number(1), Rate("cassandra_jvm_gc_seconds_total", PAUSING)),
         Unit.RATIO,
         "Share of a node's time in which it did not stand still for a collection: what is left for the work itself.",
+        bounded=True,
+        low_is_worse=True,
     ),
     Signal(
         "gc_collections",
@@ -84,6 +86,7 @@ SIGNALS = (
         Ratio(Level("cassandra_jvm_heap_used_bytes"), Level("cassandra_jvm_heap_max_bytes")),
         Unit.RATIO,
         "Heap in use, garbage included, of what it may be: one that no collection brings down is full.",
+        bounded=True,
     ),
     Signal(
         "nonheap_used",
@@ -113,5 +116,6 @@ SIGNALS = (
         Ratio(Level("cassandra_jvm_open_files"), Level("cassandra_jvm_max_files")),
         Unit.RATIO,
         "Open file descriptors of those that it may have.",
+        bounded=True,
     ),
 )

@@ -10,7 +10,7 @@ _PRESSURE = "Absent where the kernel counts no pressure."
 
 def _cpu(name: str, title: str, modes: tuple[str, ...], text: str) -> Signal:
     expression = Ratio(Rate(_CPU, where(mode=modes)), Rate(_CPU))
-    return Signal(name, title, expression, Unit.RATIO, text, absent=LOCAL)
+    return Signal(name, title, expression, Unit.RATIO, text, absent=LOCAL, bounded=True)
 
 
 def _per_s(name: str, title: str, metric: str, unit: Unit, text: str, each: tuple[str, ...] = ("device",)) -> Signal:
@@ -43,6 +43,7 @@ SIGNALS = (
         Unit.RATIO,
         "Share of the processors' time that is neither idle nor waiting for a disk.",
         absent=LOCAL,
+        bounded=True,
     ),
     _per_s("disk_reads", "Disk reads", "node_disk_reads_completed_total", Unit.PER_S, "Reads completed."),
     _per_s("disk_writes", "Disk writes", "node_disk_writes_completed_total", Unit.PER_S, "Writes completed."),
@@ -75,6 +76,7 @@ SIGNALS = (
         "things at once is not full at 1.",
         ("device",),
         LOCAL,
+        bounded=True,
     ),
     Signal(
         "disk_free_share",
@@ -84,6 +86,8 @@ SIGNALS = (
         "Free space of the file systems of Cassandra's folders: compactions need room for a copy.",
         ("mountpoint",),
         LOCAL,
+        bounded=True,
+        low_is_worse=True,
     ),
     Signal(
         "disk_free",
@@ -93,6 +97,7 @@ SIGNALS = (
         "Free space of the file systems of Cassandra's folders.",
         ("mountpoint",),
         LOCAL,
+        low_is_worse=True,
     ),
     _per_s("net_received", "Network received", "node_network_receive_bytes_total", Unit.BYTES_PER_S, "Bytes received."),
     _per_s("net_sent", "Network sent", "node_network_transmit_bytes_total", Unit.BYTES_PER_S, "Bytes sent."),
@@ -118,6 +123,7 @@ SIGNALS = (
         Unit.BYTES,
         "Memory that a program could have without swapping: the page cache lives in it.",
         absent=LOCAL,
+        low_is_worse=True,
     ),
     Signal(
         "page_cache",
@@ -158,6 +164,7 @@ SIGNALS = (
         Unit.RATIO,
         "Share of the time in which some task had to wait for a processor.",
         absent=_PRESSURE,
+        bounded=True,
     ),
     Signal(
         "pressure_io",
@@ -166,6 +173,7 @@ SIGNALS = (
         Unit.RATIO,
         "Share of the time in which some task had to wait for a disk.",
         absent=_PRESSURE,
+        bounded=True,
     ),
     Signal(
         "pressure_memory",
@@ -174,5 +182,6 @@ SIGNALS = (
         Unit.RATIO,
         "Share of the time in which some task had to wait for memory.",
         absent=_PRESSURE,
+        bounded=True,
     ),
 )

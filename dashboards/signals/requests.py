@@ -98,6 +98,7 @@ SIGNALS = (
         Unit.RATIO,
         "Requests that timed out, of all: what a latency objective is spent by.",
         absent=IDLE,
+        bounded=True,
     ),
     Signal(
         "local_share",
@@ -109,6 +110,8 @@ SIGNALS = (
         Unit.RATIO,
         "Requests whose coordinator is a replica itself: near RF / nodes when drivers do not route by token.",
         absent="Absent while nothing is asked, and before Cassandra 4.1.",
+        bounded=True,
+        low_is_worse=True,
     ),
     Signal(
         "connections",

@@ -26,6 +26,8 @@ class Signal:
     help    what it tells people: what it means when it is high, or low.
     each    labels that its series have beside the node's, such as the table: panels may keep them apart.
     absent  why there may be nothing to see; "" where there is always something.
+    bounded       whether it is a share of a whole, which cannot exceed 1. A rate over a few samples can: it is clamped.
+    low_is_worse  whether low values are the bad ones, so that the worst series are those with the lowest.
     """
 
     name: str
@@ -35,3 +37,5 @@ class Signal:
     help: str
     each: tuple[str, ...] = ()
     absent: str = ""
+    bounded: bool = False
+    low_is_worse: bool = False

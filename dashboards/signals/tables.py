@@ -118,6 +118,7 @@ SIGNALS = (
         "Reads of SSTables that did not have what was wanted, of all answers of the filters.",
         TABLE,
         FLUSHED,
+        bounded=True,
     ),
     Signal(
         "repaired_share",
@@ -127,6 +128,8 @@ SIGNALS = (
         "How much of a table incremental repairs have covered.",
         TABLE,
         FLUSHED,
+        bounded=True,
+        low_is_worse=True,
     ),
     Signal(
         "speculative_retries",

@@ -36,8 +36,9 @@ class Query:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is chosen: () is All. Times in seconds since the epoch, lengths in seconds."""
+    """What is chosen: () is All, and of `job` the jobs that there are. Times in seconds since the epoch."""
 
+    job: tuple[str, ...] = ("casstat",)
     cluster: tuple[str, ...] = ()
     dc: tuple[str, ...] = ()
     rack: tuple[str, ...] = ()
@@ -109,7 +110,7 @@ def variables(query: Query) -> set[str]:
 
 def _values(query: Query, choice: Choice) -> dict[str, str]:
     influx = query.text.startswith("SELECT")
-    chosen = ("cluster", "dc", "rack", "node", "keyspace", "table")
+    chosen = ("job", "cluster", "dc", "rack", "node", "keyspace", "table")
     span_ms = (round(1000 * choice.from_s), round(1000 * choice.to_s))
     return {
         **{name: _any_of(getattr(choice, name), influx=influx) for name in chosen},
@@ -125,7 +126,7 @@ def _values(query: Query, choice: Choice) -> dict[str, str]:
 def _any_of(values: tuple[str, ...], *, influx: bool) -> str:
     """Return the regular expression that stands for several values: All is what the boards say it is."""
     if not values:
-        return ".*"
+        return ".+"
     # In PromQL's double quotes a backslash is written twice.
     backslash = "\\" if influx else "\\\\"
     escaped = [_SPECIAL.sub(lambda found: backslash + found[0], value) for value in values]

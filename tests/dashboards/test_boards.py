@@ -3,15 +3,17 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
+from collector.catalogue import CATALOGUE
+from collector.selection import slowest_tier
 from dashboards.grafana import files
 from dashboards.grafana.boards.table import BOARDS
 from dashboards.grafana.panel import Line, Note
 from dashboards.grafana.prometheus import CLIENTS
+from dashboards.grafana.theme import CRITICAL, GOOD, WARNING
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.table import SIGNALS
 from tests.dashboards import known, queries
@@ -96,7 +98,7 @@ def test_every_panel_tells_what_its_signals_mean_and_why_they_are_absent(store: 
         for panel in row.panels:
             by_name.setdefault(panel.name, []).append(panel.lines)
     for shown in asking(board):
-        name = shown["title"].removesuffix(" (the greatest)")
+        name = shown["title"].removesuffix(" (max)")
         lines = by_name[name].pop(0)
         served = [line for line in lines if store == "prometheus" or not _prometheus_alone(line)]
         assert served
@@ -142,18 +144,16 @@ def test_variables_go_from_the_whole_to_its_parts(store: str, board: Json) -> No
     texts = json.dumps(board["panels"])
     assert ("by" in names) == ("$by" in texts or "${by:raw}" in texts)
     assert ("topn" in names) == ("$topn" in texts)
-    assert chosen in (list(NODE_LABELS), [*NODE_LABELS, "keyspace", "table"])
+    of_node = ["job", *NODE_LABELS] if store == "prometheus" else list(NODE_LABELS)
+    assert chosen in (of_node, [*of_node, "keyspace", "table"])
     for place, variable in enumerate(variables[1 : len(chosen) + 1]):
-        # Read anew when the time changes; several may be chosen, and all of them.
-        assert (variable["refresh"], variable["multi"], variable["includeAll"], variable["allValue"]) == (
-            2,
-            True,
-            True,
-            ".*",
-        )
+        # Refreshed when the time range changes; several values may be chosen, and all of them.
+        assert (variable["refresh"], variable["multi"], variable["includeAll"]) == (2, True, True)
+        # All must not match series without the label. Of jobs it is the list of those that serve casstat's metrics.
+        assert variable.get("allValue") == (None if variable["name"] == "job" else ".+")
         text = variable["query"]["query"] if store == "prometheus" else variable["query"]
         assert text.startswith("label_values(" if store == "prometheus" else "SHOW TAG VALUES")
-        narrowed = min(place, 4) if variable["name"] != "table" or store == "prometheus" else place
+        narrowed = min(place, len(of_node)) if variable["name"] != "table" or store == "prometheus" else place
         assert all(f"${before}" in text for before in chosen[:narrowed])
 
 
@@ -193,14 +193,14 @@ def test_a_question_to_prometheus(query: Query) -> None:
     # A metric that is renamed fails here, and not on somebody's screen.
     assert set(names) <= known.series(), set(names) - known.series()
     for name, matchers in SELECTOR.findall(text):
-        wanted = ("cluster",) if name.startswith("casstat_load_") else NODE_LABELS
+        wanted = ("cluster",) if name.startswith("casstat_load_") else ("job", *NODE_LABELS)
         assert all(f'{label}=~"${label}"' in matchers for label in wanted), name
         told = re.findall(r"(\w+)=", matchers)
         assert len(told) == len(set(told))
     for function, metric in re.findall(r"(\w+)\((\w+)\{", text):
         counts = metric.endswith("_bucket") or known.families()[metric][0] in ("counter", "unknown")
         assert (function in ("rate", "increase")) == counts, (function, metric)
-    assert all(each == "$__rate_interval" or each.startswith("$__range:") for each in WINDOW.findall(text))
+    assert set(WINDOW.findall(text)) <= {"$__rate_interval", "$__range:$__rate_interval"}
     assert all(f"{each}(" not in text for each in ("irate", "avg", "quantile_over_time"))
     for part in text.split("histogram_quantile(")[1:]:
         assert re.match(r"0\.\d+, sum by \(le(, [$\w]+)*\) \(rate\(\w+_bucket\{", part), part
@@ -250,7 +250,7 @@ def test_a_percentile_from_influxdb_says_what_it_is() -> None:
         for panel in asking(board):
             texts = [target.get("query", "") for target in panel["targets"]]
             if store == "influxdb" and any('max("p' in text for text in texts):
-                assert panel["title"].endswith("(the greatest)")
+                assert panel["title"].endswith("(max)")
                 assert "nothing is averaged" in panel["description"]
 
 
@@ -274,17 +274,45 @@ def test_heat_maps_are_made_of_buckets() -> None:
                     assert target["expr"].startswith("sum by (le) (increase(")
 
 
+def test_rates_of_what_is_read_rarely_have_a_window_of_several_readings() -> None:
+    for board in queries.boards("prometheus"):
+        for target in (target for panel in asking(board) for target in panel["targets"]):
+            rates = re.findall(r"(?:rate|increase)\((\w+?)(?:_bucket)?\{", target["expr"])
+            pace_s = max((slowest_tier(CATALOGUE[name]).value for name in rates if name in CATALOGUE), default=0.0)
+            # $__rate_interval is four times the least step, which replaces the data source's scrape interval.
+            assert pace_s <= float(target.get("interval", "0s").removesuffix("s")), target["expr"]
+
+
+def test_the_worst_series_are_chosen_once_for_the_whole_time_range() -> None:
+    top = [query for query in PROMETHEUS if "$topn" in query.text and query.form == "series"]
+    assert len(top) > 20
+    for query in top:
+        shown, _, chosen = query.text.rpartition(" and ")
+        assert re.match(r"(topk|bottomk)\(\$topn, (max|min)_over_time\(\(", chosen)
+        assert chosen.endswith("[$__range:$__rate_interval] @ end()))")
+        assert shown[1:-1] in chosen
+
+
+def test_axes_of_zeros_end_near_zero() -> None:
+    for _, board in CASES:
+        for panel in asking(board):
+            if panel["type"] == "timeseries":
+                assert panel["fieldConfig"]["defaults"]["custom"]["axisSoftMax"] <= 1024, panel["title"]
+
+
 def test_lines_are_drawn_where_alerts_begin() -> None:
-    def steps(uid: str, title: str) -> list[Any]:
+    def steps(uid: str, title: str) -> list[tuple[float | None, str]]:
         (panel,) = [
             panel for _, board in CASES if board["uid"] == uid for panel in asking(board) if panel["title"] == title
         ]
-        return [step["value"] for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
+        return [(step["value"], step["color"]) for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
 
     # An alert is about more than the threshold: more than 30 compactions are 31.
-    assert steps("casstat-storage", "Pending compactions")[:2] == [None, 31]
-    assert steps("casstat-latency", "Read latency, p99")[:2] == [None, 0.1]
-    assert steps("casstat-overview", "Unreachable nodes")[:2] == [None, 1]
+    assert steps("casstat-storage", "Pending compactions")[:2] == [(None, GOOD), (31, WARNING)]
+    assert steps("casstat-latency", "Read latency, p99")[:2] == [(None, GOOD), (0.1, WARNING)]
+    assert steps("casstat-overview", "Unreachable nodes")[:2] == [(None, GOOD), (1, WARNING)]
+    # Grafana draws a line in the colour of the step that begins there, whichever side is the bad one.
+    assert steps("casstat-overview", "Free disk space ratio")[1:] == [(0.1, CRITICAL), (0.2, WARNING)]
 
 
 def test_notes_ask_nothing() -> None:
@@ -304,7 +332,7 @@ def test_the_provider_names_the_folders() -> None:
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [
-        (Choice(), '{a=~".*"}'),
+        (Choice(), '{a=~".+"}'),
         (Choice(node=("10.0.0.1",)), '{a=~"10\\\\.0\\\\.0\\\\.1"}'),
         (Choice(node=("a", "b+")), '{a=~"(a|b\\\\+)"}'),
     ],

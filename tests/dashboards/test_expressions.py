@@ -35,6 +35,12 @@ READS = Rate("a_total", where(operation="Read"))
         (READS, 'sum by (node) (rate(a_total{node=~"$node",operation="Read"}[1m]))'),
         (Level("a", across=Aggregation.MIN), 'min by (node) (a{node=~"$node"})'),
         (Quantile(0.99, "a"), 'histogram_quantile(0.99, sum by (le, node) (rate(a_bucket{node=~"$node"}[1m])))'),
+        (
+            # No percentile of what is counted lies between two whole numbers.
+            Quantile(0.99, "cassandra_table_tombstones_per_read"),
+            "ceil(histogram_quantile(0.99, sum by (le, node) "
+            '(rate(cassandra_table_tombstones_per_read_bucket{node=~"$node"}[1m]))))',
+        ),
         (Ratio(gauge("a"), gauge("b")), 'max by (node) (a{node=~"$node"}) / max by (node) (b{node=~"$node"})'),
         (
             Ratio(Rest(gauge("a"), gauge("b")), gauge("c")),

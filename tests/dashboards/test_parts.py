@@ -11,11 +11,13 @@ from cli.commands.dashboards import command
 from dashboards.grafana import words
 from dashboards.grafana.influxdb import InfluxDB
 from dashboards.grafana.layout import COLUMNS, places
-from dashboards.grafana.limits import limits
+from dashboards.grafana.limits import limits, lines
 from dashboards.grafana.panel import Board, Graph, Heat, Line, Note, Panel, Row, Split, Worst, of
 from dashboards.grafana.prometheus import Prometheus
 from dashboards.grafana.query import Store
 from dashboards.grafana.theme import CRITICAL, GOOD, WARNING
+from dashboards.signals.signal import Unit
+from dashboards.signals.table import SIGNALS
 from dashboards.thresholds import THRESHOLDS, Threshold
 from tests.dashboards.known import families
 from tests.test_docs import ROOT
@@ -60,6 +62,22 @@ def test_steps_of_colour(
     assert limits(Line(signal)) == expected
 
 
+@pytest.mark.parametrize(
+    ("threshold", "expected"),
+    [
+        (Threshold(0.2, 0.1, below=True), [(None, GOOD), (0.1, CRITICAL), (0.2, WARNING)]),
+        (Threshold(0.2, None, below=True), [(None, GOOD), (0.2, WARNING)]),
+        (Threshold(None, 0.1, below=True), [(None, GOOD), (0.1, CRITICAL)]),
+        (Threshold(0.1, 0.2), [(None, GOOD), (0.1, WARNING), (0.2, CRITICAL)]),
+    ],
+)
+def test_a_line_has_the_colour_of_the_alert_that_begins_there(
+    threshold: Threshold, expected: list[tuple[float | None, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(THRESHOLDS, "disk_free_share", threshold)
+    assert lines(Line("disk_free_share")) == expected
+
+
 def test_what_has_no_threshold_is_well() -> None:
     assert limits(Line("jvm_threads")) == [(None, GOOD)]
 
@@ -69,6 +87,29 @@ def test_the_worst_of_what_should_be_high_is_the_least() -> None:
     assert query.text.startswith("bottomk($topn, min_over_time((")
     (query,) = Prometheus().queries(Worst(of("disk_util"), split=Split.NODE), tables=False)
     assert query.text.startswith("topk($topn, max_over_time((")
+    (query,) = Prometheus().queries(Graph(of("repaired_share"), each=("keyspace", "table"), top=True), tables=False)
+    assert " and bottomk($topn, min_over_time((" in query.text
+    (query,) = InfluxDB().queries(Worst(of("repaired_share"), split=Split.NODE), tables=False)
+    assert query.text.startswith('SELECT min("value")')
+
+
+def test_low_values_are_the_bad_ones_for_panels_and_alerts_alike() -> None:
+    both = SIGNALS.keys() & THRESHOLDS.keys()
+    assert {name for name in both if SIGNALS[name].low_is_worse} == {name for name in both if THRESHOLDS[name].below}
+
+
+def test_what_is_the_least_of_several_is_worse_when_low() -> None:
+    least = {name for name, signal in SIGNALS.items() if getattr(signal.expression, "across", "") == "min"}
+    assert least <= {name for name, signal in SIGNALS.items() if signal.low_is_worse}
+
+
+def test_a_share_is_at_most_the_whole() -> None:
+    for name, signal in SIGNALS.items():
+        (query,) = Prometheus().queries(Graph(of(name)), tables=False)
+        assert query.text.startswith(("clamp(", "(clamp(")) == signal.bounded, name
+    # Those that are not are sums over several collectors, sources or nodes.
+    unbounded = {name for name, signal in SIGNALS.items() if signal.unit is Unit.RATIO and not signal.bounded}
+    assert unbounded == {"gc_share", "gc_pause_share", "source_wall"}
 
 
 def test_tables_are_chosen_where_there_are_variables_for_them() -> None:
