@@ -34,7 +34,7 @@ class Bean:
     name       ObjectName with {holes} for labels of the metric.
     attribute  the attribute, `HeapMemoryUsage.used` for a part of a composite one, or VALUES.
     only       label values that are known beforehand; those of other holes are searched for on the node.
-    many       for an attribute that holds many values: takes it apart.
+    many       for a value that has to be taken apart, such as an attribute that holds many, or other buckets.
     fixed      values of the metric's last labels, for several attributes that make one metric.
     """
 
@@ -135,6 +135,7 @@ def histogram(
     total: str = "",
     tier: Tier = Tier.TICK,
     only: Mapping[str, Sequence[str]] | None = None,
+    many: Callable[[Any], Many] | None = None,
 ) -> Bean:
     """Return the row of a histogram, read through VALUES."""
     labels = tuple(_HOLE.findall(bean))
@@ -143,6 +144,7 @@ def histogram(
         bean,
         VALUES,
         only or {},
+        many,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import inf, isinf
+from math import ceil, inf, isinf
 from operator import mul, sub
 
 GROWTH = 1.2
@@ -44,6 +44,11 @@ class Buckets:
     def total(self) -> float:
         """How many values there are."""
         return self.summed[-1] if self.counts else 0
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the values are counts, and so whole numbers: the first edge of a timer is a microsecond at most."""
+        return bool(self.edges) and self.edges[0] in (0.0, 1.0)
 
 
 @lru_cache(maxsize=16)
@@ -104,7 +109,8 @@ def quantile(buckets: Buckets, q: float) -> float | None:
     """Return the value below which the share `q` (0 to 1) lies; None when there are no values.
 
     Values are taken as evenly spread inside their bucket: the answer never leaves the edges of the bucket that
-    holds the true one. In the last bucket, which has no upper edge, it is the lower one ("at least").
+    holds the true one. Of counts it is the next whole number. In the last bucket, which has no upper edge, it is the
+    lower one ("at least").
     """
     return quantiles(buckets, (q,))[0] if buckets.total else None
 
@@ -124,7 +130,8 @@ def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
             continue
         part = (rank - (summed[index - 1] if index else 0)) / counts[index]
         value = low + (high - low) * min(max(part, 0.0), 1.0)
-        found.append(min(value, high))
+        # The lower edge is outside the bucket.
+        found.append(min(max(ceil(value), low + 1) if buckets.whole else value, high))
     return found
 
 

@@ -1,6 +1,10 @@
 """Keyspaces and tables: what this node did locally, as a replica."""
 
-from collector.beans import METRICS, Bean, counter, gauge, histogram
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from collector.beans import METRICS, Bean, Many, counter, gauge, histogram
+from collector.histogram import COUNTS_WITH_ZERO
 from collector.model import Aggregation, Tier
 
 LOCAL = {"operation": ("Read", "Write", "Range")}
@@ -46,8 +50,16 @@ def _size(what: str, text: str, attribute: str, name: str, across: Aggregation =
     return gauge(f"cassandra_table_{what}", text, _TABLE + name, attribute, across=across, unit="bytes", tier=Tier.SLOW)
 
 
-def _per_read(what: str, text: str, name: str) -> Bean:
-    return histogram(f"cassandra_table_{what}", text, _TABLE + name, unit="1")
+def _per_read(what: str, text: str, name: str, many: Callable[[Any], Many] | None = None) -> Bean:
+    return histogram(f"cassandra_table_{what}", text, _TABLE + name, unit="1", many=many)
+
+
+def _zeros_apart(counts: Sequence[int]) -> Many:
+    """Yield counts with a bucket for zero.
+
+    Cassandra counts reads that met no tombstone and those that met one in the same bucket. Nearly all met none.
+    """
+    yield (), [counts[0], 0, *counts[1:]] if len(counts) == COUNTS_WITH_ZERO - 1 else counts
 
 
 _OF_KEYSPACE = _local("keyspace", _KEYSPACE)
@@ -75,7 +87,12 @@ BEANS = (
         only=COORDINATOR,
     ),
     _per_read("sstables_per_read", "SSTables that a read touched.", "SSTablesPerReadHistogram"),
-    _per_read("tombstones_per_read", "Tombstones that a read met.", "TombstoneScannedHistogram"),
+    _per_read(
+        "tombstones_per_read",
+        "Tombstones that a read met; one is counted as none.",
+        "TombstoneScannedHistogram",
+        _zeros_apart,
+    ),
     _per_read("live_cells_per_read", "Live cells that a read met.", "LiveScannedHistogram"),
     gauge("cassandra_table_live_sstables", "SSTables in use.", _TABLE + "LiveSSTableCount", across=Aggregation.SUM),
     gauge(

@@ -148,9 +148,22 @@ def test_a_percentile_lies_in_the_bucket_of_the_true_one(layout: Layout, values:
     assert found < inf
 
 
-@pytest.mark.parametrize(("q", "expected"), [(0.0, 60.0), (0.25, 63.0), (0.5, 66.0), (1.0, 72.0)])
+@pytest.mark.parametrize(("q", "expected"), [(0.0, 61.0), (0.25, 63.0), (0.5, 66.0), (1.0, 72.0)])
 def test_values_are_taken_as_evenly_spread_inside_their_bucket(q: float, expected: float) -> None:
     assert quantile(Layout("1", 165, 1).buckets([70] * 8), q) == pytest.approx(expected)
+
+
+@given(layout=layouts, values=some_values, q=shares)
+def test_a_percentile_of_counts_is_a_whole_number(layout: Layout, values: list[int], q: float) -> None:
+    found = quantile(layout.buckets(values), q)
+    assert layout.unit != "1" or found == round(found or 0)
+
+
+@given(values=st.lists(st.integers(0, 8), min_size=1, max_size=40), q=st.sampled_from((0.5, 0.9, 0.99, 1.0)))
+def test_percentiles_of_small_counts_are_exact(values: list[int], q: float) -> None:
+    # Up to 8 each bucket holds one number.
+    found = quantile(Layout("1", 166, 1, zero=True).buckets(values), q)
+    assert found in around_share(sorted(values), q)
 
 
 @given(layout=layouts, values=some_values, first=shares, second=shares)

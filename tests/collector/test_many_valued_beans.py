@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from collector.beans import questions
 from collector.catalogue import BEANS
-from collector.model import Values
+from collector.histogram import difference, quantile
+from collector.model import Kind, Values
 
 # As Jolokia gives them: the numbers are texts.
 RUNNING = [
@@ -37,7 +38,8 @@ RUNNING = [
 def taken(metric: str, value: Any) -> Values:
     """Return what is made of `value` when it is the answer for the metric's attribute."""
     bean = next(bean for bean in BEANS if bean.metric.name == metric)
-    (question,) = questions([bean], {bean.family: [{}]}, lambda each, _: each.metric.tier)
+    labels = {hole: hole for hole in bean.holes}
+    (question,) = questions([bean], {bean.family: [labels]}, lambda each, _: each.metric.tier)
     return question.values({"value": value, "status": 200})
 
 
@@ -86,7 +88,7 @@ def test_nodes_are_counted() -> None:
     assert taken("cassandra_endpoints_unreachable", []) == {("cassandra_endpoints_unreachable",): 0}
 
 
-MANY = tuple(bean.metric.name for bean in BEANS if bean.many is not None)
+MANY = tuple(bean.metric.name for bean in BEANS if bean.many is not None and bean.metric.kind is not Kind.HISTOGRAM)
 MALFORMED: list[Any] = [
     None,
     5,
@@ -143,3 +145,22 @@ def test_no_answer_whatever_it_holds_is_an_error(value: Any) -> None:
 def test_no_compaction_whatever_it_holds_is_an_error(compactions: list[dict[str, Any]]) -> None:
     for metric in ("cassandra_compaction_progress", "cassandra_compaction_size"):
         assert all(len(series) == 5 for series in taken(metric, compactions))
+
+
+@pytest.mark.parametrize("length", [165, 166])
+def test_reads_that_met_no_tombstone_met_zero(length: int) -> None:
+    # Cassandra counts 0 and 1 in the first of 165 buckets; with 166 the first is for 0 alone.
+    counts = [7, 5, *[0] * (length - 2)]
+    name = "cassandra_table_tombstones_per_read"
+    (found,) = taken(name, counts).values()
+    assert isinstance(found, tuple)
+    buckets = difference("1", [0] * 166, found)
+    assert buckets is not None
+    assert quantile(buckets, 0.5) == 0
+    assert quantile(buckets, 1.0) == (2 if length == 165 else 1)
+
+
+def test_a_histogram_that_is_none_is_absent() -> None:
+    answers: tuple[Any, ...] = ([], None, "x", 7, {}, [[]])
+    for answer in answers:
+        assert taken("cassandra_table_tombstones_per_read", answer) == {}
