@@ -7,10 +7,11 @@ INSTALLED := $(VENV)/installed
 # The demo needs no developers' tools; where these are installed, all of it is there.
 RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/runnable)
 
-.PHONY: help demo test check soak bench metrics dashboards clean
+.PHONY: help demo grafana test check soak bench metrics dashboards clean
 
 help:
 	@echo "make demo    a real Cassandra node under load, and casstat's lines for it"
+	@echo "make grafana Grafana with casstat's dashboards over a loaded demo cluster, where there is a Grafana"
 	@echo "make test    the whole test suite, on real servers"
 	@echo "make check   lint, types, layers and unit tests, in under a minute"
 	@echo "make soak    an agent for an hour, with something that befalls it every minute"
@@ -60,7 +61,12 @@ bench: $(INSTALLED)
 # The stem names the module: acceptance-journal runs acceptance/journal.py.
 acceptance-%: $(INSTALLED)
 	sh tools/prepare test
-	$(BIN)/python -m acceptance.$(subst -,_,$*)
+	$(BIN)/python -m acceptance.$(subst -,_,$*) $(ARGS)
+
+# Ctrl-C ends it.
+grafana: $(INSTALLED)
+	sh tools/prepare demo
+	sh tools/grafana $(BIN)/casstat $(VENV)
 
 metrics: $(INSTALLED)
 	$(BIN)/casstat metrics --format markdown > docs/metrics.md

@@ -1,0 +1,145 @@
+"""Every dashboard in a real Grafana, each panel's value beside that of `casstat merge` for the same minutes.
+
+    make acceptance-grafana                                  a loaded two-node cluster is recorded for ten minutes
+    make acceptance-grafana ARGS='--before REVISION'         the dashboards of a git revision beside today's
+    make acceptance-grafana ARGS='--recorded FOLDER'         what an earlier run has recorded there
+
+It needs a Grafana (see tools/grafana-home), Prometheus, Chromium, and npm for what drives it. The recording and the
+screenshots stay in FOLDER. It exits with status 1 when a panel differs from the merge.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+from acceptance.grafana import compared, recorded
+from acceptance.grafana.programs import free_port, running, wait_until
+from acceptance.grafana.recorded import Labels
+from acceptance.grafana.shown import Panels, grafana, install_browser_driver, panels
+from cli.demo.cluster import cache_folder
+from dashboards.promql import NODE_LABELS
+
+ROOT = Path(__file__).parents[2]
+JSON = "dashboards/grafana/json/prometheus"
+# Before the time that is compared, what is read once a minute has been read for four minutes: the longest window.
+WARM_S, SPAN_S, TAIL_S = 330, 240, 5
+ADDRESS = "127.0.79.1"
+
+
+def main() -> int:
+    """Record, show and compare; return the exit status."""
+    parser = argparse.ArgumentParser(prog="make acceptance-grafana ARGS=", description=__doc__.splitlines()[0])
+    parser.add_argument("--before", metavar="REVISION", help="show the dashboards of this git revision too")
+    parser.add_argument("--recorded", type=Path, metavar="FOLDER", help="use what an earlier run has recorded")
+    parser.add_argument("--to", type=float, metavar="TIME", help="end of the time range, epoch seconds")
+    options = parser.parse_args()
+    home = _grafana_home()
+    folder = (options.recorded or Path(tempfile.mkdtemp(prefix="casstat-grafana-"))).absolute()
+    to_s = options.to or (_recorded_until(folder) if options.recorded else record(folder))
+    span = (to_s - SPAN_S, to_s)
+    tools = folder / "tools"
+    install_browser_driver(tools)
+    states = {**({"before": _revision(options.before, folder)} if options.before else {}), "now": ROOT / JSON}
+    shown: dict[str, Panels] = {}
+    with _prometheus(folder) as store:
+        identities = _identities(store, to_s)
+        for state, dashboards in states.items():
+            with grafana(home, folder / state, dashboards, store) as url:
+                shown[state] = panels(url, dashboards, span, tools, folder / "shown" / state)
+    merged = recorded.read(_merge(folder, span), identities, *span)
+    found = list(compared.rows(merged, shown))
+    print("\n".join(compared.table(found, list(states))))
+    differing = [row for row in found if not row.agrees("now")]
+    unknown = sum(row.merged is None for row in found)
+    print(f"\n{len(found)} lines, {unknown} of them not recorded; {len(differing)} differ. Screenshots: {folder}/shown")
+    return 1 if differing else 0
+
+
+def record(folder: Path) -> float:
+    """Run a loaded two-node cluster with Prometheus for a while; return when the time to compare ends."""
+    command = [sys.executable, "-m", "cli", "demo", "up", "--nodes", "2", "--load", "500", "--with", "prometheus"]
+    command += ["--address", ADDRESS, "--dir", str(folder / "demo")]
+    log = folder / "demo.log"
+    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as demo:
+        while b"Ctrl-C" not in log.read_bytes():
+            if demo.poll() is not None:
+                raise SystemExit(f"the demo cluster does not start:\n{log.read_text()}")
+            time.sleep(1)
+        to_s = float(round(time.time()) + WARM_S + SPAN_S)
+        print(f"recording until {time.strftime('%H:%M:%S', time.localtime(to_s))}", flush=True)
+        time.sleep(max(0.0, to_s + TAIL_S - time.time()))
+        demo.send_signal(signal.SIGINT)
+        demo.wait()
+    (folder / "to.json").write_text(json.dumps(to_s))
+    return to_s
+
+
+def _recorded_until(folder: Path) -> float:
+    return float(json.loads((folder / "to.json").read_text()))
+
+
+def _grafana_home() -> Path:
+    cache = cache_folder(os.environ)
+    done = subprocess.run(["/bin/sh", ROOT / "tools" / "grafana-home", cache], stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise SystemExit(1)
+    return Path(done.stdout.decode().strip())
+
+
+def _revision(revision: str, folder: Path) -> Path:
+    """Return a folder with the dashboards of a git revision."""
+    into = folder / "dashboards-before"
+    into.mkdir(exist_ok=True)
+    command = ["/usr/bin/env", "git", "-C", str(ROOT), "archive", revision, JSON]
+    packed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    subprocess.run(["/usr/bin/env", "tar", "x", "-C", str(into)], check=True, input=packed)
+    return into / JSON
+
+
+@contextmanager
+def _prometheus(folder: Path) -> Iterator[str]:
+    """Run a Prometheus over what was recorded; it scrapes nothing."""
+    configuration = folder / "prometheus-idle.yml"
+    configuration.write_text("scrape_configs: []\n")
+    url = f"http://127.0.0.1:{free_port()}"
+    command = ["/usr/bin/env", "prometheus", f"--config.file={configuration}"]
+    command += [f"--storage.tsdb.path={folder}/demo/prometheus/data", f"--web.listen-address={url[7:]}"]
+    with running(command, folder / "prometheus.log"):
+        wait_until(lambda: _answers(f"{url}/-/ready"), "Prometheus")
+        yield url
+
+
+def _answers(url: str) -> bool:
+    with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - loopback
+        return True
+
+
+def _merge(folder: Path, span: tuple[float, float]) -> Path:
+    """Return the folder of the series that `casstat merge` makes of the recordings."""
+    into = folder / "merged"
+    command = [sys.executable, "-m", "cli", "merge", *map(str, sorted((folder / "demo").glob("agent-node*[0-9]")))]
+    command += ["-o", str(into), "-i", str(SPAN_S), "--from", str(span[0]), "--to", str(span[1]), "--series"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return into
+
+
+def _identities(store: str, time_s: float) -> Mapping[str, Labels]:
+    """Return the labels of each node, as its agent serves them."""
+    query = urlencode({"query": "casstat_build_info", "time": time_s})
+    with urllib.request.urlopen(f"{store}/api/v1/query?{query}", timeout=10) as answer:  # noqa: S310 - loopback
+        metrics = [each["metric"] for each in json.load(answer)["data"]["result"]]
+    return {metric["node"]: tuple((label, metric[label]) for label in NODE_LABELS) for metric in metrics}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""The table: what each panel shows beside what `casstat merge` has of the same minutes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from acceptance.grafana.recorded import Recorded, Values
+from acceptance.grafana.shown import Line, Panels
+from dashboards.expression import Quantile
+from dashboards.grafana.boards.table import BOARDS
+from dashboards.grafana.panel import Heat, Note, Panel, Split, Spread, States, Worst
+from dashboards.grafana.panel import Line as Shown
+from dashboards.grafana.prometheus import CLIENTS
+from dashboards.grafana.query import ref
+from dashboards.promql import NODE_LABELS
+from dashboards.signals.signal import Unit
+
+TOLERANCE, OF_TAILS = 0.1, 0.35
+# Differences that are too small to matter, in the signal's unit.
+SMALL = {
+    Unit.PER_S: 1.0,
+    Unit.SECONDS: 0.001,
+    Unit.BYTES: 1e6,
+    Unit.BYTES_PER_S: 5e4,
+    Unit.RATIO: 0.02,
+    Unit.COUNT: 1.0,
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a panel; `merged` is None where no recording has it, `shown` has the values of each state."""
+
+    dashboard: str
+    panel: str
+    line: str
+    unit: Unit
+    tolerance: float
+    merged: float | None
+    shown: Mapping[str, Sequence[float]]
+
+    def agrees(self, state: str) -> bool:
+        """Return whether the mean of what is shown is the merge's value."""
+        values = self.shown.get(state)
+        if self.merged is None or not values:
+            return True
+        off = abs(fmean(values) - self.merged)
+        return off <= SMALL[self.unit] or off <= self.tolerance * abs(self.merged)
+
+
+def rows(recorded: Recorded, states: Mapping[str, Panels]) -> Iterator[Row]:
+    """Yield a row for every line of every panel; of several series it is the one with the highest merged value."""
+    for board in BOARDS:
+        number = 0
+        for row in board.rows:
+            number += 1
+            for panel in row.panels:
+                number += 1
+                if not isinstance(panel, Note | Heat | Worst | States):
+                    yield from _of_panel(recorded, states, f"casstat-{board.name}", number, panel)
+
+
+def _of_panel(recorded: Recorded, states: Mapping[str, Panels], uid: str, number: int, panel: Panel) -> Iterator[Row]:
+    for place, line in enumerate(panel.lines):
+        # The second query of a spread is that of all nodes together.
+        name = ref(1 if isinstance(panel, Spread) else place)
+        merged = recorded.evaluate(line.of.expression, _by(panel, line)) if line.signal not in CLIENTS else {}
+        lines = {state: panels.get((uid, number, name), ()) for state, panels in states.items()}
+        value, shown = _chosen(merged, lines)
+        tail = isinstance(line.of.expression, Quantile)
+        tolerance = OF_TAILS if tail else TOLERANCE
+        yield Row(uid, panel.name, line.name, line.of.unit, tolerance, value, shown)
+
+
+def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
+    labels = ("cluster",) if panel.split is Split.CLUSTER or isinstance(panel, Spread) else NODE_LABELS
+    return (*labels, *(each for each in panel.each if each in line.of.each))
+
+
+def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:
+    """Return the highest merged value whose series is shown in the last state, and what each state shows of it."""
+    *_, last = lines.values()
+    by_labels = {state: {line.labels: line.values for line in each} for state, each in lines.items()}
+    there = {line.labels for line in last}
+    known = {tuple(sorted(labels)): value for labels, value in merged.items()}
+    known = {labels: value for labels, value in known.items() if labels in there} or known
+    if not known:
+        # Nothing is recorded: the first series that is shown, if any.
+        first = min(there, default=None)
+        return None, {state: each.get(first, ()) for state, each in by_labels.items()} if first else {}
+    labels = max(known, key=lambda each: known[each])
+    return known[labels], {state: each.get(labels, ()) for state, each in by_labels.items()}
+
+
+def table(found: Sequence[Row], states: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield " | ".join(["dashboard", "panel", "merge", *(f"{state}: mean (lowest to highest)" for state in states)])
+    for row in found:
+        cells = [row.dashboard.removeprefix("casstat-"), f"{row.panel} {row.line}".strip()]
+        cells.append("not recorded" if row.merged is None else _number(row.merged, row.unit))
+        for state in states:
+            values = row.shown.get(state)
+            text = "nothing"
+            if values:
+                low, high = _number(min(values), row.unit), _number(max(values), row.unit)
+                text = f"{_number(fmean(values), row.unit)} ({low} to {high})"
+            cells.append(text if row.agrees(state) else f"{text} DIFFERS")
+        yield " | ".join(cells)
+
+
+def _number(value: float, unit: Unit) -> str:
+    if unit is Unit.RATIO:
+        return f"{100 * value:.1f} %"
+    if unit is Unit.SECONDS:
+        return f"{1000 * value:.4g} ms"
+    if unit in (Unit.BYTES, Unit.BYTES_PER_S):
+        return f"{value / 1e6:.4g} MB"
+    return f"{value:.4g}"

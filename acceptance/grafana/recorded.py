@@ -1,0 +1,117 @@
+"""What a signal's value was by `casstat merge --series`: evaluated from what agents recorded, not from scrapes."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from collector.catalogue import CATALOGUE
+from collector.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, edges_of, quantile
+from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, Where
+
+Labels = tuple[tuple[str, str], ...]
+Values = dict[Labels, float]
+Points = list[tuple[float, float]]
+ACROSS: Mapping[str, Callable[[list[float]], float]] = {"sum": sum, "max": max, "min": min, "avg": fmean}
+LENGTHS = (*TIMER_UNITS_S, COUNTS_WITH_ZERO)
+
+
+@dataclass
+class Recorded:
+    """The values and buckets of all nodes, by metric and by label values; times in seconds since the epoch."""
+
+    values: dict[str, dict[Labels, Points]] = field(default_factory=lambda: defaultdict(dict))
+    buckets: dict[str, dict[Labels, dict[float, float]]] = field(default_factory=lambda: defaultdict(dict))
+
+    def evaluate(self, expression: Expression, by: Sequence[str]) -> Values:
+        """Return an expression's value over the whole time, for each combination of the labels `by`."""
+        match expression:
+            case Number():
+                return {(): expression.value}
+            case Ratio():
+                part, whole = self.evaluate(expression.part, by), self.evaluate(expression.whole, by)
+                return {labels: part[labels] / whole[labels] for labels in part if whole.get(labels)}
+            case Rest():
+                whole, part = self.evaluate(expression.whole, by), self.evaluate(expression.part, by)
+                return {labels: whole.get(labels, whole.get((), 0.0)) - part[labels] for labels in part}
+            case Quantile():
+                return self._quantile(expression, by)
+            case Rate() | Level():
+                return self._level(expression, by)
+
+    def _level(self, expression: Rate | Level, by: Sequence[str]) -> Values:
+        recorded, scale = self.values[expression.metric], CATALOGUE[expression.metric].scale
+        if isinstance(expression, Rate):
+            known = {labels: _gain_per_s(points) for labels, points in recorded.items() if len(points) > 1}
+        else:
+            known = {labels: fmean(value for _, value in points) for labels, points in recorded.items()}
+        groups: dict[Labels, list[float]] = defaultdict(list)
+        for labels, value in known.items():
+            if _matches(labels, expression.where):
+                groups[_only(labels, by)].append(scale * value)
+        across = ACROSS[expression.across]
+        return {labels: across(values) for labels, values in groups.items()}
+
+    def _quantile(self, expression: Quantile, by: Sequence[str]) -> Values:
+        groups: dict[Labels, dict[float, float]] = defaultdict(lambda: defaultdict(float))
+        for labels, counts in self.buckets[expression.metric].items():
+            if _matches(labels, expression.where):
+                for edge, count in counts.items():
+                    groups[_only(labels, by)][edge] += count
+        unit = CATALOGUE[expression.metric].unit
+        found = {labels: quantile(_histogram(unit, counts), expression.share) for labels, counts in groups.items()}
+        return {labels: value for labels, value in found.items() if value is not None}
+
+
+def read(folder: Path, identities: Mapping[str, Labels], from_s: float, to_s: float) -> Recorded:
+    """Return what `casstat merge --series` wrote into `folder`; `identities` are the labels of each node."""
+    recorded = Recorded()
+    for path in folder.glob("values/*/*/*.parquet"):
+        for time_s, metric, labels, row in _rows(path, identities, from_s, to_s):
+            value = row["value"] if row["value"] is not None else row["real"]
+            recorded.values[metric].setdefault(labels, []).append((time_s, value))
+    for path in folder.glob("buckets/*/*/*.parquet"):
+        for _, metric, labels, row in _rows(path, identities, from_s, to_s):
+            counts = recorded.buckets[metric].setdefault(labels, defaultdict(float))
+            counts[row["le"]] += row["count"]
+    return recorded
+
+
+def _rows(
+    path: Path, identities: Mapping[str, Labels], from_s: float, to_s: float
+) -> Iterable[tuple[float, str, Labels, dict[str, Any]]]:
+    node = path.parent.name.removeprefix("node=")
+    for row in pq.ParquetFile(path).read().to_pylist():
+        time_s = row["time"].timestamp()
+        if from_s < time_s <= to_s:
+            own = tuple(tuple(pair.split("=", 1)) for pair in row["labels"].split(",") if pair)
+            yield time_s, row["metric"], (*identities[node], *own), row
+
+
+def _gain_per_s(points: Points) -> float:
+    return (points[-1][1] - points[0][1]) / (points[-1][0] - points[0][0])
+
+
+def _histogram(unit: str, counts: Mapping[float, float]) -> Buckets:
+    """Return counts as Cassandra's histogram that has these edges: only those that gained something are written."""
+    for length in LENGTHS:
+        with suppress(LayoutError):
+            edges = edges_of(unit, length)
+            if counts.keys() <= set(edges):
+                return Buckets(edges, tuple(counts.get(edge, 0.0) for edge in edges))
+    raise ValueError(f"no layout of Cassandra's has the edges {sorted(counts)}")
+
+
+def _matches(labels: Labels, where: Where) -> bool:
+    have = dict(labels)
+    return all(any(fnmatchcase(have.get(name, ""), value) for value in values) for name, values in where)
+
+
+def _only(labels: Labels, by: Sequence[str]) -> Labels:
+    return tuple((name, value) for name, value in labels if name in by)
