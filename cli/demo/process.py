@@ -4,6 +4,7 @@ import contextlib
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import psutil
@@ -11,17 +12,29 @@ import psutil
 from cli.demo.java import DemoError
 
 KILL_TIMEOUT_S = 20
+POLL_S = 0.1
 
 
 def end(process: psutil.Process, patience_s: float) -> None:
     """End a process: SIGTERM, and SIGKILL after `patience_s`; return when it is gone."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(signal.SIGTERM if patience_s else signal.SIGKILL)
-        try:
-            process.wait(patience_s or KILL_TIMEOUT_S)
-        except psutil.TimeoutExpired:
+        if not _ended(process, patience_s or KILL_TIMEOUT_S):
             process.kill()
-            process.wait(KILL_TIMEOUT_S)
+            _ended(process, KILL_TIMEOUT_S)
+
+
+def _ended(process: psutil.Process, patience_s: float) -> bool:
+    """Wait until a process has ended. It may remain a zombie: its parent may be another command, which goes on."""
+    ends_s = time.monotonic() + patience_s
+    while time.monotonic() < ends_s:
+        try:
+            process.wait(POLL_S)
+        except psutil.TimeoutExpired:
+            if alive(process):
+                continue
+        return True
+    return False
 
 
 def alive(process: psutil.Process) -> bool:

@@ -3,6 +3,8 @@
 import json
 import os
 import socket
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from cli.commands.demo import command
 from cli.demo.cluster import LocalCluster, Plan, first_jmx_port, state_folder
 from cli.demo.java import DemoError, downloaded, fetch_jolokia
 from cli.demo.load_metrics import LoadMetrics
+from cli.demo.process import end
 from cli.demo.prometheus import check, write_configuration
 from cli.install import install_command
 from dashboards.rules.files import rule_files
@@ -194,3 +197,14 @@ def test_progress_of_a_download_is_read_from_mavens_log() -> None:
     files, size_mb = downloaded(log)
     assert files == 3
     assert size_mb == pytest.approx(12.6839)
+
+
+def test_a_process_whose_parent_does_not_wait_for_it_is_ended() -> None:
+    # As the nodes of `demo up --with prometheus` are when `demo down` ends them.
+    script = "import subprocess, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        end(child, 5)
+        assert child.status() == psutil.STATUS_ZOMBIE
+        parent.kill()
