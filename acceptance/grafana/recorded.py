@@ -4,16 +4,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collector.catalogue import CATALOGUE
 from collector.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, edges_of, quantile
-from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, Where
+from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, Where, metrics_of
 
 Labels = tuple[tuple[str, str], ...]
 Values = dict[Labels, float]
@@ -30,7 +32,12 @@ class Recorded:
     buckets: dict[str, dict[Labels, dict[float, float]]] = field(default_factory=lambda: defaultdict(dict))
 
     def evaluate(self, expression: Expression, by: Sequence[str]) -> Values:
-        """Return an expression's value over the whole time, for each combination of the labels `by`."""
+        """Return an expression's value over the whole time, for each combination of the labels `by`.
+
+        It is empty for what agents serve to Prometheus and do not record: their own metrics.
+        """
+        if not set(metrics_of(expression)) <= CATALOGUE.keys():
+            return {}
         match expression:
             case Number():
                 return {(): expression.value}
@@ -87,11 +94,11 @@ def _rows(
     path: Path, identities: Mapping[str, Labels], from_s: float, to_s: float
 ) -> Iterable[tuple[float, str, Labels, dict[str, Any]]]:
     node = path.parent.name.removeprefix("node=")
-    for row in pq.ParquetFile(path).read().to_pylist():
-        time_s = row["time"].timestamp()
-        if from_s < time_s <= to_s:
-            own = tuple(tuple(pair.split("=", 1)) for pair in row["labels"].split(",") if pair)
-            yield time_s, row["metric"], (*identities[node], *own), row
+    bounds = [datetime.fromtimestamp(time_s, UTC) for time_s in (from_s, to_s)]
+    table = pq.ParquetFile(path).read().filter((pc.field("time") > bounds[0]) & (pc.field("time") <= bounds[1]))
+    for row in table.to_pylist():
+        own = tuple(tuple(pair.split("=", 1)) for pair in row["labels"].split(",") if pair)
+        yield row["time"].timestamp(), row["metric"], (*identities[node], *own), row
 
 
 def _gain_per_s(points: Points) -> float:

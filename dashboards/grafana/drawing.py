@@ -1,5 +1,6 @@
 """Panels as Grafana draws them, with its built-in kinds of panel alone."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from grafana_foundation_sdk.builders import common, heatmap, stat, statetimeline, table, text, timeseries
@@ -15,6 +16,7 @@ from dashboards.grafana.layout import Place
 from dashboards.grafana.limits import limits, lines
 from dashboards.grafana.panel import Board, Graph, Heat, Note, Number, Panel, Spread, States, Worst
 from dashboards.grafana.query import Query, Store, ref
+from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
 # The least upper end of an axis. Where all values are 0 Grafana's own is 100, which is 10,000 % of a ratio.
@@ -78,17 +80,30 @@ def _graph(panel: Panel, queries: list[Query]) -> Any:
         made = made.stacking(stacking).fill_opacity(40)
     shown = [place for place, query in enumerate(queries) if query.shown]
     for number, place in enumerate(shown):
-        properties = [_colour(panel, number)] if len(shown) > 1 else []
+        if len(shown) > 1:
+            made = made.override_by_query(ref(place), [_colour(panel, number)])
         if queries[place].form == "math":
-            # Grafana's own results have no legend but their labels.
-            name = queries[place].legend.partition("$")[0] + "${__field.labels}"
-            properties.append(model.DynamicConfigValue(id_val="displayName", value=name))
-        made = made.override_by_query(ref(place), properties) if properties else made
+            for name in _names_of_math(panel, ref(place), queries[place].legend.partition("$")[0]):
+                made = made.with_transformation(name)
     steps = lines(panel.lines[0])
     if len(steps) > 1 and (len(shown) == 1 or isinstance(panel, Spread)):
         dashed = common.GraphThresholdsStyleConfig().mode(kinds.GraphThresholdsStyleMode.DASHED)
         made = made.thresholds_style(dashed).thresholds(_thresholds(steps))
     return made.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC))
+
+
+def _names_of_math(panel: Panel, name: str, prefix: str) -> Iterator[Any]:
+    """Yield what names the series that Grafana calculates, which have no legend: `C {cluster="a", node="b"}` is "b".
+
+    Of the node and what it is part of it is the narrowest that the series have. The first pattern that fits renames.
+    """
+    each = [label for label in panel.each if label in panel.lines[0].of.each]
+    for narrowest in reversed(NODE_LABELS):
+        labels = [*each, narrowest]
+        pattern = "".join(f'(?=.*\\b{label}="([^"]*)")' for label in labels)
+        names = " ".join(f"${place + 1}" for place in range(len(labels)))
+        options = {"regex": f"^{name} {pattern}.*$", "renamePattern": f"{prefix}{names}"}
+        yield model.DataTransformerConfig(id_val="renameByRegex", options=options)
 
 
 def _colour(panel: Panel, place: int) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from collector.catalogue import CATALOGUE
+from collector.model import Tier
 from collector.selection import slowest_tier
 from dashboards.expression import Expression, Quantile, Rate, Ratio, Rest
 from dashboards.grafana import words
@@ -18,7 +19,10 @@ CLUSTER = 'cluster=~"$cluster"'
 JOB = 'job=~"$job"'
 NODE = ",".join((JOB, *(f'{label}=~"${label}"' for label in NODE_LABELS)))
 WINDOW = "$__rate_interval"
-LEAST_STEP_S = 30.0
+# The window and the least step for rates of what is read more rarely than in every tick. The window holds at least four
+# readings, and two scrapes a minute apart. $__rate_interval does not: Grafana 10.0 makes it four times the scrape
+# interval of the data source, whatever the query's own step is.
+RARE = {Tier.OFTEN: ("2m", "30s"), Tier.SLOW: ("4m", "60s")}
 CLIENTS = {signal.name for signal in load.SIGNALS}
 # Every agent has it, whatever becomes of its node.
 ANY = "casstat_build_info"
@@ -153,8 +157,8 @@ def _labels(panel: Panel, line: Line) -> tuple[str, ...]:
 
 
 def _query(panel: Panel, line: Line, tables: bool) -> Query:
-    text = _text(line, Scope(_match(line, tables), _labels(panel, line), WINDOW))
-    step = _least_step(line.of.expression)
+    window, step = _window(line)
+    text = _text(line, Scope(_match(line, tables), _labels(panel, line), window))
     if isinstance(panel, Worst):
         return Query(_worst(line, text), form="table", least_step=step)
     if isinstance(panel, Graph) and panel.top:
@@ -177,14 +181,10 @@ def _worst(line: Line, text: str, at: str = "") -> str:
     return f"{choose}($topn, {worst}_over_time(({text})[$__range:{WINDOW}]{at}))"
 
 
-def _least_step(expression: Expression) -> str:
-    """Return the least step of a query, in Grafana's notation; "" for the data source's scrape interval.
-
-    $__rate_interval is at least four times as long. It must hold several readings of what is read more rarely than
-    Prometheus scrapes, and two scrapes where these are a minute apart.
-    """
-    pace_s = max((slowest_tier(CATALOGUE[name]).value for name in _rates(expression) if name in CATALOGUE), default=0)
-    return f"{max(pace_s, LEAST_STEP_S):g}s" if pace_s else ""
+def _window(line: Line) -> tuple[str, str]:
+    """Return the window of a line's rates and its query's least step; "" for the data source's scrape interval."""
+    tiers = [slowest_tier(CATALOGUE[name]) for name in _rates(line.of.expression) if name in CATALOGUE]
+    return RARE.get(max(tiers, key=lambda tier: tier.value, default=Tier.TICK), (WINDOW, ""))
 
 
 def _rates(expression: Expression) -> Iterator[str]:
@@ -210,14 +210,15 @@ def _heat(panel: Panel, tables: bool) -> Query:
     if not isinstance(quantile, Quantile):
         raise TypeError(f"{line.signal} is no percentile: there are no buckets of it")
     buckets = selector(f"{quantile.metric}_bucket", quantile.where, _match(line, tables))
-    return Query(f"sum by (le) (increase({buckets}[{WINDOW}]))", "{{le}}", "buckets", least_step=_least_step(quantile))
+    window, step = _window(line)
+    return Query(f"sum by (le) (increase({buckets}[{window}]))", "{{le}}", "buckets", least_step=step)
 
 
 def _spread(panel: Panel, tables: bool) -> list[Query]:
     (line,) = panel.lines
-    scope = Scope(_match(line, tables), NODE_LABELS, WINDOW)
+    window, step = _window(line)
+    scope = Scope(_match(line, tables), NODE_LABELS, window)
     nodes, together = _text(line, scope), _text(line, replace(scope, by=("cluster",)))
-    step = _least_step(line.of.expression)
     return [
         Query(f"max by (cluster) ({nodes})", "worst node", least_step=step),
         Query(together, "all nodes together", least_step=step),

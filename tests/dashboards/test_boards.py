@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from collector.catalogue import CATALOGUE
+from collector.model import Tier
 from collector.selection import slowest_tier
 from dashboards.grafana import files
 from dashboards.grafana.boards.table import BOARDS
@@ -200,7 +201,7 @@ def test_a_question_to_prometheus(query: Query) -> None:
     for function, metric in re.findall(r"(\w+)\((\w+)\{", text):
         counts = metric.endswith("_bucket") or known.families()[metric][0] in ("counter", "unknown")
         assert (function in ("rate", "increase")) == counts, (function, metric)
-    assert set(WINDOW.findall(text)) <= {"$__rate_interval", "$__range:$__rate_interval"}
+    assert set(WINDOW.findall(text)) <= {"$__rate_interval", "2m", "4m", "$__range:$__rate_interval"}
     assert all(f"{each}(" not in text for each in ("irate", "avg", "quantile_over_time"))
     for part in text.split("histogram_quantile(")[1:]:
         assert re.match(r"0\.\d+, sum by \(le(, [$\w]+)*\) \(rate\(\w+_bucket\{", part), part
@@ -277,10 +278,13 @@ def test_heat_maps_are_made_of_buckets() -> None:
 def test_rates_of_what_is_read_rarely_have_a_window_of_several_readings() -> None:
     for board in queries.boards("prometheus"):
         for target in (target for panel in asking(board) for target in panel["targets"]):
-            rates = re.findall(r"(?:rate|increase)\((\w+?)(?:_bucket)?\{", target["expr"])
-            pace_s = max((slowest_tier(CATALOGUE[name]).value for name in rates if name in CATALOGUE), default=0.0)
-            # $__rate_interval is four times the least step, which replaces the data source's scrape interval.
-            assert pace_s <= float(target.get("interval", "0s").removesuffix("s")), target["expr"]
+            rates = re.findall(r"(?:rate|increase)\((\w+?)(?:_bucket)?\{[^}]*\}\[([^\]]+)\]", target["expr"])
+            tiers = [(slowest_tier(CATALOGUE[name]), window) for name, window in rates if name in CATALOGUE]
+            for tier, window in tiers:
+                if tier is Tier.TICK and len({each for each, _ in tiers}) == 1:
+                    assert window == "$__rate_interval", target["expr"]
+                elif tier is not Tier.TICK:
+                    assert 60 * float(window.removesuffix("m")) >= 4 * tier.value, target["expr"]
 
 
 def test_the_worst_series_are_chosen_once_for_the_whole_time_range() -> None:
