@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import fmean
@@ -15,12 +15,31 @@ import pyarrow.parquet as pq
 
 from collector.catalogue import CATALOGUE
 from collector.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, edges_of, quantile
-from dashboards.expression import Expression, Level, Number, Quantile, Rate, Ratio, Rest, Where, metrics_of
+from collector.model import Aggregation
+from dashboards.expression import (
+    Expression,
+    Level,
+    Number,
+    Quantile,
+    Rate,
+    Ratio,
+    Rest,
+    Where,
+    aggregation_of,
+    metrics_of,
+)
+from dashboards.promql import NODE_LABELS
 
 Labels = tuple[tuple[str, str], ...]
 Values = dict[Labels, float]
 Points = list[tuple[float, float]]
-ACROSS: Mapping[str, Callable[[list[float]], float]] = {"sum": sum, "max": max, "min": min, "avg": fmean}
+WITHIN: Mapping[str, Callable[[list[float]], float]] = {"sum": sum, "max": max}
+ACROSS: Mapping[Aggregation, Callable[[list[float]], float]] = {
+    Aggregation.SUM: sum,
+    Aggregation.MEAN: fmean,
+    Aggregation.MAX: max,
+    Aggregation.MIN: min,
+}
 LENGTHS = (*TIMER_UNITS_S, COUNTS_WITH_ZERO)
 
 
@@ -31,7 +50,7 @@ class Recorded:
     values: dict[str, dict[Labels, Points]] = field(default_factory=lambda: defaultdict(dict))
     buckets: dict[str, dict[Labels, dict[float, float]]] = field(default_factory=lambda: defaultdict(dict))
 
-    def evaluate(self, expression: Expression, by: Sequence[str]) -> Values:
+    def evaluate(self, expression: Expression, by: Sequence[str], *, in_ratio: bool = False) -> Values:
         """Return an expression's value over the whole time, for each combination of the labels `by`.
 
         It is empty for what agents serve to Prometheus and do not record: their own metrics.
@@ -42,28 +61,31 @@ class Recorded:
             case Number():
                 return {(): expression.value}
             case Ratio():
-                part, whole = self.evaluate(expression.part, by), self.evaluate(expression.whole, by)
+                part, whole = (self.evaluate(each, by, in_ratio=True) for each in (expression.part, expression.whole))
                 return {labels: part[labels] / whole[labels] for labels in part if whole.get(labels)}
             case Rest():
-                whole, part = self.evaluate(expression.whole, by), self.evaluate(expression.part, by)
+                whole = self.evaluate(expression.whole, by, in_ratio=in_ratio)
+                part = self.evaluate(expression.part, by, in_ratio=in_ratio)
                 return {labels: whole.get(labels, whole.get((), 0.0)) - part[labels] for labels in part}
             case Quantile():
                 return self._quantile(expression, by)
             case Rate() | Level():
-                return self._level(expression, by)
+                return self._joined(expression, by, in_ratio=in_ratio)
 
-    def _level(self, expression: Rate | Level, by: Sequence[str]) -> Values:
+    def _joined(self, expression: Rate | Level, by: Sequence[str], *, in_ratio: bool) -> Values:
+        series = self._series(expression)
+        if isinstance(expression, Level):
+            return _grouped(series, by, ACROSS[aggregation_of(expression)])
+        of_nodes = _grouped(series, (*NODE_LABELS, *by), WITHIN[expression.within])
+        # Increases add up: a ratio is that of all nodes together.
+        return _grouped(of_nodes, by, sum if in_ratio else ACROSS[aggregation_of(expression)])
+
+    def _series(self, expression: Rate | Level) -> Values:
         recorded, scale = self.values[expression.metric], CATALOGUE[expression.metric].scale
+        found = {labels: points for labels, points in recorded.items() if _matches(labels, expression.where)}
         if isinstance(expression, Rate):
-            known = {labels: _gain_per_s(points) for labels, points in recorded.items() if len(points) > 1}
-        else:
-            known = {labels: fmean(value for _, value in points) for labels, points in recorded.items()}
-        groups: dict[Labels, list[float]] = defaultdict(list)
-        for labels, value in known.items():
-            if _matches(labels, expression.where):
-                groups[_only(labels, by)].append(scale * value)
-        across = ACROSS[expression.across]
-        return {labels: across(values) for labels, values in groups.items()}
+            return {labels: scale * _gain_per_s(points) for labels, points in found.items() if len(points) > 1}
+        return {labels: scale * fmean(value for _, value in points) for labels, points in found.items()}
 
     def _quantile(self, expression: Quantile, by: Sequence[str]) -> Values:
         groups: dict[Labels, dict[float, float]] = defaultdict(lambda: defaultdict(float))
@@ -94,7 +116,7 @@ def _rows(
     path: Path, identities: Mapping[str, Labels], from_s: float, to_s: float
 ) -> Iterable[tuple[float, str, Labels, dict[str, Any]]]:
     node = path.parent.name.removeprefix("node=")
-    bounds = [datetime.fromtimestamp(time_s, UTC) for time_s in (from_s, to_s)]
+    bounds = [datetime.fromtimestamp(time_s, timezone.utc) for time_s in (from_s, to_s)]
     table = pq.ParquetFile(path).read().filter((pc.field("time") > bounds[0]) & (pc.field("time") <= bounds[1]))
     for row in table.to_pylist():
         own = tuple(tuple(pair.split("=", 1)) for pair in row["labels"].split(",") if pair)
@@ -118,6 +140,13 @@ def _histogram(unit: str, counts: Mapping[float, float]) -> Buckets:
 def _matches(labels: Labels, where: Where) -> bool:
     have = dict(labels)
     return all(any(fnmatchcase(have.get(name, ""), value) for value in values) for name, values in where)
+
+
+def _grouped(series: Values, by: Sequence[str], join: Callable[[list[float]], float]) -> Values:
+    groups: dict[Labels, list[float]] = defaultdict(list)
+    for labels, value in series.items():
+        groups[_only(labels, by)].append(value)
+    return {labels: join(values) for labels, values in groups.items()}
 
 
 def _only(labels: Labels, by: Sequence[str]) -> Labels:
