@@ -23,6 +23,7 @@ from cli.recordings import integrity_text
 from cli.times import Duration, TimeOfDay, bounds, range_options
 from cli.writing import folder_for
 from collector.failures import one_line
+from collector.journal.limits import MAX_SERIES, TooManySeriesError
 
 if TYPE_CHECKING:
     from collector.merging.merge import Merged, NodeRun
@@ -56,6 +57,7 @@ class MergeSettings:
     keyspace: str = ""
     table: str = ""
     points: int | None = None
+    max_series: int = MAX_SERIES
 
 
 class Clock(click.ParamType["tuple[str, float]"]):
@@ -127,7 +129,9 @@ def merged(
     grid = Grid(_interval(settings, found, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
     local = all(session.head.way == "nodetool" for each in found for session in each.sessions)
     choice = Choice(settings.keyspace, settings.table, local)
-    job = Job(grid, _offsets(settings, found), table_of(choice).needs | more, partial(make, choice))
+    job = Job(
+        grid, _offsets(settings, found), table_of(choice).needs | more, partial(make, choice), settings.max_series
+    )
     shown = len(found) > FEW and sys.stderr.isatty()
     with click.progressbar(length=len(found), label="nodes", file=sys.stderr if shown else io.StringIO()) as bar:
         try:
@@ -178,11 +182,16 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
     found = _found(settings, quiet=True)
     offsets = _offsets(settings, found)
     with folder_for(folder):
+        failed = []
         for recording in found:
+            offset_s = offsets.get(recording.node, 0.0)
             try:
-                yield from write(recording, offsets.get(recording.node, 0.0), folder, run_name(settings))
-            except StrangeError as error:
-                raise CasstatError(f"{recording.node}: what no recorder writes ({error}): not for Parquet") from None
+                yield from write(recording, offset_s, folder, run_name(settings), settings.max_series)
+            except (StrangeError, TooManySeriesError) as error:
+                failed.append(recording.node)
+                note(f"{recording.node}: cannot be written as Parquet: {error}")
+    if failed:
+        raise CasstatError(f"--series: {len(failed)} of {len(found)} nodes are left out: {one_line(', '.join(failed))}")
 
 
 def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, Path]:

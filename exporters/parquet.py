@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from collector import histogram
+from collector.journal.limits import SeriesLimit
 from collector.journal.reading import lines_of
 from collector.journal.sequence import TickOrder
 from collector.journal.soundness import NONSENSE
@@ -42,20 +43,21 @@ class _Columns:
         return np.asarray([self.series.setdefault(series, len(self.series)) for _, series in keys], np.int64)
 
 
-def write_series(recording: Recording, offset_s: float, folder: Path, run: str) -> list[Path]:
+def write_series(recording: Recording, offset_s: float, folder: Path, run: str, max_series: int) -> list[Path]:
     """Write all that was recorded of a node, its clock being ahead by `offset_s`; return the files.
 
-    Raises OSError, StrangeError.
+    Raises OSError, StrangeError, TooManySeriesError.
 
     values   time, metric, labels, and the raw value: `value` where it is a whole number, else `real`.
     buckets  time, metric, labels, the bucket's upper edge `le`, and how many values came into it since the last tick.
     """
     values, buckets, metrics = _Columns(), _Columns(), dict[str, Metric]()
+    limit = SeriesLimit(max_series, recording.node)
     for session in recording.sessions:
         carry: Carry = {}
         sequence = TickOrder()
         for path in session.files:
-            for block in blocks(lines_of(path)):
+            for block in blocks(lines_of(path), limit):
                 if not isinstance(block, Block) or block.head.session != session.head.session:
                     continue
                 if not is_repeated(block, sequence):

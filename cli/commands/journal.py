@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.limits import limited
 from cli.main import CasstatError
 from cli.recordings import finding_text
 
@@ -29,13 +30,14 @@ def command() -> None:
 
 @command.command()
 @PATHS
-def check(paths: tuple[Path, ...]) -> None:
+@limited
+def check(paths: tuple[Path, ...], max_series: int) -> None:
     """Read all of it; name what is damaged, lost, repeated or has no end.
 
     A recording is complete when its last file ends with a footer, and open while a recorder is writing it. The exit
     code is 0 for these two, and 1 for all others.
     """
-    found = _info(paths)
+    found = _info(paths, max_series)
     for path, finding in found.findings:
         click.echo(finding_text(path, finding))
     for folder in found.unfinished:
@@ -52,9 +54,10 @@ def check(paths: tuple[Path, ...]) -> None:
 @command.command()
 @PATHS
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to print.  [text]")
-def info(paths: tuple[Path, ...], output: str) -> None:
+@limited
+def info(paths: tuple[Path, ...], output: str, max_series: int) -> None:
     """Print how much there is, of which node and time, how many bits each value takes, and what is wrong with it."""
-    found = _info(paths)
+    found = _info(paths, max_series)
     bits = found.bits_per_point
     figures = {
         "nodes": sorted(found.nodes),
@@ -87,10 +90,10 @@ def _shown(name: str, value: object) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
-def _info(paths: Iterable[Path]) -> "Info":
+def _info(paths: Iterable[Path], max_series: int) -> "Info":
     from collector.journal.info import info as read_info
 
     try:
-        return read_info(paths)
+        return read_info(paths, max_series)
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cli.limits import limited
 from cli.merging import merge_options
 
 
@@ -14,6 +15,7 @@ from cli.merging import merge_options
     "-o", "--output", "folder", type=click.Path(path_type=Path), required=True, help="The folder to write into."
 )
 @click.option("--series", is_flag=True, help="Write all recorded values too, as Parquet.")
+@limited
 def command(folder: Path, series: bool, **options: Any) -> None:
     """Merge the recordings of many nodes into tables: every node and the cluster, on one grid of times.
 

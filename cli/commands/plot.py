@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cli.limits import limited
 from cli.merging import merge_options
 from cli.times import Duration
 
@@ -52,6 +53,7 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
     default=0.0,
     help="Time at the beginning that is shaded and not counted.  [0s]",
 )
+@limited
 def command(
     folder: Path, only: str, theme: str, size: tuple[int, int] | None, warm_up_s: float, **options: Any
 ) -> None:

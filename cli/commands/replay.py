@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.commands import line
+from cli.limits import limited
 from cli.main import CasstatError, note
 from cli.recordings import finding_text, recorded_bounds
 from cli.settings import LineSettings
@@ -44,12 +45,14 @@ OF_THE_LINE = (
 @click.option("-i", "--interval", type=Duration(0.001), help="Time between rows.  [as it was recorded]")
 @range_options("--to")
 @click.option("--speed", type=click.FloatRange(min=0, min_open=True), help="N times as fast as it was.  [at once]")
+@limited
 def command(
     path: Path,
     interval: float | None,
     begin: "float | TimeOfDay | None",
     end: "float | TimeOfDay | None",
     speed: float | None,
+    max_series: int,
     **options: Any,
 ) -> None:
     """Show a recording through the line, as if it were live.
@@ -63,7 +66,7 @@ def command(
     rows = options.pop("count_option", None)
     settings = LineSettings(**options)
     files = _files(path)
-    entries = _within(_entries(files), *recorded_bounds(begin, end, files))
+    entries = _within(_entries(files, max_series), *recorded_bounds(begin, end, files))
     first = next(entries, None)
     if first is None:
         raise CasstatError(f"{path}: nothing is recorded there (for that time)")
@@ -122,16 +125,17 @@ class _Pace:
         return entry
 
 
-def _entries(files: list[Path]) -> Iterator["Entry"]:
+def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
     """Yield what is recorded; say what is damaged. Raises CasstatError."""
     from collector.journal.files import is_written
+    from collector.journal.limits import SeriesLimit
     from collector.journal.reading import Entry, read
     from collector.journal.sequence import TickOrder
 
-    sequence = TickOrder()
+    sequence, limit = TickOrder(), SeriesLimit(max_series, str(files[0].parent) if files else "")
     for file in files:
         try:
-            for each in sequence.filtered(read(file)):
+            for each in sequence.filtered(read(file, limit)):
                 if isinstance(each, Entry):
                     yield each
                 else:

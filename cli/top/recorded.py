@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from cli.limits import memory_limit
 from cli.main import CasstatError
 from cli.merging import MergeSettings, merged
 from collector.failures import one_line
+from collector.journal.limits import MAX_MEMORY_BYTES
 from collector.merging.merge import Merged, NodeRun
 from exporters.identity import TOLD
 from exporters.live.columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
@@ -44,7 +46,8 @@ class Recorded:
 
     def __init__(self, settings: MergeSettings) -> None:
         """Read and merge. Raises CasstatError and click.UsageError."""
-        run, choice = merged(settings, moments, MORE)
+        with memory_limit(MAX_MEMORY_BYTES):
+            run, choice = merged(settings, moments, MORE)
         self.history = History(1 << 60, 1 << 60)
         for frame in _frames(run, choice):
             self.history.add(frame)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from collector.journal.files import is_written, journal_files
 from collector.journal.frames import Damage
+from collector.journal.limits import MAX_SERIES, SeriesLimit
 from collector.journal.reading import Entry, read
 from collector.journal.sequence import Finding, Integrity, TickOrder
 from collector.journal.writing import files_of
@@ -81,22 +82,26 @@ class Info:
             self.series.update(batch.values)
 
 
-def info(paths: Iterable[Path]) -> Info:
-    """Read all files there. Raises OSError for one that cannot be read at all."""
+def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Info:
+    """Read all files there. Raises OSError for one that cannot be read at all, and TooManySeriesError."""
     found = Info()
     for path in paths:
         files = journal_files(path)
         for folder, of_folder in groupby(files, key=lambda file: file.parent):
-            _take_folder(found, folder, of_folder, is_whole=path.is_dir())
+            _take_folder(found, folder, of_folder, SeriesLimit(max_series, str(folder)), is_whole=path.is_dir())
     return found
 
 
-def _take_folder(found: Info, folder: Path, files: Iterable[Path], *, is_whole: bool) -> None:
+def _take_folder(found: Info, folder: Path, files: Iterable[Path], limit: SeriesLimit, *, is_whole: bool) -> None:
     """Read what is there of a folder; of a single file it is no wonder that others are missing."""
     sequence, places = TickOrder(), 0
     for path in files:
-        found.bytes += path.stat().st_size
-        for record in sequence.filtered(read(path)):
+        size = path.stat().st_size
+        found.bytes += size
+        if not size and not is_written(folder):
+            found.findings.append((path, Damage(0, "is empty")))
+            places += 1
+        for record in sequence.filtered(read(path, limit)):
             if isinstance(record, Entry):
                 found.take(record)
             else:

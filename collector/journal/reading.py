@@ -10,6 +10,7 @@ from collector.journal.decoding import decoded
 from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage, Frames
 from collector.journal.head import Head, Start, head_of, is_number, lost_of, start_of
+from collector.journal.limits import SeriesLimit
 from collector.journal.lines import parsed
 from collector.journal.soundness import NONSENSE, CodingError
 from collector.model import Snapshot
@@ -52,9 +53,10 @@ def number_of(content: Mapping[str, Any], start: Start | None, expected: int | N
 class Reader:
     """Takes a journal's bytes as they come, those of a file that grows too; yields entries and damage."""
 
-    def __init__(self, offset: int = 0) -> None:
-        """Take the byte of the file at which the first bytes stand; a frame begins there."""
+    def __init__(self, offset: int = 0, limit: SeriesLimit | None = None) -> None:
+        """Take the byte of the file at which the first frame begins, and how many series there may be."""
         self._frames = Frames(offset)
+        self._limit = limit
         self._head: Head | None = None
         self._state = State()
         self._lost = 0
@@ -94,6 +96,8 @@ class Reader:
                 # The damage before it was reported already.
                 return
             self._number = number_of(content, self._start, expected)
+            if self._limit is not None:
+                self._limit.take(content.get("s", ()))
             snapshot = decoded(self._state, content)
         except NONSENSE as error:
             self._head = None
@@ -112,9 +116,9 @@ def lines_of(path: Path) -> Iterator[bytes | Damage]:
     yield from frames.end()
 
 
-def read(path: Path) -> Iterator[Entry | Damage | Footer]:
-    """Yield what a file holds. Raises OSError when it cannot be read at all."""
-    reader = Reader()
+def read(path: Path, limit: SeriesLimit | None = None) -> Iterator[Entry | Damage | Footer]:
+    """Yield what a file holds. Raises OSError when it cannot be read at all, and TooManySeriesError."""
+    reader = Reader(limit=limit)
     with path.open("rb") as file:
         while data := file.read(CHUNK_BYTES):
             yield from reader.feed(data)

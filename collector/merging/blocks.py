@@ -19,6 +19,7 @@ from collector.journal.coding import UNIT
 from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage
 from collector.journal.head import Head, Start, head_of, lost_of, start_of
+from collector.journal.limits import SeriesLimit
 from collector.journal.reading import number_of
 from collector.journal.soundness import (
     MOST_BUCKETS,
@@ -132,7 +133,7 @@ class Block:
             self.series += series_of(line["s"])
         if "b" in line:
             self._sources = sources_of(line["b"])
-        self.nodes += names([get("n") or self.nodes[-1]])
+        self.nodes += names([get("n", self.nodes[-1] if self.nodes else "")])
         self.ticks.append(tick_of(line))
         sum(line["c"] if self._sources else ())
         if self._sources:
@@ -207,10 +208,10 @@ def _spelled(texts: Sequence[str]) -> tuple[Ints, Ints]:
     return np.asarray([len(part) for part in parts], np.int64), gained
 
 
-def blocks(found: Iterable[bytes | Damage]) -> Iterator[Block | Damage | Footer]:
+def blocks(found: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Block | Damage | Footer]:
     """Yield the blocks of a file's lines, damage and footers, in order; after damage comes the next full line.
 
-    Raises StrangeError for a line that was written as it is, and makes no sense.
+    Raises TooManySeriesError, and StrangeError for a line that was written as it is, and makes no sense.
     """
     block: Block | None = None
     for each in found:
@@ -235,6 +236,7 @@ def blocks(found: Iterable[bytes | Damage]) -> Iterator[Block | Damage | Footer]
                 continue
             block = begun if begins else block
             if block is not None:
+                limit.take(line.get("s", ()))
                 block.take(line)
         except NONSENSE as error:
             raise StrangeError(str(error)) from None

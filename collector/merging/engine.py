@@ -11,6 +11,7 @@ import numpy as np
 from collector.journal.footer import Footer
 from collector.journal.frames import Damage
 from collector.journal.head import Head
+from collector.journal.limits import MAX_SERIES, SeriesLimit
 from collector.journal.reading import lines_of
 from collector.journal.sequence import Integrity, TickOrder
 from collector.journal.soundness import NONSENSE
@@ -23,9 +24,9 @@ from collector.model import Event, Kind, Series, Tick
 from collector.rates import of_the_tick
 
 
-def column_of(recording: Recording, grid: Grid, offset_s: float) -> Column:
-    """Return a node on the grid; its clock is ahead by `offset_s`. Raises OSError, StrangeError."""
-    building = _Building(grid, offset_s)
+def column_of(recording: Recording, grid: Grid, offset_s: float, max_series: int = MAX_SERIES) -> Column:
+    """Return a node on the grid; its clock is ahead by `offset_s`. Raises OSError, StrangeError, TooManySeriesError."""
+    building = _Building(grid, offset_s, SeriesLimit(max_series, recording.node))
     for session in recording.sessions:
         building.begin()
         for path in session.files:
@@ -45,8 +46,9 @@ class _Part:
 
 
 class _Building:
-    def __init__(self, grid: Grid, offset_s: float) -> None:
+    def __init__(self, grid: Grid, offset_s: float, limit: SeriesLimit) -> None:
         self._grid = grid
+        self._limit = limit
         self._offset_s = offset_s
         self._parts: list[_Part] = []
         self._texts: dict[int, dict[Series, str]] = {}
@@ -71,7 +73,7 @@ class _Building:
 
     def read(self, path: Path, session: str) -> None:
         """Take what a file has of a session. Raises OSError."""
-        for each in blocks(lines_of(path)):
+        for each in blocks(lines_of(path), self._limit):
             if isinstance(each, Damage):
                 self._integrity += Integrity(damaged=1)
             elif isinstance(each, Footer):

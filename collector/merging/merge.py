@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from collector import cluster
 from collector.journal.frames import Damage
 from collector.journal.head import Head
+from collector.journal.limits import MAX_SERIES, SeriesLimit
 from collector.journal.reading import Entry
 from collector.journal.sequence import Integrity, TickOrder
 from collector.merging.bins import Bin, Grid, bins, placement
@@ -68,12 +69,14 @@ class Job(Generic[Product]):
     offsets  by how much a node's clock is ahead, seconds.
     wanted   what `make` needs: metrics, and single series of others.
     make     what to make of each node; it may be called in another process.
+    max_series  how many series a node may have.
     """
 
     grid: Grid
     offsets: Mapping[str, float]
     wanted: frozenset[str | Series]
     make: Callable[[NodeRun], Product]
+    max_series: int = MAX_SERIES
 
     def result(self, run: NodeRun) -> NodeResult[Product]:
         """Return what is kept of a node."""
@@ -115,7 +118,7 @@ def merged_plainly(
     """Bring recordings onto one grid tick by tick: this says what is meant. Raises OSError."""
     runs, results = [], []
     for recording in recordings:
-        run = node_run(recording, job.grid, job.offsets.get(recording.node, 0.0))
+        run = node_run(recording, job.grid, job.offsets.get(recording.node, 0.0), job.max_series)
         runs.append(run)
         results.append(job.result(run))
         done(1)
@@ -127,15 +130,16 @@ def merged_plainly(
     return Merged(job.grid, tuple(results), found, places)
 
 
-def node_run(recording: Recording, grid: Grid, offset_s: float) -> NodeRun:
-    """Return one node on the grid; its clock is ahead by `offset_s`. Raises OSError."""
+def node_run(recording: Recording, grid: Grid, offset_s: float, max_series: int = MAX_SERIES) -> NodeRun:
+    """Return one node on the grid; its clock is ahead by `offset_s`. Raises OSError, TooManySeriesError."""
+    limit = SeriesLimit(max_series, recording.node)
     integrity = Integrity()
 
     def entries() -> Iterator[Entry]:
         nonlocal integrity
         for session in recording.sessions:
             sequence, damaged = TickOrder(), 0
-            for each in sequence.filtered(session.read()):
+            for each in sequence.filtered(session.read(limit)):
                 if isinstance(each, Entry):
                     yield each
                 else:

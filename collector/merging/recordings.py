@@ -9,6 +9,7 @@ from collector.journal.files import journal_files
 from collector.journal.footer import Footer, last_footer
 from collector.journal.frames import MAGIC, Damage, Frames
 from collector.journal.head import Head, head_of
+from collector.journal.limits import SeriesLimit
 from collector.journal.lines import parsed
 from collector.journal.reading import Entry, lines_of, read
 from collector.journal.soundness import NONSENSE, names, tick_of
@@ -47,10 +48,10 @@ class Session:
             return True
         return self.begin_s < other.end_s and other.begin_s < self.end_s
 
-    def read(self) -> Iterator[Entry | Damage | Footer]:
-        """Yield what was recorded, and what is damaged. Raises OSError."""
+    def read(self, limit: SeriesLimit) -> Iterator[Entry | Damage | Footer]:
+        """Yield what was recorded, and what is damaged. Raises OSError, TooManySeriesError."""
         for path in self.files:
-            for found in read(path):
+            for found in read(path, limit):
                 if isinstance(found, Damage) or session_of(found) == self.head.session:
                     yield found
 
@@ -88,7 +89,8 @@ def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
         footer = last_footer(file)
         ends = _all_ends(lines_of(file)) if footer is None else _ends(file, footer)
         if not ends:
-            notes.append(f"{file}: nothing is recorded there")
+            lost = f": {footer.next - footer.first} ticks are lost" if footer and footer.next > footer.first else ""
+            notes.append(f"{file}: nothing is recorded there{lost}")
         if len(ends) > MOST_SESSIONS:
             notes.append(f"{file}: more than {MOST_SESSIONS} sessions in one file: the others are left out")
         for first, last in ends[:MOST_SESSIONS]:

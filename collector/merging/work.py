@@ -55,11 +55,14 @@ def uncollected() -> Iterator[None]:
 def work(
     recordings: Sequence[Recording], job: Job[Product], metrics: Mapping[str, Metric], places: Ints
 ) -> tuple[list[NodeResult[Product]], ClusterSums]:
-    """Return what is kept of each recording, and what they add up to. Raises OSError, StrangeError."""
+    """Return what is kept of each recording, and what they add up to.
+
+    Raises OSError, StrangeError, TooManySeriesError.
+    """
     sums = ClusterSums(places, metrics)
     results = []
     for recording in recordings:
-        column = column_of(recording, job.grid, job.offsets.get(recording.node, 0.0))
+        column = column_of(recording, job.grid, job.offsets.get(recording.node, 0.0), job.max_series)
         sums.add(column)
         run = NodeRun(column.node, column.head, column.bins(job.grid, job.wanted), column.integrity)
         results.append(job.result(run))

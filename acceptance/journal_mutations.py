@@ -1,0 +1,109 @@
+"""Recordings of a real node under load, changed at random: totals must be right, or reported with the ticks lost.
+
+`CASSTAT_MUTATIONS` says how many (20,000); `CASSTAT_RECORDING` names a folder in which the recording is kept and used
+again. The recording has three sessions: one in several files, one in a single file, and one whose recorder was killed.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+
+from benchmarks.node import loaded, real_node
+from collector.journal.writing import files_of
+from tests.collector.journal.mutated import Verdict, mutate, truth_of, verdict
+
+MUTATIONS = int(os.environ.get("CASSTAT_MUTATIONS", "20000"))
+PROCESSES = 2
+BATCH = 100
+# Of so many mutations one goes through `check` and both merges, too.
+BY_ALL_EVERY = 20
+RATE = 200
+TABLES = 3
+# Short frames and files, so that mutations meet many of their ends.
+RECORDER = """
+import sys
+import cli.size
+from collector.journal import writing
+cli.size.SMALLEST, writing.FULL_EVERY = 1, 6
+from cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+# (ticks, size of all files: a file takes a quarter of it, whether the recorder is killed at the end)
+SESSIONS = ((26, "120K", False), (12, "100M", False), (10, "100M", True))
+
+
+def main() -> None:
+    """Record, mutate and print what became of it; exit with status 1 when anything is neither right nor reported."""
+    kept = os.environ.get("CASSTAT_RECORDING")
+    with nullcontext(kept) if kept else tempfile.TemporaryDirectory(prefix="casstat-mutations-") as name:
+        folder = Path(name) / "recording"
+        if not folder.exists():
+            _record(folder)
+        (node,) = folder.iterdir()
+        truth = truth_of(node)
+        sizes = ", ".join(str(file.stat().st_size) for file in files_of(node))
+        print(
+            f"recording: {len(truth.ticks)} ticks, {truth.reads:.0f} reads, files of {sizes} bytes, {truth.integrity}"
+        )
+        sys.exit(_mutated(node, Path(name)))
+
+
+def _record(folder: Path) -> None:
+    with real_node(TABLES) as node, loaded(RATE, TABLES):
+        time.sleep(5)
+        for ticks, size, is_killed in SESSIONS:
+            command = [sys.executable, "-c", RECORDER, "0.5", "--jolokia", node.spec.jolokia_url, "-w", str(folder)]
+            command += ["--write-limit", size, "--write-sync", "never", "--no-header"]
+            command += [] if is_killed else [str(ticks)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as recorder:
+                for _ in zip(range(ticks), recorder.stdout or (), strict=False):
+                    pass
+                if is_killed:
+                    recorder.send_signal(signal.SIGKILL)
+
+
+def _mutated(node: Path, scratch: Path) -> int:
+    began_s = time.monotonic()
+    kinds, outcomes, wrong = Counter[str](), Counter[str](), 0
+    seeds = range(0, MUTATIONS, BATCH)
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        for results in pool.map(_batch, [node] * len(seeds), [scratch] * len(seeds), seeds):
+            for seed, chosen, result in results:
+                kinds.update(chosen)
+                outcome = "wrong" if result.wrong else "right" if result.is_right else "reported"
+                outcomes[f"{outcome}, and reported" if outcome == "right" and result.is_reported else outcome] += 1
+                if result.wrong:
+                    wrong += 1
+                    print(f"mutation {seed}: {', '.join(chosen)}: {result.wrong}", flush=True)
+            if not (done := sum(outcomes.values())) % 1000:
+                print(f"{done} mutations in {time.monotonic() - began_s:.0f} s: {dict(outcomes)}", flush=True)
+    print(f"{sum(outcomes.values())} mutations in {time.monotonic() - began_s:.0f} s")
+    for name, number in (*sorted(outcomes.items()), *sorted(kinds.items())):
+        print(f"  {name:24} {number}")
+    return 1 if wrong else 0
+
+
+def _batch(node: Path, scratch: Path, seed: int) -> list[tuple[int, list[str], Verdict]]:
+    truth = truth_of(node)
+    results = []
+    for number in range(seed, min(seed + BATCH, MUTATIONS)):
+        with tempfile.TemporaryDirectory(dir=scratch) as name:
+            folder = Path(name) / node.name
+            shutil.copytree(node, folder)
+            chance = random.Random(number)  # noqa: S311 - no secret
+            chosen = mutate(chance, folder)
+            results.append((number, chosen, verdict(truth, folder, by_all=number % BY_ALL_EVERY == 0)))
+    return results
+
+
+if __name__ == "__main__":
+    main()

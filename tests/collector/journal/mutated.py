@@ -1,0 +1,270 @@
+"""Recordings that are changed at random, and whether what is read of them is right or reported as wrong."""
+
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collector.journal.files import journal_files
+from collector.journal.footer import Footer
+from collector.journal.frames import MAGIC, Damage
+from collector.journal.info import info
+from collector.journal.reading import Entry, read
+from collector.journal.sequence import Integrity, TickOrder
+from collector.journal.writing import SUFFIX, files_of
+from collector.merging.bins import Bin, Grid
+from collector.merging.merge import Job, NodeRun, merge, merged_plainly
+from collector.merging.recordings import recordings, sessions
+from collector.model import Rate, Snapshot
+
+READS = ("cassandra_client_requests_total", "Read")
+Mutation = Callable[[random.Random, Path], None]
+
+
+def _bytes(chance: random.Random, folder: Path) -> tuple[Path, bytearray]:
+    file = chance.choice(files_of(folder))
+    return file, bytearray(file.read_bytes())
+
+
+def _frames(chance: random.Random, folder: Path) -> tuple[Path, list[bytes]]:
+    file, content = _bytes(chance, folder)
+    return file, [MAGIC + frame for frame in bytes(content).split(MAGIC)[1:]]
+
+
+def flip_bits(chance: random.Random, folder: Path) -> None:
+    """Flip up to eight bits of a file."""
+    file, content = _bytes(chance, folder)
+    for _ in range(chance.randint(1, 8) if content else 0):
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    file.write_bytes(content)
+
+
+def overwrite(chance: random.Random, folder: Path) -> None:
+    """Overwrite up to 200 bytes of a file."""
+    file, content = _bytes(chance, folder)
+    begin = chance.randrange(len(content) + 1)
+    size = min(chance.randint(1, 200), len(content) - begin)
+    content[begin : begin + size] = chance.choice([bytes(size), chance.randbytes(size)])
+    file.write_bytes(content)
+
+
+def truncate(chance: random.Random, folder: Path) -> None:
+    """Cut off the end of a file."""
+    file, content = _bytes(chance, folder)
+    file.write_bytes(content[: chance.randrange(len(content) + 1)])
+
+
+def insert(chance: random.Random, folder: Path) -> None:
+    """Insert random bytes, or a frame of any file, anywhere."""
+    file, content = _bytes(chance, folder)
+    _, frames = _frames(chance, folder)
+    at = chance.randrange(len(content) + 1)
+    content[at:at] = chance.choice([chance.randbytes(chance.randint(1, 2000)), *frames[:3]])
+    file.write_bytes(content)
+
+
+def duplicate_frame(chance: random.Random, folder: Path) -> None:
+    """Write a frame of a file again, anywhere between its frames."""
+    file, frames = _frames(chance, folder)
+    if frames:
+        frames.insert(chance.randrange(len(frames) + 1), chance.choice(frames))
+    file.write_bytes(b"".join(frames))
+
+
+def swap_frames(chance: random.Random, folder: Path) -> None:
+    """Swap two frames of a file."""
+    file, frames = _frames(chance, folder)
+    if len(frames) > 1:
+        one, other = chance.sample(range(len(frames)), 2)
+        frames[one], frames[other] = frames[other], frames[one]
+    file.write_bytes(b"".join(frames))
+
+
+def drop_frame(chance: random.Random, folder: Path) -> None:
+    """Leave out a frame of a file."""
+    file, frames = _frames(chance, folder)
+    if frames:
+        del frames[chance.randrange(len(frames))]
+    file.write_bytes(b"".join(frames))
+
+
+def _new_name(chance: random.Random, folder: Path) -> Path:
+    return folder / f"{chance.choice(['0', '2026', 'z'])}{chance.randrange(1 << 30)}{SUFFIX}"
+
+
+def copy(chance: random.Random, folder: Path) -> None:
+    """Copy a file under another name."""
+    shutil.copy(chance.choice(files_of(folder)), _new_name(chance, folder))
+
+
+def copy_part(chance: random.Random, folder: Path) -> None:
+    """Copy the beginning, the end or the middle of a file under another name."""
+    _, content = _bytes(chance, folder)
+    begin, end = sorted(chance.randrange(len(content) + 1) for _ in range(2))
+    part = chance.choice([content[:end], content[begin:], content[begin:end]])
+    _new_name(chance, folder).write_bytes(part)
+
+
+def rename(chance: random.Random, folder: Path) -> None:
+    """Rename a file."""
+    chance.choice(files_of(folder)).rename(_new_name(chance, folder))
+
+
+def concatenate(chance: random.Random, folder: Path) -> None:
+    """Append a file to another one, and keep or remove it."""
+    files = files_of(folder)
+    if len(files) > 1:
+        one, other = chance.sample(files, 2)
+        one.write_bytes(one.read_bytes() + other.read_bytes())
+        if chance.randrange(2):
+            other.unlink()
+
+
+MUTATIONS: dict[str, Mutation] = {
+    mutation.__name__: mutation
+    for mutation in (
+        flip_bits,
+        overwrite,
+        truncate,
+        insert,
+        duplicate_frame,
+        swap_frames,
+        drop_frame,
+        copy,
+        copy_part,
+        rename,
+        concatenate,
+    )
+}
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What was recorded: ticks by session and number, reads, and what is wrong with it from the beginning."""
+
+    ticks: dict[tuple[str, int], Snapshot]
+    reads: float
+    integrity: Integrity
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutation: `wrong` is why it is neither right nor reported, "" if it is."""
+
+    wrong: str
+    is_right: bool
+    is_reported: bool
+
+
+def _bins(run: NodeRun) -> dict[int, Bin]:
+    return dict(run.bins)
+
+
+def reads_of(folder: Path, *, plainly: bool = False) -> tuple[float, Integrity]:
+    """Return the reads that a merge finds, and what it reports."""
+    found, _ = recordings(sessions([folder])[0])
+    job = Job(Grid(5.0), {}, frozenset([READS]), _bins)
+    merged = merged_plainly(found, job) if plainly else merge(found, job)
+    values = [each.sample.values.get(READS) for node in merged.nodes for each in node.product.values()]
+    integrity = sum((node.integrity for node in merged.nodes), Integrity())
+    return sum(value.gained for value in values if isinstance(value, Rate)), integrity
+
+
+class _Reading:
+    """One pass over a folder, through the same functions as every command."""
+
+    def __init__(self, truth: Truth, folder: Path) -> None:
+        self.problems: list[str] = []
+        self.ticks = 0
+        self.reads = 0.0
+        self._truth = truth
+        self._order, damaged = TickOrder(), 0
+        # By session: the number behind the last tick, the file's first number, and the last count of reads.
+        self._last: dict[str, int] = {}
+        self._first: dict[str, int] = {}
+        self._counts: dict[str, float] = {}
+        for file in journal_files(folder):
+            records = list(read(file))
+            damaged += sum(isinstance(each, Damage) for each in records) + (not file.stat().st_size)
+            for each in self._order.filtered(records):
+                if isinstance(each, Entry):
+                    self._take(each)
+            for record in records:
+                if isinstance(record, Footer) and record.next >= self._last.get(record.session, 0):
+                    self._last[record.session] = record.next
+                    self._first.setdefault(record.session, record.first)
+        self.integrity = self._order.integrity(damaged)
+
+    def _take(self, entry: Entry) -> None:
+        session = entry.head.session
+        if self._truth.ticks.get((session, entry.number)) != entry.snapshot:
+            self.problems.append(f"a tick that was not recorded: {session} {entry.number}")
+        self.ticks += 1
+        self._last[session] = entry.number + 1
+        self._first.setdefault(session, entry.start.first if entry.start else 0)
+        for batch in entry.snapshot.batches:
+            count = batch.values.get(READS)
+            if isinstance(count, int):
+                self.reads += count - self._counts.get(session, count)
+                self._counts[session] = count
+
+    def unstated(self) -> int:
+        """Return how many ticks are missing where nothing is left that states them: ends, and whole files."""
+        missing = 0
+        for session in {session for session, _ in self._truth.ticks}:
+            count = sum(each == session for each, _ in self._truth.ticks)
+            missing += self._first.get(session, 0) + count - self._last.get(session, 0)
+        return missing
+
+
+def truth_of(folder: Path) -> Truth:
+    """Return what is recorded in a folder that nothing happened to."""
+    entries = [each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)]
+    ticks = {(entry.head.session, entry.number): entry.snapshot for entry in entries}
+    return Truth(ticks, reads_of(folder)[0], info([folder]).integrity)
+
+
+def verdict(truth: Truth, folder: Path, *, by_all: bool) -> Verdict:
+    """Return whether all that is read of a folder is right, or reported as wrong with the ticks that are lost.
+
+    With `by_all`, `check` and both merges must state the same.
+    """
+    found = _Reading(truth, folder)
+    problems, integrity, unstated = list(found.problems), found.integrity, found.unstated()
+    missing = len(truth.ticks) - found.ticks
+    is_reported = integrity != truth.integrity
+    if missing != integrity.lost + unstated:
+        problems.append(f"{missing} ticks are missing, {integrity.lost} reported, {unstated} at unknown ends")
+    if unstated and integrity == Integrity():
+        problems.append("an end that is not there is not reported")
+    is_right = missing == 0 and abs(found.reads - truth.reads) < 0.5
+    if found.reads > truth.reads + 0.5 or not (is_right or is_reported or unstated):
+        problems.append(f"{found.ticks} ticks and {found.reads:.0f} reads, and nothing is reported")
+    if by_all:
+        problems += _by_all(folder, found)
+    return Verdict("; ".join(problems), is_right, is_reported)
+
+
+def _by_all(folder: Path, found: _Reading) -> list[str]:
+    checked = info([folder])
+    problems = []
+    if (checked.ticks, checked.integrity) != (found.ticks, found.integrity):
+        problems.append(f"check states {checked.ticks} ticks, {checked.integrity}")
+    if found.ticks:
+        fast, plain = reads_of(folder), reads_of(folder, plainly=True)
+        # A file of which no tick can be read has a note of its own.
+        of_merge = found.integrity if sessions([folder])[1] else fast[1]
+        if fast != plain or (of_merge.lost, of_merge.repeated) != (found.integrity.lost, found.integrity.repeated):
+            problems.append(f"the merges state {fast} and {plain}")
+        if abs(fast[0] - found.reads) > 0.5:
+            problems.append(f"{found.reads} reads are read, and {fast[0]} merged")
+    return problems
+
+
+def mutate(chance: random.Random, folder: Path, kinds: Sequence[str] = tuple(MUTATIONS)) -> list[str]:
+    """Change a recording once or twice; return how."""
+    chosen = chance.choices(kinds, k=chance.choice([1, 1, 2]))
+    for kind in chosen:
+        MUTATIONS[kind](chance, folder)
+    return chosen

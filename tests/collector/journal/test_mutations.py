@@ -1,0 +1,38 @@
+"""Recordings that are changed at random: a small number of what `make acceptance-journal-mutations` does."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.collector.journal.mutated import MUTATIONS, Truth, mutate, truth_of, verdict
+from tests.collector.merging.recorded import BEGIN_S, busy, record
+
+EACH = 4
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
+    """A recording of three sessions; the recorder of the last one was killed."""
+    folder = tmp_path_factory.mktemp("recorded") / "a"
+    for number, ticks in enumerate((14, 9, 7)):
+        snapshots = busy("a", ticks, begin_s=BEGIN_S + 100 * number, origin=f"start {number}")
+        record(folder, snapshots, full_every=4, session=f"session {number}")
+    killed = sorted(folder.glob("*.zst"))[-1]
+    content = killed.read_bytes()
+    killed.write_bytes(content[: content.rindex(b"\x28\xb5\x2f\xfd")])
+    return folder, truth_of(folder)
+
+
+@pytest.mark.parametrize("kind", MUTATIONS)
+def test_totals_are_right_or_reported_with_the_ticks_that_are_lost(
+    kind: str, recorded: tuple[Path, Truth], tmp_path: Path
+) -> None:
+    original, truth = recorded
+    for seed in range(EACH):
+        folder = tmp_path / str(seed) / "a"
+        shutil.copytree(original, folder)
+        chance = random.Random(seed)  # noqa: S311 - no secret
+        mutate(chance, folder, [kind])
+        assert verdict(truth, folder, by_all=seed == 3).wrong == "", seed
