@@ -1,22 +1,27 @@
 """The documents say what the code does."""
 
+import importlib
 import os
 import re
+import shlex
+from contextlib import suppress
 from pathlib import Path
 
 import click
 import pytest
 
+from acceptance.readme_walk import commands
 from cli.agent.config import settings_of
 from cli.commands.agent import command as agent_command
 from cli.commands.line import command as line_command
-from cli.main import command_names, short_help
+from cli.main import LINE, command_names, short_help
 from collector.catalogue import CATALOGUE
 from collector.journal.format import FULL_EVERY
 from exporters.catalogue_page import page
 from exporters.view import View
 
 ROOT = Path(__file__).parent.parent
+README_COMMANDS = [line for line, _ in commands((ROOT / "README.md").read_text()) if line.startswith("casstat")]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
@@ -48,19 +53,21 @@ def test_help_states_how_often_the_journal_is_synchronised() -> None:
     assert [text.endswith(f"[frame: every {FULL_EVERY} ticks]") for text in stated] == [True, True]
 
 
-def test_every_flag_in_the_readme_exists() -> None:
-    known = {flag for parameter in line_command.params for flag in parameter.opts}
-    used = re.findall(
-        r"`casstat (?!demo|metrics|attach|doctor|agent|ship|top|--help)([^`\\|]*)`?", (ROOT / "README.md").read_text()
-    )
-    flags = {word for command in used for word in command.split() if word.startswith("-")}
-    assert flags
-    assert flags <= known
+@pytest.mark.parametrize("line", README_COMMANDS)
+def test_every_command_in_the_readme_is_understood(line: str) -> None:
+    words = shlex.split(line.partition(">")[0].partition("&")[0])[1:]
+    name = words.pop(0) if words and words[0] in command_names() else LINE
+    command: click.Command = importlib.import_module(f"cli.commands.{name}").command
+    if isinstance(command, click.Group):
+        command = command.commands[words.pop(0)]
+    # A path need not exist here.
+    with suppress(click.BadParameter):
+        command.make_context("casstat", words)
 
 
 def test_every_column_of_the_line_is_explained_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text()
-    explained = set(re.findall(r"`([^`\s]+)`", readme[readme.index("### The columns") :]))
+    explained = set(re.findall(r"`([^`\s]+)`", readme[readme.index("## Columns") :]))
     for column in View(disk="vda", interface="eth0", percentiles=True).text_columns:
         in_a_range = re.fullmatch(r"%(system|idle|iowait)|Rd95th|Wrt99th", column.header)
         assert column.header in explained or in_a_range, column.header
