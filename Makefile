@@ -34,8 +34,11 @@ demo: $(RUNNABLE)
 
 test: check
 	sh tools/prepare test
-# Tests of faults mostly wait, so three run at a time; the others want the machine to themselves.
-	$(BIN)/pytest tests/faults -m "not alone" --numprocesses 3 --dist worksteal
+# Tests of faults mostly wait, so four run at a time, beside downloads and builds that are done once on a machine.
+	nice -n 19 $(BIN)/python -m tests.real.fetch > $(VENV)/fetch.log 2>&1 & fetch=$$!; \
+	$(BIN)/pytest tests/faults -m "not alone" --numprocesses 4 --dist worksteal; code=$$?; \
+	wait $$fetch || { cat $(VENV)/fetch.log; exit 1; }; exit $$code
+# These want the machine to themselves.
 	$(BIN)/pytest tests/faults -m alone
 # The soak mostly waits, and those of one node leave room: the others go on beside them.
 	{ $(BIN)/pytest tests/soak --numprocesses 2 --dist loadfile; code=$$?; \

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from cli.attach.launcher import SMALL
 from cli.demo.cluster import cache_folder
-from cli.demo.java import fetch_jolokia
+from cli.demo.java import JOLOKIA, fetch_jolokia
 from cli.demo.node import JOLOKIA_PORT, Node
 from tests.real.nodes import light, say, spec_of
 from tests.real.programs import PATIENCE_S
 
+# Of Jolokia: both lines that are met.
+JOLOKIA_VERSIONS = (JOLOKIA, "1.7.2")
 VERSION = "5.0.8"
 ADDRESS = "127.0.152.1"
 JMX_PORT = 27220

@@ -1,20 +1,26 @@
 """Real nodes for the tests: one of each Cassandra that casstat promises to read, started when first wanted."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cassandra.cluster import Cluster
 
+from cli.demo.cluster import LocalCluster, Plan, cache_folder
 from cli.demo.node import Node
 from tests.real.nodes import light, say, spec_of
+from tests.real.programs import prepare
 
 VERSIONS = {"5.0.8": "127.0.150", "4.1.9": "127.0.141", "4.0.17": "127.0.140", "3.11.19": "127.0.131"}
 # The Java 11 that comes as a package has no HTTP server, and Jolokia none without.
 WITH_JOLOKIA = [version for version in VERSIONS if not version.startswith("3.")]
 FIRST_JMX_PORT = 27199
 BESIDE = "beside"
+CLUSTER = Plan("5.0.8", 3, "127.0.172.1", "400M")
 
 StartNode = Callable[[str], Node]
+StartNodes = Callable[[], list[Node]]
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +44,41 @@ def start_node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Co
     for node in nodes.values():
         # Nobody wants their data, and to stop properly takes seconds.
         node.kill()
+
+
+@pytest.fixture(scope="session")
+def start_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNodes]:
+    """Start three nodes that are one cluster, or those of them that were stopped; each has a copy of all data."""
+    cluster = LocalCluster(tmp_path_factory.mktemp("three") / "cluster", cache_folder(os.environ))
+    nodes: list[Node] = []
+
+    def start() -> list[Node]:
+        with light():
+            for node in nodes:
+                node.start()
+                node.wait(say)
+            if not nodes:
+                nodes.extend(cluster.up(CLUSTER, os.environ, say))
+                _create_keyspace()
+                prepare(nodes[0])
+        return nodes
+
+    yield start
+    for node in nodes:
+        node.kill()
+
+
+def _create_keyspace() -> None:
+    # The load would count the nodes that the first one knows so far.
+    with Cluster([CLUSTER.address], schema_metadata_enabled=False) as driver, driver.connect() as session:
+        copies = f"{{'class': 'SimpleStrategy', 'replication_factor': {CLUSTER.nodes}}}"
+        session.execute(f"CREATE KEYSPACE demo WITH replication = {copies}", timeout=60)
+
+
+@pytest.fixture
+def three_nodes(start_cluster: StartNodes) -> list[Node]:
+    """The nodes of the cluster, all running."""
+    return start_cluster()
 
 
 @pytest.fixture(params=WITH_JOLOKIA)
@@ -65,3 +106,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.real)
             # The first of them may have to fetch Cassandra.
             item.add_marker(pytest.mark.timeout(1500))
+    # The cluster is started last: the machine is free for the others.
+    items.sort(key=lambda item: "start_cluster" in getattr(item, "fixturenames", ()))

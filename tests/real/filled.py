@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import subprocess
 import sys
 import time
@@ -14,19 +13,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from cli.demo.cluster import LocalCluster, Plan, cache_folder
 from cli.demo.node import Node
 from dashboards.rules.files import rule_files
 from tests.faults.agents import RunningAgent
 from tests.faults.program import run
-from tests.real.nodes import light, say
-from tests.real.programs import eventually, prepare
+from tests.real.programs import eventually
 from tests.real.prometheus import Prometheus
 from tests.real.stores import InfluxDB, VictoriaMetrics, asked, free_port
 
-ADDRESS = "127.0.173.1"
 RATE = 300
-SPAN_S = 120
+SPAN_S = 90
 # After the load has begun, until all that is read once a minute has been read twice.
 WARM_S = 65
 
@@ -59,19 +55,13 @@ class Filled:
 
 
 @contextmanager
-def filled(folder: Path) -> Iterator[Filled]:
-    """Fill the stores; they run while the block does, the nodes and the agents do not."""
-    cluster = LocalCluster(folder / "cluster", cache_folder(os.environ))
+def filled(folder: Path, nodes: Sequence[Node]) -> Iterator[Filled]:
+    """Fill the stores; they run while the block does, the agents and the load do not."""
     influxdb = InfluxDB(folder / "influxdb")
     with ExitStack() as stack:
         stack.callback(influxdb.stop)
         influxdb.start()
-        with light():
-            nodes = cluster.up(Plan("5.0.8", 3, ADDRESS, "400M"), os.environ, say)
         running = stack.enter_context(ExitStack())
-        for node in nodes:
-            running.callback(node.kill)
-        prepare(nodes[0])
         agents = [running.enter_context(_agent(node, folder, influxdb)) for node in nodes]
         client = f"127.0.0.1:{free_port()}"
         jobs = {

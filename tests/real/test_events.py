@@ -1,38 +1,12 @@
 """What a real cluster's log tells is in the rows of the ticks in which it happened."""
 
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from cassandra.cluster import Cluster
-
-from cli.demo.cluster import LocalCluster, Plan, cache_folder
 from cli.demo.node import Node
-from tests.real.nodes import light, say
-from tests.real.programs import PATIENCE_S, Casstat, Row, casstat, nodetool, prepare, write
-
-ADDRESS = "127.0.171.1"
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
-    """Two nodes that know each other, each with a copy of all data."""
-    cluster = LocalCluster(tmp_path_factory.mktemp("pair") / "cluster", cache_folder(os.environ))
-    with light():
-        nodes = cluster.up(Plan("5.0.8", 2, ADDRESS, "400M"), os.environ, say)
-    try:
-        with Cluster([ADDRESS], schema_metadata_enabled=False) as driver, driver.connect() as session:
-            # Not by the load, which may find the second node not known to the first yet.
-            copies = "{'class': 'SimpleStrategy', 'replication_factor': 2}"
-            session.execute(f"CREATE KEYSPACE demo WITH replication = {copies}", timeout=60)
-        prepare(nodes[0])
-        yield nodes
-    finally:
-        for node in nodes:
-            node.kill()
+from tests.real.nodes import light
+from tests.real.programs import PATIENCE_S, Casstat, Row, casstat, nodetool, write
 
 
 def told(rows: list[Row], kind: str, words: str) -> list[tuple[int, Row]]:
@@ -59,8 +33,9 @@ def follow(node: Node) -> list[str]:
     return ["1", "-d", str(node.spec.log), "--jolokia", node.spec.jolokia_url]
 
 
-def test_flush_compaction_repair_and_a_node_that_goes_down(nodes: list[Node]) -> None:
-    first, second = nodes
+def test_flush_compaction_repair_and_a_node_that_goes_down(three_nodes: list[Node]) -> None:
+    first, second, _ = three_nodes
+    write(first)
     with casstat(*follow(first)) as line:
         line.wait_for_rows(3)
         nodetool(first, "flush", "demo")
@@ -74,12 +49,13 @@ def test_flush_compaction_repair_and_a_node_that_goes_down(nodes: list[Node]) ->
             assert_in_its_tick(line, "repair", words)
         second.kill()
         assert_in_its_tick(line, "node_down", f"{second.spec.address} is DOWN")
-        second.start()
+        with light():
+            second.start()
         assert_in_its_tick(line, "node_up", f"{second.spec.address} is UP")
 
 
-def test_events_go_to_a_file_and_the_rows_stay_alone(nodes: list[Node], tmp_path: Path) -> None:
-    node, events = nodes[0], tmp_path / "events.txt"
+def test_events_go_to_a_file_and_the_rows_stay_alone(three_nodes: list[Node], tmp_path: Path) -> None:
+    node, events = three_nodes[0], tmp_path / "events.txt"
     events.write_text("of an earlier run\n")
     command = [*follow(node), "-l", str(events)]
     with casstat(*command) as line:
@@ -94,15 +70,15 @@ def test_events_go_to_a_file_and_the_rows_stay_alone(nodes: list[Node], tmp_path
     assert f" {node.spec.address} " in flushed[0]
 
 
-def test_a_full_disk_under_the_events_is_told_and_the_line_goes_on(nodes: list[Node]) -> None:
-    command = [*follow(nodes[0]), "-l", "/dev/full"]
+def test_a_full_disk_under_the_events_is_told_and_the_line_goes_on(three_nodes: list[Node]) -> None:
+    command = [*follow(three_nodes[0]), "-l", "/dev/full"]
     whole = [sys.executable, "-m", "cli", *command, "--format", "json"]
     with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout
         # It follows the log from its first row on.
         rows = [running.stdout.readline()]
-        write(nodes[0])
-        nodetool(nodes[0], "flush", "demo")
+        write(three_nodes[0])
+        nodetool(three_nodes[0], "flush", "demo")
         rows += [running.stdout.readline() for _ in range(7)]
         running.terminate()
         _, said = running.communicate(timeout=PATIENCE_S)

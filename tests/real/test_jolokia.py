@@ -19,7 +19,7 @@ from collector.jmx import NodeSource
 from collector.jolokia import Jolokia, JolokiaError
 from collector.selection import Selection
 from tests.faults.certificates import Authority, Certificate
-from tests.real.agents import ADDRESS, JMX_PORT, BareNode, attached, jar_of, pid_of
+from tests.real.agents import ADDRESS, JMX_PORT, JOLOKIA_VERSIONS, BareNode, attached, jar_of, pid_of
 from tests.real.conftest import StartNode
 from tests.real.programs import Load
 
@@ -67,7 +67,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BareNode]:
         yield node
 
 
-@pytest.fixture(scope="module", params=["2.3.0", "1.7.2"])
+@pytest.fixture(scope="module", params=JOLOKIA_VERSIONS)
 def met(request: pytest.FixtureRequest, bare: BareNode) -> Met:
     """Each version in turn."""
     node = bare.for_jolokia(request.param)

@@ -14,6 +14,7 @@ from dashboards.grafana import files
 from dashboards.signals.table import SIGNALS
 from tests.dashboards import queries
 from tests.dashboards.queries import Choice, Json, Query
+from tests.real.conftest import StartNodes
 from tests.real.filled import SPAN_S, Cells, Filled, asked_at, asked_over, filled
 from tests.real.prometheus import Prometheus
 from tests.real.stores import InfluxDB, VictoriaMetrics
@@ -27,8 +28,8 @@ MS, MB, KBIT, PCT = 1000.0, 1e-6, 8 / 1000, 100.0
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
-    with filled(tmp_path_factory.mktemp("filled")) as found:
+def stores(tmp_path_factory: pytest.TempPathFactory, start_cluster: StartNodes) -> Iterator[Filled]:
+    with filled(tmp_path_factory.mktemp("filled"), start_cluster()) as found:
         yield found
 
 

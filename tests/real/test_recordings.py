@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import random
 import signal
 import subprocess
@@ -16,36 +15,22 @@ from typing import Any
 
 import pytest
 
-from cli.demo.cluster import LocalCluster, Plan, cache_folder
 from cli.demo.node import Node
 from collector.histogram import Buckets, edges_of, quantile
 from collector.journal.files import journal_files
 from collector.journal.frames import Damage
 from collector.journal.reading import Entry, read
-from tests.real.nodes import light, say
+from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, prepare
 
-ADDRESS = "127.0.172.1"
 RATE = 300
-KILLS = 50
+# Of the load during which a node is killed: before, without it, and while it starts.
+THIRD_S = 12
+KILLS = 25
 AT_ONCE = 5
 READS = ("cassandra_client_requests_total", "Read")
 WRITES = ("cassandra_client_requests_total", "Write")
 Cells = dict[str, str]
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
-    """Three nodes, each with a copy of all data."""
-    cluster = LocalCluster(tmp_path_factory.mktemp("three") / "cluster", cache_folder(os.environ))
-    with light():
-        nodes = cluster.up(Plan("5.0.8", 3, ADDRESS, "400M"), os.environ, say)
-    try:
-        prepare(nodes[0])
-        yield nodes
-    finally:
-        for node in nodes:
-            node.kill()
 
 
 def program(*arguments: str | Path) -> list[str]:
@@ -103,8 +88,8 @@ def before_the_first_tick(folder: Path, killed_s: float) -> float:
     return float(sum(found.values()))
 
 
-def test_three_nodes_of_which_one_is_killed_become_one_true_graph(nodes: list[Node], tmp_path: Path) -> None:
-    recording = tmp_path / "recording"
+def test_three_nodes_of_which_one_is_killed_become_one_true_graph(three_nodes: list[Node], tmp_path: Path) -> None:
+    nodes, recording = three_nodes, tmp_path / "recording"
     with ExitStack() as stack:
         urls = [node.spec.jolokia_url for node in nodes]
         lines = [stack.enter_context(casstat("1", "--jolokia", url, "-w", str(recording))) for url in urls]
@@ -118,12 +103,13 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(nodes: list[No
             line.wait_for_rows(3)
         after = [{scope: bucket_counts(node, scope) for scope in ("Read", "Write")} for node in nodes]
         killed_from_s = time.time()
-        with loaded(nodes, 45) as counted:
-            time.sleep(15)
+        with loaded(nodes, 3 * THIRD_S) as counted:
+            time.sleep(THIRD_S)
             nodes[2].kill()
             killed_s = time.time()
-            time.sleep(15)
-            nodes[2].start()
+            time.sleep(THIRD_S)
+            with light():
+                nodes[2].start()
         for line in lines:
             line.wait_for_rows(3)
         ended_s = time.time()
@@ -147,7 +133,7 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(nodes: list[No
     # The one that was killed is a hole; what the others did goes on, and is marked as theirs alone.
     rows = merged(recording, tmp_path / "killed", "--from", str(killed_from_s), "--until", str(ended_s))
     third, killed = nodes[2].spec.address, int(killed_s)
-    within = [row for row in rows if killed + 5 < float(row["time"]) <= killed + 15]
+    within = [row for row in rows if killed + 5 < float(row["time"]) <= killed + THIRD_S]
     assert {(row["nodes"], row["nodes_missing"]) for row in within if row["node"] == "cluster"} == {("2", "1")}
     assert {row["reads_per_s"] for row in within if row["node"] == third} <= {""}
     assert all(float(row["reads_per_s"]) > RATE / 4 for row in within if row["node"] == "cluster")
@@ -165,7 +151,7 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(nodes: list[No
     with (tmp_path / "plots" / "nodes.tsv").open(newline="") as file:
         drawn = list(csv.reader(file, delimiter="\t"))
     (column,) = [at for at, name in enumerate(drawn[0]) if third in name and "reads_per_s" in name]
-    hole = [row for row in drawn[1:] if killed + 2 < float(row[0]) <= killed + 15]
+    hole = [row for row in drawn[1:] if killed + 2 < float(row[0]) <= killed + THIRD_S]
     assert hole
     assert {row[column] for row in hole} == {"NaN"}
 

@@ -19,7 +19,7 @@ from tests.real.programs import (
 
 RATE = 400
 LIGHT = 300
-SECONDS = 25
+SECONDS = 15
 
 
 def reference_offsets(number: int) -> list[int]:

@@ -1,6 +1,7 @@
 """Tests that last minutes and mostly wait: others run beside them.
 
-The soak takes as many minutes as CASSTAT_SOAK_MIN says, ten if it says nothing.
+With CASSTAT_SOAK_MIN the soak lasts that many minutes, with a fault in each. Without it every fault comes once, and
+both the faults and the rests between them are shorter.
 """
 
 import os
@@ -12,18 +13,20 @@ import pytest
 from cli.demo.node import Node
 from tests.faults.conftest import fake, plain_environment
 from tests.real.nodes import light, spec_of
+from tests.soak.pace import FAULTS, Pace
 
 __all__ = ["fake", "plain_environment"]
 
-MINUTES = int(os.environ.get("CASSTAT_SOAK_MIN", "10"))
+MINUTES = int(os.environ.get("CASSTAT_SOAK_MIN", "0"))
+PACE = Pace(MINUTES, 12.0, 48.0) if MINUTES else Pace(len(FAULTS), 6.0, 14.0)
 # Another one than those of tests/real, which run meanwhile, and one for each process.
 NUMBER = 1 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 VERSION, ADDRESS, JMX_PORT = "5.0.8", f"127.0.159.{NUMBER}", 27289 + NUMBER
 
 
 @pytest.fixture
-def minutes() -> int:
-    return MINUTES
+def pace() -> Pace:
+    return PACE
 
 
 @pytest.fixture(scope="session")
@@ -44,4 +47,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             # The first of them may have to fetch Cassandra.
-            item.add_marker(pytest.mark.timeout(60 * MINUTES + 1500))
+            item.add_marker(pytest.mark.timeout(PACE.total_s + 1500))

@@ -1,4 +1,4 @@
-"""An agent that something befalls every minute: it grows in nothing, and no tick is lost in silence."""
+"""An agent that suffers one fault after another: it grows in nothing, and no tick is lost in silence."""
 
 import resource
 import signal
@@ -18,12 +18,11 @@ from tests.faults import faults
 from tests.faults.agents import RunningAgent
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_store import FakeStore, black_hole, hang_up, status
+from tests.soak.pace import FAULTS, Pace
 from tests.soak.recorded import expected
 
 INTERVAL_S = 0.5
 READS_PER_S = 50
-# After a fault everything shall be as before well within a minute.
-FAULT_S, REST_S = 12.0, 48.0
 # What Python's allocator may hold more or less at one moment than at another.
 SLACK, SLACK_BYTES = 1.04, 1 << 20
 
@@ -40,11 +39,12 @@ class Looked:
 class Soak:
     """The agent, its node, its store, and what befalls them."""
 
-    def __init__(self, agent: RunningAgent, node: FakeJolokia, store: FakeStore, settings: Path) -> None:
+    def __init__(self, agent: RunningAgent, node: FakeJolokia, store: FakeStore, settings: Path, pace: Pace) -> None:
         self.agent = agent
         self.node = node
         self.store = store
         self.settings = settings
+        self.pace = pace
         self.process = psutil.Process(agent.pid)
         self.looked: list[Looked] = []
 
@@ -52,22 +52,10 @@ class Soak:
         with self.process.oneshot():
             return Looked(self.process.memory_info().rss, self.process.num_threads(), self.process.num_fds())
 
-    def befall(self, minute: int) -> None:
+    def befall(self, number: int) -> None:
         """Let one thing happen and end."""
-        ways: list[Callable[[], None]] = [
-            self.strangers,
-            self.store_fails,
-            self.node_hangs,
-            self.store_hangs_up,
-            self.node_restarts,
-            self.node_goes,
-            self.disk_is_full,
-            self.store_is_a_black_hole,
-            self.settings_change,
-            self.agent_is_stopped,
-            self.store_is_busy,
-        ]
-        ways[minute % len(ways)]()
+        fault: Callable[[], None] = getattr(self, FAULTS[number % len(FAULTS)])
+        fault()
 
     def store_fails(self) -> None:
         self._store(status(500))
@@ -83,23 +71,23 @@ class Soak:
 
     def _store(self, answer: Callable[[socket.socket], None]) -> None:
         self.store.always = answer
-        _pause(FAULT_S)
+        _pause(self.pace.fault_s)
         self.store.always = None
 
     def node_hangs(self) -> None:
         self.node.fault = faults.hang
-        _pause(FAULT_S)
+        _pause(self.pace.fault_s)
         self.node.fault = None
         self.node.drop_connections()
 
     def node_restarts(self) -> None:
         for _ in range(5):
             self.node.node.restart()
-            _pause(FAULT_S / 5)
+            _pause(self.pace.fault_s / 5)
 
     def node_goes(self) -> None:
         self.node.stop()
-        _pause(FAULT_S)
+        _pause(self.pace.fault_s)
         self.node.start()
 
     def strangers(self) -> None:
@@ -111,23 +99,23 @@ class Soak:
                     stream = stack.enter_context(socket.create_connection((host, int(port)), 5))
                     if number % 3 == 0:
                         stream.sendall(b"\x16\x03 nonsense\r\n\r\n" * 20)
-            _pause(FAULT_S)
+            _pause(self.pace.fault_s)
 
     def disk_is_full(self) -> None:
         before = resource.prlimit(self.agent.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(self.agent.pid, resource.RLIMIT_FSIZE, (1, before[1]))
-        _pause(FAULT_S)
+        _pause(self.pace.fault_s)
         resource.prlimit(self.agent.pid, resource.RLIMIT_FSIZE, before)
 
     def settings_change(self) -> None:
         for limit in (500, 5000):
             self.settings.write_text(f"series_limit = {limit}\n")
             self.agent.send(signal.SIGHUP)
-            _pause(FAULT_S / 2)
+            _pause(self.pace.fault_s / 2)
 
     def agent_is_stopped(self) -> None:
         self.agent.send(signal.SIGSTOP)
-        _pause(FAULT_S / 4)
+        _pause(self.pace.fault_s / 4)
         self.agent.send(signal.SIGCONT)
 
 
@@ -135,7 +123,7 @@ def _pause(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp_path: Path, minutes: int) -> None:
+def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp_path: Path, pace: Pace) -> None:
     store, settings, over = FakeStore(), tmp_path / "agent.toml", threading.Event()
     settings.write_text("")
 
@@ -149,12 +137,12 @@ def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp
     given += ["--to", f"influxdb+http://127.0.62.3:{store.port}/db"]
     with RunningAgent(tmp_path / "journal", *given) as agent:
         agent.served()
-        soak = Soak(agent, fake, store, settings)
+        soak = Soak(agent, fake, store, settings, pace)
         began_s = time.monotonic()
-        for minute in range(minutes):
-            soak.befall(minute)
+        for number in range(pace.rounds):
+            soak.befall(number)
             # Prometheus comes by.
-            ends_s = began_s + (FAULT_S + REST_S) * (minute + 1)
+            ends_s = began_s + pace.round_s * (number + 1)
             while time.monotonic() < ends_s:
                 agent.series()
                 _pause(min(5.0, max(ends_s - time.monotonic(), 0.1)))
@@ -196,7 +184,7 @@ def total(shown: dict[str, float], metric: str) -> float:
 
 
 def check_growth(looked: list[Looked]) -> None:
-    """Compare the last moments with those after the first ten minutes, or in a short run after the first four."""
+    """Compare the last moments with those after the first ten rounds, or in a short run after the first four."""
     warm = 10 if len(looked) > 20 else 4
     begin, end = looked[warm - 3 : warm], looked[-3:]
     assert statistics.median(each.rss for each in end) <= SLACK * max(each.rss for each in begin) + SLACK_BYTES

@@ -1,0 +1,40 @@
+"""Fetch and build, before they are needed, the programs that the tests on real servers use.
+
+Run as a program beside tests that mostly wait: on a new machine this takes minutes.
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+from cli.demo.cluster import cache_folder
+from cli.demo.java import fetch_cassandra
+from tests.real.agents import JOLOKIA_VERSIONS, jar_of
+from tests.real.conftest import VERSIONS
+from tests.real.nodes import say
+from tests.real.percli import percli
+from tests.real.stores import influxd
+
+
+def from_maven() -> None:
+    """Fetch Cassandra and Jolokia in all their versions, one after the other: they share Maven's repository."""
+    for jolokia in JOLOKIA_VERSIONS:
+        jar_of(jolokia)
+    for version in VERSIONS:
+        fetch_cassandra(version, cache_folder(os.environ), say)
+
+
+def built_by_go() -> None:
+    """Build InfluxDB and percli, one after the other: each uses all cores."""
+    influxd()
+    percli()
+
+
+def main() -> None:
+    """Do both at once; raise what went wrong."""
+    with ThreadPoolExecutor() as pool:
+        for running in [pool.submit(from_maven), pool.submit(built_by_go)]:
+            running.result()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""How often a fault comes, and which faults there are."""
+
+from dataclasses import dataclass
+
+FAULTS = (
+    "strangers",
+    "store_fails",
+    "node_hangs",
+    "store_hangs_up",
+    "node_restarts",
+    "node_goes",
+    "disk_is_full",
+    "store_is_a_black_hole",
+    "settings_change",
+    "agent_is_stopped",
+    "store_is_busy",
+)
+"""The methods of `Soak` that cause them, in this order."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """So many rounds, each with a fault and then a rest in which the agent recovers."""
+
+    rounds: int
+    fault_s: float
+    rest_s: float
+
+    @property
+    def round_s(self) -> float:
+        """How long a round lasts."""
+        return self.fault_s + self.rest_s
+
+    @property
+    def total_s(self) -> float:
+        """How long all of them last."""
+        return self.rounds * self.round_s
