@@ -38,7 +38,8 @@ ENVIRONMENT["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
 READER = f"""exec 3<&0 0</dev/null
 set -m
 cd /{HOME}
-while read -r -u 3 line; do eval "$line"; done
+echo {DONE} 0
+while read -r -u 3 line; do eval "$line"; echo {DONE} $?; done
 """
 
 
@@ -86,20 +87,25 @@ class Shell:
             text=True,
             env=ENVIRONMENT,
         )
+        self.answer()
         self.run("apt-get update")
 
     def run(self, line: str) -> tuple[int, list[str]]:
         """Run a line; return its exit code and output. Raises EOFError when the shell ends."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{line}\necho {DONE} $?\n")
+        self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
+        return self.answer()
+
+    def answer(self) -> tuple[int, list[str]]:
+        """Return the exit code and the output of what runs. Raises EOFError when the shell ends."""
+        assert self._process.stdout is not None
         output: list[str] = []
         for text in self._process.stdout:
             if text.startswith(DONE):
                 return int(text.split()[1]), output
             output.append(text.rstrip("\n"))
-        raise EOFError(f"the shell ended in: {line}")
+        raise EOFError("the shell ended: " + " ".join(output[-1:]))
 
     def close(self) -> None:
         """End it and all that it started."""
