@@ -35,7 +35,9 @@ class Prepare:
             "PYTHON": str(self.root / "no-python"),
             "INSTALL_S": str(install_s),
         }
-        return subprocess.Popen(["/bin/sh", PREPARE, "python"], env=environment, start_new_session=True)
+        # Under nohup the suite ignores SIGHUP, and would hand that on.
+        command = ["/usr/bin/env", "--default-signal=HUP", "/bin/sh", str(PREPARE), "python"]
+        return subprocess.Popen(command, env=environment, start_new_session=True)
 
     def answer_during_install(self) -> str:
         """Return the exit status of the policy while packages are being installed."""
