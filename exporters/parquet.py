@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
@@ -29,6 +30,8 @@ from collector.merging.recordings import Recording
 from collector.model import Metric, Series
 
 LEVEL = 9
+TIME = pa.timestamp("ms", "UTC")
+"""The type of `time` in all tables."""
 ROWS_A_GROUP = 1 << 20
 
 
@@ -73,8 +76,11 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str, 
 def write_rows(rows: Path, folder: Path, run: str) -> list[Path]:
     """Write the rows of a CSV file, in which those of a node stand together; return the files. Raises OSError."""
     # A node may be called 1, NA, or have two lines.
-    options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], column_types={"node": pa.string()})
+    types = {"node": pa.string(), "time": pa.float64()}
+    options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], column_types=types)
     table = csv.read_csv(rows, csv.ReadOptions(), csv.ParseOptions(newlines_in_values=True), options)
+    times = pc.round(pc.multiply(table.column("time"), 1000)).cast(pa.int64()).cast(TIME)
+    table = table.set_column(table.column_names.index("time"), "time", times)
     nodes = [node or "" for node in table.column("node").to_pylist()]
     written = []
     begin = 0
@@ -168,7 +174,7 @@ def _named(columns: _Columns, metrics: dict[str, Metric], time: Ints, number: In
     names = [series[0] for series in columns.series]
     labels = [_labels(metrics.get(series[0]), series[1:]) for series in columns.series]
     return {
-        "time": pa.array(time, pa.timestamp("ms", "UTC")),
+        "time": pa.array(time, TIME),
         "metric": _dictionary(names, number),
         "labels": _dictionary(labels, number),
     }

@@ -108,6 +108,9 @@ def test_tables_are_written_in_every_form(folder: Path, tmp_path: Path) -> None:
     from pyarrow import parquet
 
     whole = parquet.read_table(out / "rows")
+    types = {str(parquet.read_table(out / name).schema.field("time").type) for name in ("rows", "values", "buckets")}
+    assert types == {"timestamp[ms, tz=UTC]"}
+    assert {time.timestamp() for time in whole["time"].to_pylist()} == {float(row["time"]) for row in rows}
     assert sum(row["reads"] for row in whole.to_pylist() if row["node"] == "cluster") == 6500
     values = parquet.read_table(out / "values").to_pylist()
     reads = [each for each in values if each["metric"] == "cassandra_client_requests_total" and each["node"] == "a"]
