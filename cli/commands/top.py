@@ -1,19 +1,29 @@
 """Show a whole cluster on one screen, live or from a recording."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from cli.access import OPTIONS, JolokiaSettings
+from cli.columns import ColumnNames
 from cli.times import Duration, range_options
+
+if TYPE_CHECKING:
+    from exporters.columns import Column
 
 _C = TypeVar("_C", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
 SETS = ("requests", "latency", "compaction", "jvm", "disk", "network", "tables")
 # Of Jolokia's options those that say who to be for it; where it is stands among the nodes.
 OF_JOLOKIA = ("user", "password_file", "ca", "cert", "key")
+
+
+def _columns() -> "Sequence[Column]":
+    from exporters.live.columns import COLUMNS
+
+    return COLUMNS
 
 
 def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Callable[[_C], _C]:
@@ -34,7 +44,14 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
 @click.option(
     "--format", "output", type=click.Choice(("text", "json")), default="text", help="json: an object for each tick."
 )
-@click.option("--columns", type=click.Choice(SETS), default=SETS[0], help="What to show first.  [requests]")
+@click.option(
+    "--columns",
+    type=ColumnNames(_columns, SETS),
+    metavar="SET|NAME,…",
+    default=(),
+    help="Columns to show first; 'help' lists them.  [as when top last ended, else requests]",
+)
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, to select text without Shift.")
 @click.option("--ascii", is_flag=True, help="Draw with plain letters.  [where the terminal has no others]")
 @_agent_option("user", "NAME", "Who to be for the agents; needs a password.")
 @_agent_option(

@@ -17,6 +17,7 @@ from textual.widget import Widget
 
 from cli.top.keys import pressed
 from cli.top.look import Look, position
+from cli.top.mouse import clicked, scrolled
 from cli.top.own import Own
 from cli.top.scene import Scene
 from cli.top.screen import screen
@@ -91,9 +92,13 @@ class Top(App[None], inherit_bindings=False):
         self.call_after_refresh(self._draw)
 
     async def on_event(self, event: events.Event) -> None:
-        """Take keys before Textual does."""
+        """Take keys and the mouse before Textual does."""
         if isinstance(event, events.Key):
             self._press(event)
+        elif isinstance(event, events.MouseDown):
+            self._change(clicked(self._scene(), event.x, event.y, event.button))
+        elif isinstance(event, events.MouseScrollUp | events.MouseScrollDown):
+            self._change(scrolled(self._scene(), -1 if isinstance(event, events.MouseScrollUp) else 1))
         else:
             await super().on_event(event)
 
@@ -107,8 +112,12 @@ class Top(App[None], inherit_bindings=False):
         if looks is None:
             self.exit()
             return
+        self._change(looks)
+
+    def _change(self, looks: Look) -> None:
+        """Show something else."""
         self.look = looks
-        self._source.want(wanted(looks.chosen, (looks.metric, looks.sort), looks.node))
+        self._source.want(wanted(looks.chosen, (*looks.picked, looks.metric, looks.sort), looks.node))
         self._draw()
 
     def _look_for_news(self) -> None:

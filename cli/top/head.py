@@ -2,7 +2,7 @@
 
 from cli.top.judge import level, worst
 from cli.top.scene import Scene, clock_time
-from cli.top.sets import SETS
+from cli.top.sets import set_of
 from cli.top.text import Line, Span, clean, cut, number, span_of_time, width_of
 from exporters.live.columns import value
 from exporters.live.frame import Frame, State
@@ -110,7 +110,7 @@ def footer(scene: Scene) -> Line:
     if look.said:
         return cut((Span(f" {look.said}", "warn"),), scene.width)
     spans: list[Span] = []
-    keys = [("?", "help"), ("q", "quit"), ("1-7", SETS[look.chosen].name)]
+    keys = [("?", "help"), ("q", "quit"), ("1-7", set_of(look).name)]
     keys += [("/", f"{'not ' * look.inverse}{clean(look.filter, scene.marks)}" if look.filter else "filter")]
     keys += [("f", "FAULTS ONLY" if look.faults else "faults"), ("s<>", look.sort or "worst first")]
     keys += [("space", "go on" if look.at_s is not None and not look.playing else "pause"), ("[]", "step")]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from cli.top.look import Look
-from cli.top.sets import BASE, SETS
+from cli.top.sets import BASE, set_of
 from dashboards.thresholds import THRESHOLDS, Severity
 from exporters.live.columns import COLUMNS, PLACES, SUMMED, Cells, value
 from exporters.live.frame import Frame, NodeFrame, State
@@ -73,7 +73,7 @@ def order(frame: Frame, look: Look) -> list[int]:
         column = PLACES[look.sort]
         sign = 1 if look.reverse else -1
         return sorted(shown, key=lambda p: _key(frame.nodes[p], (frame.nodes[p].cells[column],), sign))
-    places = [PLACES[name] for name in SETS[look.chosen].worst]
+    places = [PLACES[name] for name in set_of(look).worst]
     ranked = sorted(
         shown,
         key=lambda p: (-severity(frame.nodes[p]), *_key(frame.nodes[p], [frame.nodes[p].cells[c] for c in places], -1)),

@@ -7,7 +7,7 @@ from cli.times import TimeOfDay, duration_of, time_of
 from cli.top import screen, transposed
 from cli.top.look import Look
 from cli.top.scene import Scene
-from cli.top.sets import SETS, columns
+from cli.top.sets import SETS, columns, set_of
 from exporters.live.columns import COLUMNS
 
 FAR, FASTEST, SLOWEST = 10, 64.0, 0.125
@@ -28,7 +28,9 @@ def pressed(scene: Scene, key: str, letter: str) -> Look | None:
         # Any key that is no other use leads back.
         return replace(look, help=False, first=0)
     if letter in "1234567" and letter:
-        return replace(look, chosen=int(letter) - 1, sort="", cursor=None, first=0, node=None, transposed=False)
+        return replace(
+            look, chosen=int(letter) - 1, picked=(), sort="", cursor=None, first=0, node=None, transposed=False
+        )
     does = _KEYS.get(letter) or _KEYS.get(key)
     return does(scene, look) if does else look
 
@@ -66,7 +68,7 @@ def _sort(_: Scene, look: Look, typed: str) -> Look:
         return replace(look, sort="", reverse=False)
     if wanted in ("node", "name"):
         return replace(look, sort="node", reverse=False)
-    chosen = columns(SETS[look.chosen])
+    chosen = columns(set_of(look))
     for fits in (str.__eq__, str.startswith):
         for column in (*chosen, *COLUMNS):
             if fits(column.header.lower(), wanted) or fits(column.name, wanted):
@@ -125,7 +127,7 @@ def _ask(what: str) -> Callable[[Scene, Look], Look]:
 
 def _sort_beside(by: int) -> Callable[[Scene, Look], Look]:
     def move(_: Scene, look: Look) -> Look:
-        names = ["", "node", *SETS[look.chosen].columns]
+        names = ["", "node", *set_of(look).columns]
         at = names.index(look.sort) if look.sort in names else 0
         return replace(look, sort=names[(at + by) % len(names)], first=0)
 
@@ -133,7 +135,7 @@ def _sort_beside(by: int) -> Callable[[Scene, Look], Look]:
 
 
 def _transpose(scene: Scene, look: Look) -> Look:
-    if SETS[look.chosen].is_tables:
+    if set_of(look).is_tables:
         return replace(look, said="tables have one layout")
     there = replace(look, transposed=not look.transposed, node=None, first=0)
     return replace(there, metric=transposed.metric_of(scene) if there.transposed else "")
@@ -151,7 +153,7 @@ def _metric(by: int) -> Callable[[Scene, Look], Look]:
 
 
 def _enter(scene: Scene, look: Look) -> Look:
-    if look.node is not None or look.transposed or SETS[look.chosen].is_tables:
+    if look.node is not None or look.transposed or set_of(look).is_tables:
         return look
     nodes = scene.order
     at = look.cursor if look.cursor in nodes else next(iter(nodes), None)
@@ -163,7 +165,7 @@ def _move(by: int | None, whole: int = 0) -> Callable[[Scene, Look], Look]:
 
     def move(scene: Scene, look: Look) -> Look:
         room = screen.rows(scene)
-        if look.help or look.node is not None or SETS[look.chosen].is_tables or look.transposed:
+        if look.help or look.node is not None or set_of(look).is_tables or look.transposed:
             step = len(transposed.shown(scene)) if look.transposed else room
             last = max(len(scene.order) - step, 0) if look.transposed else LONGEST
             goal = (0 if whole < 0 else last) if by is None else look.first + by + whole * step

@@ -12,6 +12,7 @@ class Look:
     """One choice of what is shown.
 
     chosen      which set of columns.
+    picked      columns by name instead of a set; () for none.
     sort        the column to sort by; "" for the worst first.
     at_s        the tick that is looked at, seconds since the epoch; None for the newest.
     playing     whether that moves on by itself, `speed` ticks' time in a second's; of a recording.
@@ -22,6 +23,7 @@ class Look:
     """
 
     chosen: int = 0
+    picked: tuple[str, ...] = ()
     sort: str = ""
     reverse: bool = False
     filter: str = ""

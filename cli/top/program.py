@@ -9,7 +9,7 @@ import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from cli.access import PASSWORD, JolokiaSettings, access_of, connect
 from cli.main import CasstatError
 from cli.times import TimeOfDay
 from cli.top.look import Look
+from cli.top.memory import remember, remembered, state_path
 from cli.top.own import Own
 from cli.top.scene import Scene
 from cli.top.screen import screen
@@ -60,29 +61,39 @@ class TopSettings:
     once: bool = False
     count: int | None = None
     output: str = "text"
-    columns: str = "requests"
+    columns: tuple[str, ...] = ()
     ascii: bool = False
+    no_mouse: bool = False
     agent: JolokiaSettings = field(default_factory=JolokiaSettings)
     jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
 
 
 def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
     """Show what the settings say, until the user leaves. Raises click.UsageError and CasstatError."""
-    chosen = next(number for number, each in enumerate(SETS) if each.name.lower() == settings.columns)
+    look = _first_look(settings, environ)
     if settings.replay is not None:
-        _replay(settings, settings.replay, chosen, environ)
+        _replay(settings, settings.replay, look, environ)
         return
     if not settings.nodes and not settings.seeds:
         raise click.UsageError("give a node, such as 'casstat top 10.0.0.7', --seed NODE, or --replay PATH")
-    live = Live(plan_of(settings, environ), wanted(chosen), History())
+    live = Live(plan_of(settings, environ), wanted(look.chosen, look.picked), History())
     live.start()
     try:
         if _is_screen(settings, environ):
-            _show(live, Look(chosen=chosen), "live", settings, environ)
+            _show(live, look, "live", settings, environ)
         else:
-            _print_live(live, chosen, settings)
+            _print_live(live, look, settings)
     finally:
         live.stop()
+
+
+def _first_look(settings: TopSettings, environ: Mapping[str, str]) -> Look:
+    """Return what to show first: the columns that were named; on a screen else what was shown last."""
+    if not settings.columns:
+        return remembered(state_path(environ)) if _is_screen(settings, environ) else Look()
+    sets = [each.name.lower() for each in SETS]
+    name = settings.columns[0]
+    return Look(chosen=sets.index(name)) if name in sets else Look(picked=settings.columns)
 
 
 def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
@@ -125,7 +136,7 @@ def _agent_access(settings: JolokiaSettings, environ: Mapping[str, str]) -> tupl
         raise click.UsageError(of_agent(error.message).replace(PASSWORD, AGENT_PASSWORD)) from None
 
 
-def _replay(settings: TopSettings, path: Path, chosen: int, environ: Mapping[str, str]) -> None:
+def _replay(settings: TopSettings, path: Path, look: Look, environ: Mapping[str, str]) -> None:
     # Only here: it brings the merge along.
     from cli.merging import MergeSettings
     from cli.top.recorded import POINTS, Recorded
@@ -135,10 +146,10 @@ def _replay(settings: TopSettings, path: Path, chosen: int, environ: Mapping[str
     recorded = Recorded(MergeSettings((path,), settings.interval, settings.begin, settings.end, points=POINTS))
     frames = recorded.history.frames
     if _is_screen(settings, environ):
-        _show(recorded, Look(chosen=chosen, at_s=frames[0].time_s, playing=True), "recording", settings, environ)
+        _show(recorded, replace(look, at_s=frames[0].time_s, playing=True), "recording", settings, environ)
         return
     shown = frames[-1:] if settings.once else frames[: settings.count]
-    printer = _printer(settings, chosen)
+    printer = _printer(settings, look)
     for frame in shown:
         printer(frame)
 
@@ -160,8 +171,8 @@ def _show(source: "Live | Recorded", look: Look, kind: str, settings: TopSetting
         from cli.top.app import Top
 
         app = Top(source, look, kind, marks, colours=not environ.get("NO_COLOR"))
-        # Its mouse would take away the terminal's own selection.
-        app.run(mouse=False)
+        app.run(mouse=not settings.no_mouse)
+        remember(state_path(environ), app.look)
     if app.return_code:
         raise CasstatError("the screen ended by a fault of casstat")
 
@@ -186,9 +197,9 @@ def _first_painted(scene: Scene) -> Iterator[None]:
         sys.stderr.flush()
 
 
-def _print_live(live: Live, chosen: int, settings: TopSettings) -> None:
+def _print_live(live: Live, look: Look, settings: TopSettings) -> None:
     """Print tick by tick; a signal ends it as if it had been the last."""
-    printer = _printer(settings, chosen)
+    printer = _printer(settings, look)
     printed = number = 0
     began_s = time.monotonic()
     patience = Patience(2 * (settings.interval or 1.0))
@@ -240,11 +251,11 @@ def _has_sample(node: NodeFrame) -> bool:
     return node.state is not State.NEW and any(cell == cell for cell in node.cells)
 
 
-def _printer(settings: TopSettings, chosen: int) -> Callable[[Frame], None]:
+def _printer(settings: TopSettings, look: Look) -> Callable[[Frame], None]:
     from cli.top.batch import json_text, table_text
 
-    own, look = Own(), Look(chosen=chosen)
-    names = wanted(chosen).columns
+    own = Own()
+    names = wanted(look.chosen, look.picked).columns
 
     def show(frame: Frame) -> None:
         if settings.output == "json":

@@ -1,13 +1,15 @@
 """The whole screen: exactly as many lines as it is high, each exactly as wide."""
 
-from cli.top import head, help_page, node_page, table, tables_page, transposed
+from cli.top import charts, head, help_page, node_page, table, tables_page, transposed
 from cli.top.scene import Scene, clock_time
-from cli.top.sets import SETS
+from cli.top.sets import set_of
 from cli.top.text import Line, Span, clean, cut
 from exporters.live.frame import Told
 
 # So high, so many lines of events and of the cluster's figures.
 EVENTS = ((60, 10), (40, 7), (24, 4), (20, 3), (12, 1))
+TABLE_HEAD = 2
+"""The lines of the table above its nodes: the headers, and the cluster's row."""
 SUMMARY = ((18, 3), (14, 2), (10, 1))
 
 
@@ -22,10 +24,15 @@ def screen(scene: Scene) -> list[Line]:
     return [cut(line, scene.width) for line in lines[: scene.height]]
 
 
+def head_lines(scene: Scene) -> int:
+    """Return how many lines stand above the table or page."""
+    return 1 + _of(SUMMARY, scene.height)
+
+
 def rows(scene: Scene) -> int:
     """Return how many rows of nodes, or lines of a page, there is room for."""
-    fixed = 1 + _of(SUMMARY, scene.height) + 1 + (0 if scene.look.help else _of(EVENTS, scene.height))
-    own = 2 if _is_table(scene) else 0
+    fixed = head_lines(scene) + 1 + (0 if scene.look.help else _of(EVENTS, scene.height))
+    own = TABLE_HEAD if _is_table(scene) else 0
     return max(scene.height - fixed - own, 1)
 
 
@@ -40,7 +47,7 @@ def _body(scene: Scene, room: int) -> list[Line]:
         return help_page.lines(scene, room)
     if look.node is not None:
         return node_page.lines(scene, room)
-    if SETS[look.chosen].is_tables:
+    if set_of(look).is_tables:
         made = [tables_page.header(scene), *tables_page.lines(scene, None, look.first, max(room - 1, 0))]
     elif look.transposed:
         made = transposed.lines(scene, room)
@@ -61,7 +68,7 @@ def _nodes(scene: Scene, room: int) -> list[Line]:
     if not nodes:
         why = "nothing is wrong with any node" if scene.look.faults else "no node fits the filter"
         made.append(cut((Span(f"   {why}", "dim"),), scene.width))
-    return made
+    return made + charts.lines(scene, room - len(made))
 
 
 def _events(scene: Scene, room: int) -> list[Line]:
@@ -84,7 +91,17 @@ def _rule(scene: Scene) -> Line:
     text = " events"
     if _is_table(scene) and nodes > room:
         text += f"   (nodes {scene.look.first + 1} to {min(scene.look.first + room, nodes)} of {nodes})"
+    hidden = _hidden(scene)
+    if hidden:
+        text += f"   ({hidden} columns do not fit)"
     return cut((Span(text + " " * scene.width, "head"),), scene.width)
+
+
+def _hidden(scene: Scene) -> int:
+    """Return how many columns of the set have no room in the table."""
+    if not _is_table(scene) or set_of(scene.look).is_tables:
+        return 0
+    return len(set_of(scene.look).columns) - len(table.layout(scene).columns)
 
 
 def _event(scene: Scene, told: Told) -> Line:

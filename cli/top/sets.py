@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from cli.top.look import Look
 from exporters.columns import Column
 from exporters.live.columns import COLUMNS, PLACES
 from exporters.live.frame import ALL
@@ -117,6 +118,11 @@ SETS = (
     ),
     ColumnSet("tables", (), _TAILS),
 )
+
+
+def set_of(look: Look) -> ColumnSet:
+    """Return the set that is shown: the columns that were named, else one of `SETS`."""
+    return ColumnSet("columns", look.picked, _TAILS) if look.picked else SETS[look.chosen]
 
 
 def columns(chosen: ColumnSet) -> list[Column]:

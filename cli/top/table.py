@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cli.top.judge import cluster_level, level, severity
 from cli.top.scene import Scene
-from cli.top.sets import SETS, columns
+from cli.top.sets import columns, set_of
 from cli.top.text import Line, Marks, Span, clean, cut, fit, number, span_of_time
 from exporters.columns import Column
 from exporters.live.columns import Cells, value
@@ -12,7 +12,7 @@ from exporters.live.frame import NodeFrame, State
 from exporters.live.spark import spark
 
 NARROWEST, LONGEST_NAME, SHORTEST_NAME = 6, 28, 7
-TREND, TREND_KEEP, PLACE_KEEP = 12, 4, 3
+TREND, LONGEST_TREND, TREND_KEEP, PLACE_KEEP = 12, 120, 4, 3
 LEVELS = ("", "warn", "bad")
 OF_STATE = {
     State.UP: "good",
@@ -42,7 +42,7 @@ def layout(scene: Scene) -> Layout:
     longest = min(LONGEST_NAME, max(SHORTEST_NAME, scene.width // 4))
     name = min(max([len(CLUSTER), *names]), longest)
     place = min(max([*places, SHORTEST_NAME if any(places) else 0]), LONGEST_NAME)
-    chosen = columns(SETS[look.chosen])
+    chosen = columns(set_of(look))
     kept = {column.name: (_keep(column, look.sort), -index) for index, column in enumerate(chosen)}
     kept["place"] = PLACE_KEEP, -len(chosen)
     if len(scene.frames) > 1:
@@ -51,8 +51,10 @@ def layout(scene: Scene) -> Layout:
     widths["place"], widths["trend"] = (place + 1 if place else 0), TREND + 1
     while kept and 3 + name + sum(widths[each] for each in kept) > scene.width:
         del kept[min(kept, key=lambda each: kept[each])]
+    left = scene.width - 3 - name - sum(widths[each] for each in kept)
+    trend = min(TREND + left, LONGEST_TREND) if "trend" in kept else 0
     fitting = tuple((column, widths[column.name]) for column in chosen if column.name in kept)
-    return Layout(name, place if "place" in kept else 0, TREND if "trend" in kept else 0, fitting)
+    return Layout(name, place if "place" in kept else 0, trend, fitting)
 
 
 def _keep(column: Column, sort: str) -> int:
@@ -76,14 +78,28 @@ def header(scene: Scene, chosen: Layout) -> Line:
     return cut((*spans, Span(" " * scene.width, "head")), scene.width)
 
 
+def column_at(scene: Scene, x: int) -> str:
+    """Return the column whose header stands at a cell, "node" for the names; "" for none."""
+    chosen = layout(scene)
+    left = 3 + chosen.name
+    if x < left:
+        return "node"
+    left += chosen.place + 1 if chosen.place else 0
+    for column, width in chosen.columns:
+        if left <= x < left + width:
+            return column.name
+        left += width
+    return ""
+
+
 def trend_name(scene: Scene) -> str:
     """Return what the sparklines are about: the column sorted by, else what makes a node the worst."""
-    return f"~{next(c.header for c in columns(SETS[scene.look.chosen]) if c.name == trend_column(scene))}"
+    return f"{next(c.header for c in columns(set_of(scene.look)) if c.name == trend_column(scene))} trend"
 
 
 def trend_column(scene: Scene) -> str:
     """Return the column that sparklines show."""
-    chosen = SETS[scene.look.chosen]
+    chosen = set_of(scene.look)
     return scene.look.sort if scene.look.sort in chosen.columns else chosen.columns[0]
 
 

@@ -44,7 +44,7 @@ FINE = Marks(
     "▲",
 )
 ASCII = Marks(
-    {State.UP: "+", State.CHANGING: "~", State.SILENT: "o", State.GONE: "X", State.NEW: "?"},
+    {State.UP: "+", State.CHANGING: "*", State.SILENT: "o", State.GONE: "X", State.NEW: "?"},
     "!",
     PLAIN,
     " | ",

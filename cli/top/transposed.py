@@ -2,7 +2,7 @@
 
 from cli.top.judge import cluster_level, level
 from cli.top.scene import Scene, clock_time
-from cli.top.sets import SETS
+from cli.top.sets import set_of
 from cli.top.text import Line, Span, cut, fit, number
 from exporters.live.columns import COLUMNS, PLACES
 
@@ -13,13 +13,20 @@ LEVELS = ("", "warn", "bad")
 def metric_of(scene: Scene) -> str:
     """Return the column that is shown."""
     look = scene.look
-    return look.metric or (look.sort if look.sort in PLACES else (SETS[look.chosen].columns or ("reads_per_s",))[0])
+    return look.metric or (look.sort if look.sort in PLACES else (set_of(look).columns or ("reads_per_s",))[0])
 
 
 def shown(scene: Scene) -> list[int]:
     """Return the nodes that have room, from the first one on."""
-    room = max((scene.width - TIME - WIDTH) // WIDTH, 0)
+    room = max((scene.width - TIME - WIDTH) // width_of_node(scene), 0)
     return scene.order[scene.look.first : scene.look.first + room]
+
+
+def width_of_node(scene: Scene) -> int:
+    """Return how wide each node's column is: for whole names where all nodes fit beside each other."""
+    order = scene.order
+    longest = max((len(scene.name(node)) for node in order), default=0) + 1
+    return min(max(longest, WIDTH), max((scene.width - TIME - WIDTH) // max(len(order), 1), WIDTH))
 
 
 def lines(scene: Scene, room: int) -> list[Line]:
@@ -41,26 +48,29 @@ def lines(scene: Scene, room: int) -> list[Line]:
 
 
 def _heads(scene: Scene, nodes: list[int]) -> Line:
-    # Of names that begin alike, as addresses do, the ends tell them apart.
-    names = "".join(f" {_end(scene.name(node)):>{WIDTH - 1}}" for node in nodes)
+    width = width_of_node(scene)
+    names = "".join(f" {_end(scene, node, width - 1):>{width - 1}}" for node in nodes)
     return cut(
         (Span(f" {fit('TIME', TIME - 1, scene.marks)}{'cluster':>{WIDTH}}{names}{' ' * scene.width}", "head"),),
         scene.width,
     )
 
 
-def _end(name: str) -> str:
-    return name[-(WIDTH - 1) :]
+def _end(scene: Scene, node: int, width: int) -> str:
+    # Of names that begin alike, as addresses do, the ends tell them apart.
+    name = scene.name(node)
+    return name if len(name) <= width else f"{scene.marks.ellipsis}{name[-(width - 1) :]}"
 
 
 def _line(scene: Scene, place: int, nodes: list[int]) -> Line:
     frame, name = scene.frames[place], metric_of(scene)
     column = PLACES[name]
     spans = [Span(f" {clock_time(frame.time_s)[: TIME - 1]}", "dim")]
+    width = width_of_node(scene)
     for node in (None, *nodes):
         cells = frame.cluster if node is None else frame.nodes[node].cells if node < len(frame.nodes) else None
         found = None if cells is None or cells[column] != cells[column] else cells[column]
-        text = f"{number(found, COLUMNS[column].digits, WIDTH - 2):>{WIDTH}}"
+        text = f"{number(found, COLUMNS[column].digits, WIDTH - 2):>{WIDTH if node is None else width}}"
         if node is None and found is not None and frame.counted < len(frame.nodes):
             # Of fewer nodes than there are: no dip is to be taken for less load.
             text = f"{text[1:]}{scene.marks.fault}"

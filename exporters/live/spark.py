@@ -23,3 +23,28 @@ def _letter(value: float, most: float, letters: str) -> str:
     if value <= 0 or most <= 0:
         return letters[0]
     return letters[min(int(value / most * len(letters)), len(letters) - 1)]
+
+
+def chart(values: Sequence[float], width: int, height: int, letters: str = BLOCKS) -> list[str]:
+    """Return the last `width` values as columns of `height` lines, the newest at the right, from 0 to the greatest.
+
+    What is not known (NaN) is a gap.
+    """
+    shown = values[-width:] if width > 0 else ()
+    most = max((value for value in shown if isfinite(value)), default=0.0)
+    levels = [_level(value, most, height * len(letters)) for value in shown]
+    rows = [
+        "".join(
+            letters[min(level - row * len(letters), len(letters)) - 1] if level > row * len(letters) else " "
+            for level in levels
+        )
+        for row in reversed(range(height))
+    ]
+    return [row.rjust(max(width, 0)) for row in rows]
+
+
+def _level(value: float, most: float, levels: int) -> int:
+    """Return how high a column is, of so many levels; at least 1 for what is known."""
+    if not isfinite(value):
+        return 0
+    return max(1, round(value / most * levels)) if value > 0 and most > 0 else 1

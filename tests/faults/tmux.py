@@ -24,7 +24,9 @@ class Screen:
         # What the program leaves behind is to be read too.
         told = f"{program}; echo left with $?; sleep 600"
         size = ["-x", str(width), "-y", str(height)]
-        environ = environment(**{"TERM": "xterm-256color", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **more})
+        # What one test chooses is not to be remembered in the next.
+        usual = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": "/dev/null"}
+        environ = environment(**{**usual, **more})
         started = ["tmux", "-L", self._server, "-f", "/dev/null", "-u", "new-session", "-d", *size, told]
         subprocess.run(started, check=True, env=environ, timeout=PATIENCE_S)
 

@@ -14,6 +14,7 @@ from cli.top.scene import Scene
 from cli.top.screen import screen
 from cli.top.text import ASCII, FINE, Marks, clean, number, plain
 from exporters.live.frame import Frame, NodeFrame, State, Told
+from exporters.live.spark import chart
 from tests.exporters import golden
 from tests.exporters.live.made import frames
 
@@ -157,3 +158,49 @@ def test_what_is_wrong_is_told_by_a_sign_and_not_by_colour_alone() -> None:
         "10.0.0.1": "●",
         "10.0.0.5": "●",
     }
+
+
+def test_transposed_names_are_whole_where_there_is_room_and_keep_their_ends_where_not() -> None:
+    look = Look(transposed=True, metric="reads_per_s")
+    named = [
+        replace(frame, nodes=tuple(replace(n, name=f"127.0.191.{i}") for i, n in enumerate(frame.nodes)))
+        for frame in FRAMES
+    ]
+    heads = shown(look, 100, 30, made=named)[5]
+    assert all(f" 127.0.191.{number}" in heads for number in range(6))
+    assert " ….0.191.5" in shown(look, 80, 30, made=named)[5]
+
+
+def test_few_nodes_leave_room_for_charts_and_many_do_not() -> None:
+    def charts(nodes: int) -> int:
+        made = frames(nodes=nodes)
+        return sum("  max " in line for line in shown(Look(), 120, 40, made=made))
+
+    assert charts(2) == 2
+    assert charts(30) == 0
+
+
+def test_columns_that_do_not_fit_are_counted() -> None:
+    rule = next(line for line in shown(Look(), 80, 24) if line.startswith(" events"))
+    assert "columns do not fit)" in rule
+    assert not any("columns do not fit" in line for line in shown(Look(), 250, 40))
+
+
+def test_columns_can_be_named() -> None:
+    header = shown(Look(picked=("heap_pct", "reads_per_s")), 80, 24)[4]
+    assert header.split()[:4] == ["NODE", "DC/RACK", "Heap%", "Rds/s"]
+
+
+@given(st.lists(st.floats(0, 1e6) | st.just(float("nan")), max_size=30), st.integers(0, 20), st.integers(1, 9))
+def test_a_charts_columns_are_as_high_as_their_values(values: list[float], width: int, height: int) -> None:
+    rows = chart(values, width, height)
+    assert len(rows) == height
+    assert all(len(row) == width for row in rows)
+    shown_values = values[-width:] if width else []
+    columns = ["".join(row[place] for row in rows) for place in range(width - len(shown_values), width)]
+    for value, column in zip(shown_values, columns, strict=True):
+        assert (column.strip() == "") == (value != value)
+        assert " " not in column.lstrip()
+    known = [value for value in shown_values if value == value]
+    if known and max(known) > 0:
+        assert columns[shown_values.index(max(known))] == "█" * height
