@@ -8,6 +8,20 @@ from collector.jolokia import one_line
 from exporters.live.frame import State
 from exporters.live.spark import BLOCKS, PLAIN
 
+# Letters of Hangul that take no cell, and symbols that are two cells wide since Unicode 16: older Pythons know neither.
+_NOT_ONE_CELL = frozenset(
+    chr(code)
+    for first, last in (
+        (0x1160, 0x11FF),
+        (0x2630, 0x2637),
+        (0x268A, 0x268F),
+        (0x4DC0, 0x4DFF),
+        (0xD7B0, 0xD7FB),
+        (0xFFA0, 0xFFA0),
+        (0x1D300, 0x1D376),
+    )
+    for code in range(first, last + 1)
+)
 SUFFIXES = ("", "k", "M", "G", "T", "P")
 ABSENT = "-"
 
@@ -63,6 +77,8 @@ def _is_plain(letter: str, marks: Marks) -> bool:
     if letter < "\x7f":
         return True
     if marks is ASCII:
+        return False
+    if letter in _NOT_ONE_CELL:
         return False
     return unicodedata.east_asian_width(letter) not in "WF" and unicodedata.category(letter)[0] not in "MC"
 

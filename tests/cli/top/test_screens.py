@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.top import batch
@@ -112,6 +112,7 @@ def test_text_from_elsewhere_steers_no_terminal(name: str, why: str, age_s: floa
 
 
 @given(st.text())
+@example("\u4dc0\u2630\u268a\u4e16")
 def test_each_letter_takes_one_cell(text: str) -> None:
     from rich.cells import cell_len
 
