@@ -7,6 +7,7 @@ become messages and exit codes.
 import ast
 import difflib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,9 @@ from pathlib import Path
 import click
 
 from cli import commands
+from cli.printing import echo
 from collector.model import SourceError
+from collector.printable import printable
 
 LINE = "line"
 INTERRUPTED = 130
@@ -28,11 +31,6 @@ class CasstatError(Exception):
 def note(message: str) -> None:
     """Say something on stderr that is no output: one line, whatever the names in it hold."""
     click.echo(f"casstat: {printable(message)}", err=True)
-
-
-def printable(text: str) -> str:
-    """Return a text on one line, without letters that control a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def command_names() -> list[str]:
@@ -77,7 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        echo(shown.getvalue().removesuffix("\n"), err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED

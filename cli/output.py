@@ -14,6 +14,7 @@ from cli.countdown import Countdown
 from cli.event_file import EventFile
 from cli.main import note
 from collector.model import Sample
+from collector.printable import printable
 from collector.rates import Summary
 from exporters import line, table
 from exporters.columns import Column
@@ -147,7 +148,7 @@ class _Text:
         if self._events_between:
             below += [f"# {time.strftime('%H:%M:%S', time.localtime(e.time_s))} {e.text}" for e in logged(sample)]
         for each in below:
-            _print(each)
+            _print(printable(each))
         self._since_header += 1 + len(below)
 
     def average(self, view: View, sample: Sample, coverage: str) -> None:
@@ -158,7 +159,7 @@ class _Text:
         groups, width = self._groups(view)
         for columns in groups[:-1]:
             self._print_header(view, columns)
-            _print(line.row(replace(view, compactions=False), columns, sample, label, width))
+            _print(printable(line.row(replace(view, compactions=False), columns, sample, label, width)))
         if len(groups) > 1:
             self._print_header(view, groups[-1])
         self._print_marked(line.row(view, groups[-1], sample, label, width), marks, colour)
@@ -168,10 +169,11 @@ class _Text:
 
     def _print_marked(self, text: str, marks: str, colour: str) -> None:
         """Print a row and what is to be said of it: in a line of its own where the terminal has no room beside."""
+        text = printable(text)
         if not marks:
             _print(text)
             return
-        marks = f"# {marks}"
+        marks = printable(f"# {marks}")
         fits = not self._terminal or len(text) + 2 + len(marks) <= shutil.get_terminal_size().columns
         _print(f"{text}{'  ' if fits else chr(10)}{self._paint(colour, marks)}")
 
@@ -196,7 +198,7 @@ class _Text:
 
     def _print_header(self, view: View, columns: list[Column]) -> None:
         if self._header:
-            _print(self._paint(BOLD, line.header(view, columns)))
+            _print(self._paint(BOLD, printable(line.header(view, columns))))
 
     def _paint(self, colour: str, text: str) -> str:
         return f"{colour}{text}{PLAIN}" if self._colour else text

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from cli.main import CasstatError, note
+from cli.printing import echo
 from cli.recordings import recorded_bounds
 from cli.times import TimeOfDay
 from collector.journal.files import journal_files
@@ -63,7 +64,7 @@ def _shipped(order: Order, url: str, files: list[Path]) -> bool:
         shipping.close()
         patience.end()
         health = shipping.health()
-        click.echo(f"{sink.name}: {_said(shipping.ticks, health.points, health.refused_points, health.lost_ticks)}")
+        echo(f"{sink.name}: {_said(shipping.ticks, health.points, health.refused_points, health.lost_ticks)}")
     if shipping.stopped:
         note(f"{sink.name}: took nothing for {order.patience_s:g} s: {health.why}")
     return not shipping.stopped and not health.refused_points

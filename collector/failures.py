@@ -5,6 +5,7 @@ import ssl
 from dataclasses import dataclass
 
 from collector.access import Access
+from collector.printable import printable
 
 # OpenSSL's numbers of what is wrong with a certificate (X509_V_ERR_…).
 NOT_YET, EXPIRED = 9, 10
@@ -110,5 +111,4 @@ class Failures:
 
 def one_line(text: object) -> str:
     """Return what another program said, fit for a message: one line, printable, not long."""
-    words = " ".join(str(text).split())
-    return "".join(letter if letter.isprintable() else "?" for letter in words)[:200]
+    return printable(" ".join(str(text).split()))[:200]

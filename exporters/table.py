@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from collector.model import Event, Sample, Tick
+from collector.printable import printable, printable_json
 from exporters.cells import cells, rounded
 from exporters.line import compactions_text
 from exporters.tables import tables
@@ -41,7 +42,7 @@ def _event(event: Event) -> dict[str, Any]:
 
 def json_row(view: View, sample: Sample) -> str:
     """Return the row as one line of JSON."""
-    return json.dumps(row(view, sample), ensure_ascii=False)
+    return printable_json(json.dumps(row(view, sample), ensure_ascii=False))
 
 
 def csv_header(view: View) -> str:
@@ -50,7 +51,10 @@ def csv_header(view: View) -> str:
 
 
 def csv_row(view: View, sample: Sample) -> str:
-    """Return the row as CSV: absent values are empty, events words between semicolons."""
+    """Return the row as CSV: absent values are empty, events words between semicolons.
+
+    Texts are printable, but not changed otherwise: a program that takes them for formulas must import them as text.
+    """
     content = row(view, sample)
     content["events"] = told(sample)
     if "compactions" in content:
@@ -60,5 +64,5 @@ def csv_row(view: View, sample: Sample) -> str:
 
 def _csv(values: Iterable[Any]) -> str:
     out = io.StringIO()
-    csv.writer(out, lineterminator="\r\n").writerow(values)
+    csv.writer(out, lineterminator="\r\n").writerow(printable(str(value)) for value in values)
     return out.getvalue().removesuffix("\r\n")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.main import CasstatError
+from collector.printable import printable
 
 MAIN = "org.jolokia.jvmagent.client.AgentLauncher"
 TIMEOUT_S = 30.0
@@ -31,8 +32,7 @@ class Done:
     @property
     def gist(self) -> str:
         """What it said, in one line that is not long."""
-        words = " ".join(self.text.split())
-        return "".join(letter if letter.isprintable() else "?" for letter in words)[:300]
+        return printable(" ".join(self.text.split()))[:300]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import click
 
 from cli.main import CasstatError
+from cli.printing import echo
 
 STORES = ("prometheus", "influxdb")
 PROVIDER = "provisioning/dashboards/casstat.yaml"
@@ -55,7 +56,7 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-            click.echo(path)
+            echo(path)
 
 
 @command.command()
@@ -87,7 +88,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
         grafana = Grafana(url, _secret(token_file), _tls(ca))
         try:
             for address in grafana.push(boards):
-                click.echo(address)
+                echo(address)
         finally:
             grafana.close()
     except GrafanaError as error:

@@ -11,6 +11,7 @@ import click
 
 from cli.limits import limited
 from cli.main import CasstatError
+from cli.printing import echo
 from cli.recordings import finding_text
 
 if TYPE_CHECKING:
@@ -39,14 +40,14 @@ def check(paths: tuple[Path, ...], max_series: int) -> None:
     """
     found = _info(paths, max_series)
     for path, finding in found.findings:
-        click.echo(finding_text(path, finding))
+        echo(finding_text(path, finding))
     for folder in found.unfinished:
-        click.echo(f"{folder}: ended without a footer: the recorder was killed, or the file was cut off")
+        echo(f"{folder}: ended without a footer: the recorder was killed, or the file was cut off")
     for folder in found.continued:
-        click.echo(f"{folder}: a later file is missing: the last one says that the recording goes on")
+        echo(f"{folder}: a later file is missing: the last one says that the recording goes on")
     wrong = found.integrity
     counts = f"{wrong.damaged} damaged places, {wrong.lost} ticks lost, {wrong.repeated} ticks repeated"
-    click.echo(f"{found.ticks} ticks, {counts}, {found.missed} ticks missed: {found.state}")
+    echo(f"{found.ticks} ticks, {counts}, {found.missed} ticks missed: {found.state}")
     if not found.is_sound:
         sys.exit(1)
 
@@ -76,10 +77,10 @@ def info(paths: tuple[Path, ...], output: str, max_series: int) -> None:
         "state": found.state,
     }
     if output == "json":
-        click.echo(json.dumps(figures))
+        echo(json.dumps(figures))
         return
     for name, value in figures.items():
-        click.echo(f"{name:15} {_shown(name, value)}")
+        echo(f"{name:15} {_shown(name, value)}")
 
 
 def _shown(name: str, value: object) -> str:

@@ -7,6 +7,7 @@ import click
 
 from cli.limits import limited
 from cli.merging import merge_options
+from cli.printing import echo
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,7 +28,7 @@ def command(folder: Path, series: bool, **options: Any) -> None:
 
     settings = MergeSettings(**options)
     for path in merge_into(settings, folder):
-        click.echo(path)
+        echo(path)
     if series:
         for path in write_series(settings, folder):
-            click.echo(path)
+            echo(path)

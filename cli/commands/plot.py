@@ -7,6 +7,7 @@ import click
 
 from cli.limits import limited
 from cli.merging import merge_options
+from cli.printing import echo
 from cli.times import Duration
 
 # With more points, lines become bands of noise.
@@ -33,7 +34,7 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
         from exporters.gnuplot.catalogue import PICTURES
 
         for picture in PICTURES:
-            click.echo(f"{picture.name:20} {picture.help}")
+            echo(f"{picture.name:20} {picture.help}")
         context.exit()
 
 
@@ -84,6 +85,6 @@ def command(
         scripts = write(run_of(run, choice, title, warm_up_s), folder, theme=theme, only=names or None, size=size)
         try:
             for path in draw(scripts):
-                click.echo(path)
+                echo(path)
         except GnuplotError as error:
             raise CasstatError(str(error)) from None

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cli.doctor.finding import Finding, State
+from collector.printable import printable
 
 GREEN, YELLOW, RED, PLAIN = "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[0m"
 COLOURS = {State.OK: GREEN, State.WARNING: YELLOW, State.PROBLEM: RED}
@@ -24,10 +25,11 @@ def text_lines(findings: Sequence[Finding], *, colour: bool) -> Iterator[str]:
     subjects = max((len(each.subject) for each in findings), default=0)
     states = max(len(state.value) for state in State)
     for each in findings:
+        reasons = printable("; ".join(part for part in (each.what, each.why) if part))
         state = f"{each.state.value:{states}}"
         state = f"{COLOURS[each.state]}{state}{PLAIN}" if colour else state
-        yield f"{state}  {each.subject:{subjects}}  {'; '.join(part for part in (each.what, each.why) if part)}"
-        for number, line in enumerate(each.mend):
+        yield f"{state}  {each.subject:{subjects}}  {reasons}"
+        for number, line in enumerate(map(printable, each.mend)):
             yield f"{INDENT}{line}" if number else f"{INDENT}mend: {line}"
 
 

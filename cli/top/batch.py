@@ -8,6 +8,7 @@ from cli.top.look import Look
 from cli.top.scene import Scene, clock_time
 from cli.top.table import cluster_row, header, layout, node_row
 from cli.top.text import ASCII, plain
+from collector.printable import printable_json
 from exporters.cells import rounded
 from exporters.columns import Cell
 from exporters.live.columns import COLUMNS, Cells
@@ -54,7 +55,7 @@ def json_text(frame: Frame, own: tuple[float | None, float | None], names: froze
     }
     if ALL in frame.tables:
         content["tables"] = list(frame.tables[ALL])
-    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return printable_json(json.dumps(content, ensure_ascii=False, allow_nan=False))
 
 
 def _cells(cells: Cells, names: frozenset[str]) -> Mapping[str, Cell]:

@@ -18,6 +18,7 @@ import click
 
 from cli.access import PASSWORD, JolokiaSettings, access_of, connect
 from cli.main import CasstatError
+from cli.printing import echo
 from cli.times import TimeOfDay
 from cli.top.look import Look
 from cli.top.memory import remember, remembered, state_path
@@ -259,9 +260,9 @@ def _printer(settings: TopSettings, look: Look) -> Callable[[Frame], None]:
 
     def show(frame: Frame) -> None:
         if settings.output == "json":
-            click.echo(json_text(frame, own.measured(), names))
+            echo(json_text(frame, own.measured(), names))
         else:
-            click.echo(table_text(frame, look))
+            echo(table_text(frame, look))
 
     return show
 

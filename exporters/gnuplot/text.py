@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from unicodedata import east_asian_width
 
+from collector.printable import printable
+
 # gnuplot understands a doubled quote inside single quotes, but not at their beginning, nor two of them in a row: what
 # follows would be commands. So there is none.
 _APOSTROPHE = str.maketrans({"'": "\u2019"})
@@ -16,8 +18,7 @@ _MOST_LETTERS = 500
 
 def cleaned(text: str, most: int = _MOST_LETTERS) -> str:
     """Return the text as one line of printable letters, at most `most` of them: the rest is an ellipsis."""
-    line = " ".join(text[: 4 * most].split())
-    line = "".join(letter if letter.isprintable() else "?" for letter in line)
+    line = printable(" ".join(text[: 4 * most].split()))
     return line if len(line) <= most and len(text) <= 4 * most else f"{line[: most - 1]}…"
 
 

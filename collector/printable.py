@@ -1,0 +1,28 @@
+"""Text from recordings, peers and files, made fit for a terminal.
+
+Everything that is printed goes through here. Characters that are not printable could control the terminal (escape
+sequences such as OSC 52, which sets the clipboard) or change the order of the text (bidirectional overrides).
+"""
+
+import re
+
+# All of JSON's text outside its strings is printable, so that an escape is right wherever it stands.
+_UNPRINTABLE = re.compile(r"[^ -~]")
+
+
+def printable(text: str) -> str:
+    """Return a text with a question mark for each character that is not printable, line ends too."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def printable_json(text: str) -> str:
+    """Return JSON with an escape for each character that is not printable: it means the same."""
+    return text if text.isprintable() else _UNPRINTABLE.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    letter = match[0]
+    if letter.isprintable():
+        return letter
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[index : index + 2].hex()}" for index in range(0, len(units), 2))
