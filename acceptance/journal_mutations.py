@@ -23,7 +23,7 @@ from tests.collector.journal.mutated import Verdict, mutate, truth_of, verdict
 
 MUTATIONS = int(os.environ.get("CASSTAT_MUTATIONS", "20000"))
 PROCESSES = 2
-BATCH = 100
+BATCH = 50
 # Of so many mutations one goes through `check` and both merges, too.
 BY_ALL_EVERY = 20
 RATE = 200
@@ -84,7 +84,7 @@ def _mutated(node: Path, scratch: Path) -> int:
                 if result.wrong:
                     wrong += 1
                     print(f"mutation {seed}: {', '.join(chosen)}: {result.wrong}", flush=True)
-            if not (done := sum(outcomes.values())) % 1000:
+            if not (done := sum(outcomes.values())) % 500:
                 print(f"{done} mutations in {time.monotonic() - began_s:.0f} s: {dict(outcomes)}", flush=True)
     print(f"{sum(outcomes.values())} mutations in {time.monotonic() - began_s:.0f} s")
     for name, number in (*sorted(outcomes.items()), *sorted(kinds.items())):

@@ -131,6 +131,7 @@ def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
     from collector.journal.limits import SeriesLimit
     from collector.journal.reading import Entry, read
     from collector.journal.sequence import TickOrder
+    from collector.journal.writing import SUFFIX
 
     sequence, limit = TickOrder(), SeriesLimit(max_series, str(files[0].parent) if files else "")
     for file in files:
@@ -142,6 +143,8 @@ def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
                     note(finding_text(file, each))
         except OSError as error:
             raise CasstatError(f"{file}: {error.strerror}") from None
+    for footer, lost in sequence.missing_ends():
+        note(finding_text(files[0].with_name(f"{footer.file}{SUFFIX}"), lost))
     if sequence.integrity().unfinished and not is_written(file.parent):
         note(f"{file}: ended without a footer: the recorder was killed, or the file was cut off")
 

@@ -11,7 +11,7 @@ from collector.journal.frames import Damage
 from collector.journal.limits import MAX_SERIES, SeriesLimit
 from collector.journal.reading import Entry, read
 from collector.journal.sequence import Finding, Integrity, TickOrder
-from collector.journal.writing import files_of
+from collector.journal.writing import SUFFIX, files_of
 from collector.model import Series
 
 
@@ -107,6 +107,7 @@ def _take_folder(found: Info, folder: Path, files: Iterable[Path], limit: Series
             else:
                 found.findings.append((path, record))
                 places += isinstance(record, Damage)
+    found.findings += [(folder / f"{footer.file}{SUFFIX}", lost) for footer, lost in sequence.missing_ends()]
     integrity, is_open = settled(sequence.integrity(places), folder, is_whole=is_whole)
     found.open += is_open
     found.unfinished += [folder] * bool(integrity.unfinished)

@@ -69,13 +69,18 @@ class Integrity:
 
 
 class TickOrder:
-    """Follows the sessions of a folder from tick to tick."""
+    """Follows the sessions of a folder from tick to tick.
+
+    Footers count only at the end: a frame that was copied or moved may have put one before the ticks it is about.
+    """
 
     def __init__(self, *, resumed: bool = False) -> None:
         """Take whether reading begins within a file: then nothing is missing before the first tick."""
         self._resumed = resumed
+        # By session: the number that comes next, the first one that a footer states, and the last footer.
         self._next: dict[str, int] = {}
-        self._footers: dict[str, Footer | None] = {}
+        self._first: dict[str, int] = {}
+        self._footers: dict[str, Footer] = {}
         self._lost = 0
         self._repeated = 0
 
@@ -83,7 +88,7 @@ class TickOrder:
         """Take ticks with numbers from `first` on; return how many of them, from the first on, are repeats."""
         if start is None:
             return 0
-        begin = first if self._resumed else start.first
+        begin = first if self._resumed else min(start.first, self._first.get(session, start.first))
         self._resumed = False
         expected = self._next.get(session, begin)
         repeated = min(max(expected - first, 0), count)
@@ -91,44 +96,48 @@ class TickOrder:
         if repeated < count:
             self._lost += max(first - expected, 0)
             self._next[session] = first + count
-            self._footers[session] = None
         return repeated
 
-    def end(self, footer: Footer) -> int:
-        """Take the footer of a file; return how many ticks are missing before it."""
-        expected = self._next.get(footer.session, footer.next if self._resumed else footer.first)
-        self._resumed = False
-        lost = max(footer.next - expected, 0)
-        self._lost += lost
-        if footer.next >= expected:
-            self._next[footer.session] = footer.next
-            self._footers[footer.session] = footer
-        return lost
+    def end(self, footer: Footer) -> None:
+        """Take the footer of a file."""
+        session = footer.session
+        self._first[session] = min(self._first.get(session, footer.first), footer.first)
+        if session not in self._footers or self._footers[session].next <= footer.next:
+            self._footers[session] = footer
+
+    def missing_ends(self) -> list[tuple[Footer, Lost]]:
+        """Return what is missing before the last footers, when nothing comes any more."""
+        found = []
+        for session, footer in self._footers.items():
+            ticks = footer.next - self._next.get(session, self._first[session])
+            if ticks > 0:
+                found.append((footer, Lost(footer.offset, ticks)))
+        return found
 
     def integrity(self, damaged: int = 0) -> Integrity:
-        """Return what is wrong with what was read, besides the places that are damaged."""
-        ends = self._footers.values()
-        unfinished = sum(footer is None for footer in ends)
-        continued = sum(footer is not None and footer.more for footer in ends)
-        return Integrity(damaged, self._lost, self._repeated, unfinished, continued)
+        """Return what is wrong with all that was read; `damaged` are the places that are."""
+        ended = {session for session, footer in self._footers.items() if footer.next >= self._next.get(session, 0)}
+        unfinished = len(self._next.keys() - ended)
+        continued = sum(self._footers[session].more for session in ended)
+        lost = self._lost + sum(each.ticks for _, each in self.missing_ends())
+        return Integrity(damaged, lost, self._repeated, unfinished, continued)
 
     def filtered(self, records: Iterable[Entry | Damage | Footer]) -> Iterator[Entry | Finding]:
         """Yield the entries of a file that come next, and all that is wrong."""
         repeated: Repeated | None = None
         for record in records:
-            lost = self._lost
-            if isinstance(record, Entry):
-                if self.take(record.head.session, record.start, record.number):
-                    repeated = Repeated(*((repeated.offset, repeated.ticks + 1) if repeated else (record.frame, 1)))
-                    continue
-            elif isinstance(record, Footer):
+            if isinstance(record, Footer):
                 self.end(record)
+                continue
+            lost = self._lost
+            if isinstance(record, Entry) and self.take(record.head.session, record.start, record.number):
+                repeated = Repeated(*((repeated.offset, repeated.ticks + 1) if repeated else (record.frame, 1)))
+                continue
             if repeated is not None:
                 yield repeated
                 repeated = None
-            if self._lost > lost and not isinstance(record, Damage):
-                yield Lost(record.frame if isinstance(record, Entry) else record.offset, self._lost - lost)
-            if not isinstance(record, Footer):
-                yield record
+            if isinstance(record, Entry) and self._lost > lost:
+                yield Lost(record.frame, self._lost - lost)
+            yield record
         if repeated is not None:
             yield repeated

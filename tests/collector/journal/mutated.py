@@ -201,7 +201,7 @@ class _Reading:
         if self._truth.ticks.get((session, entry.number)) != entry.snapshot:
             self.problems.append(f"a tick that was not recorded: {session} {entry.number}")
         self.ticks += 1
-        self._last[session] = entry.number + 1
+        self._last[session] = max(self._last.get(session, 0), entry.number + 1)
         self._first.setdefault(session, entry.start.first if entry.start else 0)
         for batch in entry.snapshot.batches:
             count = batch.values.get(READS)

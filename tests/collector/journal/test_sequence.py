@@ -96,6 +96,14 @@ def test_a_frame_that_is_duplicated_counts_once(folder: Path) -> None:
     assert reads(folder) == 10 * (TICKS - 1)
 
 
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_footer_before_its_ticks_leaves_none_of_them_out(folder: Path, place: int) -> None:
+    frames = frames_of(file_of(folder))
+    file_of(folder).write_bytes(b"".join([*frames[:place], frames[-1], *frames[place:]]))
+    found, integrity = checked(folder)
+    assert (found.ticks, integrity) == (TICKS, Integrity())
+
+
 def test_frames_that_are_swapped_are_left_out_and_counted(folder: Path) -> None:
     frames = frames_of(file_of(folder))
     file_of(folder).write_bytes(b"".join([*frames[:2], frames[3], frames[2], *frames[4:]]))
