@@ -26,7 +26,7 @@ PERIOD_S = 300
 # The load is even by then, and every rate has its first scrapes.
 WARM_UP_S = 20
 MB = 2**20
-SETS = ("requests", "compaction", "jvm", "network")
+SETS = ("requests", "compaction", "jvm", "disk", "network")
 
 Row = Mapping[str, float | None]
 
@@ -70,6 +70,7 @@ def latency(operation: str) -> Iterator[Check]:
     yield Check(f"{word}_timeouts_per_s", of_requests(operation, "request_timeouts"))
 
 
+CPU = 'sum(cluster_mode:casstat_cpu_seconds:rate5m{{mode=~"{}"}})'
 HEAP, LARGEST = (gauge(f"cluster:cassandra_jvm_heap_{what}_bytes:sum") for what in ("used", "max"))
 CHECKS = (
     *latency("Read"),
@@ -86,6 +87,15 @@ CHECKS = (
     Check("mutation_stage_pending", pool("request", "MutationStage", "pending"), 0.3, 0.3),
     Check("hints_per_s", "sum(cluster:cassandra_hints:rate5m)"),
     Check("peers_unreachable", gauge("cluster:cassandra_endpoints_unreachable:max")),
+    # Both nodes are on one machine, which counts once.
+    Check("cpu_system_pct", f"100 * {CPU.format('system|irq|softirq')} / {CPU.format('.+')}"),
+    Check("disk_writes_per_s", "sum(cluster:node_disk_writes_completed:rate5m)"),
+    Check("disk_write_mb_per_s", f"sum(cluster:node_disk_written_bytes:rate5m) / {MB}", 0.05),
+    Check("disk_util_pct", "100 * sum(cluster:node_disk_io_time_seconds:avg_rate5m)", 0.05),
+    Check("pressure_io_pct", "100 * sum(cluster:node_pressure_io_waiting_seconds:avg_rate5m)", 0.05),
+    Check("memory_available_mb", f"{gauge('cluster:node_memory_MemAvailable_bytes:sum')} / {MB}"),
+    Check("net_rx_kbit_per_s", "0.008 * sum(cluster:node_network_receive_bytes:rate5m)"),
+    Check("process_resident_mb", f"{gauge('cluster:casstat_process_resident_bytes:sum')} / {MB}"),
 )
 
 

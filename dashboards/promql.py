@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from collector.catalogue import CATALOGUE
-from collector.model import Aggregation
-from dashboards.expression import Expression, Level, Number, Quantile, Ratio, Rest, Where, aggregation_of
+from collector.model import Aggregation, Metric, Owner
+from dashboards.expression import Expression, Number, Quantile, Rate, Ratio, Rest, Where, aggregation_of
+from exporters.prometheus.family import PLACEMENT
 
 FUNCTIONS = {Aggregation.SUM: "sum", Aggregation.MEAN: "avg", Aggregation.MAX: "max", Aggregation.MIN: "min"}
 NODE_LABELS = ("cluster", "dc", "rack", "node")
@@ -48,20 +49,33 @@ def _spelled(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
         return f"ceil({text})" if _counts_things(expression.metric) else text
     series = selector(expression.metric, expression.where, scope.match)
     across = FUNCTIONS[aggregation_of(expression)]
-    if isinstance(expression, Level):
-        return f"{across} by ({', '.join(scope.by)}) ({series})"
-    series = f"rate({series}[{scope.window}])"
-    return _across_nodes(series, expression.within, "sum" if in_ratio else across, scope.by)
+    within = across
+    if isinstance(expression, Rate):
+        series, within = f"rate({series}[{scope.window}])", expression.within
+        across = "sum" if in_ratio else across
+    if set(NODE_LABELS) <= set(scope.by):
+        return f"{within} by ({', '.join(scope.by)}) ({series})"
+    metric = CATALOGUE.get(expression.metric)
+    if metric is not None and metric.owner is not Owner.NODE and across in ("sum", "avg"):
+        return _counted_once(series, metric, within, across, scope.by)
+    return _across_nodes(series, within, across, scope.by)
 
 
 def _across_nodes(series: str, within: str, across: str, by: Sequence[str]) -> str:
     """Return the query that joins the series of each node, and then the nodes."""
-    if within == across:
-        return f"{across} by ({', '.join(by)}) ({series})"
-    # Grafana's variables stand for some of the nodes' labels.
-    labels = dict.fromkeys((*NODE_LABELS, *(label for label in by if not label.startswith("$"))))
-    of_nodes = f"{within} by ({', '.join(labels)}) ({series})"
-    return of_nodes if set(NODE_LABELS) <= set(by) else f"{across} by ({', '.join(by)}) ({of_nodes})"
+    if within != across:
+        # Grafana's variables stand for some of the nodes' labels.
+        labels = dict.fromkeys((*NODE_LABELS, *(label for label in by if not label.startswith("$"))))
+        series = f"{within} by ({', '.join(labels)}) ({series})"
+    return f"{across} by ({', '.join(by)}) ({series})"
+
+
+def _counted_once(series: str, metric: Metric, within: str, across: str, by: Sequence[str]) -> str:
+    """Return the query that takes what several nodes report of one machine once, and then joins the machines."""
+    owner = ("machine", "network") if metric.owner is Owner.NETWORK else ("machine",)
+    placed = f"{series} * on (job, instance) group_left ({', '.join(owner)}) {PLACEMENT}_info"
+    labels = dict.fromkeys((*by, *owner, *(metric.labels if within == across else ())))
+    return f"{across} by ({', '.join(by)}) (max by ({', '.join(labels)}) ({placed}))"
 
 
 def selector(metric: str, where: Where = (), match: str = "") -> str:

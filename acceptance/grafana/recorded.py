@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from collector.catalogue import CATALOGUE
 from collector.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, edges_of, quantile
-from collector.model import Aggregation
+from collector.model import Aggregation, Owner
 from dashboards.expression import (
     Expression,
     Level,
@@ -73,7 +73,10 @@ class Recorded:
                 return self._joined(expression, by, in_ratio=in_ratio)
 
     def _joined(self, expression: Rate | Level, by: Sequence[str], *, in_ratio: bool) -> Values:
-        series = self._series(expression)
+        series, metric = self._series(expression), CATALOGUE[expression.metric]
+        if metric.owner is not Owner.NODE and "node" not in by:
+            # The nodes of the demo cluster share one machine, and each of them reports its series.
+            series = _grouped(series, (*by, *metric.labels), max)
         if isinstance(expression, Level):
             return _grouped(series, by, ACROSS[aggregation_of(expression)])
         of_nodes = _grouped(series, (*NODE_LABELS, *by), WITHIN[expression.within])

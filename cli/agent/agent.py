@@ -189,7 +189,8 @@ class Agent:
     def _health(self) -> AgentHealth:
         journal = self._before if self._written is None else _sum(self._before, self._written)
         whole = JournalHealth(journal.lost_ticks, journal.removed_files, size_of(self.journal))
-        return AgentHealth(version("casstat"), whole, self._sinks.health(), self._runs.times())
+        machine, network = identity_of(self._watch.host if self._watch else None)
+        return AgentHealth(version("casstat"), whole, self._sinks.health(), self._runs.times(), machine, network)
 
 
 def options_of(settings: AgentSettings) -> Options:

@@ -1,10 +1,7 @@
-"""Cluster values of the metrics that `casstat top` shows, recorded with the aggregation of each metric's row.
-
-Metrics of machines are left out: Prometheus cannot know which nodes share a machine.
-"""
+"""Cluster values of the metrics that `casstat top` shows, recorded with the aggregation of each metric's row."""
 
 from collector.catalogue import CATALOGUE
-from collector.model import Kind, Metric, Owner
+from collector.model import Kind, Metric
 from dashboards.expression import Level, Rate, aggregation_of
 from dashboards.promql import FUNCTIONS
 from dashboards.rules.alert import CLUSTER, WINDOW, across, asked
@@ -18,19 +15,19 @@ NODES = "cluster:casstat_nodes:count"
 
 
 def recorded() -> tuple[Recorded, ...]:
-    """Return a series for each metric of a node that columns of `top` are made of, and the number of nodes."""
+    """Return a series for each metric that columns of `top` are made of, and the number of nodes."""
     metrics = [CATALOGUE[name] for name in sorted(NEEDS)]
     return Recorded(NODES, across("count", f"{ANSWERS} == 1", CLUSTER)), *map(_recorded, filter(_is_recorded, metrics))
 
 
 def _is_recorded(metric: Metric) -> bool:
-    of_node = metric.owner is Owner.NODE and metric.kind in (Kind.COUNTER, Kind.GAUGE)
-    return of_node and metric.name.startswith("cassandra_") and QUANTILE not in metric.labels
+    return metric.kind in (Kind.COUNTER, Kind.GAUGE) and QUANTILE not in metric.labels
 
 
 def _recorded(metric: Metric) -> Recorded:
     """Return the series, named as Prometheus recommends: level, metric without `_total`, operations without `sum`."""
-    labels: tuple[str, ...] = metric.labels
+    # A node's watched devices have other names on each machine.
+    labels = tuple(label for label in metric.labels if label != "device")
     expression = Rate(metric.name) if metric.kind is Kind.COUNTER else Level(metric.name)
     operation = function = FUNCTIONS[aggregation_of(expression)]
     if isinstance(expression, Rate):

@@ -9,6 +9,8 @@ from exporters.identity import TOLD
 
 INFO = "cassandra_info"
 INFO_HELP = "What hardly ever changes of the node, as labels of a series that is always 1."
+PLACEMENT = "casstat_placement"
+"""Where a node runs, as labels: what nodes at one place share counts once in queries."""
 TOTAL = "_total"
 QUANTILE = "quantile"
 # What would end a scrape in the middle.

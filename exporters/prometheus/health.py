@@ -101,9 +101,14 @@ class RunTimes:
 
 @dataclass(frozen=True)
 class AgentHealth:
-    """What the agent says of itself; None where there is no journal."""
+    """What the agent says of itself; None where there is no journal.
+
+    machine  boot id of the machine that the agent reads, and `network` the node's network namespace; "" for unknown.
+    """
 
     version: str
     journal: JournalHealth | None = None
     sinks: tuple[SinkHealth, ...] = ()
     runs: tuple[RunTimes, ...] = ()
+    machine: str = ""
+    network: str = ""

@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.registry import Collector
 
-from exporters.prometheus.family import sayable
+from exporters.prometheus.family import PLACEMENT, sayable
 from exporters.prometheus.health import LATE_S, AgentHealth, JournalHealth, RunTimes, TickHealth
 from exporters.shipping.health import SinkHealth
 
@@ -40,7 +40,8 @@ class Own(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they are now, with the labels that all series have."""
         identity, health = self._identity, self._health()
-        told = (*_agent(health), *_ticks(self._ticking), *_sinks(health.sinks), *_runs(health.runs))
+        agent = _agent(health, identity.get("node", ""))
+        told = (*agent, *_ticks(self._ticking), *_sinks(health.sinks), *_runs(health.runs))
         for family in (*told, *self._process.collect()):
             family.samples = [
                 sample._replace(labels={name: sayable(value) for name, value in {**identity, **sample.labels}.items()})
@@ -49,8 +50,14 @@ class Own(Collector):
             yield family
 
 
-def _agent(health: AgentHealth) -> Iterator[Metric]:
+def _agent(health: AgentHealth, node: str) -> Iterator[Metric]:
     yield InfoMetricFamily("casstat_build", "casstat's version.", {"version": health.version})
+    yield InfoMetricFamily(
+        PLACEMENT,
+        "Where the node runs: agents with the same machine, or machine and network, report the same series of it.",
+        # A machine that is not known is shared with nobody.
+        {"machine": health.machine or f"of {node}", "network": health.network},
+    )
     yield from _journal(health.journal) if health.journal else ()
 
 

@@ -90,6 +90,34 @@ def test_the_series_of_a_node_are_joined_before_nodes_are_averaged() -> None:
     assert influxql.spelled(GC, influxql.Scope(by=promql.NODE_LABELS)).startswith('SELECT sum("v0") AS "value"')
 
 
+PLACED = "* on (job, instance) group_left (machine) casstat_placement_info"
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (
+            Level("node_memory_Cached_bytes"),
+            f"sum by (cluster) (max by (cluster, machine) (node_memory_Cached_bytes {PLACED}))",
+        ),
+        (
+            Rate("node_disk_io_time_seconds_total", within="max"),
+            f"avg by (cluster) (max by (cluster, machine) (rate(node_disk_io_time_seconds_total[5m]) {PLACED}))",
+        ),
+        (
+            Rate("node_network_receive_bytes_total"),
+            "sum by (cluster) (max by (cluster, machine, network, device) (rate(node_network_receive_bytes_total[5m]) "
+            "* on (job, instance) group_left (machine, network) casstat_placement_info))",
+        ),
+        (Level("casstat_clock_error_seconds"), "max by (cluster) (casstat_clock_error_seconds)"),
+    ],
+)
+def test_promql_counts_what_nodes_on_one_machine_share_once(expression: Expression, expected: str) -> None:
+    assert promql.spelled(expression, promql.Scope(by=("cluster",))) == expected
+    # Each node by itself has all of its machine.
+    assert "placement" not in promql.spelled(expression, promql.Scope())
+
+
 def test_a_gauge_that_the_catalogue_does_not_have_must_say_how_nodes_are_aggregated() -> None:
     with pytest.raises(ValueError, match="casstat_x: no metric of the catalogue"):
         aggregation_of(Level("casstat_x"))

@@ -180,6 +180,13 @@ def test_the_times_of_runs_are_told() -> None:
     assert agent.value("casstat_run_mark_time_seconds", run="ramp", id="1", mark="warm") == 12.0
 
 
+@pytest.mark.parametrize(("machine", "expected"), [("boot", "boot"), ("", f"of {NODE['node']}")])
+def test_a_machine_that_is_not_known_is_shared_with_no_other_node(machine: str, expected: str) -> None:
+    agent = Agent(health=AgentHealth("1", machine=machine, network="net:[1]"))
+    agent.tick({})
+    assert agent.value("casstat_placement_info", machine=expected, network="net:[1]") == 1
+
+
 def test_without_a_journal_and_sinks_nothing_is_said_of_them() -> None:
     agent = Agent(health=AgentHealth("1"))
     agent.tick({})
