@@ -59,9 +59,10 @@ def print_rows(
     printed = with_news = ticks = 0
     printer = _Text(tick_s, output) if output.form == "text" else _Lines(output)
     countdown = Countdown(beginning.wait_s if beginning else 0.0, shown=printer.is_screen)
+    if beginning is not None:
+        # The countdown has the line below the header.
+        printer.begin(beginning.view)
     with _ended_by_signals() as ending, countdown:
-        if beginning is not None:
-            printer.begin(beginning.view)
         for sample in samples:
             countdown.end()
             view = show(sample)

@@ -93,7 +93,7 @@ def _rule(scene: Scene) -> Line:
         text += f"   (nodes {scene.look.first + 1} to {min(scene.look.first + room, nodes)} of {nodes})"
     hidden = _hidden(scene)
     if hidden:
-        text += f"   ({hidden} columns do not fit)"
+        text += f"   ({hidden} of {len(set_of(scene.look).columns)} columns do not fit)"
     return cut((Span(text + " " * scene.width, "head"),), scene.width)
 
 

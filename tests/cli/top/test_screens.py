@@ -183,7 +183,7 @@ def test_few_nodes_leave_room_for_charts_and_many_do_not() -> None:
 
 def test_columns_that_do_not_fit_are_counted() -> None:
     rule = next(line for line in shown(Look(), 80, 24) if line.startswith(" events"))
-    assert "columns do not fit)" in rule
+    assert " of 17 columns do not fit)" in rule
     assert not any("columns do not fit" in line for line in shown(Look(), 250, 40))
 
 
