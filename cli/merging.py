@@ -144,7 +144,7 @@ def merged(
     for node, recording in zip(run.nodes, found, strict=True):
         integrity, _ = settled(node.integrity, recording.sessions[-1].folder, is_whole=is_whole)
         if integrity != Integrity():
-            note(f"{node.node}: {integrity_text(integrity)}: 'casstat journal check' says where")
+            note(f"{one_line(node.node)}: {integrity_text(integrity)}: 'casstat journal check' says where")
     return run, choice
 
 
@@ -189,7 +189,7 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
                 yield from write(recording, offset_s, folder, run_name(settings), settings.max_series)
             except (StrangeError, TooManySeriesError) as error:
                 failed.append(recording.node)
-                note(f"{recording.node}: cannot be written as Parquet: {error}")
+                note(f"{one_line(recording.node)}: cannot be written as Parquet: {error}")
     if failed:
         raise CasstatError(f"--series: {len(failed)} of {len(found)} nodes are left out: {one_line(', '.join(failed))}")
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from collector.failures import one_line
+
 MAX_SERIES = 50_000
 """Of one node; a node with a thousand tables has some ten thousand."""
 MAX_MEMORY_BYTES = 1 << 30
@@ -24,4 +26,4 @@ class SeriesLimit:
         """Take the series of a line, as they are written there. Raises TooManySeriesError."""
         self._seen.update(map(tuple, series))
         if len(self._seen) > self._most:
-            raise TooManySeriesError(f"{self._node}: more than {self._most} series")
+            raise TooManySeriesError(f"{one_line(self._node)}: more than {self._most} series")

@@ -193,7 +193,7 @@ class _Reading:
             for record in records:
                 if isinstance(record, Footer) and record.next >= self._last.get(record.session, 0):
                     self._last[record.session] = record.next
-                    self._first.setdefault(record.session, record.first)
+                    self._begin(record.session, record.first)
         self.integrity = self._order.integrity(damaged)
 
     def _take(self, entry: Entry) -> None:
@@ -202,12 +202,15 @@ class _Reading:
             self.problems.append(f"a tick that was not recorded: {session} {entry.number}")
         self.ticks += 1
         self._last[session] = max(self._last.get(session, 0), entry.number + 1)
-        self._first.setdefault(session, entry.start.first if entry.start else 0)
+        self._begin(session, entry.start.first if entry.start else 0)
         for batch in entry.snapshot.batches:
             count = batch.values.get(READS)
             if isinstance(count, int):
                 self.reads += count - self._counts.get(session, count)
                 self._counts[session] = count
+
+    def _begin(self, session: str, first: int) -> None:
+        self._first[session] = min(self._first.get(session, first), first)
 
     def unstated(self) -> int:
         """Return how many ticks are missing where nothing is left that states them: ends, and whole files."""
