@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
 
@@ -59,10 +59,11 @@ def print_rows(
     printed = with_news = ticks = 0
     printer = _Text(tick_s, output) if output.form == "text" else _Lines(output)
     countdown = Countdown(beginning.wait_s if beginning else 0.0, shown=printer.is_screen)
-    if beginning is not None:
-        # The countdown has the line below the header.
-        printer.begin(beginning.view)
-    with _ended_by_signals() as ending, countdown:
+    with _ended_by_signals() as ending, ExitStack() as stack:
+        if beginning is not None:
+            printer.begin(beginning.view)
+        # In the line below the header.
+        stack.enter_context(countdown)
         for sample in samples:
             countdown.end()
             view = show(sample)

@@ -66,6 +66,13 @@ class Terminal:
             self._more()
         return self.lines
 
+    def read_until(self, text: str) -> None:
+        """Wait until a text was printed."""
+        ends_s = time.monotonic() + PATIENCE_S
+        while text not in self._text:
+            assert time.monotonic() < ends_s, self._text
+            self._more()
+
     def end(self, number: signal.Signals | None = signal.SIGINT) -> tuple[int, str]:
         """Send a signal, if any, read to the end, and return the exit code and what stands on stderr."""
         if number is not None:

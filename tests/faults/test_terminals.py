@@ -54,6 +54,7 @@ def test_the_header_comes_at_once_with_a_countdown_and_an_early_end_says_that_no
 ) -> None:
     with Terminal(200, "1h", "--jolokia", fake.url) as terminal:
         header = terminal.read(1)[0]
+        terminal.read_until("first row in")
         code, errors = terminal.end()
     assert "Rds/s" in header
     assert "first row" not in header
