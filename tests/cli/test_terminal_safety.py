@@ -18,10 +18,8 @@ from tests.collector.merging.recorded import busy, record
 UNSAFE = "".join(
     letter for letter in map(chr, range(0x3000)) if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp")
 )
-# Names are cut off in places, so that each of these is short.
-SHORT = 24
-NAMES = [f"{UNSAFE[start : start + SHORT]}é" for start in range(0, len(UNSAFE), SHORT)]
-NAMES.append("\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31m\N{RIGHT-TO-LEFT OVERRIDE}\N{LANGUAGE TAG}")
+# Names are cut off in places, so that what does most harm comes first.
+NAME = f"\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31m\N{RIGHT-TO-LEFT OVERRIDE}\N{LANGUAGE TAG}é{UNSAFE}"
 
 COMMANDS = (
     "journal info x",
@@ -39,7 +37,7 @@ COMMANDS = (
     "top --replay x --once",
     "top --replay x --once --ascii",
     "top --replay x --once --format json",
-    "plot x -o out",
+    "plot x -o out --nodes none",
 )
 
 
@@ -64,13 +62,12 @@ def hostile(name: str) -> list[Snapshot]:
     return found
 
 
-@pytest.fixture(scope="module", params=NAMES, ids=ascii)
-def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a hostile recording and a file that is none, whose name is hostile too."""
     folder = tmp_path_factory.mktemp("hostile")
-    name: str = request.param
-    record(folder / "x", hostile(name), metrics=tuple(CATALOGUE.values()), disk=name, interface=name)
-    (folder / "x" / f"{name.translate({0: None, ord('/'): None})}.jsonl.zst").write_bytes(b"\xfd\x2f\xb5 nothing")
+    record(folder / "x", hostile(NAME), metrics=tuple(CATALOGUE.values()), disk=NAME, interface=NAME)
+    (folder / "x" / f"{NAME[:60].replace(chr(0), '')}.jsonl.zst").write_bytes(b"\xfd\x2f\xb5 nothing")
     return folder
 
 
@@ -93,8 +90,7 @@ def test_nothing_that_controls_a_terminal_is_printed(
 def test_json_keeps_every_letter(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["replay", str(recording / "x"), "--format", "json", "--no-header"])
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {row["node"] for row in rows} <= {hostile(name)[0].node for name in NAMES}
-    assert rows
+    assert {row["node"] for row in rows} == {NAME}
 
 
 def test_csv_has_a_question_mark_for_every_unsafe_letter_and_no_prefix(
