@@ -123,7 +123,7 @@ def up(
         raise
     lines = [line for node in started for line in _node_lines(cluster, node, progress)]
     progress("")
-    for line in [*lines, *_load_lines(load_before, cluster.load_rate()), *told]:
+    for line in [*lines, *_load_lines(load_before, load_before if load is None else load), *told]:
         click.echo(line)
     if chosen:
         _stay(cluster)
