@@ -57,11 +57,12 @@ def main() -> int:
             with grafana(home, folder / state, dashboards, store) as url:
                 shown[state] = panels(url, dashboards, span, tools, folder / "shown" / state)
     merged = recorded.read(_merge(folder, span), identities, *span)
-    found = list(compared.rows(merged, shown))
-    print("\n".join(compared.table(found, list(states))))
-    differing = [row for row in found if not row.agrees("now")]
-    unknown = sum(row.merged is None for row in found)
-    print(f"\n{len(found)} lines, {unknown} of them not recorded; {len(differing)} differ. Screenshots: {folder}/shown")
+    compared_rows = list(compared.rows(merged, shown))
+    print("\n".join(compared.table(compared_rows, list(states))))
+    differing = [row for row in compared_rows if not row.agrees("now")]
+    unknown = sum(row.merged is None for row in compared_rows)
+    print(f"\n{len(compared_rows)} lines, {unknown} of them not recorded; {len(differing)} differ")
+    print(f"screenshots: {folder}/shown")
     return 1 if differing else 0
 
 

@@ -6,16 +6,20 @@ from statistics import fmean
 
 from acceptance.grafana.recorded import Recorded, Values
 from acceptance.grafana.shown import Line, Panels
-from dashboards.expression import Quantile
+from collector.catalogue import CATALOGUE
+from collector.model import Tier
+from collector.selection import slowest_tier
+from dashboards.expression import Quantile, Ratio, metrics_of
 from dashboards.grafana.boards.table import BOARDS
 from dashboards.grafana.panel import Heat, Note, Panel, Split, Spread, States, Worst
 from dashboards.grafana.panel import Line as Shown
-from dashboards.grafana.prometheus import CLIENTS
 from dashboards.grafana.query import ref
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
 TOLERANCE, OF_TAILS = 0.1, 0.35
+# $__rate_interval where Prometheus scrapes every second.
+INTERVAL_S = 4.0
 # Differences that are too small to matter, in the signal's unit.
 SMALL = {
     Unit.PER_S: 1.0,
@@ -61,15 +65,28 @@ def rows(recorded: Recorded, states: Mapping[str, Panels]) -> Iterator[Row]:
 
 
 def _of_panel(recorded: Recorded, states: Mapping[str, Panels], uid: str, number: int, panel: Panel) -> Iterator[Row]:
-    for place, line in enumerate(panel.lines):
+    for index, line in enumerate(panel.lines):
         # The second query of a spread is that of all nodes together.
-        name = ref(1 if isinstance(panel, Spread) else place)
-        merged = recorded.evaluate(line.of.expression, _by(panel, line)) if line.signal not in CLIENTS else {}
+        name = ref(1 if isinstance(panel, Spread) else index)
+        merged = recorded.mean(line.of.expression, _by(panel, line), _interval_s(recorded, line))
         lines = {state: panels.get((uid, number, name), ()) for state, panels in states.items()}
         value, shown = _chosen(merged, lines)
-        tail = isinstance(line.of.expression, Quantile)
+        tail = line.of.unit is Unit.SECONDS
         tolerance = OF_TAILS if tail else TOLERANCE
         yield Row(uid, panel.name, line.name, line.of.unit, tolerance, value, shown)
+
+
+def _interval_s(recorded: Recorded, line: Shown) -> float:
+    """Return the length of the intervals whose mean is compared.
+
+    The mean of percentiles or of ratios is not that of the whole time: intervals are as long as the panel's windows.
+    """
+    slow = any(
+        slowest_tier(CATALOGUE[name]) is not Tier.TICK for name in metrics_of(line.of.expression) if name in CATALOGUE
+    )
+    if slow or not isinstance(line.of.expression, Quantile | Ratio):
+        return recorded.to_s - recorded.from_s
+    return INTERVAL_S
 
 
 def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
@@ -92,10 +109,10 @@ def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float 
     return known[labels], {state: each.get(labels, ()) for state, each in by_labels.items()}
 
 
-def table(found: Sequence[Row], states: Sequence[str]) -> Iterator[str]:
+def table(compared_rows: Sequence[Row], states: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the table."""
     yield " | ".join(["dashboard", "panel", "merge", *(f"{state}: mean (lowest to highest)" for state in states)])
-    for row in found:
+    for row in compared_rows:
         cells = [row.dashboard.removeprefix("casstat-"), f"{row.panel} {row.line}".strip()]
         cells.append("not recorded" if row.merged is None else _number(row.merged, row.unit))
         for state in states:

@@ -1,11 +1,17 @@
-"""What a signal's value was by `casstat merge --series`: evaluated from what agents recorded, not from scrapes."""
+"""What a signal's value was by `casstat merge --series`: evaluated from what agents recorded, not from scrapes.
 
+Points are pairs of a time (seconds since the epoch) and a value; gains are a time, a bucket's upper edge and its count.
+"""
+
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
+from math import inf
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -15,7 +21,7 @@ import pyarrow.parquet as pq
 
 from collector.catalogue import CATALOGUE
 from collector.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, edges_of, quantile
-from collector.model import Aggregation, Owner
+from collector.model import Aggregation, Owner, Tier
 from dashboards.expression import (
     Expression,
     Level,
@@ -33,6 +39,7 @@ from dashboards.promql import NODE_LABELS
 Labels = tuple[tuple[str, str], ...]
 Values = dict[Labels, float]
 Points = list[tuple[float, float]]
+Gains = list[tuple[float, float, float]]
 WITHIN: Mapping[str, Callable[[list[float]], float]] = {"sum": sum, "max": max}
 ACROSS: Mapping[Aggregation, Callable[[list[float]], float]] = {
     Aggregation.SUM: sum,
@@ -48,7 +55,20 @@ class Recorded:
     """The values and buckets of all nodes, by metric and by label values; times in seconds since the epoch."""
 
     values: dict[str, dict[Labels, Points]] = field(default_factory=lambda: defaultdict(dict))
-    buckets: dict[str, dict[Labels, dict[float, float]]] = field(default_factory=lambda: defaultdict(dict))
+    buckets: dict[str, dict[Labels, Gains]] = field(default_factory=lambda: defaultdict(dict))
+    from_s: float = 0.0
+    to_s: float = inf
+
+    def mean(self, expression: Expression, by: Sequence[str], interval_s: float) -> Values:
+        """Return the mean of an expression's values in intervals of this length."""
+        groups: dict[Labels, list[float]] = defaultdict(list)
+        for number in range(round((self.to_s - self.from_s) / interval_s)):
+            begin_s = self.from_s + number * interval_s
+            for labels, value in (
+                replace(self, from_s=begin_s, to_s=begin_s + interval_s).evaluate(expression, by).items()
+            ):
+                groups[labels].append(value)
+        return {labels: fmean(values) for labels, values in groups.items()}
 
     def evaluate(self, expression: Expression, by: Sequence[str], *, in_ratio: bool = False) -> Values:
         """Return an expression's value over the whole time, for each combination of the labels `by`.
@@ -85,33 +105,41 @@ class Recorded:
 
     def _series(self, expression: Rate | Level) -> Values:
         recorded, scale = self.values[expression.metric], CATALOGUE[expression.metric].scale
-        found = {labels: points for labels, points in recorded.items() if _matches(labels, expression.where)}
+        matching = {labels: points for labels, points in recorded.items() if _matches(labels, expression.where)}
         if isinstance(expression, Rate):
-            return {labels: scale * _gain_per_s(points) for labels, points in found.items() if len(points) > 1}
-        return {labels: scale * fmean(value for _, value in points) for labels, points in found.items()}
+            # A rate begins with the last reading before the time.
+            known = {labels: self._within(points, 1) for labels, points in matching.items()}
+            return {labels: scale * _gain_per_s(points) for labels, points in known.items() if len(points) > 1}
+        known = {labels: self._within(points, 0) for labels, points in matching.items()}
+        return {labels: scale * fmean(value for _, value in points) for labels, points in known.items() if points}
+
+    def _within(self, points: Points, before: int) -> Points:
+        """Return the points in the time, and so many before it."""
+        first = bisect_right(points, self.from_s, key=itemgetter(0))
+        return points[max(first - before, 0) : bisect_right(points, self.to_s, key=itemgetter(0))]
 
     def _quantile(self, expression: Quantile, by: Sequence[str]) -> Values:
         groups: dict[Labels, dict[float, float]] = defaultdict(lambda: defaultdict(float))
-        for labels, counts in self.buckets[expression.metric].items():
+        for labels, gains in self.buckets[expression.metric].items():
             if _matches(labels, expression.where):
-                for edge, count in counts.items():
-                    groups[_only(labels, by)][edge] += count
+                for time_s, edge, count in gains:
+                    if self.from_s < time_s <= self.to_s:
+                        groups[_only(labels, by)][edge] += count
         unit = CATALOGUE[expression.metric].unit
-        found = {labels: quantile(_histogram(unit, counts), expression.share) for labels, counts in groups.items()}
-        return {labels: value for labels, value in found.items() if value is not None}
+        quantiles = {labels: quantile(_histogram(unit, counts), expression.share) for labels, counts in groups.items()}
+        return {labels: value for labels, value in quantiles.items() if value is not None}
 
 
 def read(folder: Path, identities: Mapping[str, Labels], from_s: float, to_s: float) -> Recorded:
     """Return what `casstat merge --series` wrote into `folder`; `identities` are the labels of each node."""
-    recorded = Recorded()
+    recorded = Recorded(from_s=from_s, to_s=to_s)
     for path in folder.glob("values/*/*/*.parquet"):
-        for time_s, metric, labels, row in _rows(path, identities, from_s, to_s):
+        for time_s, metric, labels, row in _rows(path, identities, from_s - Tier.SLOW.value, to_s):
             value = row["value"] if row["value"] is not None else row["real"]
             recorded.values[metric].setdefault(labels, []).append((time_s, value))
     for path in folder.glob("buckets/*/*/*.parquet"):
-        for _, metric, labels, row in _rows(path, identities, from_s, to_s):
-            counts = recorded.buckets[metric].setdefault(labels, defaultdict(float))
-            counts[row["le"]] += row["count"]
+        for time_s, metric, labels, row in _rows(path, identities, from_s, to_s):
+            recorded.buckets[metric].setdefault(labels, []).append((time_s, row["le"], row["count"]))
     return recorded
 
 

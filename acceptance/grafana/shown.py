@@ -37,8 +37,8 @@ def grafana(home: Path, folder: Path, dashboards: Path, prometheus: str) -> Iter
     """Run a Grafana with the dashboards of a folder; its URL is yielded."""
     sources = folder / "provisioning" / "datasources"
     provided = folder / "provisioning" / "dashboards"
-    for each in (sources, provided, folder / "data" / "plugins"):
-        each.mkdir(parents=True, exist_ok=True)
+    for needed in (sources, provided, folder / "data" / "plugins"):
+        needed.mkdir(parents=True, exist_ok=True)
     source = {"name": "Prometheus", "type": "prometheus", "access": "proxy", "url": prometheus, "isDefault": True}
     source["jsonData"] = {"timeInterval": "1s"}
     # JSON is YAML.
@@ -79,7 +79,7 @@ def panels(url: str, dashboards: Path, span: tuple[float, float], tools: Path, i
     times = [str(round(1000 * time_s)) for time_s in span]
     environ = {**os.environ, "NODE_PATH": str(tools / "node_modules")}
     subprocess.run(["/usr/bin/env", "node", str(BROWSER), url, *times, str(into), *windows], check=True, env=environ)
-    found: dict[tuple[str, int, str], list[Line]] = {}
+    by_query: dict[tuple[str, int, str], list[Line]] = {}
     for board in boards:
         seen = json.loads((into / f"{board['uid']}.json").read_text())
         for problem in seen["problems"]:
@@ -88,10 +88,10 @@ def panels(url: str, dashboards: Path, span: tuple[float, float], tools: Path, i
             for name, result in answer["body"].get("results", {}).items():
                 if "error" in result:
                     print(f"{board['uid']} panel {answer['panel']} {name}: {result['error']}")
-                found[board["uid"], answer["panel"], name] = [
+                by_query[board["uid"], answer["panel"], name] = [
                     line for frame in result.get("frames", ()) for line in _lines(frame)
                 ]
-    return found
+    return by_query
 
 
 def install_browser_driver(tools: Path) -> None:
