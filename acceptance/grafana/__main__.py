@@ -129,7 +129,7 @@ def _merge(folder: Path, span: tuple[float, float]) -> Path:
     """Return the folder of the series that `casstat merge` makes of the recordings."""
     into = folder / "merged"
     command = [sys.executable, "-m", "cli", "merge", *map(str, sorted((folder / "demo").glob("agent-node*[0-9]")))]
-    command += ["-o", str(into), "-i", str(SPAN_S), "--from", str(span[0]), "--to", str(span[1]), "--series"]
+    command += ["-o", str(into), "-i", str(SPAN_S), "--from", str(span[0] - WARM_S), "--to", str(span[1]), "--series"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return into
 

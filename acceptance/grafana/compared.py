@@ -9,7 +9,7 @@ from acceptance.grafana.shown import Line, Panels
 from collector.catalogue import CATALOGUE
 from collector.model import Tier
 from collector.selection import slowest_tier
-from dashboards.expression import Quantile, Ratio, metrics_of
+from dashboards.expression import metrics_of
 from dashboards.grafana.boards.table import BOARDS
 from dashboards.grafana.panel import Heat, Note, Panel, Split, Spread, States, Worst
 from dashboards.grafana.panel import Line as Shown
@@ -18,8 +18,8 @@ from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
 TOLERANCE, OF_TAILS = 0.1, 0.35
-# $__rate_interval where Prometheus scrapes every second.
-INTERVAL_S = 4.0
+# The first is $__rate_interval where Prometheus scrapes every second.
+WINDOWS_S = {Tier.TICK: (4.0, 4.0), Tier.OFTEN: (120.0, 30.0), Tier.SLOW: (240.0, 60.0)}
 # Differences that are too small to matter, in the signal's unit.
 SMALL = {
     Unit.PER_S: 1.0,
@@ -68,7 +68,7 @@ def _of_panel(recorded: Recorded, states: Mapping[str, Panels], uid: str, number
     for index, line in enumerate(panel.lines):
         # The second query of a spread is that of all nodes together.
         name = ref(1 if isinstance(panel, Spread) else index)
-        merged = recorded.mean(line.of.expression, _by(panel, line), _interval_s(recorded, line))
+        merged = recorded.mean(line.of.expression, _by(panel, line), *_window_s(line))
         lines = {state: panels.get((uid, number, name), ()) for state, panels in states.items()}
         value, shown = _chosen(merged, lines)
         tail = line.of.unit is Unit.SECONDS
@@ -76,17 +76,10 @@ def _of_panel(recorded: Recorded, states: Mapping[str, Panels], uid: str, number
         yield Row(uid, panel.name, line.name, line.of.unit, tolerance, value, shown)
 
 
-def _interval_s(recorded: Recorded, line: Shown) -> float:
-    """Return the length of the intervals whose mean is compared.
-
-    The mean of percentiles or of ratios is not that of the whole time: intervals are as long as the panel's windows.
-    """
-    slow = any(
-        slowest_tier(CATALOGUE[name]) is not Tier.TICK for name in metrics_of(line.of.expression) if name in CATALOGUE
-    )
-    if slow or not isinstance(line.of.expression, Quantile | Ratio):
-        return recorded.to_s - recorded.from_s
-    return INTERVAL_S
+def _window_s(line: Shown) -> tuple[float, float]:
+    """Return the window of a line's values and its step: the mean of percentiles or of ratios depends on them."""
+    tiers = [slowest_tier(CATALOGUE[name]) for name in metrics_of(line.of.expression) if name in CATALOGUE]
+    return WINDOWS_S[max(tiers, key=lambda tier: tier.value, default=Tier.TICK)]
 
 
 def _by(panel: Panel, line: Shown) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ ACROSS: Mapping[Aggregation, Callable[[list[float]], float]] = {
     Aggregation.MAX: max,
     Aggregation.MIN: min,
 }
+LONGEST_WINDOW_S = 240.0
 LENGTHS = (*TIMER_UNITS_S, COUNTS_WITH_ZERO)
 
 
@@ -59,14 +60,13 @@ class Recorded:
     from_s: float = 0.0
     to_s: float = inf
 
-    def mean(self, expression: Expression, by: Sequence[str], interval_s: float) -> Values:
-        """Return the mean of an expression's values in intervals of this length."""
+    def mean(self, expression: Expression, by: Sequence[str], window_s: float, step_s: float) -> Values:
+        """Return the mean of an expression's values over a window that moves by a step."""
         groups: dict[Labels, list[float]] = defaultdict(list)
-        for number in range(round((self.to_s - self.from_s) / interval_s)):
-            begin_s = self.from_s + number * interval_s
-            for labels, value in (
-                replace(self, from_s=begin_s, to_s=begin_s + interval_s).evaluate(expression, by).items()
-            ):
+        for number in range(1, round((self.to_s - self.from_s) / step_s) + 1):
+            end_s = self.from_s + number * step_s
+            window = replace(self, from_s=end_s - window_s, to_s=end_s)
+            for labels, value in window.evaluate(expression, by).items():
                 groups[labels].append(value)
         return {labels: fmean(values) for labels, values in groups.items()}
 
@@ -134,11 +134,11 @@ def read(folder: Path, identities: Mapping[str, Labels], from_s: float, to_s: fl
     """Return what `casstat merge --series` wrote into `folder`; `identities` are the labels of each node."""
     recorded = Recorded(from_s=from_s, to_s=to_s)
     for path in folder.glob("values/*/*/*.parquet"):
-        for time_s, metric, labels, row in _rows(path, identities, from_s - Tier.SLOW.value, to_s):
+        for time_s, metric, labels, row in _rows(path, identities, from_s - LONGEST_WINDOW_S - Tier.SLOW.value, to_s):
             value = row["value"] if row["value"] is not None else row["real"]
             recorded.values[metric].setdefault(labels, []).append((time_s, value))
     for path in folder.glob("buckets/*/*/*.parquet"):
-        for time_s, metric, labels, row in _rows(path, identities, from_s, to_s):
+        for time_s, metric, labels, row in _rows(path, identities, from_s - LONGEST_WINDOW_S, to_s):
             recorded.buckets[metric].setdefault(labels, []).append((time_s, row["le"], row["count"]))
     return recorded
 

@@ -22,7 +22,11 @@ DEFAULT_S = (
     *(0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0),
 )
 # SSTables that a read touched are a few; tombstones that it met may be a hundred thousand.
-COUNTS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000)
+# Close where the thresholds are, at 500 and 1000 tombstones: 300 must not look like 500.
+COUNTS = (
+    *(0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 450, 500, 700, 1000, 1500),
+    *(2000, 5000, 10_000, 100_000),
+)
 
 
 class EdgesError(ValueError):
