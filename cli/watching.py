@@ -54,7 +54,11 @@ def run(settings: LineSettings) -> None:
         log = log_source(settings, clock)
         if log is not None:
             stack.enter_context(closing(log))
-        view, watch, selection = _first_contact(settings, clock, [] if log is None else [log])
+        try:
+            view, watch, selection = _first_contact(settings, clock, [] if log is None else [log])
+        except KeyboardInterrupt:
+            note("nothing measured yet: the node has not answered")
+            raise
         stack.enter_context(closing(watch))
         if settings.write is not None:
             # Only where it is wanted: the compressor is no small thing to load.
@@ -102,7 +106,12 @@ def _first_contact(settings: LineSettings, clock: Clock, extra: Sequence[Source]
         shows[kind] = view, selection
         return Watch(way(selection, clock), selection, given, clock, extra=extra)
 
-    made = contact(ways(settings), watch_of)
+    try:
+        made = contact(ways(settings), watch_of)
+    except click.UsageError:
+        if settings.jmx_port is not None and (wrong := port_text(settings.jmx_port, local_nodes())):
+            raise CasstatError(wrong) from None
+        raise
     view, selection = shows[made.kind]
     if not settings.wait and (absent := _absent_text(settings, made, view.operations)):
         made.watch.close()
@@ -120,7 +129,8 @@ def _absent_text(settings: LineSettings, made: Contact, operations: Operations) 
     if not made.answered:
         return port_text(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
     # A node that is starting may not know its keyspaces yet.
-    if not operations.keyspace or made.watch.asks_for(operations.count) or not made.watch.facts.address:
+    is_starting = made.kind == "jolokia" and not made.watch.facts.address
+    if not operations.keyspace or made.watch.asks_for(operations.count) or is_starting:
         return ""
     try:
         known = made.watch.tables()

@@ -15,7 +15,7 @@ from collector.failures import one_line
 from collector.merging.bins import Grid
 from collector.model import Sample, Series, Tick
 from collector.rates import Summary
-from exporters.live.columns import EVERY, NOTHING, SUMMED, Cells, cells_of
+from exporters.live.columns import EVERY, NOTHING, SUMMED, Cells, cells_of, is_whole
 from exporters.live.frame import ALL, Frame, NodeFrame, State, Told
 from exporters.live.intake import LATEST_S, LONGEST_NAME, MOST_EVENTS, state_of, tame, told_of
 from exporters.tables import joint_tables, tables
@@ -123,6 +123,9 @@ class Gathering:
         node.name = one_line(sample.node)[:LONGEST_NAME] or node.name
         node.delays.append(now_s - sample.tick.time_s)
         place = self._place(node, sample)
+        if not is_whole(node.cells):
+            # Slow answers must not keep a node out for ever: its first one counts in the next frame if it is late.
+            place = max(place, self._closed + 1)
         if place > self._closed and len(node.bins) < MERGED_LATER:
             held = node.bins.setdefault(place, [])
             if len(held) < MERGED_LATER * DELAYS:

@@ -161,6 +161,18 @@ def test_several_ticks_of_an_interval_are_one() -> None:
     assert value(frame.nodes[0].cells, "reads_per_s") == pytest.approx(5.5)
 
 
+def test_a_first_answer_that_is_late_counts_in_the_next_frame() -> None:
+    gathering = gathered("a")
+    # The first interval has no rates yet.
+    gathering.heard("a", silent("a"), TIME_S + 0.3)
+    gathering.close(PLACE, TIME_S + 0.5)
+    gathering.close(PLACE + 1, TIME_S + 1.7)
+    gathering.heard("a", of("a", TIME_S + 1, reads=1000), TIME_S + 1.75)
+    frame = gathering.close(PLACE + 2, TIME_S + 2.7)
+    assert value(frame.nodes[0].cells, "reads_per_s") == pytest.approx(1000)
+    assert frame.counted == 1
+
+
 def test_a_silent_cassandra_is_told_from_a_machine_that_is_gone() -> None:
     gathering = gathered("a")
     gathering.heard("a", of("a"), TIME_S + 0.1)
