@@ -104,13 +104,16 @@ def test_a_load_of_another_rate_takes_the_place_of_the_one_that_runs(
     program.chmod(0o755)
     monkeypatch.setattr("cli.demo.cluster.sys.executable", str(program))
     folder = tmp_path / "demo"
+    cluster = LocalCluster(folder, tmp_path)
 
     def up(*arguments: str) -> str:
         done = CliRunner().invoke(command, ["up", "--address", "127.0.171.1", "--dir", str(folder), *arguments])
         assert done.exception is None, done.output
+        # A program has no command line until the kernel has loaded it.
+        while "load" in cluster.running() and cluster.load_rate() is None:
+            pass
         return next((line for line in done.output.splitlines() if line.startswith("load")), "")
 
-    cluster = LocalCluster(folder, tmp_path)
     try:
         assert up() == ""
         assert up("--load", "300") == "load  300 operations/s"
