@@ -32,7 +32,9 @@ MAY_FAIL = ("casstat doctor",)
 FIRST_LINES, LAST_LINES = 8, 6
 LONGEST_LINE = 200
 # In a mount and a process namespace of its own: when the shell ends, everything that it started ends.
-SHELL = """mount --rbind /dev {root}/dev && mount -t proc proc {root}/proc && mount -t sysfs sysfs {root}/sys &&
+# The root is a mount of its own, without which Java finds no file system for Cassandra's folders.
+SHELL = """mount --bind {root} {root} && mount --rbind /dev {root}/dev && mount -t proc proc {root}/proc &&
+mount -t sysfs sysfs {root}/sys &&
 exec chroot {root} /bin/bash --login /reader"""
 ENVIRONMENT = {"HOME": "/root", "TERM": "dumb", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 ENVIRONMENT["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
