@@ -64,10 +64,12 @@ def test_an_agent_that_is_ill_is_gone_and_keeps_nobody_waiting(ill: str, pair: F
         rows = [program.row() for _ in range(4)]
         while why not in str(of(rows[-1], BAD)["why"]):
             rows.append(program.row())
-        # Here and there one of the good one's ticks may be late, on a machine that has much to do.
-        well = [of(row, GOOD)["reads_per_s"] for row in rows]
-        assert set(well) <= {1000, None}
-        assert well.count(1000) > len(well) / 2
+        # On a busy machine some of the good agent's ticks are late, but most are not.
+        while len(rows) < 20 and sum(of(row, GOOD)["reads_per_s"] is None for row in rows) >= len(rows) / 2:
+            rows.append(program.row())
+        reads = [of(row, GOOD)["reads_per_s"] for row in rows]
+        assert set(reads) <= {1000, None}
+        assert reads.count(1000) > len(reads) / 2
         for row in rows:
             assert row["nodes_counted"] == sum(each["reads_per_s"] is not None for each in row["nodes"])
         row = rows[-1]
