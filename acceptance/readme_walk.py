@@ -20,7 +20,8 @@ ROOT = Path(__file__).parent.parent
 RELEASE = "bookworm"
 HOME = "root/casstat"
 # How this machine reaches its package registries, and whom it trusts.
-OF_THE_MACHINE = ("etc/resolv.conf", "etc/hosts", "etc/apt/sources.list.d", "usr/local/share/ca-certificates")
+SOURCES = "etc/apt/sources.list"
+OF_THE_MACHINE = ("etc/resolv.conf", "etc/hosts", SOURCES, f"{SOURCES}.d", "usr/local/share/ca-certificates")
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*?)(?:\s+# (.*))?$", re.MULTILINE)
 DONE = "walk-exit-code"
@@ -61,6 +62,7 @@ def make_root(folder: Path, base: Path | None) -> None:
         )
     else:
         subprocess.run(["/usr/bin/env", "cp", "-a", f"{base}/.", folder], check=True)
+    (folder / SOURCES).unlink(missing_ok=True)
     for name in OF_THE_MACHINE:
         source, target = Path("/", name), folder / name
         if source.is_dir():
