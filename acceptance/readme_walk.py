@@ -108,9 +108,12 @@ class Shell:
         assert self._process.stdout is not None
         output: list[str] = []
         for text in self._process.stdout:
-            if text.startswith(DONE):
-                return int(text.split()[1]), output
-            output.append(text.rstrip("\n"))
+            # The last line of a program's output may lack its end.
+            before, mark, code = text.rstrip("\n").partition(f"{DONE} ")
+            if before or not mark:
+                output.append(before)
+            if mark:
+                return int(code), output
         raise EOFError("the shell ended: " + " ".join(output[-1:]))
 
     def close(self) -> None:
