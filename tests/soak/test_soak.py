@@ -174,9 +174,9 @@ def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp
 
 
 def point(line: bytes) -> tuple[bytes, bytes]:
-    """Return which point a line is: the series and the time."""
-    series, _, rest = line.partition(b" ")
-    return series, rest.rpartition(b" ")[2]
+    """Return the series and the time of a line; spaces in tags are escaped, and the fields have none."""
+    series, _, time_ns = line.rsplit(b" ", 2)
+    return series, time_ns
 
 
 def total(shown: dict[str, float], metric: str) -> float:
