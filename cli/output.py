@@ -100,9 +100,12 @@ def with_devices(view: View, devices: tuple[str, str]) -> View:
 
 
 def shown(view: View, devices: tuple[str, str], sample: Sample) -> View:
-    """Return the view with the disk and interface that are now watched, and whether its percentiles are decayed."""
+    """Return the view with the disk and interface that are now watched, and whether its percentiles are decayed.
+
+    Where they always are, the view says so itself, so that its header is the same before the first values.
+    """
     view = with_devices(view, devices)
-    decayed = view.operations.is_decayed(with_held(sample))
+    decayed = view.decayed or view.operations.is_decayed(with_held(sample))
     return view if decayed == view.decayed else replace(view, decayed=decayed)
 
 

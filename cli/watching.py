@@ -163,6 +163,8 @@ def view_of(settings: LineSettings, kind: str) -> View:
         wide=settings.wide,
         picked=settings.columns,
         source=kind,
+        # nodetool has no percentiles of the interval.
+        decayed=kind == "nodetool",
     )
 
 

@@ -7,7 +7,9 @@ import pytest
 
 from cli.countdown import countdown_text
 from cli.main import main
-from cli.output import Beginning, Output, print_rows
+from cli.output import Beginning, Output, print_rows, shown
+from cli.settings import LineSettings
+from cli.watching import view_of
 from collector.model import Sample, Tick
 from exporters.view import View
 from tests.exporters.samples import TIME_S, busy, plain
@@ -77,6 +79,14 @@ def test_the_header_is_printed_before_the_first_interval_is_over(form: str, caps
     print_rows(samples(), lambda _: view, 1.0, Output(form, 1, header=True), Beginning(view, 10.0))
     assert before.split()[0].startswith("Rds/s" if form == "text" else "time,interval_s")
     assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_through_nodetool_the_header_does_not_change_when_percentiles_arrive() -> None:
+    view = view_of(LineSettings(percentiles=True), "nodetool")
+    before = [column.header for column in view.text_columns]
+    assert "~Rd99th" in before
+    for sample in (Sample("n", Tick(TIME_S), {}, {}), busy()):
+        assert [column.header for column in shown(view, ("", ""), sample).text_columns] == before
 
 
 def test_an_end_before_the_first_row_says_that_nothing_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
