@@ -30,7 +30,9 @@ def test_nodes_come_up_are_loaded_watched_and_leave_nothing_behind(folder: Path)
     with light():
         up = run(folder, "up", "--nodes", "2", "--load", "200", "--address", FIRST_ADDRESS, "--heap", "400M")
     assert up.returncode == 0, up.stderr
-    lines = up.stdout.splitlines()
+    *lines, load, stop = up.stdout.splitlines()
+    assert load == "load  200 operations/s"
+    assert stop == f"to stop it: casstat demo down --dir {folder}"
     addresses = [line.split()[0] for line in lines[::2]]
     assert addresses == ["127.0.170.1", "127.0.170.2"]
     for below in lines[1::2]:
