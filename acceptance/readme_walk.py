@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 RELEASE = "bookworm"
 HOME = "root/casstat"
-# How this machine reaches its package registries, and whom it trusts.
+# How this machine reaches its package registries, and the certificates it trusts.
 SOURCES = "etc/apt/sources.list"
 OF_THE_MACHINE = ("etc/resolv.conf", "etc/hosts", SOURCES, f"{SOURCES}.d", "usr/local/share/ca-certificates")
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)

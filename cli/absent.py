@@ -16,7 +16,7 @@ def keyspace_text(keyspace: str, table: str, known: Collection[Table]) -> str:
     if table and tables:
         return f"keyspace '{keyspace}' has no table '{table}'; there are {_listed(tables)} (--wait waits for it)"
     keyspaces = {name for name, _ in known}
-    # Cassandra's own are of interest only to whoever has no others.
+    # List Cassandra's own keyspaces only where there are no others.
     shown = {name for name in keyspaces if not is_own(name)} or keyspaces
     return f"no keyspace '{keyspace}'; there are {_listed(shown)} (--wait waits for it)"
 

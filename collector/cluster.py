@@ -63,7 +63,7 @@ def merged(
     something has none, as they would be those of the others. Rates and gauges are aggregated as their metrics say; a
     gauge has the lowest and the highest value of any node beside it. Elapsed times are the longest of any node.
 
-    lacking  series that some node had no news of in this interval: a sum without that node would look like a drop.
+    lacking  series that some node did not report in this interval: a sum without that node would look like a drop.
     """
     parts: dict[Series, list[tuple[Sample, Derived]]] = {}
     elapsed: dict[str, float] = {}

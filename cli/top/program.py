@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from cli.top.recorded import Recorded
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
-# How long --once waits, beside two intervals, for nodes that have failed once; and for those not heard of at all.
+# How long --once waits, beyond two intervals, for nodes that failed once, and for nodes that have not answered at all.
 PATIENCE_S, LONGEST_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4
@@ -230,7 +230,7 @@ class Patience:
         self._longest_s = two_ticks_s + LONGEST_PATIENCE_S
 
     def is_over(self, frame: Frame, waited_s: float) -> bool:
-        """Return whether every node has answered or failed twice; later, whether each was heard of."""
+        """Return whether every node has answered or failed twice; after a while one answer or failure is enough."""
         before = self._failed
         self._failed = frozenset(
             place for place, node in enumerate(frame.nodes) if node.state in (State.GONE, State.SILENT)
