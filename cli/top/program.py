@@ -230,12 +230,16 @@ class Patience:
         self._longest_s = two_ticks_s + LONGEST_PATIENCE_S
 
     def is_over(self, frame: Frame, waited_s: float) -> bool:
-        """Return whether every node has answered or failed twice; after a while one answer or failure is enough."""
-        before = self._failed
+        """Return whether every node has answered or failed twice; after a while one answer or failure is enough.
+
+        While every node fails, more time is given: a loaded Jolokia may need several intervals for its first answer.
+        """
+        failed_before = self._failed
         self._failed = frozenset(
             place for place, node in enumerate(frame.nodes) if node.state in (State.GONE, State.SILENT)
         )
-        if all(place in before & self._failed or _answers(node) for place, node in enumerate(frame.nodes)):
+        answered = frozenset(place for place, node in enumerate(frame.nodes) if _answers(node))
+        if answered and len(answered | failed_before & self._failed) == len(frame.nodes):
             return True
         if waited_s < self._usual_s:
             return False

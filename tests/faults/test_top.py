@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,8 +10,7 @@ import pytest
 
 from tests.faults import fake_agents
 from tests.faults.fake_agents import FakeAgent, FakeAgents, says
-from tests.faults.fake_jolokia import FakeJolokia
-from tests.faults.fake_node import Json
+from tests.faults.fake_jolokia import Exchange, FakeJolokia, chunked
 from tests.faults.program import Program, is_clean, run
 from tests.faults.tmux import Screen
 
@@ -121,15 +118,15 @@ def test_a_jolokia_that_refuses_connections_is_told_in_the_same_words_all_the_ti
 
 def test_once_waits_for_a_jolokia_that_answers_late(fake: FakeJolokia) -> None:
     fake.node.do_reads(1)
-    answer = fake.node.answer
 
-    def late(request: Json) -> Json:
-        # The first answers take longer than a tick.
-        threading.Event().wait(0.05 if time.monotonic() < slow_until_s else 0.0)
-        return answer(request)
+    def late(exchange: Exchange) -> bool:
+        # The first four readings, after the questions who the node is and what it has, take longer than a tick.
+        if 2 < fake.posts <= 6:
+            exchange.wait(1.5)
+        exchange.send(chunked(exchange.body))
+        return True
 
-    slow_until_s = time.monotonic() + 4.0
-    fake.node.answer = late  # type: ignore[method-assign]
+    fake.fault = late
     done = run("top", fake.url, "--once")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 of 1 nodes" in done.stdout

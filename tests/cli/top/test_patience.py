@@ -36,14 +36,21 @@ def over(*nodes: NodeFrame, step_s: float = 1.0) -> int | None:
         ([NEW, WELL], 1),
         ([NEW, NEW, HEARD, HEARD, FIRST, FIRST, FIRST, WELL], 7),
         ([NEW, GONE, WELL], 2),
-        ([GONE, GONE], 1),
-        ([NEW, GONE, NEW, GONE, GONE], 4),
+        ([GONE, GONE, GONE, WELL], 3),
+        ([GONE], 6),
+        ([NEW, GONE, NEW, GONE, GONE], 6),
         ([FIRST, HEARD], 22),
         ([NEW], 22),
     ],
 )
 def test_a_table_waits_for_an_answer_or_a_failure_that_lasts(nodes: list[NodeFrame], frame: int) -> None:
     assert over(*nodes) == frame
+
+
+def test_a_node_that_fails_beside_one_that_answers_is_waited_for_twice() -> None:
+    patience = Patience(2.0)
+    frame = replace(frames(1, 1)[0], nodes=(WELL, GONE))
+    assert [patience.is_over(frame, waited_s) for waited_s in (1.0, 2.0)] == [False, True]
 
 
 def test_a_node_without_an_answer_says_why() -> None:
