@@ -19,7 +19,7 @@ from shutil import copytree
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from dashboards.rules.burn import BUCKETS
+from dashboards.rules.burn_rate import BUCKETS
 
 ADDRESS = "127.0.186.1"
 PERIOD_S = 300

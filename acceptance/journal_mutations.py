@@ -18,7 +18,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from benchmarks.node import loaded, real_node
-from collector.journal.writing import files_of
+from collector.journal.writer import files_of
 from tests.collector.journal.mutated import Verdict, mutate, truth_of, verdict
 
 MUTATIONS = int(os.environ.get("CASSTAT_MUTATIONS", "20000"))
@@ -31,9 +31,9 @@ TABLES = 3
 # Short frames and files, so that mutations meet many of their ends.
 RECORDER = """
 import sys
-import cli.size
+import cli.parameters.size_type
 from collector.journal import writing
-cli.size.SMALLEST, writing.FULL_EVERY = 1, 6
+cli.parameters.size_type.SMALLEST, writing.FULL_EVERY = 1, 6
 from cli.main import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure
-from exporters.http.app import build
-from exporters.http.server import Server
-from exporters.recent import Recent
+from exporters.api.app import build
+from exporters.api.server import Server
+from exporters.recent_ticks import Recent
 
 BODY_BYTES = 300_000
 REQUESTS = 3000

@@ -4,11 +4,11 @@ import sys
 from collections import deque
 
 from collector.catalogue import BEANS
-from collector.clock import SystemClock, ticks
-from collector.jmx import NodeSource
-from collector.jolokia import Jolokia
-from collector.selection import DEFAULT_TABLES, Selection
-from collector.watch import Given, Watch
+from collector.jolokia.client import Jolokia
+from collector.jolokia.mbean_source import NodeSource
+from collector.model.clock import SystemClock, ticks
+from collector.sampling.node_sampler import Given, Watch
+from collector.sampling.selection import DEFAULT_TABLES, Selection
 
 
 def main(url: str) -> None:

@@ -13,11 +13,12 @@ from prometheus_client.registry import Collector
 from benchmarks import recorded
 from benchmarks.figures import Figure
 from collector.catalogue import CATALOGUE
-from collector.journal.files import journal_files
-from collector.journal.reading import entries, read
-from collector.model import Batch, Series, Snapshot, Tick, Value
+from collector.journal.reader import entries, read
+from collector.journal.segments import journal_files
+from collector.model.metric import Series, Value
+from collector.model.snapshot import Batch, Snapshot, Tick
 from exporters.identity import Identity
-from exporters.prometheus.health import AgentHealth
+from exporters.prometheus.agent_health import AgentHealth
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
 

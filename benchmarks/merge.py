@@ -14,11 +14,11 @@ import psutil
 
 from benchmarks import recorded, synthesised
 from benchmarks.figures import Figure
-from collector.merging.bins import Grid
-from collector.merging.merge import DEFAULT_S, Job, Merged, NodeRun, merge, merged_plainly
-from collector.merging.recordings import recordings, sessions
-from collector.model import Rate
-from exporters.merged import Choice, table_of
+from collector.cluster.grid import Grid
+from collector.cluster.merge import DEFAULT_S, Job, Merged, NodeRun, merge, merged_plainly
+from collector.cluster.recordings import recordings, sessions
+from collector.model.sample import Rate
+from exporters.files.merged_rows import Choice, table_of
 
 NODES = (75, 150, 300)
 TICKS = 4200

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from benchmarks import recorded
 from benchmarks.figures import Figure
-from collector.journal.coding import quantised
-from collector.journal.files import journal_files
-from collector.journal.format import FULL_EVERY
-from collector.journal.head import Head
-from collector.journal.reading import entries, read
-from collector.journal.writing import Journal, Limits, files_of
-from collector.model import Snapshot
+from collector.journal.encoding import quantised
+from collector.journal.format_version import FULL_EVERY
+from collector.journal.header import Head
+from collector.journal.reader import entries, read
+from collector.journal.segments import journal_files
+from collector.journal.writer import Journal, Limits, files_of
+from collector.model.snapshot import Snapshot
 
 MOST_BITS = 5
 MOST_MS = 2

@@ -12,17 +12,18 @@ from threading import Event
 
 from benchmarks import recorded, synthesised
 from benchmarks.figures import Figure
-from collector.journal.files import journal_files
-from collector.journal.reading import Entry, entries, read
-from collector.journal.writing import Journal, Limits
-from collector.model import Metric, Sample
-from collector.samples import samples
+from collector.journal.reader import Entry, entries, read
+from collector.journal.segments import journal_files
+from collector.journal.writer import Journal, Limits
+from collector.model.metric import Metric
+from collector.model.sample import Sample
+from collector.sampling.sample_stream import samples
 from exporters.identity import Identity
-from exporters.points import rows
 from exporters.shipping.delivery import MOST_POINTS, TIMEOUT_S
-from exporters.shipping.means import real
-from exporters.shipping.shipping import SHARE, Plan, Shipping, following
-from exporters.sinks.registry import sink_of
+from exporters.shipping.runtime import real
+from exporters.shipping.shipper import SHARE, Plan, Shipping, following
+from exporters.sinks.parts.points import rows
+from exporters.sinks.parts.registry import sink_of
 from tests.real.stores import InfluxDB
 
 HOUR = 3600

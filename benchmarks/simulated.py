@@ -11,9 +11,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from collector.catalogue import CATALOGUE
-from collector.histogram import Buckets, edges_of
-from collector.model import Derived, Kind, Rate, Sample, Series, Tick
-from exporters.wire import encoded
+from collector.model.histogram import Buckets, edges_of
+from collector.model.metric import Kind, Series
+from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Tick
+from exporters.api.sample_json import encoded
 
 PORT = 17199
 VARIANTS = 16

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from collector.journal.files import journal_files
-from collector.journal.head import Head
-from collector.journal.reading import entries, read
-from collector.journal.writing import Journal, Limits
-from collector.model import Batch, Kind, Metric, Snapshot, Value
+from collector.journal.header import Head
+from collector.journal.reader import entries, read
+from collector.journal.segments import journal_files
+from collector.journal.writer import Journal, Limits
+from collector.model.metric import Kind, Metric, Value
+from collector.model.snapshot import Batch, Snapshot
 
 SCALARS = 250
 HISTOGRAMS = 9

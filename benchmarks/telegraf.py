@@ -23,13 +23,13 @@ import psutil
 from benchmarks.cost import SAMPLES, WARM_S
 from benchmarks.figures import Figure
 from benchmarks.node import answering_s, cpu_s, jvm, loaded, real_node
-from cli.demo.cluster import cache_folder
-from cli.demo.node import Node
+from cli.demo.demo_cluster import cache_folder
+from cli.demo.demo_node import Node
 from collector.catalogue import BEANS
-from collector.clock import SystemClock
-from collector.jmx import NodeSource
-from collector.jolokia import Jolokia
-from collector.selection import DEFAULT_TABLES, Selection
+from collector.jolokia.client import Jolokia
+from collector.jolokia.mbean_source import NodeSource
+from collector.model.clock import SystemClock
+from collector.sampling.selection import DEFAULT_TABLES, Selection
 
 VERSION = "v1.37.2"
 TAGS = (

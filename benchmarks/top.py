@@ -9,17 +9,17 @@ from functools import partial
 
 from benchmarks.figures import Figure
 from benchmarks.simulated import Bodies, addresses
-from cli.top.look import Look
-from cli.top.own import resident_mb
-from cli.top.scene import Scene
+from cli.top.column_sets import SETS, wanted
+from cli.top.render_context import Scene
 from cli.top.screen import screen
-from cli.top.sets import SETS, wanted
-from collector.model import Sample
-from exporters.live.columns import needed, needs, patterns
+from cli.top.self_cost import resident_mb
+from cli.top.view_state import Look
+from collector.model.sample import Sample
+from exporters.api.sample_json import decoded
 from exporters.live.frame import NodeFrame
-from exporters.live.gather import Gathering, Known
+from exporters.live.frame_assembler import Gathering, Known
 from exporters.live.history import History
-from exporters.wire import decoded
+from exporters.live.live_columns import needed, needs, patterns
 
 NODES, TICKS, REDRAWS = 300, 12, 10
 SIZES = ((80, 24), (200, 60))

@@ -16,21 +16,13 @@ from pathlib import Path
 import click
 
 from cli import commands
-from cli.printing import echo
-from collector.model import SourceError
+from cli.errors import CasstatError, note
+from cli.safe_echo import echo
+from collector.model.snapshot import SourceError
 from collector.printable import printable
 
 LINE = "line"
 INTERRUPTED = 130
-
-
-class CasstatError(Exception):
-    """What casstat was asked to do cannot be done; the message says why and what to do, in one line."""
-
-
-def note(message: str) -> None:
-    """Say something on stderr that is no output: one line, whatever the names in it hold."""
-    click.echo(f"casstat: {printable(message)}", err=True)
 
 
 def command_names() -> list[str]:

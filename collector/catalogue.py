@@ -1,29 +1,19 @@
-"""Every metric there is, from the sources and nodetool's reports. Adding one adds a file there, nothing here."""
+"""The catalogue of all metrics, collected from `cassandra`, `host` and `nodetool.reports`; nothing is listed here."""
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from types import ModuleType
 
-import collector.reports
-import collector.sources
-from collector.beans import Bean
-from collector.host import Host
-from collector.model import Metric, Values
+import collector.cassandra
+import collector.host
+import collector.nodetool.reports
+from collector.host.host_source import HostPart
+from collector.jolokia.mbean import Bean
+from collector.model.metric import Metric
 
 
-@dataclass(frozen=True)
-class HostPart:
-    """One source of the machine's own figures; `origin` tells what its counters count from."""
-
-    name: str
-    metrics: tuple[Metric, ...]
-    read: Callable[[Host], Values]
-    origin: Callable[[Host], str]
-
-
-def _modules(package: ModuleType = collector.sources) -> list[ModuleType]:
+def _modules(package: ModuleType) -> list[ModuleType]:
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
     return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
 
@@ -37,7 +27,9 @@ def _by_name(metrics: Iterable[Metric]) -> dict[str, Metric]:
     return found
 
 
-BEANS: tuple[Bean, ...] = tuple(bean for module in _modules() for bean in getattr(module, "BEANS", ()))
+BEANS: tuple[Bean, ...] = tuple(
+    bean for module in _modules(collector.cassandra) for bean in getattr(module, "BEANS", ())
+)
 HOST: tuple[HostPart, ...] = tuple(
     HostPart(
         module.__name__.rpartition(".")[2],
@@ -45,15 +37,17 @@ HOST: tuple[HostPart, ...] = tuple(
         module.read,
         getattr(module, "origin", lambda _: "boot"),
     )
-    for module in _modules()
-    if hasattr(module, "read")
+    for module in _modules(collector.host)
+    if hasattr(module, "METRICS")
 )
-REPORTS: tuple[ModuleType, ...] = tuple(module for module in _modules(collector.reports) if hasattr(module, "parse"))
+REPORTS: tuple[ModuleType, ...] = tuple(
+    module for module in _modules(collector.nodetool.reports) if hasattr(module, "parse")
+)
 """nodetool's reports; what they tell is for the most part what the beans tell too."""
 CATALOGUE: dict[str, Metric] = _by_name(
     [
         *(bean.metric for bean in BEANS),
         *(metric for part in HOST for metric in part.metrics),
-        *(metric for module in _modules(collector.reports) for metric in getattr(module, "METRICS", ())),
+        *(metric for module in _modules(collector.nodetool.reports) for metric in getattr(module, "METRICS", ())),
     ]
 )

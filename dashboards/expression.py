@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from collector.catalogue import CATALOGUE
-from collector.model import Aggregation
+from collector.model.metric import Aggregation
 
 Where = tuple[tuple[str, tuple[str, ...]], ...]
 """Labels, each with the values that it may have; one that ends in * stands for all that begin so."""

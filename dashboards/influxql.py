@@ -1,4 +1,4 @@
-"""Expressions in InfluxQL, over the points that the agent's sinks write: see `exporters.points`.
+"""Expressions in InfluxQL, over the points that the agent's sinks write: see `exporters.sinks.parts.points`.
 
 There are no buckets: percentiles are the nodes' own, of single intervals, and of several the greatest is taken, which
 is never less than the true one. They are not merged, and never averaged.
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from collector.model import Aggregation
+from collector.model.metric import Aggregation
 from dashboards.expression import (
     Expression,
     Level,
@@ -22,7 +22,7 @@ from dashboards.expression import (
     metrics_of,
 )
 from dashboards.promql import NODE_LABELS
-from exporters.points import PER_S, QUANTILES, SHARES, VALUE
+from exporters.sinks.parts.points import PER_S, QUANTILES, SHARES, VALUE
 
 _FIELDS = dict(zip(SHARES, QUANTILES, strict=True))
 _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\/])")

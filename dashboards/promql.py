@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from collector.catalogue import CATALOGUE
-from collector.model import Aggregation, Metric, Owner
+from collector.model.metric import Aggregation, Metric, Owner
 from dashboards.expression import Expression, Number, Quantile, Rate, Ratio, Rest, Where, aggregation_of
-from exporters.prometheus.family import PLACEMENT
+from exporters.prometheus.metric_family import PLACEMENT
 
 FUNCTIONS = {Aggregation.SUM: "sum", Aggregation.MEAN: "avg", Aggregation.MAX: "max", Aggregation.MIN: "min"}
 NODE_LABELS = ("cluster", "dc", "rack", "node")

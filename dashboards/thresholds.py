@@ -50,7 +50,7 @@ class Threshold:
 class Objective:
     """What clients are promised: the share `share` of an operation's requests takes no longer than `bound_s`.
 
-    bound_s      an upper bound of the agent's histograms: one of `exporters.prometheus.edges.DEFAULT_S`.
+    bound_s      an upper bound of the agent's histograms: one of `exporters.prometheus.upper_bounds.DEFAULT_S`.
     least_per_s  requests per second of a data centre below which the share means nothing: of five reads one slow
                  read is a fifth.
     """

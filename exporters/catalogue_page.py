@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from collector.model import Metric, Owner, Tier
+from collector.model.metric import Metric, Owner, Tier
 
 HEAD = """# Metrics
 

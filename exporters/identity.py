@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from collector.model import Snapshot
+from collector.model.snapshot import Snapshot
 
 # The metric that tells it, and what it is called as a label.
 TOLD = {

@@ -11,14 +11,14 @@ import click
 import pytest
 
 from acceptance.readme_walk import commands
-from cli.agent.config import settings_of
+from cli.agent.agent_config import settings_of
 from cli.commands.agent import command as agent_command
 from cli.commands.line import command as line_command
 from cli.main import LINE, command_names, short_help
 from collector.catalogue import CATALOGUE
-from collector.journal.format import FULL_EVERY
+from collector.journal.format_version import FULL_EVERY
 from exporters.catalogue_page import page
-from exporters.view import View
+from exporters.line.view import View
 
 ROOT = Path(__file__).parent.parent
 README_COMMANDS = [line for line, _ in commands((ROOT / "README.md").read_text()) if line.startswith("casstat")]

@@ -26,7 +26,7 @@ from acceptance.grafana import compared, recorded
 from acceptance.grafana.programs import free_port, running, wait_until
 from acceptance.grafana.recorded import Labels
 from acceptance.grafana.shown import Panels, grafana, install_browser_driver, panels
-from cli.demo.cluster import cache_folder
+from cli.demo.demo_cluster import cache_folder
 from dashboards.promql import NODE_LABELS
 
 ROOT = Path(__file__).parents[2]

@@ -7,13 +7,13 @@ from statistics import fmean
 from acceptance.grafana.recorded import Recorded, Values
 from acceptance.grafana.shown import Line, Panels
 from collector.catalogue import CATALOGUE
-from collector.model import Tier
-from collector.selection import slowest_tier
+from collector.model.metric import Tier
+from collector.sampling.selection import slowest_tier
 from dashboards.expression import metrics_of
-from dashboards.grafana.boards.table import BOARDS
-from dashboards.grafana.panel import Heat, Note, Panel, Split, Spread, States, Worst
-from dashboards.grafana.panel import Line as Shown
-from dashboards.grafana.query import ref
+from dashboards.grafana.contents.all_dashboards import BOARDS
+from dashboards.grafana.panel_model import Heat, Note, Panel, Split, Spread, States, Worst
+from dashboards.grafana.panel_model import Line as Shown
+from dashboards.grafana.panel_query import ref
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collector.catalogue import CATALOGUE
-from collector.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, edges_of, quantile
-from collector.model import Aggregation, Owner, Tier
+from collector.model.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, edges_of, quantile
+from collector.model.metric import Aggregation, Owner, Tier
 from dashboards.expression import (
     Expression,
     Level,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from acceptance.grafana.programs import free_port, running, wait_until
-from dashboards.grafana.files import provider
+from dashboards.grafana.dashboard_files import provider
 
 Json = dict[str, Any]
 Labels = tuple[tuple[str, str], ...]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from collector.clock import SystemClock
+from collector.model.clock import SystemClock
 
 # So often, at least, a sleep looks after what else is to be done.
 PIECE_S = 5.0

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.main import CasstatError
+from cli.errors import CasstatError
 from collector.printable import printable
 
 MAIN = "org.jolokia.jvmagent.client.AgentLauncher"

@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from cli.access import JolokiaSettings
-from cli.agent.config import ARGUMENTS, NO_SETTINGS, ConfiguredCommand, name_alike, printed, take_file
-from cli.agent.settings import AgentSettings, journal_folder
+from cli.agent.agent_config import ARGUMENTS, NO_SETTINGS, ConfiguredCommand, name_alike, printed, take_file
+from cli.agent.agent_settings import AgentSettings, journal_folder
 from cli.commands import line
-from cli.settings import DEFAULT_S, LineSettings
-from cli.size import Size
-from cli.times import Duration
-from collector.journal.format import FULL_EVERY
-from exporters.prometheus.edges import DEFAULT_S as BOUNDS_S
+from cli.line.line_settings import DEFAULT_S, LineSettings
+from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.size_type import Size
+from cli.parameters.time_types import Duration
+from collector.journal.format_version import FULL_EVERY
+from exporters.prometheus.upper_bounds import DEFAULT_S as BOUNDS_S
 
 PATH = click.Path(path_type=Path)
 DEFAULT_LISTEN = "127.0.0.1:17199"
@@ -48,7 +48,7 @@ HELP = {
 
 
 def _host_names(_context: click.Context, _parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    from exporters.http.hosts import is_host_name
+    from exporters.api.host_header import is_host_name
 
     for name in names:
         if not is_host_name(name):
@@ -161,7 +161,7 @@ def command(print_config: bool, **options: Any) -> None:
             click.echo(each)
         return
     # Only now: help and mistakes need none of what samples.
-    from cli.agent.program import run
+    from cli.agent.agent_program import run
 
     def again() -> AgentSettings:
         return _settings(command.make_context("casstat agent", list(context.meta[ARGUMENTS])).params)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from cli.attach.options import Agent
-from cli.attach.process import chosen
-from cli.attach.steps import Task
-from collector.local import local_nodes
+from cli.attach.attach_steps import Task
+from cli.attach.jolokia_agent_options import Agent
+from cli.attach.target_process import chosen
+from collector.host.cassandra_processes import local_nodes
 from collector.secrets import SecretError, read_password
 
 _FILE = click.Path(path_type=Path)

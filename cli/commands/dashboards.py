@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from cli.main import CasstatError
-from cli.printing import echo
+from cli.errors import CasstatError
+from cli.safe_echo import echo
 
 STORES = ("prometheus", "influxdb")
 PROVIDER = "provisioning/dashboards/casstat.yaml"
@@ -41,16 +41,16 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
 
     What is there under these names is replaced.
     """  # noqa: D301 - a backspace is click's word for lines that stay as they are
-    from cli.writing import folder_for
-    from dashboards.grafana import files
+    from cli.parameters.output_folder import folder_for
+    from dashboards.grafana import dashboard_files
     from dashboards.rules.alert import JOB
-    from dashboards.rules.files import rule_files
+    from dashboards.rules.rule_files import rule_files
 
     stores = (store,) if store else STORES
-    texts = {f"{each}/{name}": text for each in stores for name, text in files.boards(each)}
+    texts = {f"{each}/{name}": text for each in stores for name, text in dashboard_files.boards(each)}
     if "prometheus" in stores:
         texts |= {f"rules/{name}": text for name, text in rule_files(runbooks, job or JOB)}
-    texts[PROVIDER] = files.provider([folder.absolute() / each for each in stores])
+    texts[PROVIDER] = dashboard_files.provider([folder.absolute() / each for each in stores])
     with folder_for(folder):
         for name, text in texts.items():
             path = folder / name
@@ -80,10 +80,10 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
 
     URL is what its pages begin with, such as http://localhost:3000.
     """
-    from dashboards.grafana import files
-    from dashboards.grafana.push import Grafana, GrafanaError
+    from dashboards.grafana import dashboard_files
+    from dashboards.grafana.upload import Grafana, GrafanaError
 
-    boards = [text for _, text in files.boards(store)]
+    boards = [text for _, text in dashboard_files.boards(store)]
     try:
         grafana = Grafana(url, _secret(token_file), _tls(ca))
         try:
@@ -112,8 +112,8 @@ def _secret(path: Path) -> str:
 
 
 def _tls(ca: Path | None) -> ssl.SSLContext:
-    from collector.access import Access, AccessError
-    from collector.tls import client_context
+    from collector.jolokia.access import Access, AccessError
+    from collector.jolokia.tls import client_context
 
     try:
         return client_context(Access(ca=ca))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from cli.demo.cluster import LOAD, LocalCluster, Plan, cache_folder, require_driver, state_folder
+from cli.demo.cluster_addresses import Site
 from cli.demo.companions import COMPANIONS, until_told
-from cli.demo.node import Node
-from cli.demo.site import Site
+from cli.demo.demo_cluster import LOAD, LocalCluster, Plan, cache_folder, require_driver, state_folder
+from cli.demo.demo_node import Node
 
 VERSION = "5.0.8"
 LOAD_PORT = 17198

@@ -8,9 +8,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from cli.access import PASSWORD, JolokiaSettings, jolokia_options
 from cli.commands import line
-from cli.settings import LineSettings
+from cli.line.line_settings import LineSettings
+from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, jolokia_options
 
 # The line's options that say where to look; those of Jolokia come with `jolokia_options`.
 OF_THE_LINE = (
@@ -45,12 +45,12 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
 
     nodetool and Jolokia are asked a few times; nothing is changed.
     """
-    from cli.doctor.case import Case
     from cli.doctor.examination import examine
+    from cli.doctor.examined_node import Case
     from cli.doctor.finding import failed
-    from cli.doctor.show import is_coloured, json_lines, text_lines
-    from collector.clock import SystemClock
-    from collector.local import local_nodes
+    from cli.doctor.report_format import is_coloured, json_lines, text_lines
+    from collector.host.cassandra_processes import local_nodes
+    from collector.model.clock import SystemClock
 
     options = {name: value for name, value in options.items() if value is not None}
     settings = LineSettings(jolokia=jolokia, **options)
@@ -68,7 +68,7 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
 
 def _advice(context: click.Context) -> Any:
     """Return how commands are to be typed: with the options that were given, wherever that was."""
-    from cli.doctor.advice import Advice, called
+    from cli.doctor.command_hints import Advice, called
 
     flags = {}
     for option in context.command.params:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.limits import limited
-from cli.main import CasstatError
-from cli.printing import echo
-from cli.recordings import finding_text
+from cli.errors import CasstatError
+from cli.parameters.read_limit_options import limited
+from cli.recordings.recording_arguments import finding_text
+from cli.safe_echo import echo
 
 if TYPE_CHECKING:
-    from collector.journal.info import Info
+    from collector.journal.summary import Info
 
 PATHS = click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
 
@@ -92,7 +92,7 @@ def _shown(name: str, value: object) -> str:
 
 
 def _info(paths: Iterable[Path], max_series: int) -> "Info":
-    from collector.journal.info import info as read_info
+    from collector.journal.summary import info as read_info
 
     try:
         return read_info(paths, max_series)

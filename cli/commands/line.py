@@ -7,14 +7,14 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from cli.access import jolokia_options
-from cli.columns import ColumnNames
+from cli.line.line_settings import LineSettings
 from cli.main import command_names, short_help
-from cli.renamed import Renamed
-from cli.settings import LineSettings
-from cli.size import Size
-from cli.times import Duration
-from collector.journal.format import FULL_EVERY
+from cli.parameters.column_names import ColumnNames
+from cli.parameters.jolokia_options import jolokia_options
+from cli.parameters.renamed_options import Renamed
+from cli.parameters.size_type import Size
+from cli.parameters.time_types import Duration
+from collector.journal.format_version import FULL_EVERY
 
 # Cassandra's own rule, and the signs of a pattern; anything else could mean something to JMX that the user did not.
 NAME = re.compile(r"[\w*?]+", re.ASCII)
@@ -147,6 +147,6 @@ def command(**options: Any) -> None:
             options[option] = None
     settings = LineSettings(**options)
     # Only now: help and mistakes need none of what samples.
-    from cli.watching import run
+    from cli.line.line_program import run
 
     run(settings)

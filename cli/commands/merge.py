@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from cli.limits import limited
-from cli.merging import merge_options
-from cli.printing import echo
+from cli.parameters.read_limit_options import limited
+from cli.recordings.merge_program import merge_options
+from cli.safe_echo import echo
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,7 +24,7 @@ def command(folder: Path, series: bool, **options: Any) -> None:
     amounts are sums over the nodes, ratios and percentages are means, and percentiles come from the buckets of all
     nodes. A missing node has no row, and the cluster's row tells how many nodes it is made of.
     """
-    from cli.merging import MergeSettings, merge_into, write_series
+    from cli.recordings.merge_program import MergeSettings, merge_into, write_series
 
     settings = MergeSettings(**options)
     for path in merge_into(settings, folder):

@@ -5,7 +5,7 @@ import json
 import click
 
 from collector.catalogue import CATALOGUE
-from collector.model import Metric
+from collector.model.metric import Metric
 from exporters.catalogue_page import page
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from cli.limits import limited
-from cli.merging import merge_options
-from cli.printing import echo
-from cli.times import Duration
+from cli.parameters.read_limit_options import limited
+from cli.parameters.time_types import Duration
+from cli.recordings.merge_program import merge_options
+from cli.safe_echo import echo
 
 # With more points, lines become bands of noise.
 POINTS = 300
@@ -31,7 +31,7 @@ class Pixels(click.ParamType["tuple[int, int]"]):
 
 def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from exporters.gnuplot.catalogue import PICTURES
+        from exporters.gnuplot.all_plots import PICTURES
 
         for picture in PICTURES:
             echo(f"{picture.name:20} {picture.help}")
@@ -63,12 +63,12 @@ def command(
     PATHS are what `casstat -w DIR` has written on each node: folders or files. Without --interval there are 300
     points at most.
     """
-    from cli.main import CasstatError
-    from cli.merging import MergeSettings, merged
-    from cli.writing import folder_for
-    from exporters.gnuplot.catalogue import PICTURES, write
-    from exporters.gnuplot.program import GnuplotError, draw
-    from exporters.run import node_rows, run_of
+    from cli.errors import CasstatError
+    from cli.parameters.output_folder import folder_for
+    from cli.recordings.merge_program import MergeSettings, merged
+    from exporters.gnuplot.all_plots import PICTURES, write
+    from exporters.gnuplot.gnuplot_process import GnuplotError, draw
+    from exporters.gnuplot.merged_run import node_rows, run_of
 
     names = [name.strip() for name in only.split(",") if name.strip()]
     known = [picture.name for picture in PICTURES]

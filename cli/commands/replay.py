@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.commands import line
-from cli.limits import limited
-from cli.main import CasstatError, note
-from cli.recordings import finding_text, recorded_bounds
-from cli.settings import LineSettings
-from cli.times import Duration, TimeOfDay, range_options
+from cli.errors import CasstatError, note
+from cli.line.line_settings import LineSettings
+from cli.parameters.read_limit_options import limited
+from cli.parameters.time_types import Duration, TimeOfDay, range_options
+from cli.recordings.recording_arguments import finding_text, recorded_bounds
 
 if TYPE_CHECKING:
-    from collector.journal.head import Head
-    from collector.journal.reading import Entry
-    from collector.model import Sample
+    from collector.journal.header import Head
+    from collector.journal.reader import Entry
+    from collector.model.sample import Sample
 
 # The line's options that say what to show and how; the others say where to look.
 OF_THE_LINE = (
@@ -59,8 +59,8 @@ def command(
 
     PATH is what `casstat -w DIR` has written: DIR when it holds one node, DIR/NODE, or one of its files.
     """
-    from cli.output import Output, print_rows, shown
-    from cli.watching import view_of
+    from cli.line.line_program import view_of
+    from cli.line.row_printer import Output, print_rows, shown
 
     options = {name: value for name, value in options.items() if value is not None}
     rows = options.pop("count_option", None)
@@ -91,7 +91,7 @@ def _played(
 ) -> Iterator[tuple["Head", "Sample"]]:
     """Yield what each session's samples say, at the pace that was chosen."""
     from collector.journal.replay import at_interval
-    from collector.samples import samples
+    from collector.sampling.sample_stream import samples
 
     for _, session in groupby(entries, key=lambda entry: entry.head.session):
         kept = at_interval(session, interval or 0.0)
@@ -127,11 +127,11 @@ class _Pace:
 
 def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
     """Yield what is recorded; say what is damaged. Raises CasstatError."""
-    from collector.journal.files import is_written
-    from collector.journal.limits import SeriesLimit
-    from collector.journal.reading import Entry, read
-    from collector.journal.sequence import TickOrder
-    from collector.journal.writing import SUFFIX
+    from collector.journal.read_limits import SeriesLimit
+    from collector.journal.reader import Entry, read
+    from collector.journal.segments import is_written
+    from collector.journal.tick_order import TickOrder
+    from collector.journal.writer import SUFFIX
 
     sequence, limit = TickOrder(), SeriesLimit(max_series, str(files[0].parent) if files else "")
     for file in files:
@@ -155,7 +155,7 @@ def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterato
 
 def _files(path: Path) -> list[Path]:
     """Return the files of the one node there. Raises CasstatError."""
-    from collector.journal.files import journal_files
+    from collector.journal.segments import journal_files
 
     try:
         files = list(journal_files(path))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cli.times import Duration, TimeOfDay, range_options
+from cli.parameters.time_types import Duration, TimeOfDay, range_options
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,7 +45,7 @@ def command(
     and with +https too, where ca_file, cert_file and key_file name files. Files with secrets must be readable by
     their owner alone. The exit code is 1 when points were refused or a store took nothing for too long.
     """  # noqa: D301 - a backspace is click's word for lines that stay as they are
-    from cli.shipping import Order, ship
+    from cli.recordings.ship_program import Order, ship
 
     if not ship(Order(path, urls, begin, end, state, patience)):
         sys.exit(1)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cli.access import OPTIONS, JolokiaSettings
-from cli.columns import ColumnNames
-from cli.times import Duration, range_options
+from cli.parameters.column_names import ColumnNames
+from cli.parameters.jolokia_options import OPTIONS, JolokiaSettings
+from cli.parameters.time_types import Duration, range_options
 
 if TYPE_CHECKING:
-    from exporters.columns import Column
+    from exporters.line.columns import Column
 
 _C = TypeVar("_C", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -21,7 +21,7 @@ OF_JOLOKIA = ("user", "password_file", "ca", "cert", "key")
 
 
 def _columns() -> "Sequence[Column]":
-    from exporters.live.columns import COLUMNS
+    from exporters.live.live_columns import COLUMNS
 
     return COLUMNS
 
@@ -66,7 +66,7 @@ def command(**options: Any) -> None:
     NODE is where its agent answers (10.0.0.7, https://10.0.0.7:17199), or the URL of its Jolokia. '?' shows the keys.
     Where the output is no terminal, a table is printed for each tick.
     """
-    from cli.top.program import TopSettings, run
+    from cli.top.top_program import TopSettings, run
 
     agent, jolokia = (_access(options, whose) for whose in ("agent", "jolokia"))
     run(TopSettings(**options, agent=agent, jolokia=jolokia))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Protocol
 
-from cli.demo import prometheus
-from cli.demo.site import Site
+from cli.demo import demo_prometheus
+from cli.demo.cluster_addresses import Site
 
 LOOK_S = 1.0
 
@@ -22,7 +22,7 @@ class Companion(Protocol):
         """Start it and return what to tell people, by lines. Raises DemoError."""
 
 
-COMPANIONS: Mapping[str, Companion] = {"prometheus": prometheus}
+COMPANIONS: Mapping[str, Companion] = {"prometheus": demo_prometheus}
 
 
 def until_told(runs: Callable[[], bool]) -> None:

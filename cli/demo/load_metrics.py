@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
 
-from exporters.prometheus.edges import DEFAULT_S
+from exporters.prometheus.upper_bounds import DEFAULT_S
 
 CLIENT = "demo"
 READ, WRITE = "Read", "Write"

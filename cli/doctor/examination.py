@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from cli.doctor import clock, devices, jolokia, log, machine, node, nodetool
-from cli.doctor.case import Case
+from cli.doctor import check_clock, check_devices, check_jolokia, check_log, check_machine, check_node, check_nodetool
+from cli.doctor.check_jolokia import Way
+from cli.doctor.examined_node import Case
 from cli.doctor.finding import Finding, lessened
-from cli.doctor.jolokia import Way
-from cli.doctor.show import hidden
-from collector.clock import Clock
-from collector.local import Facts
-from collector.watch import Given
+from cli.doctor.report_format import hidden
+from collector.host.cassandra_processes import Facts
+from collector.model.clock import Clock
+from collector.sampling.node_sampler import Given
 
 BY_NODETOOL = "nodetool is asked instead: every few seconds, and its percentiles decay over minutes"
 BY_JOLOKIA = "not needed while Jolokia answers"
@@ -18,12 +18,18 @@ BY_JOLOKIA = "not needed while Jolokia answers"
 
 def examine(case: Case, time: Clock, secrets: Iterable[str] = ()) -> list[Finding]:
     """Return what is found, without the secrets. Raises click.UsageError for options that cannot be meant."""
-    first = jolokia.examine(case)
-    second = nodetool.examine(case, used=first.facts is None)
+    first = check_jolokia.examine(case)
+    second = check_nodetool.examine(case, used=first.facts is None)
     facts = first.facts or second.facts
     ways = _ways(first, second)
-    process = node.examine(case, facts, [first, second])
-    findings = [*process, *ways, clock.examine(case.uid, case.root), *_machine(case, facts, time), *log.examine(case)]
+    process = check_node.examine(case, facts, [first, second])
+    findings = [
+        *process,
+        *ways,
+        check_clock.examine(case.uid, case.root),
+        *_machine(case, facts, time),
+        *check_log.examine(case),
+    ]
     return [_without(each, list(secrets)) for each in findings]
 
 
@@ -42,10 +48,14 @@ def _machine(case: Case, facts: Facts | None, time: Clock) -> list[Finding]:
         # What is known of it without its help.
         facts = Facts("", chosen.directories, "known", pid=chosen.pid, here=True) if chosen else Facts()
     given = Given("", (case.settings.disk or "").removeprefix("/dev/"), case.settings.net_interface or "")
-    host = machine.host_of(facts, given, time, case.root)
+    host = check_machine.host_of(facts, given, time, case.root)
     if host is None:
         return []
-    return [devices.disk(case, host), devices.interface(case, host, facts.address), *machine.examine(host, time)]
+    return [
+        check_devices.disk(case, host),
+        check_devices.interface(case, host, facts.address),
+        *check_machine.examine(host, time),
+    ]
 
 
 def _without(finding: Finding, secrets: list[str]) -> Finding:

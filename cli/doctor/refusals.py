@@ -4,12 +4,12 @@ import re
 import shlex
 from urllib.parse import urlsplit
 
-from cli.doctor.agent import attach
-from cli.doctor.case import Case
+from cli.doctor.check_jolokia_agent import attach
+from cli.doctor.check_policy import POLICY, SUBJECT
+from cli.doctor.examined_node import Case
 from cli.doctor.finding import Finding, alternatives, problem
-from cli.doctor.policy import POLICY, SUBJECT
-from collector.find import is_this_machine
-from collector.jolokia import Jolokia
+from collector.host.discovery import is_this_machine
+from collector.jolokia.client import Jolokia
 
 _CLIENT = re.compile(r"No access from client (\S+) allowed")
 

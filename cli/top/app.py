@@ -15,17 +15,17 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from cli.top.keys import pressed
-from cli.top.look import Look, position
+from cli.top.column_sets import wanted
+from cli.top.key_bindings import pressed
 from cli.top.mouse import clicked, scrolled
-from cli.top.own import Own
-from cli.top.scene import Scene
+from cli.top.render_context import Scene
 from cli.top.screen import screen
-from cli.top.sets import wanted
-from cli.top.text import FINE, Line, Marks
+from cli.top.self_cost import Own
+from cli.top.styled_text import FINE, Line, Marks
+from cli.top.view_state import Look, position
 from exporters.live.frame import Frame
 from exporters.live.history import History
-from exporters.live.live import Wanted
+from exporters.live.live_cluster import Wanted
 
 REDRAW_S = 1.0
 LOOK_S = 0.1

@@ -4,15 +4,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cli.top.look import Look
-from cli.top.scene import Scene, clock_time
-from cli.top.table import cluster_row, header, layout, node_row
-from cli.top.text import ASCII, plain
+from cli.top.node_table import cluster_row, header, layout, node_row
+from cli.top.render_context import Scene, clock_time
+from cli.top.styled_text import ASCII, plain
+from cli.top.view_state import Look
 from collector.printable import printable_json
-from exporters.cells import rounded
-from exporters.columns import Cell
-from exporters.live.columns import COLUMNS, Cells
+from exporters.line.cells import rounded
+from exporters.line.columns import Cell
 from exporters.live.frame import ALL, Frame
+from exporters.live.live_columns import COLUMNS, Cells
 
 # As wide as it takes: nobody looks at a terminal's edge here.
 WIDEST = 400

@@ -1,10 +1,10 @@
 """Charts of the cluster's last ticks, where few nodes leave room for them."""
 
-from cli.top.scene import Scene
-from cli.top.sets import set_of
-from cli.top.text import Line, Span, cut, number
-from exporters.live.columns import COLUMNS, PLACES, value
-from exporters.live.spark import chart
+from cli.top.column_sets import set_of
+from cli.top.render_context import Scene
+from cli.top.styled_text import Line, Span, cut, number
+from exporters.live.live_columns import COLUMNS, PLACES, value
+from exporters.live.sparkline import chart
 
 # The least and most lines of a chart, its title included; from this width on two stand beside each other.
 LOWEST, HIGHEST, TWO_WIDE = 5, 14, 80

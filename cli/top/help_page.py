@@ -2,9 +2,9 @@
 
 from textwrap import wrap
 
-from cli.top.scene import Scene
-from cli.top.sets import SETS
-from cli.top.text import Line, Span, cut
+from cli.top.column_sets import SETS
+from cli.top.render_context import Scene
+from cli.top.styled_text import Line, Span, cut
 from exporters.live.frame import State
 
 KEYS = (

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from cli.top import screen, table
-from cli.top.keys import pressed
-from cli.top.look import Look
-from cli.top.scene import Scene
-from cli.top.sets import set_of
+from cli.top import node_table, screen
+from cli.top.column_sets import set_of
+from cli.top.key_bindings import pressed
+from cli.top.render_context import Scene
+from cli.top.view_state import Look
 
 WHEEL_ROWS = 3
 LEFT, RIGHT = 1, 3
@@ -39,7 +39,7 @@ def scrolled(scene: Scene, direction: int) -> Look:
 
 
 def _sorted_by(scene: Scene, look: Look, x: int) -> Look:
-    name = table.column_at(scene, x)
+    name = node_table.column_at(scene, x)
     if not name:
         return look
     return replace(look, sort=name, reverse=not look.reverse and look.sort == name, first=0)

@@ -1,14 +1,14 @@
 """One node alone: all its figures with their last minutes, its compactions and tables."""
 
 from cli.top import tables_page
-from cli.top.judge import level
-from cli.top.scene import Scene
-from cli.top.sets import SETS
-from cli.top.table import glyph_of, why_not
-from cli.top.text import Line, Span, clean, cut, number
-from exporters.live.columns import COLUMNS, PLACES, value
+from cli.top.column_sets import SETS
+from cli.top.node_table import glyph_of, why_not
+from cli.top.render_context import Scene
+from cli.top.severity import level
+from cli.top.styled_text import Line, Span, clean, cut, number
 from exporters.live.frame import NodeFrame, State
-from exporters.live.spark import spark
+from exporters.live.live_columns import COLUMNS, PLACES, value
+from exporters.live.sparkline import spark
 
 CELL, TREND = 40, 12
 LEVELS = ("", "warn", "bad")

@@ -1,9 +1,9 @@
 """The whole screen: exactly as many lines as it is high, each exactly as wide."""
 
-from cli.top import charts, head, help_page, node_page, table, tables_page, transposed
-from cli.top.scene import Scene, clock_time
-from cli.top.sets import set_of
-from cli.top.text import Line, Span, clean, cut
+from cli.top import charts, header_lines, help_page, node_page, node_table, tables_page, transposed
+from cli.top.column_sets import set_of
+from cli.top.render_context import Scene, clock_time
+from cli.top.styled_text import Line, Span, clean, cut
 from exporters.live.frame import Told
 
 # So high, so many lines of events and of the cluster's figures.
@@ -15,8 +15,8 @@ SUMMARY = ((18, 3), (14, 2), (10, 1))
 
 def screen(scene: Scene) -> list[Line]:
     """Return the lines."""
-    above = [head.title(scene), *head.summary(scene, _of(SUMMARY, scene.height))]
-    below = [head.footer(scene)]
+    above = [header_lines.title(scene), *header_lines.summary(scene, _of(SUMMARY, scene.height))]
+    below = [header_lines.footer(scene)]
     if not scene.look.help:
         below = [*_events(scene, _of(EVENTS, scene.height)), *below]
     room = max(scene.height - len(above) - len(below), 0)
@@ -59,12 +59,12 @@ def _body(scene: Scene, room: int) -> list[Line]:
 def _nodes(scene: Scene, room: int) -> list[Line]:
     if scene.frame is None:
         return []
-    chosen = table.layout(scene)
-    made = [table.header(scene, chosen), table.cluster_row(scene, chosen)]
+    chosen = node_table.layout(scene)
+    made = [node_table.header(scene, chosen), node_table.cluster_row(scene, chosen)]
     nodes = scene.order
     pointed = scene.look.cursor if scene.look.cursor in nodes else next(iter(nodes), None)
     shown = nodes[scene.look.first : scene.look.first + max(room - len(made), 0)]
-    made += [table.node_row(scene, chosen, node, pointed=node == pointed) for node in shown]
+    made += [node_table.node_row(scene, chosen, node, pointed=node == pointed) for node in shown]
     if not nodes:
         why = "nothing is wrong with any node" if scene.look.faults else "no node fits the filter"
         made.append(cut((Span(f"   {why}", "dim"),), scene.width))
@@ -101,7 +101,7 @@ def _hidden(scene: Scene) -> int:
     """Return how many columns of the set have no room in the table."""
     if not _is_table(scene) or set_of(scene.look).is_tables:
         return 0
-    return len(set_of(scene.look).columns) - len(table.layout(scene).columns)
+    return len(set_of(scene.look).columns) - len(node_table.layout(scene).columns)
 
 
 def _event(scene: Scene, told: Told) -> Line:

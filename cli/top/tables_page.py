@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.top.scene import Scene
-from cli.top.text import Line, Span, clean, cut, fit, number
+from cli.top.render_context import Scene
+from cli.top.styled_text import Line, Span, clean, cut, fit, number
+from exporters.line.table_rows import TableColumn, fitting
 from exporters.live.frame import ALL
-from exporters.tables import TableColumn, fitting
 
 WIDTH, SHORTEST = 9, 20
 

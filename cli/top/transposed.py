@@ -1,10 +1,10 @@
 """One figure of all nodes beside each other: a line for each tick, the newest at the bottom, a column for each node."""
 
-from cli.top.judge import cluster_level, level
-from cli.top.scene import Scene, clock_time
-from cli.top.sets import set_of
-from cli.top.text import Line, Span, cut, fit, number
-from exporters.live.columns import COLUMNS, PLACES
+from cli.top.column_sets import set_of
+from cli.top.render_context import Scene, clock_time
+from cli.top.severity import cluster_level, level
+from cli.top.styled_text import Line, Span, cut, fit, number
+from exporters.live.live_columns import COLUMNS, PLACES
 
 TIME, WIDTH = 9, 9
 LEVELS = ("", "warn", "bad")

@@ -4,9 +4,9 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
-from collector.journal import letters
-from collector.journal.coding import COST_UNIT, UNIT, State
-from collector.journal.soundness import (
+from collector.journal import delta_codec
+from collector.journal.encoding import COST_UNIT, UNIT, State
+from collector.journal.validation import (
     LARGEST_COUNT,
     MOST_BUCKETS,
     NONSENSE,
@@ -20,7 +20,8 @@ from collector.journal.soundness import (
     sources_of,
     tick_of,
 )
-from collector.model import Batch, Snapshot, Value, Values
+from collector.model.metric import Value, Values
+from collector.model.snapshot import Batch, Snapshot
 
 
 def decoded(state: State, line: Mapping[str, Any]) -> Snapshot:
@@ -111,7 +112,7 @@ def _gained(before: Value | None, first: int, gains: str) -> tuple[int, ...]:
     if first < 0:
         raise CodingError("a bucket before the first")
     counts = list(before)
-    for place, gain in enumerate(letters.read(gains), first):
+    for place, gain in enumerate(delta_codec.read(gains), first):
         counts[place] += gain
         if not -LARGEST_COUNT < counts[place] < LARGEST_COUNT:
             raise CodingError(f"{str(counts[place])[:40]} in a bucket")

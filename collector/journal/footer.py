@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from collector.journal.frames import MAGIC, Frames
-from collector.journal.head import is_number
-from collector.journal.soundness import LAST_S, NONSENSE, CodingError, names
+from collector.journal.header import is_number
+from collector.journal.validation import LAST_S, NONSENSE, CodingError, names
 
 # More than a footer takes, whose longest part is a name.
 LARGEST_BYTES = 4096

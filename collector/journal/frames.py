@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import zstandard
 
-from collector.journal.lines import LineError, checked
+from collector.journal.record_lines import LineError, checked
 
 MAGIC = zstandard.FRAME_HEADER
 # A frame's header without a dictionary and without the reserved bit (RFC 8878, 3.1.1.1).

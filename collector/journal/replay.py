@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from collector.journal.reading import Entry
-from collector.model import Batch, Series, Snapshot, Tick, Value
+from collector.journal.reader import Entry
+from collector.model.metric import Series, Value
+from collector.model.snapshot import Batch, Snapshot, Tick
 
 
 def at_interval(entries: Iterable[Entry], interval_s: float) -> Iterator[Entry]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dashboards.grafana.making import made
+from dashboards.grafana.build import made
 
 FOLDER = Path(__file__).parent / "json"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from dashboards.grafana.panel import Panel
+from dashboards.grafana.panel_model import Panel
 
 COLUMNS = 24
 

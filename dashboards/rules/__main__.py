@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dashboards.rules.files import rule_files
+from dashboards.rules.rule_files import rule_files
 
 COMMITTED = Path(__file__).with_name("yaml")
 

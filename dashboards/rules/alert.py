@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dashboards.expression import Expression, Quantile, Rate, Ratio, Where
 from dashboards.promql import NODE_LABELS, Scope, selector, spelled
 from dashboards.rules.traffic import TRAFFIC
-from dashboards.signals.table import SIGNALS
+from dashboards.signals.all_signals import SIGNALS
 from dashboards.thresholds import LEAST_EVENTS_PER_S, THRESHOLDS
 
 JOB = "casstat"

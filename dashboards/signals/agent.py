@@ -1,6 +1,6 @@
-"""casstat itself: what its agents cost, miss and lose. They tell Prometheus alone: see `exporters.prometheus.own`."""
+"""casstat itself: the cost, gaps and losses of its agents. Prometheus only: see `exporters.prometheus.self_metrics`."""
 
-from collector.model import Aggregation
+from collector.model.metric import Aggregation
 from dashboards.expression import Expression, Level, Quantile, Rate, Rest, where
 from dashboards.signals.signal import Signal, Unit
 

@@ -1,6 +1,6 @@
 """Keyspaces and tables: what is done on the nodes that hold the data."""
 
-from collector.model import Aggregation
+from collector.model.metric import Aggregation
 from dashboards.expression import Level, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from exporters.gnuplot.axis import TimeAxis
-from exporters.gnuplot.lanes import LANE_PX, Lanes
-from exporters.gnuplot.marks import groups
-from exporters.gnuplot.missing import Gap
-from exporters.gnuplot.page import SMALL_PT, Page
-from exporters.gnuplot.run import Mark, Phase
-from exporters.gnuplot.text import hovered, shortened
+from exporters.gnuplot.event_marks import groups
+from exporters.gnuplot.label_lanes import LANE_PX, Lanes
+from exporters.gnuplot.missing_nodes import Gap
+from exporters.gnuplot.plot_data import Mark, Phase
+from exporters.gnuplot.plot_page import SMALL_PT, Page
+from exporters.gnuplot.text_escaping import hovered, shortened
+from exporters.gnuplot.time_axis import TimeAxis
 
 _SEEN_PX = 2.0
 _ABOVE_PX = 8.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
-from exporters.live.columns import Cells
+from exporters.live.live_columns import Cells
 
 ALL = -1
 """Instead of a node's number: the cluster."""
@@ -57,7 +57,7 @@ class Frame:
     """One tick. A node has the same place in `nodes` in every frame.
 
     counted  how many nodes the cluster's row is made of.
-    tables   of a node by its place, or of ALL: rows as `exporters.tables` has them, where they were asked for.
+    tables   of a node by its place, or of ALL: rows as `exporters.line.table_rows` has them, where they were asked for.
     """
 
     time_s: float

@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Sequence
 from threading import Condition
 
-from exporters.live.columns import COLUMNS
 from exporters.live.frame import Frame
+from exporters.live.live_columns import COLUMNS
 
 LIMIT_BYTES = 120 << 20
 LONGEST = 3600

@@ -8,12 +8,13 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry
 
 from collector.catalogue import CATALOGUE
-from collector.model import Event, Metric, Snapshot
+from collector.model.metric import Metric
+from collector.model.snapshot import Event, Snapshot
 from exporters.identity import Identity
-from exporters.prometheus.health import AgentHealth, TickHealth
-from exporters.prometheus.known import Known
-from exporters.prometheus.own import Own
+from exporters.prometheus.agent_health import AgentHealth, TickHealth
+from exporters.prometheus.latest_values import Known
 from exporters.prometheus.rendering import Options, Part, Rendering, document
+from exporters.prometheus.self_metrics import Own
 
 TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from collector.catalogue import HOST
-from collector.model import Kind, Metric, Value, Values
-from exporters.prometheus.budget import MOST, Budget
-from exporters.prometheus.edges import Edges
-from exporters.prometheus.family import INFO, Family, families_of, is_info, text_label
-from exporters.prometheus.lines import Body, Group, Lines, Shown
+from collector.model.metric import Kind, Metric, Value, Values
+from exporters.prometheus.metric_family import INFO, Family, families_of, is_info, text_label
+from exporters.prometheus.series_limit import MOST, Budget
+from exporters.prometheus.series_lines import Body, Group, Lines, Shown
+from exporters.prometheus.upper_bounds import Edges
 
 LIMIT, REFUSED, SERIES = "casstat_series_limit", "casstat_series_refused", "casstat_series"
 BUDGET = {

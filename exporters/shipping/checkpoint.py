@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from collector.atomic import replace_file
-from collector.failures import one_line
-from collector.journal.writing import Position
+from collector.atomic_file import replace_file
+from collector.jolokia.failures import one_line
+from collector.journal.writer import Position
 from exporters.identity import Identity
 
 LARGEST_BYTES = 1 << 16

@@ -4,8 +4,8 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from exporters.saying import Seldom
-from exporters.shipping.aside import Aside
+from exporters.rate_limited_logger import Seldom
+from exporters.shipping.dead_letters import Aside
 from exporters.sinks.sink import RefusedError, Sink, TooLargeError, UnavailableError
 
 MOST_POINTS = 5000

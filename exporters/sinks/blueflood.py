@@ -10,15 +10,16 @@ import time
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from collector.failures import one_line
-from collector.model import Metric, Sample
+from collector.jolokia.failures import one_line
+from collector.model.metric import Metric
+from collector.model.sample import Sample
 from exporters.identity import Identity
-from exporters.points import rows, time_ms
-from exporters.sinks.parts import own
-from exporters.sinks.parts.dotted import Paths
-from exporters.sinks.parts.tls import PARAMETERS, context_of
+from exporters.sinks.parts import store_responses
+from exporters.sinks.parts.dotted_names import Paths
+from exporters.sinks.parts.points import rows, time_ms
+from exporters.sinks.parts.sink_url import Target
+from exporters.sinks.parts.store_tls import PARAMETERS, context_of
 from exporters.sinks.sink import SinkUrlError, UnavailableError
-from exporters.sinks.target import Target
 
 SCHEMES = ("blueflood+http", "blueflood+https")
 TTL_S = 172800
@@ -43,7 +44,7 @@ class Blueflood:
 
     def __init__(self, target: Target, tenant: str, ttl_s: int) -> None:
         """Take where to write to; what speaks HTTP is loaded here and not with this file."""
-        from exporters.sinks.parts.web import Pools
+        from exporters.sinks.parts.store_http import Pools
 
         self.name = target.name
         self._host = target.host
@@ -65,7 +66,7 @@ class Blueflood:
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
         """Post points."""
-        from exporters.sinks.parts.web import FAILURES, failed, judged, post
+        from exporters.sinks.parts.store_http import FAILURES, failed, judged, post
 
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
@@ -78,7 +79,7 @@ class Blueflood:
             raise UnavailableError("HTTP 202: it has taken the points, but could not store them in time")
         if not answer.stored:
             answer = answer.without(self._token)
-            raise judged(answer, own.blueflood(answer.body), time.time())
+            raise judged(answer, store_responses.blueflood(answer.body), time.time())
 
     def close(self) -> None:
         """Close the connection."""

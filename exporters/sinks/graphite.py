@@ -13,13 +13,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
-from collector.failures import one_line
-from collector.model import Metric, Sample, Series
+from collector.jolokia.failures import one_line
+from collector.model.metric import Metric, Series
+from collector.model.sample import Sample
 from exporters.identity import Identity
-from exporters.points import rows, tags, time_ms
-from exporters.sinks.parts.dotted import Paths, part
+from exporters.sinks.parts.dotted_names import Paths, part
+from exporters.sinks.parts.points import rows, tags, time_ms
+from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.sink import SinkUrlError, UnavailableError
-from exporters.sinks.target import Target
 
 SCHEMES = ("graphite",)
 PORT = 2003

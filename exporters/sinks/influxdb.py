@@ -11,16 +11,17 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from collector.model import Metric, Sample
+from collector.model.metric import Metric
+from collector.model.sample import Sample
 from exporters.identity import Identity
-from exporters.sinks.parts import own
+from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.line_protocol import Lines
-from exporters.sinks.parts.tls import PARAMETERS, context_of
+from exporters.sinks.parts.sink_url import Target
+from exporters.sinks.parts.store_tls import PARAMETERS, context_of
 from exporters.sinks.sink import SinkUrlError
-from exporters.sinks.target import Target
 
 if TYPE_CHECKING:
-    from exporters.sinks.parts.web import Answer
+    from exporters.sinks.parts.store_http import Answer
 
 SCHEMES = ("influxdb+http", "influxdb+https", "victoriametrics+http", "victoriametrics+https")
 DROPPED = re.compile(r"\bdropped=(\d+)")
@@ -40,7 +41,7 @@ class InfluxDB:
 
     def __init__(self, target: Target, bucket: str) -> None:
         """Take where to write to; the client is loaded here and not with this file: not everybody needs it."""
-        from exporters.sinks.parts.web import Pools
+        from exporters.sinks.parts.store_http import Pools
 
         self.name = target.name
         self._host = target.host
@@ -67,7 +68,7 @@ class InfluxDB:
         """Write lines."""
         from influxdb_client.rest import ApiException
 
-        from exporters.sinks.parts.web import FAILURES, failed, judged
+        from exporters.sinks.parts.store_http import FAILURES, failed, judged
 
         body = b"\n".join(points)
         if self._gzip:
@@ -86,7 +87,7 @@ class InfluxDB:
             answer = self._answer(error.response)
         except FAILURES as error:
             raise failed(error, self._host) from None
-        verdict = own.influxdb(answer.body)
+        verdict = store_responses.influxdb(answer.body)
         dropped = DROPPED.search(verdict or "")
         every = dropped is not None and int(dropped[1]) == len(points)
         raise judged(answer, verdict, time.time(), every=every)
@@ -97,7 +98,7 @@ class InfluxDB:
         self._pools.clear()
 
     def _answer(self, response: Any) -> "Answer":
-        from exporters.sinks.parts.web import Answer
+        from exporters.sinks.parts.store_http import Answer
 
         headers = {name.lower(): value for name, value in response.getheaders().items()}
         return Answer(response.status, headers, str(response.data or "")).without(self._token)

@@ -1,13 +1,14 @@
 """What every sink is, and what its store may answer; shipping, which is the same for all, is `exporters.shipping`.
 
 A module in this folder is a sink when it has `SCHEMES`, the schemes of the URLs that mean it, and `connect`, which
-makes the sink of such a URL's `exporters.sinks.target.Target` and raises SinkUrlError.
+makes the sink of such a URL's `exporters.sinks.parts.sink_url.Target` and raises SinkUrlError.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from collector.model import Metric, Sample
+from collector.model.metric import Metric
+from collector.model.sample import Sample
 from exporters.identity import Identity
 
 

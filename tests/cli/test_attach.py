@@ -17,14 +17,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.attach import process, steps
+from cli.attach import attach_steps, target_process
+from cli.attach.attach_steps import Task
+from cli.attach.jolokia_agent_options import Agent, options_file
 from cli.attach.launcher import LONGEST_OUTPUT, MAIN, Done, Runner, require_jolokia
-from cli.attach.options import Agent, options_file
-from cli.attach.process import AT_START, DISABLED, ENABLED, Subject, chosen, java_for, runner, subject
-from cli.attach.steps import Task
+from cli.attach.target_process import AT_START, DISABLED, ENABLED, Subject, chosen, java_for, runner, subject
 from cli.commands import attach as attach_command
-from cli.main import CasstatError, main
-from collector.local import LocalNode
+from cli.errors import CasstatError
+from cli.main import main
+from collector.host.cassandra_processes import LocalNode
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
 
@@ -105,7 +106,7 @@ def test_the_nodes_own_user_and_root_may_attach_and_nobody_else(jar: Path, monke
 
 def test_nothing_is_written_for_a_node_of_somebody_else(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: OWNER[0] + 1)
-    monkeypatch.setattr(steps, "options_file", lambda *_: pytest.fail("written"))
+    monkeypatch.setattr(attach_steps, "options_file", lambda *_: pytest.fail("written"))
     assert "belongs to" in failed(lambda: Task(jar, HERE, [HERE], {}).attach(OPEN))
 
 
@@ -118,7 +119,7 @@ def test_a_node_that_lets_nobody_attach_is_told_as_such(switches: tuple[str, ...
 
 
 def test_what_nobody_could_reach_is_not_attached(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "has_own_network", lambda _: True)
+    monkeypatch.setattr(target_process, "has_own_network", lambda _: True)
     assert "a network of its own" in failed(lambda: runner(ME, jar))
 
 
@@ -127,7 +128,7 @@ def test_the_node_must_see_the_jar(tmp_path: Path) -> None:
 
 
 def test_a_node_with_a_tmp_of_its_own_is_entered_as_its_user(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_attaches_from_here", lambda _: False)
+    monkeypatch.setattr(target_process, "_attaches_from_here", lambda _: False)
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/nsenter")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     inside = runner(ME, jar)
@@ -155,8 +156,8 @@ BOTH = {"java.base", "jdk.attach", "jdk.httpserver"}
 
 @pytest.fixture
 def javas(monkeypatch: pytest.MonkeyPatch) -> Javas:
-    monkeypatch.setattr(process, "_own_java", lambda _: OWN)
-    monkeypatch.setattr(process, "javas", lambda _: iter([Path("/none/bin/java"), OTHER]))
+    monkeypatch.setattr(target_process, "_own_java", lambda _: OWN)
+    monkeypatch.setattr(target_process, "javas", lambda _: iter([Path("/none/bin/java"), OTHER]))
     return Javas()
 
 
@@ -318,7 +319,7 @@ def test_an_attached_agent_is_asked_and_its_command_told(
     attached: FakeJolokia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = Agent("127.0.0.1", attached.port)
-    monkeypatch.setattr(steps, "_taken", lambda _: "")
+    monkeypatch.setattr(attach_steps, "_taken", lambda _: "")
     made = task(f"Started Jolokia for PID {HERE.pid}\n{attached.url}\n")
     url = attached.url
     assert made.attach(agent) == (
@@ -327,7 +328,7 @@ def test_an_attached_agent_is_asked_and_its_command_told(
     assert made.asked[:4] == ("--host", "127.0.0.1", "--port", str(attached.port))
     assert (made.asked[4], made.asked[6]) == ("--config", "start")
     # At its usual place it is found without being told.
-    monkeypatch.setattr(steps, "DEFAULT_URL", url)
+    monkeypatch.setattr(attach_steps, "DEFAULT_URL", url)
     assert made.attach(agent).endswith(": run 'casstat'")
     # Unless there are others that could be meant.
     several = Launched(made.jar, HERE, [HERE, LocalNode(1, 0.0)], {})
@@ -336,7 +337,7 @@ def test_an_attached_agent_is_asked_and_its_command_told(
 
 
 def test_the_command_has_the_user_and_not_the_password(attached: FakeJolokia, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "_taken", lambda _: "")
+    monkeypatch.setattr(attach_steps, "_taken", lambda _: "")
     agent = Agent("127.0.0.1", attached.port, "me", SECRET)
     told = task("Started Jolokia").attach(agent, Path("/etc/my password"))
     assert told.endswith("--jolokia-user me --jolokia-password-file '/etc/my password''")
@@ -353,7 +354,7 @@ def test_an_agent_that_is_there_already_is_no_error(attached: FakeJolokia) -> No
 
 
 def test_an_agent_that_is_slow_to_listen_is_waited_for(attached: FakeJolokia, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "_taken", lambda _: "")
+    monkeypatch.setattr(attach_steps, "_taken", lambda _: "")
     agent = Agent("127.0.0.1", attached.port)
     attached.stop()
     late = threading.Timer(0.5, attached.start)
@@ -366,8 +367,8 @@ def test_an_agent_that_is_slow_to_listen_is_waited_for(attached: FakeJolokia, mo
 def test_an_agent_of_another_process_is_not_taken_for_the_nodes(
     attached: FakeJolokia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "_taken", lambda _: "")
-    monkeypatch.setattr(steps, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(attach_steps, "_taken", lambda _: "")
+    monkeypatch.setattr(attach_steps, "PATIENCE_S", 0.1)
     attached.node.twist = None
     agent = Agent("127.0.0.1", attached.port)
     assert f"another process than {HERE.pid}" in failed(lambda: task("Started Jolokia").attach(agent))
@@ -396,7 +397,7 @@ def test_a_port_that_is_taken_is_said(attached: FakeJolokia) -> None:
 def test_what_the_launcher_says_becomes_what_to_do(
     said: str, code: int | None, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "_taken", lambda _: "")
+    monkeypatch.setattr(attach_steps, "_taken", lambda _: "")
     told = failed(lambda: task(said, code).attach(OPEN))
     assert told.startswith(f"cannot attach to process {HERE.pid}: ")
     assert words in told

@@ -13,14 +13,14 @@ import pytest
 from click.testing import CliRunner
 
 from cli.commands.demo import command
-from cli.demo.cluster import LocalCluster, Plan, first_jmx_port, state_folder
-from cli.demo.java import DemoError, downloaded, fetch_jolokia
+from cli.demo.background_process import end
+from cli.demo.demo_cluster import LocalCluster, Plan, first_jmx_port, state_folder
+from cli.demo.demo_prometheus import check, write_configuration
+from cli.demo.java_runtime import DemoError, downloaded, fetch_jolokia
 from cli.demo.load_metrics import LoadMetrics
-from cli.demo.process import end
-from cli.demo.prometheus import check, write_configuration
-from cli.install import install_command
-from dashboards.rules.files import rule_files
-from exporters.prometheus.edges import DEFAULT_S
+from cli.install_hint import install_command
+from dashboards.rules.rule_files import rule_files
+from exporters.prometheus.upper_bounds import DEFAULT_S
 
 
 def test_without_prometheus_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,12 +49,12 @@ def test_hints_name_the_folder_unless_it_is_the_usual_one(tmp_path: Path, monkey
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing be fetched, and no node run."""
-    monkeypatch.setattr("cli.demo.cluster.find_java", lambda *_: Path("java"))
-    monkeypatch.setattr("cli.demo.cluster.has_http_server", lambda _: True)
-    monkeypatch.setattr("cli.demo.cluster.fetch_jolokia", lambda *_: Path("jolokia.jar"))
-    monkeypatch.setattr("cli.demo.cluster.fetch_cassandra", lambda *_: Path("jars"))
-    monkeypatch.setattr("cli.demo.node.Node.start", lambda _: None)
-    monkeypatch.setattr("cli.demo.node.Node.wait", lambda *_: None)
+    monkeypatch.setattr("cli.demo.demo_cluster.find_java", lambda *_: Path("java"))
+    monkeypatch.setattr("cli.demo.demo_cluster.has_http_server", lambda _: True)
+    monkeypatch.setattr("cli.demo.demo_cluster.fetch_jolokia", lambda *_: Path("jolokia.jar"))
+    monkeypatch.setattr("cli.demo.demo_cluster.fetch_cassandra", lambda *_: Path("jars"))
+    monkeypatch.setattr("cli.demo.demo_node.Node.start", lambda _: None)
+    monkeypatch.setattr("cli.demo.demo_node.Node.wait", lambda *_: None)
 
 
 PLAN = Plan("5.0.8", 3, "127.0.171.1", "400M")
@@ -102,7 +102,7 @@ def test_a_load_of_another_rate_takes_the_place_of_the_one_that_runs(
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\nsleep 60\n")
     program.chmod(0o755)
-    monkeypatch.setattr("cli.demo.cluster.sys.executable", str(program))
+    monkeypatch.setattr("cli.demo.demo_cluster.sys.executable", str(program))
     folder = tmp_path / "demo"
     cluster = LocalCluster(folder, tmp_path)
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from cli.access import JolokiaSettings
-from cli.doctor import clock, devices, node
-from cli.doctor.advice import Advice
-from cli.doctor.case import Case
+from cli.doctor import check_clock, check_devices, check_node
+from cli.doctor.command_hints import Advice
+from cli.doctor.examined_node import Case
 from cli.doctor.finding import Finding, State, failed, lessened, ok, problem, warning
-from cli.doctor.show import hidden, is_coloured, json_lines, text_lines
-from cli.settings import LineSettings
-from collector.discipline import Discipline
-from collector.host import Host
-from collector.local import Facts, LocalNode
+from cli.doctor.report_format import hidden, is_coloured, json_lines, text_lines
+from cli.line.line_settings import LineSettings
+from cli.parameters.jolokia_options import JolokiaSettings
+from collector.host.cassandra_processes import Facts, LocalNode
+from collector.host.clock_synchronisation import Discipline
+from collector.host.kernel_files import Host
 
 LOST = Discipline(synchronised=False, largest_s=16.0, likely_s=16.0)
 KEPT = Discipline(synchronised=True, largest_s=0.0035, likely_s=0.00001)
@@ -47,7 +47,7 @@ def there(*names: str) -> Programs:
 
 
 def of_clock(root: Path, *programs: str, uid: int = 0, discipline: Discipline = LOST) -> Finding:
-    return clock.examine(uid, root, lambda: discipline, there(*programs))
+    return check_clock.examine(uid, root, lambda: discipline, there(*programs))
 
 
 # The clock
@@ -102,7 +102,7 @@ def test_a_kernel_that_does_not_tell_is_no_problem(root: Path) -> None:
     def refused() -> Discipline:
         raise OSError(1, "Operation not permitted")
 
-    found = clock.examine(0, root, refused)
+    found = check_clock.examine(0, root, refused)
     assert found.state is State.WARNING
     assert "Operation not permitted" in found.what
 
@@ -123,15 +123,15 @@ def routed(root: Path, *names: str) -> Host:
 
 def test_of_several_default_routes_one_is_to_be_chosen(root: Path) -> None:
     case = Case(advice=Advice(flags={"--interval": "5"}), root=root)
-    found = devices.interface(case, routed(root, "eth0", "eth1"), "")
+    found = check_devices.interface(case, routed(root, "eth0", "eth1"), "")
     assert found.state is State.WARNING
     assert found.mend == (
         "casstat --interval 5 --net-interface eth0",
         "or: casstat --interval 5 --net-interface eth1",
     )
     chosen = Case(LineSettings(net_interface="eth1"), root=root)
-    assert devices.interface(chosen, routed(root, "eth0", "eth1"), "") == ok("interface", "eth1, as given")
-    assert devices.interface(case, routed(root, "eth0"), "").state is State.OK
+    assert check_devices.interface(chosen, routed(root, "eth0", "eth1"), "") == ok("interface", "eth1, as given")
+    assert check_devices.interface(case, routed(root, "eth0"), "").state is State.OK
 
 
 # Processes
@@ -139,7 +139,7 @@ def test_of_several_default_routes_one_is_to_be_chosen(root: Path) -> None:
 
 def test_processes_may_be_hidden_from_this_user(root: Path) -> None:
     put(root, "proc/self/mounts", "proc /proc proc rw,hidepid=invisible 0 0\n")
-    (found,) = node.examine(Case(root=root, uid=1000), None, [])
+    (found,) = check_node.examine(Case(root=root, uid=1000), None, [])
     assert found.state is State.PROBLEM
     assert "/proc's option hidepid=invisible hides those of other users" in found.what
     assert found.mend[0].startswith("sudo -u ")
@@ -147,7 +147,7 @@ def test_processes_may_be_hidden_from_this_user(root: Path) -> None:
 
 def test_a_node_elsewhere_is_no_fault(root: Path) -> None:
     facts = Facts("10.0.0.7", (), "1@x", here=False)
-    (found,) = node.examine(
+    (found,) = check_node.examine(
         Case(LineSettings(jolokia=JolokiaSettings(jolokia="http://10.0.0.7:8778")), root=root), facts, []
     )
     assert (found.state, found.mend) == (State.OK, ())
@@ -156,7 +156,7 @@ def test_a_node_elsewhere_is_no_fault(root: Path) -> None:
 def test_a_process_that_has_ended_meanwhile_is_said_to_have(root: Path) -> None:
     put(root, "proc/7/status", f"Uid:\t{os.geteuid()}\t{os.geteuid()}\t0\t0\n")
     case = Case(here=(LocalNode(7, 1.0),), root=root, uid=os.geteuid())
-    gone = node.examine(case, Facts(pid=7, here=True), [])
+    gone = check_node.examine(case, Facts(pid=7, here=True), [])
     assert "has ended meanwhile" in gone[-1].what
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from cli.main import main
 from collector.catalogue import CATALOGUE
-from collector.model import Batch, Event, Snapshot, Values
-from tests.collector.merging.recorded import busy, record
+from collector.model.metric import Values
+from collector.model.snapshot import Batch, Event, Snapshot
+from tests.collector.cluster.recorded_nodes import busy, record
 
 UNSAFE = "".join(
     letter for letter in map(chr, range(0x3000)) if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp")

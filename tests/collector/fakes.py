@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from collector.jolokia import Jolokia, JolokiaError
+from collector.jolokia.client import Jolokia, JolokiaError
 
 NS = 1_000_000_000
 NONE_SUCH = "javax.management.InstanceNotFoundException"

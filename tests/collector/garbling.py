@@ -3,8 +3,8 @@
 import re
 from random import Random
 
-from collector.reports.report import Report
-from tests.collector.reported import STDERR, Capture
+from collector.nodetool.reports.report import Report
+from tests.collector.nodetool.reported import STDERR, Capture
 
 # What stands where it is, when lines are put into another order. A line that is moved under another heading cannot
 # be told from one that belongs there, so lines change places only between these.

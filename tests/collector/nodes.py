@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from collector.beans import METRICS, Bean, counter, histogram
-from collector.beans import gauge as any_gauge
-from collector.jmx import NodeSource
-from collector.model import Aggregation, Batch, Tier
-from collector.selection import Selection
+from collector.jolokia.mbean import METRICS, Bean, counter, histogram
+from collector.jolokia.mbean import gauge as any_gauge
+from collector.jolokia.mbean_source import NodeSource
+from collector.model.metric import Aggregation, Tier
+from collector.model.snapshot import Batch
+from collector.sampling.selection import Selection
 from tests.collector.fakes import FakeClock, FakeJolokia
 
 gauge = partial(any_gauge, across=Aggregation.SUM)

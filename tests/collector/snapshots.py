@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from collector.model import Batch, Kind, Metric, Rate, Sample, Series, Snapshot, Tick, Value, Values
-from collector.rates import Readings, rates, remember
+from collector.model.metric import Kind, Metric, Series, Value, Values
+from collector.model.rates import Readings, rates, remember
+from collector.model.sample import Rate, Sample
+from collector.model.snapshot import Batch, Snapshot, Tick
 
 COUNT = Metric("requests_total", Kind.COUNTER, "1", "Requests.", ("operation",))
 TIME = Metric("request_seconds_total", Kind.COUNTER, "seconds", "Their time.", ("operation",), scale=1e-6)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from collector.beans import METRICS, VALUES
 from collector.catalogue import BEANS, CATALOGUE, HOST, REPORTS
-from collector.model import Aggregation, Kind, Metric, Shown, Tier
-from collector.reports.sums import METRICS as SUMS
-from exporters.operations import Operations
-from exporters.view import View
+from collector.jolokia.mbean import METRICS, VALUES
+from collector.model.metric import Aggregation, Kind, Metric, Shown, Tier
+from collector.nodetool.reports.local_operations import METRICS as SUMS
+from exporters.line.operation_columns import Operations
+from exporters.line.view import View
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 # node_exporter's own name, which dashboards know.

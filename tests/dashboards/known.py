@@ -6,7 +6,7 @@ from prometheus_client import generate_latest
 
 from cli.demo.load_metrics import LoadMetrics
 from collector.catalogue import CATALOGUE
-from exporters.points import EVENTS
+from exporters.sinks.parts.points import EVENTS
 from tests.exporters.prometheus.parsed import parsed
 from tests.exporters.prometheus.test_names import whole
 

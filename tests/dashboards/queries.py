@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboards.grafana import files
+from dashboards.grafana import dashboard_files
 
 Json = dict[str, Any]
 _VARIABLE = re.compile(r"\$\{(?P<braced>\w+)(?::(?P<form>\w+))?\}|\$(?P<plain>__\w+|[a-zA-Z]\w*)")
@@ -55,7 +55,7 @@ class Choice:
 
 def boards(store: str) -> list[Json]:
     """Return the boards of "prometheus" or "influxdb" as Grafana gets them."""
-    return [json.loads(text) for _, text in files.boards(store)]
+    return [json.loads(text) for _, text in dashboard_files.boards(store)]
 
 
 def panels(board: Json) -> list[Json]:

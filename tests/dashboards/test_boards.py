@@ -8,20 +8,20 @@ import pytest
 import yaml
 
 from collector.catalogue import CATALOGUE
-from collector.model import Tier
-from collector.selection import slowest_tier
-from dashboards.grafana import files
-from dashboards.grafana.boards.table import BOARDS
-from dashboards.grafana.panel import Line, Note
-from dashboards.grafana.prometheus import CLIENTS
-from dashboards.grafana.theme import CRITICAL, GOOD, WARNING
+from collector.model.metric import Tier
+from collector.sampling.selection import slowest_tier
+from dashboards.grafana import dashboard_files
+from dashboards.grafana.contents.all_dashboards import BOARDS
+from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
+from dashboards.grafana.panel_model import Line, Note
+from dashboards.grafana.prometheus_queries import CLIENTS
 from dashboards.promql import NODE_LABELS
-from dashboards.signals.table import SIGNALS
+from dashboards.signals.all_signals import SIGNALS
 from tests.dashboards import known, queries
 from tests.dashboards.queries import Choice, Json, Query
 
 BUILT_IN = {"timeseries", "stat", "table", "heatmap", "state-timeline", "text"}
-CASES = [(store, board) for store in files.STORES for board in queries.boards(store)]
+CASES = [(store, board) for store in dashboard_files.STORES for board in queries.boards(store)]
 EVERY = pytest.mark.parametrize(("store", "board"), CASES, ids=[board["uid"] for _, board in CASES])
 PROMETHEUS = [
     query
@@ -42,7 +42,10 @@ def asking(board: Json) -> list[Json]:
 
 
 def test_every_board_is_there_for_both() -> None:
-    names = {store: {name.removesuffix(".json") for name, _ in files.boards(store)} for store in files.STORES}
+    names = {
+        store: {name.removesuffix(".json") for name, _ in dashboard_files.boards(store)}
+        for store in dashboard_files.STORES
+    }
     assert names["prometheus"] == {board.name for board in BOARDS}
     # Its own figures come by Prometheus alone.
     assert names["influxdb"] == names["prometheus"] - {"agent"}
@@ -326,7 +329,7 @@ def test_notes_ask_nothing() -> None:
 
 def test_the_provider_names_the_folders() -> None:
     odd = Path('/a "b": # c')
-    first, second = yaml.safe_load(files.provider([odd, Path("/d")]))["providers"]
+    first, second = yaml.safe_load(dashboard_files.provider([odd, Path("/d")]))["providers"]
     assert first["options"]["path"] == str(odd)
     assert second["options"]["path"] == "/d"
     assert first["name"] != second["name"]

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from dashboards.grafana import files
-from dashboards.grafana.making import made
+from dashboards.grafana import dashboard_files
+from dashboards.grafana.build import made
 
 
 def test_the_committed_boards_are_current() -> None:
-    folder = Path(files.__file__).parent / "json"
+    folder = Path(dashboard_files.__file__).parent / "json"
     committed = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.glob("*/*.json")}
     assert dict(made()) == committed, "make dashboards"

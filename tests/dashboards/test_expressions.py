@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from collector.catalogue import CATALOGUE
-from collector.model import Aggregation
+from collector.model.metric import Aggregation
 from dashboards import influxql, promql
 from dashboards.expression import (
     Expression,
@@ -19,8 +19,8 @@ from dashboards.expression import (
     metrics_of,
     where,
 )
+from dashboards.signals.all_signals import SIGNALS, by_name
 from dashboards.signals.signal import Signal
-from dashboards.signals.table import SIGNALS, by_name
 from tests.dashboards.known import families
 
 PROM = promql.Scope('node=~"$node"', ("node",), "1m")

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.commands.dashboards import command
-from dashboards.grafana import words
-from dashboards.grafana.influxdb import InfluxDB
+from dashboards.grafana import descriptions
+from dashboards.grafana.influxdb_queries import InfluxDB
 from dashboards.grafana.layout import COLUMNS, places
-from dashboards.grafana.limits import limits, lines
-from dashboards.grafana.panel import Board, Graph, Heat, Line, Note, Panel, Row, Split, Worst, of
-from dashboards.grafana.prometheus import Prometheus
-from dashboards.grafana.query import Store
-from dashboards.grafana.theme import CRITICAL, GOOD, WARNING
+from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
+from dashboards.grafana.panel_model import Board, Graph, Heat, Line, Note, Panel, Row, Split, Worst, of
+from dashboards.grafana.panel_query import Store
+from dashboards.grafana.prometheus_queries import Prometheus
+from dashboards.grafana.threshold_steps import limits, lines
+from dashboards.signals.all_signals import SIGNALS
 from dashboards.signals.signal import Unit
-from dashboards.signals.table import SIGNALS
 from dashboards.thresholds import THRESHOLDS, Threshold
 from tests.dashboards.known import families
 from tests.test_docs import ROOT
@@ -150,7 +150,7 @@ def test_what_influxdb_lacks_is_left_out_and_told() -> None:
 
 def test_reasons_for_nothing_are_told_once() -> None:
     panel = Graph(of("read_p50", "read_p99", "heap_used"))
-    assert words.absences(panel) == ["Absent while nothing is asked.", words.ALWAYS]
+    assert descriptions.absences(panel) == ["Absent while nothing is asked.", descriptions.ALWAYS]
 
 
 def test_what_clients_are_to_tell_is_documented() -> None:

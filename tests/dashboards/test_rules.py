@@ -13,10 +13,10 @@ import yaml
 from dashboards.expression import metrics_of
 from dashboards.rules.__main__ import COMMITTED
 from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, number
-from dashboards.rules.burn import WINDOWS, label_at, recorded
-from dashboards.rules.files import rule_files
-from dashboards.rules.table import ALERTS, every, identity
-from dashboards.signals.table import SIGNALS
+from dashboards.rules.all_alerts import ALERTS, every, identity
+from dashboards.rules.burn_rate import WINDOWS, label_at, recorded
+from dashboards.rules.rule_files import rule_files
+from dashboards.signals.all_signals import SIGNALS
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS
 from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES

@@ -1,9 +1,11 @@
 """Hand-made samples: one of a node under load, one of which nothing is known, and views to show them in."""
 
 from collector.catalogue import CATALOGUE
-from collector.histogram import Buckets, edges_of
-from collector.model import Derived, Event, Kind, Rate, Sample, Series, Tick
-from exporters.view import View
+from collector.model.histogram import Buckets, edges_of
+from collector.model.metric import Kind, Series
+from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Event, Tick
+from exporters.line.view import View
 
 TIME_S = 1_700_000_000.0
 DISK, INTERFACE = "vda", "eth0"

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from collector.journal.files import journal_files
 from collector.journal.frames import Damage
-from collector.journal.reading import Entry, read
+from collector.journal.reader import Entry, read
+from collector.journal.segments import journal_files
 from tests.faults.program import PATIENCE_S, command, environment
 
 SERVING = re.compile(r"casstat: serving (\S+):(\d+)")

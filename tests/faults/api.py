@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from exporters.http.app import build
-from exporters.http.server import Server
-from tests.exporters.http.served import Scripted, journal
+from exporters.api.app import build
+from exporters.api.server import Server
+from tests.exporters.api.served import Scripted, journal
 from tests.faults.program import is_one_line
 
 HOST = "127.0.63.1"

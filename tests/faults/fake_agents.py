@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from collector.model import Sample
-from exporters.wire import encoded
-from tests.exporters.live.made import of
+from collector.model.sample import Sample
+from exporters.api.sample_json import encoded
+from tests.exporters.live.generated_frames import of
 
 Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter

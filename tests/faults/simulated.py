@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from types import TracebackType
 
-from cli.output import shown
+from cli.line.row_printer import shown
 from collector.catalogue import BEANS
-from collector.clock import ticks
-from collector.jmx import NodeSource
-from collector.jolokia import Jolokia
-from collector.model import SourceError, Tick
-from collector.selection import Selection
-from collector.watch import Given, Watch, watched
-from exporters import table
-from exporters.operations import Operations
-from exporters.view import View
+from collector.jolokia.client import Jolokia
+from collector.jolokia.mbean_source import NodeSource
+from collector.model.clock import ticks
+from collector.model.snapshot import SourceError, Tick
+from collector.sampling.node_sampler import Given, Watch, watched
+from collector.sampling.selection import Selection
+from exporters.line import json_csv
+from exporters.line.operation_columns import Operations
+from exporters.line.view import View
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.program import Row
 
@@ -95,7 +95,7 @@ class Simulation:
         with suppress(SourceError):
             watch.learn(3.0)
         for sample in watch.samples(ticks(self.clock, self._interval_s), self._interval_s):
-            row: Row = json.loads(table.json_row(shown(view, watched(watch.host), sample), sample))
+            row: Row = json.loads(json_csv.json_row(shown(view, watched(watch.host), sample), sample))
             yield row
 
 

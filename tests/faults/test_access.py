@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from collector.access import Access, AccessError
-from collector.jolokia import Jolokia, JolokiaError
+from collector.jolokia.access import Access, AccessError
+from collector.jolokia.client import Jolokia, JolokiaError
 from tests.faults import faults
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.fake_jolokia import FakeJolokia, Fault, http

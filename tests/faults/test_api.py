@@ -15,9 +15,9 @@ import bcrypt
 import psutil
 import pytest
 
-from exporters.http.visits import HEAD_S, IDLE_S
-from exporters.wire import decoded
-from tests.exporters.http.served import FILES
+from exporters.api.connections import HEAD_S, IDLE_S
+from exporters.api.sample_json import decoded
+from tests.exporters.api.served import FILES
 from tests.faults.api import HOST, Api, came, everything, running, status, until
 from tests.faults.program import within
 
@@ -273,7 +273,7 @@ def test_who_follows_live_gets_what_there_is_then_every_tick_and_the_end(tmp_pat
 def test_who_follows_while_nothing_happens_hears_that_the_agent_is_there(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exporters.http.samples.HEARTBEAT_S", 0.1)
+    monkeypatch.setattr("exporters.api.samples_endpoint.HEARTBEAT_S", 0.1)
     with api.connect() as stream, stream.makefile("rb") as lines:
         stream.sendall(b"GET /api/v1/samples HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
         assert [line for line in (lines.readline() for _ in range(20)) if line.startswith(b":")][:2] == [
@@ -292,7 +292,7 @@ def test_who_comes_back_goes_on_where_he_was(api: Api) -> None:
 
 
 def test_who_follows_too_slowly_is_dropped(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exporters.http.visits.STALLED_S", 1.0)
+    monkeypatch.setattr("exporters.api.connections.STALLED_S", 1.0)
     with api.connect() as stream:
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stream.sendall(b"GET /api/v1/samples HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")

@@ -10,7 +10,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-from exporters.http.openapi import description
+from exporters.api.openapi import description
 from tests.faults.api import HOST, Api, running
 
 DESCRIPTION = description(version("casstat"))

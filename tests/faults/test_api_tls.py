@@ -14,10 +14,10 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from exporters.http.app import endpoints
-from exporters.http.server import Server
-from exporters.http.web_values import WebConfigError
-from tests.exporters.http.served import FILES, Scripted
+from exporters.api.app import endpoints
+from exporters.api.server import Server
+from exporters.api.web_values import WebConfigError
+from tests.exporters.api.served import FILES, Scripted
 from tests.faults.api import HOST, Api, came, running, status, until
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.program import is_one_line, within

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from cli.main import main
-from dashboards.grafana import files
-from dashboards.grafana import push as pushing
+from dashboards.grafana import dashboard_files
+from dashboards.grafana import upload as pushing
 from tests.faults.certificates import Authority
 from tests.faults.fake_grafana import FakeGrafana
 from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, nonsense, status
@@ -40,9 +40,11 @@ def test_all_boards_are_pushed_into_their_folder(token: Path, capsys: pytest.Cap
         folder, *boards = grafana.requests
         url = grafana.url
     assert (folder.path, folder.body) == ("/sub/api/folders", {"uid": "casstat", "title": "casstat"})
-    assert [board.path for board in boards] == ["/sub/api/dashboards/db"] * len(list(files.boards("prometheus")))
+    assert [board.path for board in boards] == ["/sub/api/dashboards/db"] * len(
+        list(dashboard_files.boards("prometheus"))
+    )
     assert {board.authorization for board in boards} == {f"Bearer {TOKEN}"}
-    for board, (_, text) in zip(boards, files.boards("prometheus"), strict=True):
+    for board, (_, text) in zip(boards, dashboard_files.boards("prometheus"), strict=True):
         assert board.body["dashboard"] == {**json.loads(text), "id": None}
         assert (board.body["folderUid"], board.body["overwrite"]) == ("casstat", True)
     assert f"{url}/sub/d/casstat-overview\n" in capsys.readouterr().out

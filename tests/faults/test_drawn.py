@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from collector.histogram import Buckets
-from exporters.gnuplot.catalogue import PICTURES, write
-from exporters.gnuplot.program import draw
-from exporters.gnuplot.run import CLUSTER, Run
+from collector.model.histogram import Buckets
+from exporters.gnuplot.all_plots import PICTURES, write
+from exporters.gnuplot.gnuplot_process import draw
+from exporters.gnuplot.plot_data import CLUSTER, Run
 from tests.exporters.gnuplot.runs import synthetic
 
 SMALL = synthetic(seconds=12, missing=range(4, 8), values=5)

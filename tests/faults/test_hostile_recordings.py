@@ -9,9 +9,9 @@ import zstandard
 
 from cli.main import main
 from collector.catalogue import CATALOGUE
-from collector.journal.head import Head
-from tests.collector.merging.recorded import busy, record
-from tests.collector.merging.test_bad_input import HEADS, NONSENSE, changed
+from collector.journal.header import Head
+from tests.collector.cluster.recorded_nodes import busy, record
+from tests.collector.cluster.test_bad_input import HEADS, NONSENSE, changed
 from tests.faults.program import is_clean
 
 COMMANDS = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from collector.nodetool import MAX_OUTPUT_BYTES, Connection, Nodetool, NodetoolError
+from collector.nodetool.runner import MAX_OUTPUT_BYTES, Connection, Nodetool, NodetoolError
 
 LONG_S, SHORT_S = 60.0, 0.5
 Script = Callable[..., Nodetool]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.journal.reading import entries, read
-from tests.collector.merging.recorded import both, busy, reads_of, record, together
+from collector.journal.reader import entries, read
+from tests.collector.cluster.recorded_nodes import both, busy, reads_of, record, together
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
 from tests.faults.program import Load, Program, is_clean, known, run

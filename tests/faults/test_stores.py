@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from exporters.shipping import delivery
-from exporters.shipping import shipping as loop
-from exporters.sinks.registry import sink_of
+from exporters.shipping import shipper as loop
+from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import RefusedError, UnavailableError
 from tests.exporters.shipping.shipped import Node, drain
 from tests.faults.certificates import Authority, Certificate

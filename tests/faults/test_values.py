@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from collector.beans import properties
-from collector.find import ask_facts
-from collector.jolokia import Jolokia
+from collector.jolokia.client import Jolokia
+from collector.jolokia.mbean import properties
+from collector.jolokia.node_facts import ask_facts
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json, Twist, error, is_about
 from tests.faults.program import Load, Program, Row, gained, is_one_line, kinds, known, run, texts, unknown, within

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cli.attach.launcher import SMALL
-from cli.demo.cluster import cache_folder
-from cli.demo.java import JOLOKIA, fetch_jolokia
-from cli.demo.node import JOLOKIA_PORT, Node
+from cli.demo.demo_cluster import cache_folder
+from cli.demo.demo_node import JOLOKIA_PORT, Node
+from cli.demo.java_runtime import JOLOKIA, fetch_jolokia
 from tests.real.nodes import light, say, spec_of
 from tests.real.programs import PATIENCE_S
 

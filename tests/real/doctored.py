@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.demo.node import Node, NodeSpec, command, write_configuration
-from cli.demo.process import write_pid_file
+from cli.demo.background_process import write_pid_file
+from cli.demo.demo_node import Node, NodeSpec, command, write_configuration
 from tests.real.nodes import QUICK
 from tests.real.programs import PATIENCE_S
 

@@ -6,8 +6,8 @@ Run as a program beside tests that mostly wait: on a new machine this takes minu
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-from cli.demo.cluster import cache_folder
-from cli.demo.java import fetch_cassandra
+from cli.demo.demo_cluster import cache_folder
+from cli.demo.java_runtime import fetch_cassandra
 from tests.real.agents import JOLOKIA_VERSIONS, jar_of
 from tests.real.conftest import VERSIONS
 from tests.real.nodes import say

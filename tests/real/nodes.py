@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cli.demo.cluster import cache_folder
-from cli.demo.java import fetch_cassandra, fetch_jolokia, find_java, has_http_server
-from cli.demo.node import NodeSpec
+from cli.demo.demo_cluster import cache_folder
+from cli.demo.demo_node import NodeSpec
+from cli.demo.java_runtime import fetch_cassandra, fetch_jolokia, find_java, has_http_server
 
 # A node that compiles less is there in half the time.
 QUICK = "-XX:TieredStopAtLevel=1"

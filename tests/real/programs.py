@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from cli.demo.node import Node
+from cli.demo.demo_node import Node
 
 Row = dict[str, Any]
 
@@ -95,7 +95,7 @@ class Load:
     """A running load; what it counted once it has ended."""
 
     def __init__(self, node: Node, rate: float, seconds: float = 1e9, *more: str) -> None:
-        command = [sys.executable, "-m", "cli.demo.load", node.spec.address, "--only-these"]
+        command = [sys.executable, "-m", "cli.demo.load_generator", node.spec.address, "--only-these"]
         command += ["--rate", str(rate), "--seconds", str(seconds), *more]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from cli.demo.cluster import cache_folder
+from cli.demo.demo_cluster import cache_folder
 from tests.real.programs import eventually
 
 INFLUXD = "github.com/influxdata/influxdb/cmd/influxd@v1.8.10"

@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 import psutil
 import pytest
 
-from cli.demo.java import find_java
-from cli.demo.node import Node
-from collector.access import Access
-from collector.find import ask_facts
-from collector.jolokia import Jolokia, JolokiaError
+from cli.demo.demo_node import Node
+from cli.demo.java_runtime import find_java
+from collector.jolokia.access import Access
+from collector.jolokia.client import Jolokia, JolokiaError
+from collector.jolokia.node_facts import ask_facts
 from tests.real.agents import ADDRESS, VERSION, BareNode, attached, jar_of, pid_of
 
 pytestmark = pytest.mark.beside

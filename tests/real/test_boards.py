@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dashboards.grafana import files
+from dashboards.grafana import dashboard_files
 from tests.dashboards import queries
 from tests.real.percli import migrated
 
 Json = dict[str, Any]
-FILES = [(store, name, text) for store in files.STORES for name, text in files.boards(store)]
+FILES = [(store, name, text) for store in dashboard_files.STORES for name, text in dashboard_files.boards(store)]
 
 
 @pytest.mark.parametrize(("store", "name", "text"), FILES, ids=[f"{store} {name}" for store, name, _ in FILES])

@@ -3,17 +3,18 @@
 from collections.abc import Iterator
 from contextlib import closing
 
-from cli.demo.node import Node
-from collector.beans import Bean
+from cli.demo.demo_node import Node
+from collector.cassandra.decaying_percentiles import DECAYED
 from collector.catalogue import BEANS, CATALOGUE, HOST
-from collector.clock import SystemClock, ticks
-from collector.jmx import NodeSource
-from collector.jolokia import Jolokia
-from collector.model import Kind, Snapshot, Tier
-from collector.rates import Readings, rates, remember
-from collector.selection import DEFAULT_TABLES, Selection
-from collector.sources.decayed import DECAYED
-from collector.watch import Given, Watch
+from collector.jolokia.client import Jolokia
+from collector.jolokia.mbean import Bean
+from collector.jolokia.mbean_source import NodeSource
+from collector.model.clock import SystemClock, ticks
+from collector.model.metric import Kind, Tier
+from collector.model.rates import Readings, rates, remember
+from collector.model.snapshot import Snapshot
+from collector.sampling.node_sampler import Given, Watch
+from collector.sampling.selection import DEFAULT_TABLES, Selection
 from tests.real.programs import Load, prepare
 
 # Appear on first use: hints delivered, streams, and what a node without a peer or without SSTables cannot know.

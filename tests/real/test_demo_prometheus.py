@@ -13,10 +13,10 @@ from urllib.parse import quote
 import psutil
 import pytest
 
-from cli.demo.cluster import LocalCluster
-from cli.demo.prometheus import write_configuration
-from dashboards.rules.burn import BUCKETS
-from dashboards.rules.table import ALERTS, every
+from cli.demo.demo_cluster import LocalCluster
+from cli.demo.demo_prometheus import write_configuration
+from dashboards.rules.all_alerts import ALERTS, every
+from dashboards.rules.burn_rate import BUCKETS
 from tests.real.programs import eventually
 from tests.real.stores import asked
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo.java import JOLOKIA, find_java
-from cli.demo.node import Node
-from collector.logback import DEFAULT_PATTERN
+from cli.demo.demo_node import Node
+from cli.demo.java_runtime import JOLOKIA, find_java
+from collector.log.logback import DEFAULT_PATTERN
 from tests.real.agents import Agents, jar_of
 from tests.real.doctored import Doctor, ScriptedNode, as_told, do, mends, without_java, write_as_told
 from tests.real.nodes import spec_of

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from cli.demo.node import Node
-from collector.access import Access
+from cli.demo.demo_node import Node
 from collector.catalogue import BEANS
-from collector.clock import SystemClock
-from collector.find import ask_facts
-from collector.jmx import NodeSource
-from collector.jolokia import Jolokia, JolokiaError
-from collector.selection import Selection
+from collector.jolokia.access import Access
+from collector.jolokia.client import Jolokia, JolokiaError
+from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.node_facts import ask_facts
+from collector.model.clock import SystemClock
+from collector.sampling.selection import Selection
 from tests.faults.certificates import Authority, Certificate
 from tests.real.agents import ADDRESS, JMX_PORT, JOLOKIA_VERSIONS, BareNode, attached, jar_of, pid_of
 from tests.real.conftest import StartNode

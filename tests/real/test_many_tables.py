@@ -6,17 +6,17 @@ from contextlib import closing
 import pytest
 from cassandra.cluster import Cluster
 
-from cli.demo.node import Node
-from collector.budget import OTHERS
+from cli.demo.demo_node import Node
+from collector.cassandra.tables import REMAINDERS
 from collector.catalogue import BEANS
-from collector.clock import SystemClock, ticks
-from collector.jmx import NodeSource
-from collector.jolokia import Jolokia
-from collector.model import Rate, Sample
-from collector.selection import Selection
-from collector.sources.tables import REMAINDERS
-from collector.watch import Given, Watch
-from exporters.tables import NEEDS, tables
+from collector.jolokia.client import Jolokia
+from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.table_budget import OTHERS
+from collector.model.clock import SystemClock, ticks
+from collector.model.sample import Rate, Sample
+from collector.sampling.node_sampler import Given, Watch
+from collector.sampling.selection import Selection
+from exporters.line.table_rows import NEEDS, tables
 from tests.real.nodes import QUICK_SCHEMA, light, spec_of
 from tests.real.programs import Load, ask, load
 

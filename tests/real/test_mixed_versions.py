@@ -13,7 +13,7 @@ from statistics import NormalDist
 import pytest
 
 from collector.catalogue import CATALOGUE
-from exporters.prometheus.edges import LABELLED_LENGTH, Edges
+from exporters.prometheus.upper_bounds import LABELLED_LENGTH, Edges
 from tests.exporters.prometheus.parsed import counted, rendered
 from tests.real.programs import eventually
 from tests.real.prometheus import Prometheus

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from cli.demo.node import Node
-from collector.clock import SystemClock
-from collector.model import Kind, Snapshot
-from collector.selection import DEFAULT_TABLES, Selection
+from cli.demo.demo_node import Node
+from collector.model.clock import SystemClock
+from collector.model.metric import Kind
+from collector.model.snapshot import Snapshot
+from collector.sampling.selection import DEFAULT_TABLES, Selection
 from exporters.identity import Identity
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import NODE_EXPORTERS, Options

@@ -10,8 +10,8 @@ import pytest
 
 from dashboards import influxql, promql
 from dashboards.expression import Expression, metrics_of
-from dashboards.grafana import files
-from dashboards.signals.table import SIGNALS
+from dashboards.grafana import dashboard_files
+from dashboards.signals.all_signals import SIGNALS
 from tests.dashboards import queries
 from tests.dashboards.queries import Choice, Json, Query
 from tests.real.conftest import StartNodes
@@ -23,7 +23,7 @@ STEP_S, SCRAPE_S = 5, 1
 # Panels that must have something to show on a healthy cluster under load, whatever is chosen.
 SHARE = 0.8
 CHOICES = ("all", "one", "several")
-BOARDS = {(store, board["uid"]): board for store in files.STORES for board in queries.boards(store)}
+BOARDS = {(store, board["uid"]): board for store in dashboard_files.STORES for board in queries.boards(store)}
 MS, MB, KBIT, PCT = 1000.0, 1e-6, 8 / 1000, 100.0
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from cli.demo.node import Node
-from collector.histogram import Buckets, edges_of, quantile
-from collector.journal.files import journal_files
+from cli.demo.demo_node import Node
 from collector.journal.frames import Damage
-from collector.journal.reading import Entry, read
+from collector.journal.reader import Entry, read
+from collector.journal.segments import journal_files
+from collector.model.histogram import Buckets, edges_of, quantile
 from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, prepare
 
@@ -47,7 +47,16 @@ def output(*arguments: str | Path) -> str:
 def loaded(nodes: Sequence[Node], seconds: float) -> Iterator[dict[str, int]]:
     """Load all nodes for so long; after the block, what the client counted."""
     addresses = [node.spec.address for node in nodes]
-    command = [sys.executable, "-m", "cli.demo.load", *addresses, "--rate", str(RATE), "--seconds", str(seconds)]
+    command = [
+        sys.executable,
+        "-m",
+        "cli.demo.load_generator",
+        *addresses,
+        "--rate",
+        str(RATE),
+        "--seconds",
+        str(seconds),
+    ]
     counts: dict[str, int] = {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
         yield counts

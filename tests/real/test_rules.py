@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dashboards.rules.burn import recorded
-from dashboards.rules.files import rule_files
-from dashboards.rules.table import ALERTS
+from dashboards.rules.all_alerts import ALERTS
+from dashboards.rules.burn_rate import recorded
+from dashboards.rules.rule_files import rule_files
 from tests.dashboards.rule_checks import checks_of
 
 RECORDING = "casstat-recording"

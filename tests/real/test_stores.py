@@ -11,16 +11,16 @@ from typing import TypeVar
 
 import pytest
 
-from collector.journal.writing import Limits
-from collector.model import Sample
-from collector.samples import samples
+from collector.journal.writer import Limits
+from collector.model.sample import Sample
+from collector.sampling.sample_stream import samples
 from exporters.identity import Identity
-from exporters.points import rows, tags, time_ms
-from exporters.recent import Recent
-from exporters.shipping.means import real
-from exporters.shipping.shipping import Plan, Shipping, following
-from exporters.sinks.parts.dotted import path
-from exporters.sinks.registry import sink_of
+from exporters.recent_ticks import Recent
+from exporters.shipping.runtime import real
+from exporters.shipping.shipper import Plan, Shipping, following
+from exporters.sinks.parts.dotted_names import path
+from exporters.sinks.parts.points import rows, tags, time_ms
+from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import RefusedError
 from tests.exporters.shipping.shipped import BEGIN_S, Node, head, snapshot
 from tests.real.programs import eventually

@@ -17,12 +17,13 @@ from pathlib import Path
 import pytest
 
 from collector.catalogue import CATALOGUE, HOST
-from collector.find import disk_of, interface_of
-from collector.host import Host
-from collector.model import Batch, Sample, Snapshot, Tick
-from collector.rates import Readings, rates, remember
-from collector.sources.disk import parse as parse_disks
-from exporters.columns import Column, cpu_columns, disk_columns, network_columns
+from collector.host.discovery import disk_of, interface_of
+from collector.host.disk import parse as parse_disks
+from collector.host.kernel_files import Host
+from collector.model.rates import Readings, rates, remember
+from collector.model.sample import Sample
+from collector.model.snapshot import Batch, Snapshot, Tick
+from exporters.line.columns import Column, cpu_columns, disk_columns, network_columns
 from tests.real.programs import PATIENCE_S
 
 FILES = ("stat", "diskstats", "uptime", "net/dev", "net/snmp", "meminfo", "loadavg", "vmstat", "mounts", "devices")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cli.demo.node import Node
-from collector import histogram
+from cli.demo.demo_node import Node
+from collector.model import histogram
 from tests.faults.agents import RunningAgent
 from tests.faults.program import Program
 from tests.faults.tmux import Screen
@@ -90,9 +90,9 @@ def test_a_jolokia_as_the_seed_shows_the_same(cluster: Cluster) -> None:
 
 
 def test_the_clusters_percentile_is_that_of_the_buckets_that_the_agents_serve(cluster: Cluster) -> None:
-    from exporters.live.columns import value
-    from exporters.live.gather import Gathering
-    from exporters.wire import decoded
+    from exporters.api.sample_json import decoded
+    from exporters.live.frame_assembler import Gathering
+    from exporters.live.live_columns import value
 
     # The load is there.
     settled("--seed", ADDRESSES[0])

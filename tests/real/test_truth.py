@@ -4,7 +4,7 @@ from itertools import accumulate
 
 import pytest
 
-from cli.demo.node import Node
+from cli.demo.demo_node import Node
 from tests.real.programs import (
     Load,
     Row,

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from collector.catalogue import CATALOGUE
-from collector.journal.files import journal_files
-from collector.journal.reading import Entry, read
-from collector.model import Sample
-from collector.samples import Sampling
+from collector.journal.reader import Entry, read
+from collector.journal.segments import journal_files
+from collector.model.sample import Sample
+from collector.sampling.sample_stream import Sampling
 from exporters.identity import Identity
-from exporters.points import EVENTS, events, rows, tags, time_ms
+from exporters.sinks.parts.points import EVENTS, events, rows, tags, time_ms
 from tests.real.stores import Points, name
 
 

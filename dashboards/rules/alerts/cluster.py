@@ -1,6 +1,6 @@
 """The nodes as members of the cluster: who is down, who restarted, who is not what it should be."""
 
-from collector.model import Aggregation
+from collector.model.metric import Aggregation
 from dashboards.expression import Level, where
 from dashboards.promql import NODE_LABELS, selector
 from dashboards.rules.alert import (
@@ -15,7 +15,7 @@ from dashboards.rules.alert import (
     of_signal,
     own,
 )
-from dashboards.signals.table import SIGNALS
+from dashboards.signals.all_signals import SIGNALS
 
 OF_THE_NODE = where(source=("cassandra", "nodetool *"))
 """The sources that ask the node; the others ask its machine."""

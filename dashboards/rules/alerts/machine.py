@@ -2,7 +2,7 @@
 
 from dashboards.promql import NODE_LABELS, selector
 from dashboards.rules.alert import MATCH, WHERE, across, alerts, asked, of_signal, own
-from dashboards.signals.table import SIGNALS
+from dashboards.signals.all_signals import SIGNALS
 
 _SHARE = "{{ $value | humanizePercentage }}"
 _MOUNT = ("mountpoint",)

@@ -2,7 +2,7 @@
 
 from dashboards.expression import Rate
 from dashboards.rules.alert import WHERE, alerts, asked, of_signal
-from dashboards.signals.table import SIGNALS
+from dashboards.signals.all_signals import SIGNALS
 
 _HINTS = asked(SIGNALS["hints"].expression)
 _DELIVERED = asked(Rate("cassandra_hints_succeeded_total"))

@@ -3,7 +3,7 @@
 from dashboards.expression import where
 from dashboards.promql import selector
 from dashboards.rules.alert import CRITICAL, WARNING, WHERE, Alert, number, of_signal
-from dashboards.rules.burn import BY, WINDOWS, record
+from dashboards.rules.burn_rate import BY, WINDOWS, record
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS
 
 

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from collector.histogram import Buckets
-from collector.model import Metric, Rate, Sample, Series
+from collector.model.histogram import Buckets
+from collector.model.metric import Metric, Series
+from collector.model.sample import Rate, Sample
 from exporters.identity import Identity
-from exporters.points import EVENTS, events, interval, tags, time_ms
+from exporters.sinks.parts.points import EVENTS, events, interval, tags, time_ms
 
 # A line feed would end the point, and the others may not stand in names at all.
 BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}
@@ -31,7 +32,7 @@ class Lines:
         self._known: dict[Series, bytes] = {}
 
     def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
-        """Return a line without its end for each series that `exporters.points.rows` has."""
+        """Return a line without its end for each series that `exporters.sinks.parts.points.rows` has."""
         self._prepare(catalogue, identity, sample)
         lines = []
         tail = b" %d000000" % time_ms(sample)

@@ -13,21 +13,22 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from cli.merging import MergeSettings, merged
+from cli.recordings.merge_program import MergeSettings, merged
 from cli.top.batch import json_text
-from cli.top.recorded import Recorded
-from collector import cluster
+from cli.top.recorded_frames import Recorded
 from collector.catalogue import CATALOGUE
-from collector.journal.coding import quantised
-from collector.merging import sums
-from collector.merging.bins import Grid
-from collector.merging.merge import Job, Merged, NodeRun, merged_plainly
-from collector.merging.recordings import recordings, sessions
-from collector.model import Aggregation, Batch, Kind, Series, Snapshot, Tick, Value, Values
-from exporters.live.columns import EVERY, PLACES
-from exporters.live.gather import Gathering, Known
-from exporters.merged import Choice, table_of
-from tests.collector.merging.recorded import BEGIN_S, record
+from collector.cluster import aggregation
+from collector.cluster.columnar import cluster_sums
+from collector.cluster.grid import Grid
+from collector.cluster.merge import Job, Merged, NodeRun, merged_plainly
+from collector.cluster.recordings import recordings, sessions
+from collector.journal.encoding import quantised
+from collector.model.metric import Aggregation, Kind, Series, Value, Values
+from collector.model.snapshot import Batch, Snapshot, Tick
+from exporters.files.merged_rows import Choice, table_of
+from exporters.live.frame_assembler import Gathering, Known
+from exporters.live.live_columns import EVERY, PLACES
+from tests.collector.cluster.recorded_nodes import BEGIN_S, record
 
 TICKS = 11
 COLLECTORS = ("G1 Young Generation", "ZGC Pauses")
@@ -236,9 +237,11 @@ def test_a_rule_that_is_changed_in_one_place_is_noticed(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes: dict[str, Callable[[], None]] = {
-        "reference": lambda: monkeypatch.setitem(cluster._GAUGES, Aggregation.SUM, max),
-        "columnar": lambda: monkeypatch.setitem(sums._GAUGES, Aggregation.SUM, sums._GAUGES[Aggregation.MAX]),
-        "machine": lambda: monkeypatch.setattr(sums, "placement", lambda _: cluster.Placement()),
+        "reference": lambda: monkeypatch.setitem(aggregation._GAUGES, Aggregation.SUM, max),
+        "columnar": lambda: monkeypatch.setitem(
+            cluster_sums._GAUGES, Aggregation.SUM, cluster_sums._GAUGES[Aggregation.MAX]
+        ),
+        "machine": lambda: monkeypatch.setattr(cluster_sums, "placement", lambda _: aggregation.Placement()),
     }
     recording = recorded(TWO, tmp_path)
     plain = plain_merge(recording, 5.0)

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from cli.top.app import Top
-from cli.top.look import Look
-from cli.top.sets import wanted
-from cli.top.text import ASCII, FINE, Marks, plain
+from cli.top.column_sets import wanted
+from cli.top.styled_text import ASCII, FINE, Marks, plain
+from cli.top.view_state import Look
 from exporters.live.history import History
-from exporters.live.live import Wanted
-from tests.exporters.live.made import frames
+from exporters.live.live_cluster import Wanted
+from tests.exporters.live.generated_frames import frames
 
 FRAMES = frames(12)
 

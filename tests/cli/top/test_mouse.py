@@ -1,11 +1,11 @@
 """The mouse: headers sort, nodes are selected and opened, the wheel moves, the right button leads back."""
 
-from cli.top.look import Look
 from cli.top.mouse import RIGHT, clicked, scrolled
-from cli.top.scene import Scene
+from cli.top.render_context import Scene
 from cli.top.screen import head_lines, screen
-from cli.top.text import plain
-from tests.exporters.live.made import frames
+from cli.top.styled_text import plain
+from cli.top.view_state import Look
+from tests.exporters.live.generated_frames import frames
 
 FRAMES = frames()
 WIDTH, HEIGHT = 120, 40

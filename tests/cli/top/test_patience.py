@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from cli.top.program import Patience
-from cli.top.table import why_not
-from cli.top.text import ASCII
-from exporters.live.columns import NOTHING
+from cli.top.node_table import why_not
+from cli.top.styled_text import ASCII
+from cli.top.top_program import Patience
 from exporters.live.frame import Frame, NodeFrame, State
-from tests.exporters.live.made import frames
+from exporters.live.live_columns import NOTHING
+from tests.exporters.live.generated_frames import frames
 
 WELL = next(node for node in frames(5)[-1].nodes if node.state is State.UP)
 FIRST = replace(WELL, cells=NOTHING)

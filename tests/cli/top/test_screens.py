@@ -9,14 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.top import batch
-from cli.top.look import Look
-from cli.top.scene import Scene
+from cli.top.render_context import Scene
 from cli.top.screen import screen
-from cli.top.text import ASCII, FINE, Marks, clean, number, plain
+from cli.top.styled_text import ASCII, FINE, Marks, clean, number, plain
+from cli.top.view_state import Look
 from exporters.live.frame import Frame, NodeFrame, State, Told
-from exporters.live.spark import chart
+from exporters.live.sparkline import chart
 from tests.exporters import golden
-from tests.exporters.live.made import frames
+from tests.exporters.live.generated_frames import frames
 
 FRAMES = frames()
 LOOKS = {

@@ -6,17 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.journal.files import journal_files
+from collector.cluster.grid import Bin, Grid
+from collector.cluster.merge import Job, NodeRun, merge, merged_plainly
+from collector.cluster.recordings import recordings, sessions
 from collector.journal.footer import Footer
 from collector.journal.frames import MAGIC, Damage
-from collector.journal.info import info
-from collector.journal.reading import Entry, read
-from collector.journal.sequence import Integrity, TickOrder
-from collector.journal.writing import SUFFIX, files_of
-from collector.merging.bins import Bin, Grid
-from collector.merging.merge import Job, NodeRun, merge, merged_plainly
-from collector.merging.recordings import recordings, sessions
-from collector.model import Rate, Snapshot
+from collector.journal.reader import Entry, read
+from collector.journal.segments import journal_files
+from collector.journal.summary import info
+from collector.journal.tick_order import Integrity, TickOrder
+from collector.journal.writer import SUFFIX, files_of
+from collector.model.sample import Rate
+from collector.model.snapshot import Snapshot
 
 READS = ("cassandra_client_requests_total", "Read")
 Mutation = Callable[[random.Random, Path], None]

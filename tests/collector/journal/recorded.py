@@ -2,8 +2,9 @@
 
 from hypothesis import strategies as st
 
-from collector.journal.coding import quantised
-from collector.model import Batch, Event, Series, Snapshot, Tick, Value
+from collector.journal.encoding import quantised
+from collector.model.metric import Series, Value
+from collector.model.snapshot import Batch, Event, Snapshot, Tick
 
 TEXTS = st.text(max_size=8)
 SERIES = st.tuples(st.sampled_from(["a_total", "b_bytes", "c_seconds", "d"]), st.sampled_from(["", "x", 'ü\n"']))

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from collector.cluster.recordings import sessions
 from collector.journal.frames import Damage
-from collector.journal.reading import Entry, read
-from collector.merging.recordings import sessions
-from tests.collector.merging.recorded import busy, record
+from collector.journal.reader import Entry, read
+from tests.collector.cluster.recorded_nodes import busy, record
 
 SIZE = 4 << 30
 BLOCK = 128 << 10

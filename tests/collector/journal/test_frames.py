@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from collector.journal.frames import MAGIC, VAIN_BYTES, VAIN_SHARE, Damage, Frames
-from collector.journal.lines import sealed
+from collector.journal.record_lines import sealed
 
 HEADER = MAGIC + b"\x00\x58"
 RAW, RLE = 0, 1

@@ -14,16 +14,17 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.journal import writing
-from collector.journal.coding import State, encoded
+from collector.journal import writer
+from collector.journal.encoding import State, encoded
 from collector.journal.footer import Footer
 from collector.journal.frames import Damage
-from collector.journal.head import Head
-from collector.journal.info import size_of
-from collector.journal.lines import sealed
-from collector.journal.reading import Entry, Reader, read
-from collector.journal.writing import LOCK, SUFFIX, Journal, JournalError, Limits, files_of
-from collector.model import Batch, Kind, Metric, Snapshot, Tick
+from collector.journal.header import Head
+from collector.journal.reader import Entry, Reader, read
+from collector.journal.record_lines import sealed
+from collector.journal.summary import size_of
+from collector.journal.writer import LOCK, SUFFIX, Journal, JournalError, Limits, files_of
+from collector.model.metric import Kind, Metric
+from collector.model.snapshot import Batch, Snapshot, Tick
 from tests.collector.journal.recorded import SNAPSHOTS
 
 METRIC = Metric("a_total", Kind.COUNTER, "1", "")
@@ -56,7 +57,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _short_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "FULL_EVERY", 3)
+    monkeypatch.setattr(writer, "FULL_EVERY", 3)
 
 
 def fresh(folder: Path) -> Path:
@@ -242,7 +243,7 @@ def test_the_size_of_a_journal_that_is_being_cut(tmp_path: Path, monkeypatch: py
     kept = tmp_path / f"b{SUFFIX}"
     kept.write_bytes(b"12345")
     assert size_of(tmp_path) == 5
-    monkeypatch.setattr("collector.journal.info.files_of", lambda _: [tmp_path / f"a{SUFFIX}", kept])
+    monkeypatch.setattr("collector.journal.summary.files_of", lambda _: [tmp_path / f"a{SUFFIX}", kept])
     assert size_of(tmp_path) == 5
     monkeypatch.undo()
     assert size_of(tmp_path / "gone") is None

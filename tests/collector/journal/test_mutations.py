@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 from tests.collector.journal.mutated import MUTATIONS, Truth, mutate, truth_of, verdict
-from tests.collector.merging.recorded import BEGIN_S, busy, record
 
 EACH = 4
 

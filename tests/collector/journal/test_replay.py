@@ -3,10 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.journal.head import Head
-from collector.journal.reading import Entry
+from collector.journal.header import Head
+from collector.journal.reader import Entry
 from collector.journal.replay import at_interval
-from collector.model import Batch, Series, Snapshot, Tick
+from collector.model.metric import Series
+from collector.model.snapshot import Batch, Snapshot, Tick
 from tests.collector.journal.recorded import SNAPSHOTS
 
 HEAD = Head("1", 1.0)

@@ -5,8 +5,8 @@ import random
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from collector.histogram import Buckets, edges_of, highest, merge, quantile
-from exporters.gnuplot.run import CLUSTER, Mark, Phase, Row, Run
+from collector.model.histogram import Buckets, edges_of, highest, merge, quantile
+from exporters.gnuplot.plot_data import CLUSTER, Mark, Phase, Row, Run
 
 BEGIN_S = 1_795_255_200.0
 SUMS = (

@@ -5,13 +5,13 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporters.gnuplot.axis import TimeAxis
-from exporters.gnuplot.lanes import Lanes
-from exporters.gnuplot.marks import groups
-from exporters.gnuplot.missing import Gap, gaps_of, missing
-from exporters.gnuplot.page import SMALL_PT
-from exporters.gnuplot.run import CLUSTER, Mark, Row, Run
-from exporters.gnuplot.text import width_px
+from exporters.gnuplot.event_marks import groups
+from exporters.gnuplot.label_lanes import Lanes
+from exporters.gnuplot.missing_nodes import Gap, gaps_of, missing
+from exporters.gnuplot.plot_data import CLUSTER, Mark, Row, Run
+from exporters.gnuplot.plot_page import SMALL_PT
+from exporters.gnuplot.text_escaping import width_px
+from exporters.gnuplot.time_axis import TimeAxis
 
 AXIS = TimeAxis(0.0, 600.0, 80, 1080, 0)
 marks = st.lists(

@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.top.sets import SETS, wanted
-from collector.model import Derived, Rate, Series
-from exporters.http.samples import LONGEST_PATTERN, MOST_PATTERNS
-from exporters.live.columns import COLUMNS, PLACES, cells_of, columns_of, needed, needs, patterns
+from cli.top.column_sets import SETS, wanted
+from collector.model.metric import Series
+from collector.model.sample import Derived, Rate
+from exporters.api.sample_json import decoded, encoded
+from exporters.api.samples_endpoint import LONGEST_PATTERN, MOST_PATTERNS
 from exporters.live.history import History
-from exporters.live.spark import BLOCKS, spark
-from exporters.live.target import TargetError, target_of
-from exporters.wire import decoded, encoded
-from tests.exporters.live.made import frames, of
+from exporters.live.live_columns import COLUMNS, PLACES, cells_of, columns_of, needed, needs, patterns
+from exporters.live.node_address import TargetError, target_of
+from exporters.live.sparkline import BLOCKS, spark
+from tests.exporters.live.generated_frames import frames, of
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
 from collector.catalogue import CATALOGUE
-from collector.histogram import edges_of
-from collector.model import Kind, Metric, Series, Value
-from exporters.prometheus.edges import Edges
+from collector.model.histogram import edges_of
+from collector.model.metric import Kind, Metric, Series, Value
 from exporters.prometheus.rendering import Options, Rendering, document
+from exporters.prometheus.upper_bounds import Edges
 
 Labels = frozenset[tuple[str, str]]
 Found = dict[tuple[str, Labels], float]

@@ -6,13 +6,13 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from collector.catalogue import CATALOGUE
-from collector.model import Kind, Values
+from collector.model.metric import Kind, Values
 from exporters.identity import TOLD, Identity
-from exporters.prometheus.family import families_of, is_info, text_label
-from exporters.prometheus.health import AgentHealth, JournalHealth, RunTimes
+from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
+from exporters.prometheus.metric_family import families_of, is_info, text_label
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import NODE_EXPORTERS, Options
-from exporters.shipping.health import SinkHealth
+from exporters.shipping.sink_health import SinkHealth
 from tests.collector.snapshots import batch, snapshot
 from tests.exporters.prometheus.parsed import one_of_each, parsed, rendered
 

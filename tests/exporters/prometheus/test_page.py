@@ -6,15 +6,16 @@ import threading
 import pytest
 from prometheus_client import CollectorRegistry
 
-from collector.model import Batch, Event, Snapshot, Tick, Values
-from collector.selection import Selection
+from collector.model.metric import Values
+from collector.model.snapshot import Batch, Event, Snapshot, Tick
+from collector.sampling.selection import Selection
 from exporters.identity import Identity
-from exporters.prometheus.edges import Edges
-from exporters.prometheus.health import AgentHealth, JournalHealth, RunTimes
+from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
-from exporters.shipping.health import SinkHealth
-from tests.collector.test_captured_node import read as captured
+from exporters.prometheus.upper_bounds import Edges
+from exporters.shipping.sink_health import SinkHealth
+from tests.collector.jolokia.test_captured_node import read as captured
 from tests.exporters.golden import check
 from tests.exporters.prometheus.parsed import one_of_each, parsed
 

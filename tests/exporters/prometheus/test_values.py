@@ -10,12 +10,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from collector.catalogue import CATALOGUE
-from collector.histogram import edges_of
-from collector.model import Kind, Metric, Series, Value, Values
+from collector.model.histogram import edges_of
+from collector.model.metric import Kind, Metric, Series, Value, Values
 from exporters.identity import TOLD
-from exporters.prometheus.edges import Edges
-from exporters.prometheus.family import is_info
-from exporters.prometheus.lines import Lines
+from exporters.prometheus.metric_family import is_info
+from exporters.prometheus.series_lines import Lines
+from exporters.prometheus.upper_bounds import Edges
 from tests.exporters.prometheus.parsed import Found, Labels, any_values, parsed, rendered
 
 IDENTITY = {"cluster": 'a "cluster"', "dc": "dc\\1", "node": "10.0.0.1"}

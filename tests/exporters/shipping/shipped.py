@@ -4,16 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.journal.coding import quantised
-from collector.journal.head import Head
-from collector.journal.writing import Journal, Limits, Position, files_of
-from collector.model import Batch, Metric, Sample, Snapshot, Tick, Value
-from collector.samples import Sampling
+from collector.journal.encoding import quantised
+from collector.journal.header import Head
+from collector.journal.writer import Journal, Limits, Position, files_of
+from collector.model.metric import Metric, Value
+from collector.model.sample import Sample
+from collector.model.snapshot import Batch, Snapshot, Tick
+from collector.sampling.sample_stream import Sampling
 from exporters.identity import Identity
-from exporters.points import rows, time_ms
-from exporters.recent import Recent
-from exporters.shipping.means import Means
-from exporters.shipping.shipping import Plan, Shipping, following
+from exporters.recent_ticks import Recent
+from exporters.shipping.runtime import Means
+from exporters.shipping.shipper import Plan, Shipping, following
+from exporters.sinks.parts.points import rows, time_ms
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, MODE, REQUESTS, SECONDS
 
 BEGIN_S = 1_795_000_000.0

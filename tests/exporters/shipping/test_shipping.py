@@ -7,23 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.journal import writing
-from collector.journal.tail import Tail
-from collector.journal.writing import Limits, Position, files_of
+from collector.journal import writer
+from collector.journal.follower import Tail
+from collector.journal.writer import Limits, Position, files_of
 from exporters.identity import Identity
-from exporters.recent import Recent
+from exporters.recent_ticks import Recent
 from exporters.shipping import delivery
-from exporters.shipping import shipping as loop
+from exporters.shipping import shipper as loop
 from exporters.shipping.checkpoint import checkpoint_path
-from exporters.shipping.shipping import SHARE
-from exporters.shipping.ticks import Recording
+from exporters.shipping.shipper import SHARE
+from exporters.shipping.tick_queue import Recording
 from exporters.sinks.sink import RefusedError, UnavailableError
 from tests.exporters.shipping.shipped import BEGIN_S, Node, Store, drain, end_of, ticks_of
 
 
 @pytest.fixture(autouse=True)
 def _short_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "FULL_EVERY", 40)
+    monkeypatch.setattr(writer, "FULL_EVERY", 40)
     monkeypatch.setattr(delivery, "MOST_POINTS", 30)
     monkeypatch.setattr(loop, "MOST_POINTS", 30)
 

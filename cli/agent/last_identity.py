@@ -1,0 +1,41 @@
+"""The identity that the node last reported: its series keep their labels when it is down as the agent starts."""
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from collector.atomic_file import replace_file
+from collector.host.kernel_files import text_of
+from collector.model.snapshot import SourceError
+from exporters.identity import Identity
+
+FILE = "identity.json"
+LONGEST = 255
+
+
+class KnownNode:
+    """The identity in a file beside the journal; empty where there is no file, or none that makes sense."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self.identity = _loaded(self._path)
+
+    def update(self, identity: Identity) -> None:
+        """Keep the identity that the node reports now; without room on the disk the next call tries again."""
+        if identity == self.identity:
+            return
+        with suppress(OSError):
+            replace_file(self._path, json.dumps(asdict(identity)).encode())
+            self.identity = identity
+
+
+def _loaded(path: Path) -> Identity:
+    try:
+        content = json.loads(text_of(path))
+        identity = Identity(**{field.name: content[field.name] for field in fields(Identity)})
+    except (SourceError, ValueError, RecursionError, TypeError, KeyError):
+        return Identity()
+    texts = asdict(identity).values()
+    usable = all(isinstance(text, str) and text.isprintable() and len(text) <= LONGEST for text in texts)
+    return identity if usable else Identity()

@@ -1,0 +1,148 @@
+"""Attaching Jolokia's agent to a Cassandra that runs, taking it away again, and what came of it: one line."""
+
+import json
+import shlex
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.attach.jolokia_agent_options import Agent, options_file
+from cli.attach.launcher import SMALL, TIMEOUT_S, Done, require_jolokia
+from cli.attach.target_process import AT_START, DISABLED, java_for, runner, subject
+from cli.errors import CasstatError
+from collector.cassandra.storage import SERVICE
+from collector.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
+from collector.jolokia.access import Access
+from collector.jolokia.client import Jolokia, UrlError, one_line
+from collector.jolokia.node_facts import ask_facts
+from collector.model.snapshot import SourceError
+
+ASK_TIMEOUT_S = 3.0
+PATIENCE_S = 10.0
+PAUSE_S = 0.2
+VERSION = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVersion"})
+
+# What the launcher says, and what it means.
+REFUSALS = {
+    "does not support the attach mechanism": f"it lets nobody attach: start it without {DISABLED}, or {AT_START}",
+    "doesn't respond": "it does not answer to it: does it hang?",
+    "Unable to access jarfile": "its user cannot read {jar}: put it where that user can",
+    "Agent JAR not found": "its user cannot read {jar}: put it where that user can",
+    "UnsupportedClassVersionError": "this Jolokia wants a newer Java than the node's: take Jolokia 1.7",
+    "failed to initialize": "Jolokia failed in it: its standard output tells why",
+    "Couldn't start agent": "Jolokia did not begin to listen in it: its standard output tells why",
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What attaching and detaching are about: Jolokia's jar, the node, and all nodes of this machine."""
+
+    jar: Path
+    node: LocalNode
+    here: Sequence[LocalNode]
+    environ: Mapping[str, str]
+
+    def attach(self, agent: Agent, password_file: Path | None = None) -> str:
+        """Attach the agent, ask it, and return what came of it. Raises CasstatError."""
+        taken = _taken(agent)
+        launch = self._launcher()
+        with options_file(agent, self.node.pid, subject(self.node).owner) as options:
+            done = launch("--host", agent.host, "--port", str(agent.port), "--config", str(options), "start")
+            name = f"process {self.node.pid}"
+            if "already attached" in done.text:
+                return f"{name} has a Jolokia already: {self._existing(agent, _url(done.text), password_file)}"
+            # It says so when a busy node needs longer than it waits, too.
+            slow = "Couldn't start agent" in done.text and not taken
+            if slow or "Started Jolokia" in done.text:
+                try:
+                    told = self._told(agent, agent.url, PATIENCE_S)
+                except SourceError as error:
+                    raise self._failed("attach to", done) if slow else CasstatError(str(error)) from None
+                return f"attached to {name}: {told}: {self._command(agent, agent.url, password_file)}"
+        if taken:
+            raise CasstatError(f"{agent.host}:{agent.port} cannot be used ({taken}): choose another with --port")
+        raise self._failed("attach to", done)
+
+    def detach(self) -> str:
+        """Take the agent away and return what came of it. Raises CasstatError."""
+        name = f"process {self.node.pid}"
+        if self.node.url:
+            raise CasstatError(f"{name} was started with its Jolokia ({self.node.url}): casstat leaves it there")
+        done = self._launcher()("stop")
+        if "not attached" in done.text:
+            return f"{name} has no Jolokia attached"
+        if "Stopped Jolokia" in done.text:
+            return f"took Jolokia away from {name}"
+        raise self._failed("take Jolokia away from", done)
+
+    def _launcher(self) -> Callable[..., Done]:
+        """Return what runs Jolokia's launcher for the node, with arguments. Raises CasstatError where nobody may."""
+        require_jolokia(self.jar)
+        process = subject(self.node)
+        run = runner(process, self.jar)
+        java = java_for(process, run, self.environ)
+        command: list[str | Path] = [java, *SMALL, "-jar", self.jar]
+        return lambda *arguments: run.run([*command, *arguments, str(process.pid)], self.environ)
+
+    def _existing(self, agent: Agent, url: str, password_file: Path | None) -> str:
+        try:
+            return f"{self._told(agent, url, 0.0)}: {self._command(agent, url, password_file)}"
+        except (SourceError, UrlError) as error:
+            return str(error)
+
+    def _told(self, agent: Agent, url: str, patience_s: float) -> str:
+        """Return what the node says of itself through its Jolokia. Raises SourceError when it does not in time."""
+        ends_s = time.monotonic() + patience_s
+        with closing(Jolokia(url, Access(agent.user, agent.password))) as jolokia:
+            while True:
+                try:
+                    return self._asked(jolokia)
+                except SourceError:
+                    if time.monotonic() > ends_s:
+                        raise
+                    time.sleep(PAUSE_S)
+
+    def _asked(self, jolokia: Jolokia) -> str:
+        facts = ask_facts(jolokia, ASK_TIMEOUT_S)
+        if local_pid(facts, [self.node]) is None:
+            raise SourceError(f"{jolokia.url}: answers for another process than {self.node.pid}")
+        (version,) = jolokia.ask([VERSION], ASK_TIMEOUT_S)
+        release = one_line(version.get("value", "of a version that it does not tell"))
+        return f"{jolokia.url} answers for {facts.address or 'a starting node'}, Cassandra {release}"
+
+    def _command(self, agent: Agent, url: str, password_file: Path | None) -> str:
+        """Return how to watch the node."""
+        words = ["casstat"]
+        if url != DEFAULT_URL or len(self.here) > 1:
+            words += ["--jolokia", url]
+        if agent.user:
+            words += ["--jolokia-user", agent.user, "--jolokia-password-file", str(password_file)]
+        return f"run '{shlex.join(words)}'"
+
+    def _failed(self, what: str, done: Done) -> CasstatError:
+        meanings = (meaning.format(jar=self.jar) for words, meaning in REFUSALS.items() if words in done.text)
+        why = next(meanings, done.gist)
+        if done.code is None:
+            why = f"no end within {TIMEOUT_S:.0f} s: {why or 'does the node hang?'}"
+        return CasstatError(f"cannot {what} process {self.node.pid}: {why or f'Jolokia ended with {done.code}'}")
+
+
+def _url(text: str) -> str:
+    """Return the URL that the launcher names, in a line of its own."""
+    return next((line.strip().rstrip("/") for line in text.splitlines() if line.startswith("http")), "")
+
+
+def _taken(agent: Agent) -> str:
+    """Return why nobody can listen where the agent is to, "" when it can."""
+    family = socket.AF_INET6 if ":" in agent.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((agent.host, agent.port))
+        except OSError as error:
+            return error.strerror or str(error)
+    return ""

@@ -1,0 +1,159 @@
+"""The Cassandra process to attach to: which it is, whether it can be attached to, and with which Java."""
+
+import os
+import pwd
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from cli.attach.launcher import Runner
+from cli.demo.java_runtime import javas
+from cli.errors import CasstatError
+from collector.host.cassandra_processes import LocalNode
+from collector.host.discovery import has_own_network
+
+ATTACH, SERVER = "jdk.attach", "jdk.httpserver"
+ENABLED, DISABLED = "-XX:-DisableAttachMechanism", "-XX:+DisableAttachMechanism"
+AT_START = "load Jolokia at its start with -javaagent"
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A Cassandra process, the user and group it runs as, and its command line."""
+
+    pid: int
+    owner: tuple[int, int]
+    command: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Where the kernel shows it."""
+        return PROC / str(self.pid)
+
+    @property
+    def user(self) -> str:
+        """Its user's name, or number where it has none here."""
+        try:
+            return pwd.getpwuid(self.owner[0]).pw_name
+        except KeyError:
+            return str(self.owner[0])
+
+
+def chosen(nodes: Sequence[LocalNode], pid: int | None) -> LocalNode:
+    """Return the node that is meant. Raises CasstatError."""
+    there = ", ".join(f"{node.pid}{f' (JMX port {node.jmx_port})' if node.jmx_port else ''}" for node in nodes)
+    if not nodes:
+        raise CasstatError("no Cassandra runs on this machine, or none that this user may see")
+    if pid is None and len(nodes) > 1:
+        raise CasstatError(f"several Cassandra processes run here: {there}: give the one that is meant")
+    for node in nodes:
+        if pid in (None, node.pid):
+            return node
+    raise CasstatError(f"process {pid} is no Cassandra that runs here: there are {there}")
+
+
+def subject(node: LocalNode) -> Subject:
+    """Return what the node's process is. Raises CasstatError when it has gone."""
+    try:
+        process = psutil.Process(node.pid)
+        found = Subject(node.pid, (process.uids().effective, process.gids().effective), tuple(process.cmdline()))
+    except psutil.Error:
+        raise CasstatError(f"process {node.pid} has gone, or does not show itself to this user") from None
+    if not node.lives():
+        raise CasstatError(f"process {node.pid} has gone")
+    return found
+
+
+def runner(process: Subject, jar: Path) -> Runner:
+    """Return what runs Jolokia's launcher for the process. Raises CasstatError when attaching cannot work."""
+    _require_access(process)
+    name = f"process {process.pid}"
+    switches = [argument for argument in process.command if argument in (ENABLED, DISABLED)]
+    if switches and switches[-1] == DISABLED:
+        raise CasstatError(f"{name} lets nobody attach ({DISABLED}): start it without, or {AT_START}")
+    if has_own_network(process.folder):
+        raise CasstatError(f"{name} has a network of its own, as in a container: nobody reaches it here; {AT_START}")
+    if not _same(process.folder / "root" / str(jar).lstrip("/"), jar):
+        raise CasstatError(f"{name} does not see {jar}, as in a container: put it where both see it under this name")
+    if not _attaches_from_here(process):
+        return Runner(inside=_inside(process))
+    return Runner(owner=process.owner if os.geteuid() == 0 else None)
+
+
+def _require_access(process: Subject) -> None:
+    if os.geteuid() not in (0, process.owner[0]):
+        raise CasstatError(
+            f"process {process.pid} belongs to {process.user}: run this as that user or as root,"
+            f" for example 'sudo -u {process.user} casstat attach …'"
+        )
+    try:
+        (process.folder / "root").stat()
+    except OSError as error:
+        raise CasstatError(
+            f"process {process.pid} cannot be looked into ({error.strerror}): run this as root"
+        ) from None
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _attaches_from_here(process: Subject) -> bool:
+    """Return whether a JVM here finds the process' socket: in /tmp, or where it numbers processes differently."""
+    if _same(process.folder / "root" / "tmp", Path("/tmp")):  # noqa: S108 - where Java puts its sockets
+        return True
+    numbers = [line.split()[1:] for line in _status(process) if line.startswith("NSpid:")]
+    return bool(numbers) and len(numbers[0]) > 1
+
+
+def _status(process: Subject) -> list[str]:
+    try:
+        return (process.folder / "status").read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _inside(process: Subject) -> tuple[str, ...]:
+    """Return what makes a command see the process' files."""
+    program = shutil.which("nsenter")
+    if os.geteuid() != 0 or program is None:
+        needs = "run this as root" if program else "install nsenter (util-linux)"
+        raise CasstatError(f"process {process.pid} has a /tmp of its own (PrivateTmp, perhaps): {needs}, or {AT_START}")
+    user, group = process.owner
+    return (program, f"--mount=/proc/{process.pid}/ns/mnt", f"--setgid={group}", f"--setuid={user}", "--")
+
+
+def java_for(process: Subject, run: Runner, environ: Mapping[str, str]) -> Path:
+    """Return the Java to attach with: the node's own if it can, else another. Raises CasstatError."""
+    own = _own_java(process)
+    modules = run.modules(own, environ) if own else frozenset()
+    if modules and SERVER not in modules:
+        raise CasstatError(
+            f"{own}: the node's Java has no module {SERVER}, which Jolokia answers with: it needs another"
+        )
+    for java in (own, *javas(environ)):
+        if java and (ATTACH in (modules if java == own else run.modules(java, environ)) or _has_tools(java)):
+            return java
+    raise CasstatError(f"no Java here has the module {ATTACH}: install a JDK, or {AT_START}")
+
+
+def _own_java(process: Subject) -> Path | None:
+    try:
+        java = (process.folder / "exe").readlink()
+    except OSError:
+        return None
+    # jsvc and others run the JVM in themselves, and what was updated meanwhile is gone.
+    return java if java.name == "java" and (process.folder / "root" / str(java).lstrip("/")).exists() else None
+
+
+def _has_tools(java: Path) -> bool:
+    """Return whether it is a JDK from before there were modules."""
+    home = java.resolve().parent.parent
+    return any((place / "lib" / "tools.jar").exists() for place in (home, home.parent))

@@ -1,0 +1,86 @@
+"""A real Prometheus beside the demo's nodes, with casstat's rules, that scrapes an agent for each node."""
+
+import json
+import shutil
+import sys
+import urllib.request
+from pathlib import Path
+
+from cli.demo.background_process import listens, require_free
+from cli.demo.cluster_addresses import Site
+from cli.demo.demo_node import NodeSpec
+from cli.demo.java_runtime import DemoError
+from dashboards.rules.alert import JOB
+from dashboards.rules.rule_files import rule_files
+
+AGENT_PORT, PORT = 17199, 9090
+SCRAPES, EVALUATIONS = "1s", "5s"
+JOURNAL_LIMIT = "200M"
+
+
+def check() -> None:
+    """Raise DemoError when there is no Prometheus on the PATH."""
+    _program()
+
+
+def start(site: Site) -> list[str]:
+    """Start the agents and Prometheus. Raises DemoError when one of them does not come up."""
+    first = site.nodes[0].address
+    for spec in site.nodes:
+        _start_agent(site, spec)
+    folder = site.cluster.folder / "prometheus"
+    write_configuration(folder, [f"{spec.address}:{AGENT_PORT}" for spec in site.nodes], site.load_metrics)
+    if "prometheus" not in site.cluster.running():
+        require_free(first, PORT)
+    url = f"http://{first}:{PORT}"
+    command = [_program(), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
+    command += [f"--web.listen-address={first}:{PORT}", "--web.enable-lifecycle"]
+    site.start("prometheus", command, lambda: _ready(url))
+    agents = [f"agent  http://{spec.address}:{AGENT_PORT}/metrics" for spec in site.nodes]
+    return [*agents, f"Prometheus  {url}  alerts {url}/alerts"]
+
+
+def write_configuration(folder: Path, agents: list[str], load: str) -> None:
+    """Write Prometheus' configuration, and the rules, into `folder`."""
+    rules = folder / "rules"
+    rules.mkdir(parents=True, exist_ok=True)
+    for name, text in rule_files():
+        (rules / name).write_text(text)
+    jobs = {JOB: agents, **({"load": [load]} if load else {})}
+    config = {
+        "global": {"scrape_interval": SCRAPES, "scrape_timeout": SCRAPES, "evaluation_interval": EVALUATIONS},
+        "rule_files": [f"{rules}/*.yml"],
+        "scrape_configs": [{"job_name": job, "static_configs": [{"targets": at}]} for job, at in jobs.items()],
+    }
+    # JSON is YAML.
+    (folder / "prometheus.yml").write_text(json.dumps(config, indent=1) + "\n")
+
+
+def _start_agent(site: Site, spec: NodeSpec) -> None:
+    name = f"agent-{spec.home.name}"
+    if name not in site.cluster.running():
+        require_free(spec.address, AGENT_PORT)
+    way = (
+        ["--jolokia", spec.jolokia_url] if spec.jolokia else ["--source", "nodetool", "--nodetool", str(spec.nodetool)]
+    )
+    command = [sys.executable, "-m", "cli", "agent", *way, "--listen", f"{spec.address}:{AGENT_PORT}"]
+    command += ["--journal-dir", str(site.cluster.folder / name), "--journal-limit", JOURNAL_LIMIT]
+    site.start(name, command, lambda: listens(spec.address, AGENT_PORT))
+
+
+def _program() -> str:
+    program = shutil.which("prometheus")
+    if program is None:
+        raise DemoError(
+            "no prometheus on the PATH: apt-get install prometheus,"
+            " or take it from https://prometheus.io/download and put it there"
+        )
+    return program
+
+
+def _ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/-/ready", timeout=1):  # noqa: S310 - loopback
+            return True
+    except OSError:
+        return False

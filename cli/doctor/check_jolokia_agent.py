@@ -1,0 +1,131 @@
+"""How Jolokia gets into a node: its jar where one lies about, the command that attaches it, the line that keeps it."""
+
+import re
+import shlex
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from cli.attach.launcher import Runner
+from cli.attach.target_process import SERVER
+from cli.demo.background_process import is_free
+from cli.demo.demo_cluster import cache_folder
+from cli.demo.java_runtime import JOLOKIA, JOLOKIA_1, JOLOKIA_2
+from cli.doctor.examined_node import Case
+from collector.host.cassandra_processes import LocalNode
+
+NAME = re.compile(r"jolokia(?:-agent)?-jvm-.*\.jar|jolokia-jvm\.jar")
+FOLDERS = (
+    "/usr/share/java",
+    "/usr/share/jolokia",
+    "/usr/share/cassandra",
+    "/usr/share/cassandra/lib",
+    "/usr/local/share/java",
+    "/opt/jolokia",
+    "/opt/cassandra/lib",
+    "/opt/bitnami/cassandra/lib",
+)
+DOWNLOAD = "https://jolokia.org/download.html"
+FIRST_PORT, PORTS = 8778, 20
+NODELAY = "-Dsun.net.httpserver.nodelay=true"
+ENV = "cassandra-env.sh"
+# The newest that runs on the Java 8 of Cassandra 3.
+LAST_1 = "1.7.2"
+
+
+def attach(case: Case, node: LocalNode) -> tuple[str, ...]:
+    """Return how to bring Jolokia into a node that runs on this machine, now and for good."""
+    if java := _without_server(case, node):
+        return (f"restart the node with a Java that has the module {SERVER}, which {java} has not",)
+    port = free_port(case)
+    found = find_jar(case, node)
+    artifact = JOLOKIA_1.format(version=LAST_1) if case.release.startswith("3.") else JOLOKIA_2.format(version=JOLOKIA)
+    jar = found or Path.cwd() / f"{artifact.replace(':jar:', ':').partition(':')[2].replace(':', '-')}.jar"
+    port_flag = [] if port == FIRST_PORT else ["--port", str(port)]
+    command = case.advice.command("attach", "--jar", jar, *port_flag, str(node.pid))
+    steps = [case.as_owner(node.pid, command)]
+    if found is None:
+        steps.insert(0, _fetch(jar, artifact))
+    # Of several nodes on this machine, nobody knows to which one an agent belongs that was attached.
+    if len(case.here) > 1 or port_flag:
+        steps.append(case.advice.line(jolokia=f"http://127.0.0.1:{port}/jolokia"))
+    for_good = at_start(case, f"-javaagent:{jar}=host=127.0.0.1,port={port} {NODELAY}")
+    return (steps[0], *(f"then: {step}" for step in steps[1:]), f"or: {for_good}")
+
+
+def _without_server(case: Case, node: LocalNode) -> Path | None:
+    """Return the node's Java when Jolokia cannot listen in it."""
+    try:
+        java = (case.root / "proc" / str(node.pid) / "exe").readlink()
+    except OSError:
+        return None
+    modules = Runner().modules(java, case.environ) if java.name == "java" else frozenset()
+    return java if modules and SERVER not in modules else None
+
+
+def at_start(case: Case, option: str) -> str:
+    """Return how to give the node's JVM an option."""
+    return f'in {case.configuration(ENV)}, and restart the node: JVM_OPTS="$JVM_OPTS {option}"'
+
+
+def _fetch(jar: Path, artifact: str) -> str:
+    if shutil.which("mvn"):
+        return shlex.join(
+            [
+                "mvn",
+                "--strict-checksums",
+                "dependency:copy",
+                f"-Dartifact={artifact}",
+                f"-DoutputDirectory={jar.parent}",
+            ]
+        )
+    return f"fetch {jar.name} from {DOWNLOAD} into {jar.parent}"
+
+
+def free_port(case: Case) -> int:
+    """Return a port of the loopback address for Jolokia, its usual one if that can be had."""
+    taken = {node.url.partition("://127.0.0.1:")[2].partition("/")[0] for node in case.here}
+    ports = range(FIRST_PORT, FIRST_PORT + PORTS)
+    return next((port for port in ports if str(port) not in taken and is_free("127.0.0.1", port)), FIRST_PORT)
+
+
+def find_jar(case: Case, node: LocalNode) -> Path | None:
+    """Return a Jolokia agent of this machine that the node's user can read, None when there is none."""
+    owner = case.owner(node.pid)
+    mine = owner is not None and owner.uid == 0
+    found = [jar for jar in _jars(case) if mine or _is_for_all(jar)]
+    major = "1" if case.release.startswith("3.") else "2"
+    return next((jar for jar in found if f"-{major}." in jar.name), next(iter(found), None))
+
+
+def _jars(case: Case) -> Iterator[Path]:
+    for node in case.here:
+        for word in case.command(node.pid):
+            if word.startswith("-javaagent:") and NAME.fullmatch(Path(word[11:].partition("=")[0]).name):
+                yield Path(word[11:].partition("=")[0])
+    try:
+        cache = cache_folder(case.environ)
+    except RuntimeError:
+        # Nobody's home is nowhere.
+        cache = Path("/nonexistent")
+    folders = [
+        Path.cwd(),
+        *map(Path, FOLDERS),
+        *sorted(cache.glob("jolokia-*"), reverse=True),
+        *sorted(Path("/opt").glob("*jolokia*")),
+    ]
+    for folder in folders:
+        try:
+            yield from sorted((path for path in folder.iterdir() if NAME.fullmatch(path.name)), reverse=True)
+        except OSError:
+            continue
+
+
+def _is_for_all(path: Path) -> bool:
+    try:
+        return bool(path.stat().st_mode & stat.S_IROTH) and all(
+            folder.stat().st_mode & stat.S_IXOTH for folder in path.resolve().parents
+        )
+    except OSError:
+        return False

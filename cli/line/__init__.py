@@ -1,0 +1,1 @@
+"""The `casstat` line: its settings, the program and its output."""

@@ -1,0 +1,1 @@
+"""Selecting a node of this machine and the transport to it."""

@@ -1,0 +1,1 @@
+"""Parameter types and options that several commands share."""

@@ -1,0 +1,131 @@
+"""The options that say where a node's Jolokia is and how to get access to it, the same for every command."""
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collector.jolokia.access import Access, AccessError
+from collector.secrets import SecretError, read_password
+
+if TYPE_CHECKING:
+    from collector.jolokia.client import Jolokia
+
+PASSWORD = "CASSTAT_JOLOKIA_PASSWORD"  # noqa: S105 - the name of a variable
+
+_FILE = click.Path(path_type=Path)
+
+
+@dataclass(frozen=True)
+class JolokiaSettings:
+    """What was said about Jolokia: one field for each of its options, None where nothing was."""
+
+    jolokia: str | None = None
+    jolokia_user: str | None = None
+    jolokia_password_file: Path | None = None
+    jolokia_ca: Path | None = None
+    jolokia_cert: Path | None = None
+    jolokia_key: Path | None = None
+    jolokia_target: str | None = None
+    jolokia_target_user: str | None = None
+    jolokia_target_password_file: Path | None = None
+
+
+def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:
+    # Named here, the variable is the same whatever command it is that has the option.
+    return click.option(
+        flag, metavar=metavar, type=kind, envvar=f"CASSTAT_{flag[2:].replace('-', '_').upper()}", help=text
+    )
+
+
+OPTIONS = (
+    _option("--jolokia", "URL", "Where the node's Jolokia answers.  [found, else 127.0.0.1:8778]"),
+    _option("--jolokia-user", "NAME", "Who to be for Jolokia; needs a password."),
+    _option(
+        "--jolokia-password-file",
+        "FILE",
+        f"Holds that password, for you alone (chmod 600).  [the variable {PASSWORD}]",
+        _FILE,
+    ),
+    _option("--jolokia-ca", "FILE", "Whom to trust for https, in PEM form.  [whom the system trusts]", _FILE),
+    _option("--jolokia-cert", "FILE", "The certificate to show to Jolokia, in PEM form.", _FILE),
+    _option("--jolokia-key", "FILE", "Its key, not encrypted.  [in the certificate's file]", _FILE),
+    _option(
+        "--jolokia-target", "HOST:PORT", "The node's JMX, where that Jolokia is a proxy to it; or its service URL."
+    ),
+    _option("--jolokia-target-user", "NAME", "Who to be for the node's JMX; needs a password."),
+    _option("--jolokia-target-password-file", "FILE", "Holds that password, for you alone (chmod 600).", _FILE),
+)
+
+
+def jolokia_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options; they reach it together, as the JolokiaSettings `jolokia`."""
+
+    @functools.wraps(function)
+    def gathered(*arguments: Any, **options: Any) -> Any:
+        mine = {field.name: options.pop(field.name) for field in fields(JolokiaSettings)}
+        return function(*arguments, jolokia=JolokiaSettings(**mine), **options)
+
+    command: Callable[..., Any] = gathered
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def access_of(settings: JolokiaSettings, environ: Mapping[str, str]) -> Access:
+    """Return what the settings mean, with passwords from their files, or for Jolokia's own from `environ`.
+
+    Raises click.UsageError.
+    """
+    if settings.jolokia_password_file and not settings.jolokia_user:
+        raise click.UsageError("--jolokia-password-file needs --jolokia-user")
+    if settings.jolokia_target_password_file and not settings.jolokia_target_user:
+        raise click.UsageError("--jolokia-target-password-file needs --jolokia-target-user")
+    password = target_password = ""
+    if settings.jolokia_user:
+        password = _password("--jolokia-password-file", settings.jolokia_password_file, environ.get(PASSWORD, ""))
+    if settings.jolokia_target_user:
+        target_password = _password("--jolokia-target-password-file", settings.jolokia_target_password_file, "")
+    try:
+        return Access(
+            settings.jolokia_user or "",
+            password,
+            settings.jolokia_ca,
+            settings.jolokia_cert,
+            settings.jolokia_key,
+            settings.jolokia_target or "",
+            settings.jolokia_target_user or "",
+            target_password,
+        )
+    except AccessError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def connect(url: str, settings: JolokiaSettings, environ: Mapping[str, str] = os.environ) -> "Jolokia":
+    """Return the Jolokia at `url`, to be asked as the settings say. Raises click.UsageError; connects to nothing."""
+    # Only now: help and mistakes need none of what connects.
+    from collector.jolokia.client import Jolokia, UrlError
+
+    access = access_of(settings, environ)
+    try:
+        return Jolokia(url, access)
+    except UrlError as error:
+        raise click.BadParameter(str(error), param_hint="--jolokia") from None
+    except AccessError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _password(flag: str, path: Path | None, otherwise: str) -> str:
+    if path is None:
+        if not otherwise:
+            variable = f", or set {PASSWORD}" if flag == "--jolokia-password-file" else ""
+            raise click.UsageError(f"{flag.replace('password-file', 'user')} needs a password: give {flag}{variable}")
+        return otherwise
+    try:
+        return read_password(path)
+    except SecretError as error:
+        raise click.UsageError(f"{flag}: {error}") from None

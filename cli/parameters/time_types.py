@@ -1,0 +1,130 @@
+"""Durations and times on the command line: `90`, `90s`, `5m`; and `10:47`, `2026-11-21T15:30`, epoch seconds."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from math import isnan
+from typing import Any, TypeVar
+
+import click
+
+from cli.parameters.renamed_options import Renamed
+
+UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+DURATION_EXAMPLES = "30, 30s, 5m or 1.5h"
+TIME_EXAMPLES = "10:47, 2026-11-21T15:30 or seconds since the epoch"
+_DURATION = re.compile(r"(?P<number>\d{1,12}(?:\.\d{0,20})?|\.\d{1,20})(?P<unit>ms|[smhd]?)", re.ASCII)
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
+
+
+def duration_of(text: str) -> float:
+    """Return the seconds of a duration such as 30, 30s, 5m or 1.5h. Raises ValueError."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(text)
+    return float(match["number"]) * UNITS[match["unit"]]
+
+
+class Duration(click.ParamType["float"]):
+    """A duration from `least_s` to `most_s`, as seconds."""
+
+    name = "duration"
+
+    def __init__(self, least_s: float = 0.0, most_s: float = float("inf")) -> None:
+        self._least_s, self._most_s = least_s, most_s
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds."""
+        try:
+            seconds = float(value) if isinstance(value, int | float) else duration_of(str(value))
+        except ValueError:
+            self.fail(f"'{value}' is not a duration such as {DURATION_EXAMPLES}", param, ctx)
+        if not self._least_s <= seconds <= self._most_s:
+            bounds = f"{self._least_s:g} s or more"
+            if self._most_s < float("inf"):
+                bounds = f"{self._least_s:g} s to {self._most_s:g} s"
+            self.fail(f"'{value}' is out of range: {bounds}", param, ctx)
+        return seconds
+
+
+@dataclass(frozen=True)
+class TimeOfDay:
+    """A time of day on a day that depends on the data."""
+
+    hour: int
+    minute: int
+    second: int
+
+    def on_day_of(self, time_s: float) -> datetime:
+        """Return this time on the local day of a moment, without a zone, so that a change of the offset is heeded."""
+        day = datetime.fromtimestamp(time_s, timezone.utc).astimezone().replace(tzinfo=None)
+        return day.replace(hour=self.hour, minute=self.minute, second=self.second, microsecond=0)
+
+    def last_before(self, time_s: float) -> float:
+        """Return the last such time that is not after a moment, seconds since the epoch."""
+        same_day = self.on_day_of(time_s)
+        return (same_day if same_day.timestamp() <= time_s else same_day - timedelta(days=1)).timestamp()
+
+    def within(self, begin_s: float, end_s: float) -> float:
+        """Return the first such time from `begin_s` to `end_s`; if there is none, the nearest one outside."""
+        before_s = self.last_before(begin_s)
+        after_s = (self.on_day_of(before_s) + timedelta(days=1)).timestamp()
+        if before_s == begin_s:
+            return before_s
+        return after_s if after_s <= end_s or after_s - end_s < begin_s - before_s else before_s
+
+
+def bounds(
+    begin: "float | TimeOfDay | None", end: "float | TimeOfDay | None", first_s: float, last_s: float
+) -> tuple[float, float]:
+    """Return a range of times as seconds since the epoch, for data from `first_s` to `last_s`; infinite where open."""
+
+    def seconds(moment: "float | TimeOfDay | None", otherwise_s: float) -> float:
+        if moment is None:
+            return otherwise_s
+        return moment.within(first_s, last_s) if isinstance(moment, TimeOfDay) else moment
+
+    return seconds(begin, float("-inf")), seconds(end, float("inf"))
+
+
+def time_of(text: str) -> float | TimeOfDay:
+    """Return a time as seconds since the epoch, or as a time of day. Raises ValueError, OverflowError."""
+    if match := _CLOCK.fullmatch(text):
+        hour, minute, second = (int(part or 0) for part in match.groups())
+        if hour < 24 and minute < 60 and second < 60:
+            return TimeOfDay(hour, minute, second)
+        raise ValueError(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        # Before Python 3.11 fromisoformat does not know Z.
+        return datetime.fromisoformat(re.sub(r"[Zz]$", "+00:00", text)).timestamp()
+    if isnan(seconds):
+        raise ValueError(text)
+    return seconds
+
+
+class Moment(click.ParamType["float | TimeOfDay"]):
+    """A time; without a zone it is this machine's."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | TimeOfDay:
+        """Return seconds since the epoch, or a time of day."""
+        if isinstance(value, TimeOfDay):
+            return value
+        try:
+            return time_of(str(value))
+        except (ValueError, OverflowError):
+            self.fail(f"'{value}' is not a time such as {TIME_EXAMPLES}", param, ctx)
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def range_options(*former: str) -> Callable[[Command], Command]:
+    """Add the options --from and --until, which reach a command as `begin` and `end`; --until had `former` names."""
+    begin = click.option("--from", "begin", type=Moment(), help=f"First time to include, such as {TIME_EXAMPLES}.")
+    end = click.option("--until", "end", cls=Renamed, former=former, type=Moment(), help="Last time to include.")
+    return lambda command: begin(end(command))

@@ -1,0 +1,1 @@
+"""Commands on recordings: their arguments, merging and shipping."""

@@ -1,0 +1,146 @@
+"""What `casstat ship` does: every recording to every store, one after the other."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+import click
+
+from cli.errors import CasstatError, note
+from cli.parameters.time_types import TimeOfDay
+from cli.recordings.recording_arguments import recorded_bounds
+from cli.safe_echo import echo
+from collector.journal.segments import journal_files
+from collector.journal.writer import Position, order
+from exporters.shipping.checkpoint import file_name
+from exporters.shipping.runtime import Means
+from exporters.shipping.shipper import Plan, Shipping
+from exporters.shipping.tick_queue import Journal, Recording
+from exporters.sinks.parts.registry import sink_of
+from exporters.sinks.sink import Sink, SinkUrlError
+
+SHOWN_S = 0.5
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked for, as the help explains it."""
+
+    path: Path
+    urls: tuple[str, ...]
+    begin: float | TimeOfDay | None = None
+    end: float | TimeOfDay | None = None
+    state: Path | None = None
+    patience_s: float = 60.0
+
+
+def ship(order: Order) -> bool:
+    """Ship; return whether all of it has arrived. Raises CasstatError."""
+    recordings = _recordings(order.path)
+    for url in order.urls:
+        _sink(url).close()
+    # What goes wrong with one store is not the others' affair.
+    arrived = [_shipped(order, url, files) for url in order.urls for files in recordings.values()]
+    return all(arrived)
+
+
+def _shipped(order: Order, url: str, files: list[Path]) -> bool:
+    sink = _sink(url)
+    # A state for each store and node: two recordings have nothing to do with each other.
+    kept = None if order.state is None else order.state / file_name(str(files[0].resolve().parent))
+    begin_s, end_s = recorded_bounds(order.begin, order.end, files)
+    plan = Plan(_opened(files), kept=kept, share=1.0, begin_s=begin_s, end_s=end_s)
+    patience = _Patience(order.patience_s)
+    shipping = patience.shipping = Shipping(sink, plan, Means(patience.wait), note)
+    try:
+        while not shipping.stopped and shipping.step():
+            patience.show(shipping)
+    except OSError as error:
+        raise CasstatError(f"{error.filename or order.path}: {error.strerror}") from None
+    finally:
+        shipping.close()
+        patience.end()
+        health = shipping.health()
+        echo(f"{sink.name}: {_said(shipping.ticks, health.points, health.refused_points, health.lost_ticks)}")
+    if shipping.stopped:
+        note(f"{sink.name}: took nothing for {order.patience_s:g} s: {health.why}")
+    return not shipping.stopped and not health.refused_points
+
+
+class _Patience:
+    """Waits for a store that takes nothing, but not for ever; shows on a terminal how far it has come."""
+
+    shipping: Shipping
+
+    def __init__(self, longest_s: float) -> None:
+        self._longest_s = longest_s
+        self._down_s: float | None = None
+        self._points = 0
+        self._shown_s = 0.0
+        self._begun = False
+
+    def wait(self, seconds: float) -> bool:
+        """Wait; return whether it was in vain for too long."""
+        if not seconds:
+            return False
+        health, now_s = self.shipping.health(), time.monotonic()
+        if health.up or health.points > self._points:
+            self._down_s, self._points = None, health.points
+        self._down_s = now_s if self._down_s is None and not health.up else self._down_s
+        left_s = inf if self._down_s is None else self._down_s + self._longest_s - now_s
+        time.sleep(max(min(seconds, left_s), 0.0))
+        return seconds > left_s
+
+    def show(self, shipping: Shipping) -> None:
+        """Show how far it has come."""
+        now_s = time.monotonic()
+        if sys.stderr.isatty() and now_s - self._shown_s >= SHOWN_S:
+            self._shown_s, self._begun = now_s, True
+            click.echo(f"\r{shipping.ticks} ticks, {shipping.health().points} points", err=True, nl=False)
+
+    def end(self) -> None:
+        """End the line that is shown."""
+        if self._begun:
+            click.echo(err=True)
+
+
+def _said(ticks: int, points: int, refused: int, lost: int) -> str:
+    rest = [f"{refused} points refused"] if refused else []
+    rest += [f"{lost} ticks are not in the recording"] if lost else []
+    return ", ".join([f"shipped {ticks} ticks, {points} points", *rest])
+
+
+def _opened(files: list[Path]) -> Callable[[Position | None], Journal]:
+    def opened(start: Position | None) -> Journal:
+        names = [file.name for file in files]
+        if start is None:
+            return Recording(files)
+        if start.file in names:
+            return Recording(files[names.index(start.file) :])
+        return Recording(file for file in files if order(file) >= order(Path(start.file)))
+
+    return opened
+
+
+def _recordings(path: Path) -> Mapping[Path, list[Path]]:
+    """Return the files by node. Raises CasstatError."""
+    found: dict[Path, list[Path]] = {}
+    try:
+        for file in journal_files(path):
+            file.open("rb").close()
+            found.setdefault(file.parent, []).append(file)
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    if not found:
+        raise CasstatError(f"{path}: nothing is recorded there")
+    return found
+
+
+def _sink(url: str) -> Sink:
+    try:
+        return sink_of(url)
+    except SinkUrlError as error:
+        raise click.BadParameter(str(error), param_hint="--to") from None

@@ -1,0 +1,137 @@
+"""The sets of columns that the keys 1 to 7 choose, and what is read whichever is shown."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cli.top.view_state import Look
+from exporters.line.columns import Column
+from exporters.live.frame import ALL
+from exporters.live.live_cluster import Wanted
+from exporters.live.live_columns import COLUMNS, PLACES
+
+
+@dataclass(frozen=True)
+class ColumnSet:
+    """Columns by name; `worst` are those whose greatest value says which node comes first."""
+
+    name: str
+    columns: tuple[str, ...]
+    worst: tuple[str, ...]
+
+    @property
+    def is_tables(self) -> bool:
+        """Whether tables are shown instead of nodes."""
+        return not self.columns
+
+
+_READS = tuple(f"read_{what}_ms" for what in ("mean", "p50", "p95", "p99", "max"))
+_WRITES = tuple(f"write_{what}_ms" for what in ("mean", "p50", "p95", "p99", "max"))
+_CPU = ("cpu_busy_pct", "cpu_system_pct", "cpu_iowait_pct")
+_TAILS = ("read_p99_ms", "write_p99_ms")
+_REQUESTS = ("reads_per_s", "read_mean_ms", "read_p99_ms", "writes_per_s", "write_mean_ms", "write_p99_ms")
+_FAULTS = (
+    "read_timeouts_per_s",
+    "write_timeouts_per_s",
+    "unavailables_per_s",
+    "dropped_reads_per_s",
+    "dropped_mutations_per_s",
+    "peers_unreachable",
+)
+BASE = (*_REQUESTS, *_CPU, "cpu_user_pct", "gc_pct", "compactions_pending", *_FAULTS)
+"""What is always read: the head of the screen is made of it, and what makes a node come first."""
+
+SETS = (
+    ColumnSet("requests", (*_REQUESTS, *_CPU, "gc_pct", "compactions_pending", *_FAULTS), _TAILS),
+    ColumnSet("latency", ("reads_per_s", *_READS, "writes_per_s", *_WRITES), _TAILS),
+    ColumnSet(
+        "compaction",
+        (
+            "compactions_pending",
+            "compaction_mb_per_s",
+            "flush_pending",
+            "writes_per_s",
+            "disk_read_mb_per_s",
+            "disk_write_mb_per_s",
+            "disk_util_pct",
+            "cpu_iowait_pct",
+            "dirty_mb",
+        ),
+        ("compactions_pending",),
+    ),
+    ColumnSet(
+        "JVM",
+        (
+            "gc_pct",
+            "heap_used_mb",
+            "heap_pct",
+            "jvm_cpu_pct",
+            "cpu_user_pct",
+            "cpu_nice_pct",
+            "native_connections",
+            "read_stage_active",
+            "read_stage_pending",
+            "mutation_stage_active",
+            "mutation_stage_pending",
+            "native_transport_pending",
+            "native_transport_blocked",
+            "flush_pending",
+            "process_resident_mb",
+        ),
+        ("gc_pct",),
+    ),
+    ColumnSet(
+        "disk",
+        (
+            "disk_reads_per_s",
+            "disk_writes_per_s",
+            "disk_read_mb_per_s",
+            "disk_write_mb_per_s",
+            "disk_read_await_ms",
+            "disk_write_await_ms",
+            "disk_queue",
+            "disk_util_pct",
+            "cpu_iowait_pct",
+            "pressure_io_pct",
+            "major_faults_per_s",
+            "page_cache_mb",
+            "memory_available_mb",
+        ),
+        ("disk_read_await_ms", "disk_write_await_ms"),
+    ),
+    ColumnSet(
+        "network",
+        (
+            "net_rx_kbit_per_s",
+            "net_tx_kbit_per_s",
+            "net_rx_packets_per_s",
+            "net_tx_packets_per_s",
+            "net_rx_dropped_per_s",
+            "net_tx_dropped_per_s",
+            "tcp_retransmits_per_s",
+            "dropped_reads_per_s",
+            "dropped_mutations_per_s",
+            "hints_per_s",
+            "native_connections",
+            "peers_unreachable",
+        ),
+        ("tcp_retransmits_per_s", "net_rx_dropped_per_s", "net_tx_dropped_per_s"),
+    ),
+    ColumnSet("tables", (), _TAILS),
+)
+
+
+def set_of(look: Look) -> ColumnSet:
+    """Return the set that is shown: the columns that were named, else one of `SETS`."""
+    return ColumnSet("columns", look.picked, _TAILS) if look.picked else SETS[look.chosen]
+
+
+def columns(chosen: ColumnSet) -> list[Column]:
+    """Return the columns of a set."""
+    return [COLUMNS[PLACES[name]] for name in chosen.columns]
+
+
+def wanted(number: int, more: Iterable[str] = (), node: int | None = None) -> Wanted:
+    """Return what to read while a set is shown, with further columns by name, and perhaps a node alone."""
+    chosen = SETS[number]
+    names = {*BASE, *chosen.columns, *(name for name in more if name in PLACES)}
+    return Wanted(frozenset(names), ALL if chosen.is_tables else None, node)

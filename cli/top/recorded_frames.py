@@ -1,0 +1,129 @@
+"""A recording as frames: merged as `casstat merge` does it, and then looked at as if it were live."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cli.errors import CasstatError
+from cli.parameters.read_limit_options import memory_limit
+from cli.recordings.merge_program import MergeSettings, merged
+from collector.cluster.merge import Merged, NodeRun
+from collector.jolokia.failures import one_line
+from collector.journal.read_limits import MAX_MEMORY_BYTES
+from exporters.files.merged_rows import Choice
+from exporters.identity import TOLD
+from exporters.line.table_rows import joint_tables, tables
+from exporters.line.view import running
+from exporters.live.frame import ALL, Frame, NodeFrame, State, Told
+from exporters.live.history import History
+from exporters.live.live_cluster import RUNNING, Wanted
+from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
+from exporters.live.sanitise import LONGEST_NAME, MOST_EVENTS, state_of, told_of
+
+# So many ticks, where nobody chose an interval.
+POINTS = 1800
+# Of so many nodes at most the tables of each are kept, and of each tick so many.
+NODES_WITH_TABLES, MOST_TABLES = 8, 20
+MORE = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING | {series[0] for series in TOLD}
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+class Moment(NamedTuple):
+    """What a node did in one interval of a recording."""
+
+    cells: Cells
+    state: State
+    why: str
+    told: tuple[Told, ...]
+    place: str
+    cluster: str
+    tables: Rows
+    running: Rows
+
+
+class Recorded:
+    """The frames of a recording; nothing more of it is read when something else is shown."""
+
+    def __init__(self, settings: MergeSettings) -> None:
+        """Read and merge. Raises CasstatError and click.UsageError."""
+        with memory_limit(MAX_MEMORY_BYTES):
+            run, choice = merged(settings, moments, MORE)
+        self.history = History(1 << 60, 1 << 60)
+        for frame in _frames(run, choice):
+            self.history.add(frame)
+        if not self.history.frames:
+            raise CasstatError("nothing is recorded for that time")
+
+    def want(self, wanted: Wanted) -> None:
+        """Do nothing: all that was recorded is there."""
+
+
+def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
+    """Return what a node did in each interval that its recording tells of."""
+    found: dict[int, Moment] = {}
+    texts: dict[str, str] = {}
+    local = run.head.way == "nodetool"
+    for place, each in run.bins.items():
+        sample = each.sample
+        texts |= {TOLD[series]: str(sample.values[series]) for series in TOLD if series in sample.values}
+        state, why = state_of(sample)
+        told = [told_of(run.node, event, sample) for event in sample.events[:MOST_EVENTS]]
+        found[place] = Moment(
+            cells_of(sample, local=local),
+            state,
+            why,
+            tuple(each for each in told if each is not None),
+            one_line("/".join(filter(None, (texts.get("dc"), texts.get("rack")))))[:LONGEST_NAME],
+            one_line(texts.get("cluster", ""))[:LONGEST_NAME],
+            tables(sample)[:MOST_TABLES],
+            running(sample)[:MOST_TABLES],
+        )
+    return found
+
+
+def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
+    last: dict[str, int] = {}
+    answered: dict[str, int] = {}
+    # A node's place is told once a minute: what is known later holds before too.
+    places = {node.node: next((m.place for m in node.product.values() if m.place), "") for node in run.nodes}
+    names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
+    few = len(run.nodes) <= NODES_WITH_TABLES
+    for place in run.places:
+        rows, told, rows_of, ran = [], list[Told](), dict[int, Rows](), dict[int, Rows]()
+        for number, node in enumerate(run.nodes):
+            moment = node.product.get(place)
+            if moment is not None:
+                last[node.node] = place
+                if moment.state is not State.SILENT:
+                    answered[node.node] = place
+                told += moment.told
+                if few:
+                    rows_of[number], ran[number] = moment.tables, moment.running
+            since = last.get(node.node) if moment is None else answered.get(node.node)
+            age_s = None if since in (None, place) else (place - (since or 0)) * run.grid.interval_s
+            rows.append(_row(node.node, moment, age_s, places[node.node]))
+        whole = run.cluster.get(place)
+        cluster = NOTHING
+        if whole is not None:
+            cluster = cells_of(whole.sample, local=choice.local)
+            rows_of[ALL] = joint_tables([whole.sample])[:MOST_TABLES]
+        yield Frame(
+            run.grid.end(place),
+            run.grid.interval_s,
+            next(iter(names)) if len(names) == 1 else "",
+            tuple(rows),
+            cluster,
+            whole.answered if whole else 0,
+            tuple(sorted(told, key=lambda each: each.time_s)),
+            rows_of,
+            ran,
+        )
+
+
+def _row(name: str, moment: Moment | None, age_s: float | None, where: str) -> NodeFrame:
+    shown = one_line(name)[:LONGEST_NAME]
+    if moment is not None:
+        return NodeFrame(shown, moment.state, moment.cells, moment.why, age_s, moment.place or where)
+    if age_s is None:
+        return NodeFrame(shown, State.NEW, NOTHING, "nothing is recorded yet", None, where)
+    return NodeFrame(shown, State.GONE, NOTHING, "nothing is recorded", age_s, where)

@@ -1,0 +1,142 @@
+"""Lines of text with styles, fit for a terminal: every character takes one cell, and none steers it."""
+
+import unicodedata
+from math import isfinite, isnan
+from typing import NamedTuple
+
+from collector.jolokia.client import one_line
+from exporters.live.frame import State
+from exporters.live.sparkline import BLOCKS, PLAIN
+
+# Letters of Hangul that take no cell, and symbols that are two cells wide since Unicode 16: older Pythons know neither.
+_NOT_ONE_CELL = frozenset(
+    chr(code)
+    for first, last in (
+        (0x1160, 0x11FF),
+        (0x2630, 0x2637),
+        (0x268A, 0x268F),
+        (0x4DC0, 0x4DFF),
+        (0xD7B0, 0xD7FB),
+        (0xFFA0, 0xFFA0),
+        (0x1D300, 0x1D376),
+    )
+    for code in range(first, last + 1)
+)
+SUFFIXES = ("", "k", "M", "G", "T", "P")
+ABSENT = "-"
+
+
+class Span(NamedTuple):
+    """Text in a style: "" for plain, else a word of `cli.top.app.STYLES`."""
+
+    text: str
+    style: str = ""
+
+
+Line = tuple[Span, ...]
+
+
+class Marks(NamedTuple):
+    """The signs that are no letters: state by state, sparklines, and what stands between parts of a line."""
+
+    states: dict[State, str]
+    fault: str
+    spark: str
+    dot: str
+    ellipsis: str
+    down: str
+    up: str
+
+
+FINE = Marks(
+    {State.UP: "●", State.CHANGING: "◐", State.SILENT: "○", State.GONE: "✖", State.NEW: "·"},
+    "▲",
+    BLOCKS,
+    " · ",
+    "…",
+    "▼",
+    "▲",
+)
+ASCII = Marks(
+    {State.UP: "+", State.CHANGING: "*", State.SILENT: "o", State.GONE: "X", State.NEW: "?"},
+    "!",
+    PLAIN,
+    " | ",
+    ">",
+    "v",
+    "^",
+)
+
+
+def clean(text: str, marks: Marks = FINE) -> str:
+    """Return text from elsewhere as one line of which each letter takes one cell."""
+    return "".join(letter if _is_plain(letter, marks) else "?" for letter in one_line(text))
+
+
+def _is_plain(letter: str, marks: Marks) -> bool:
+    if letter < "\x7f":
+        return True
+    if marks is ASCII:
+        return False
+    if letter in _NOT_ONE_CELL:
+        return False
+    return unicodedata.east_asian_width(letter) not in "WF" and unicodedata.category(letter)[0] not in "MC"
+
+
+def fit(text: str, width: int, marks: Marks = FINE) -> str:
+    """Return the text in exactly `width` cells, cut off at its end where it is too long."""
+    if len(text) <= width:
+        return text.ljust(width)
+    return text[: width - 1] + marks.ellipsis if width > 1 else text[: max(width, 0)]
+
+
+def width_of(line: Line) -> int:
+    """Return how many cells a line takes."""
+    return sum(len(span.text) for span in line)
+
+
+def cut(line: Line, width: int) -> Line:
+    """Return the line in exactly `width` cells."""
+    found: list[Span] = []
+    left = width
+    for span in line:
+        if left <= 0:
+            break
+        found.append(Span(span.text[:left], span.style))
+        left -= len(found[-1].text)
+    return (*found, Span(" " * left)) if left > 0 else tuple(found)
+
+
+def plain(line: Line) -> str:
+    """Return the line without its styles."""
+    return "".join(span.text for span in line)
+
+
+def number(value: float | None, digits: int, width: int = 7) -> str:
+    """Return a number in at most `width` characters: with fewer digits, then in thousands or millions."""
+    if value is None or not isfinite(value):
+        return ABSENT
+    for places in range(digits, -1, -1):
+        text = f"{value:.{places}f}"
+        if len(text) <= width:
+            return text
+    for power, suffix in enumerate(SUFFIXES):
+        text = f"{value / 1000**power:.{1 if power else 0}f}{suffix}"
+        if len(text) <= width:
+            return text
+    return ">" * width
+
+
+def span_of_time(seconds: float) -> str:
+    """Return how long something is: 12 s, 3:05, 2:03:04."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes}:{left:02}"
+
+
+def is_known(value: float) -> bool:
+    """Return whether a cell of a row says anything."""
+    return not isnan(value)

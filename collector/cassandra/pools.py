@@ -1,0 +1,49 @@
+"""Thread pools: what runs, waits and is blocked in each stage."""
+
+from collector.jolokia.mbean import METRICS, counter, gauge
+from collector.model.metric import Aggregation, Shown
+
+_BEAN = METRICS + "type=ThreadPools,path={path},scope={pool},name="
+
+BEANS = (
+    gauge(
+        "cassandra_pool_active",
+        "Tasks that run.",
+        _BEAN + "ActiveTasks",
+        shown=(
+            Shown("read_stage_active", "RdAct", ("request", "ReadStage")),
+            Shown("mutation_stage_active", "MutAct", ("request", "MutationStage")),
+        ),
+        across=Aggregation.SUM,
+    ),
+    gauge(
+        "cassandra_pool_pending",
+        "Tasks that wait.",
+        _BEAN + "PendingTasks",
+        shown=(
+            Shown("read_stage_pending", "RdPnd", ("request", "ReadStage")),
+            Shown("mutation_stage_pending", "MutPnd", ("request", "MutationStage")),
+            Shown("native_transport_pending", "NtrPnd", ("transport", "Native-Transport-Requests")),
+            Shown("flush_pending", "FluPnd", ("internal", "MemtableFlushWriter")),
+        ),
+        across=Aggregation.SUM,
+    ),
+    gauge(
+        "cassandra_pool_blocked",
+        "Tasks that could not be queued and block their sender.",
+        _BEAN + "CurrentlyBlockedTasks",
+        "Count",
+        shown=(Shown("native_transport_blocked", "NtrBlk", ("transport", "Native-Transport-Requests")),),
+        across=Aggregation.SUM,
+    ),
+    counter("cassandra_pool_completed_total", "Tasks completed.", _BEAN + "CompletedTasks", "Value"),
+    counter("cassandra_pool_blocked_total", "Tasks that ever blocked their sender.", _BEAN + "TotalBlockedTasks"),
+    gauge(
+        "cassandra_pool_oldest_task_seconds",
+        "How long the oldest task has waited (4.1 and later).",
+        _BEAN + "OldestTaskQueueTime",
+        unit="seconds",
+        scale=1e-9,
+        across=Aggregation.MAX,
+    ),
+)

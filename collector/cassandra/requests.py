@@ -1,0 +1,73 @@
+"""What the node coordinated for clients, by operation."""
+
+from collector.jolokia.mbean import METRICS, counter, histogram
+from collector.model.metric import Shown
+
+OPERATIONS = {"operation": ("Read", "Write", "RangeSlice", "CASRead", "CASWrite", "ViewWrite")}
+READ_WRITE = {"operation": ("Read", "Write")}
+_BEAN = METRICS + "type=ClientRequest,scope={operation},name="
+
+BEANS = (
+    counter(
+        "cassandra_client_requests_total",
+        "Requests that this node coordinated for clients.",
+        _BEAN + "Latency",
+        only=OPERATIONS,
+    ),
+    counter(
+        "cassandra_client_request_seconds_total",
+        "Time that these requests took, added up.",
+        _BEAN + "TotalLatency",
+        unit="seconds",
+        scale=1e-6,
+        only=OPERATIONS,
+    ),
+    histogram(
+        "cassandra_client_request_duration_seconds",
+        "How long these requests took.",
+        _BEAN + "Latency",
+        count="cassandra_client_requests_total",
+        total="cassandra_client_request_seconds_total",
+        only=OPERATIONS,
+    ),
+    counter(
+        "cassandra_client_request_timeouts_total",
+        "Requests that timed out on the coordinator.",
+        _BEAN + "Timeouts",
+        only=OPERATIONS,
+        shown=(
+            Shown("read_timeouts_per_s", "RdTmo", ("Read",), digits=1),
+            Shown("write_timeouts_per_s", "WrTmo", ("Write",), digits=1),
+        ),
+    ),
+    counter(
+        "cassandra_client_request_unavailables_total",
+        "Requests refused because too few replicas were up.",
+        _BEAN + "Unavailables",
+        only=OPERATIONS,
+    ),
+    counter(
+        "cassandra_client_request_failures_total",
+        "Requests that failed on a replica.",
+        _BEAN + "Failures",
+        only=OPERATIONS,
+    ),
+    counter(
+        "cassandra_client_request_aborts_total",
+        "Requests aborted for exceeding a guardrail or limit (4.1 and later).",
+        _BEAN + "Aborts",
+        only=OPERATIONS,
+    ),
+    counter(
+        "cassandra_client_requests_local_total",
+        "Requests that this node was itself a replica for (4.1 and later).",
+        _BEAN + "LocalRequests",
+        only=READ_WRITE,
+    ),
+    counter(
+        "cassandra_client_requests_remote_total",
+        "Requests that this node was no replica for (4.1 and later).",
+        _BEAN + "RemoteRequests",
+        only=READ_WRITE,
+    ),
+)

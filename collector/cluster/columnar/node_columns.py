@@ -1,0 +1,101 @@
+"""A node on a grid of times as columns: one array for all its intervals, for each series."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from collector.cluster.columnar.decode import Ints
+from collector.cluster.columnar.series_rates import Floats
+from collector.cluster.grid import Bin, Grid
+from collector.journal.header import Head
+from collector.journal.tick_order import Integrity
+from collector.model import histogram
+from collector.model.histogram import Buckets
+from collector.model.metric import Series
+from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Event, Tick
+
+Adds = TypeVar("Adds")
+
+
+@dataclass
+class Sums:
+    """What the lines of an interval add up to, by series; one array for all intervals of a node each.
+
+    counters    gain and the time it covers, in base units; both 0 where nothing is known.
+    gauges      number of readings, their sum, the least and the greatest.
+    histograms  by number of buckets: how many lines told of it, and the counts (interval x bucket).
+    """
+
+    counters: dict[Series, tuple[Floats, Floats]] = field(default_factory=dict)
+    gauges: dict[Series, tuple[Ints, Floats, Floats, Floats]] = field(default_factory=dict)
+    histograms: dict[Series, dict[int, tuple[Ints, Ints]]] = field(default_factory=dict)
+
+
+@dataclass
+class Column:
+    """A node's intervals as columns: `places` says which interval each row is."""
+
+    node: str
+    head: Head
+    places: list[int]
+    sums: Sums
+    units: Mapping[str, str]
+    elapsed: dict[str, Floats]
+    texts: list[dict[Series, str]]
+    events: list[list[Event]]
+    late_s: list[float]
+    missed: list[int]
+    ticks: list[int]
+    integrity: Integrity
+
+    def bins(self, grid: Grid, wanted: Collection[str | Series] | None = None) -> dict[int, Bin]:
+        """Return the intervals as `bins` does, with the `wanted` metrics and series alone, None for all."""
+        values, spread = self._values(wanted)
+        covered = {source: elapsed.tolist() for source, elapsed in self.elapsed.items()}
+        found = {}
+        for row, place in enumerate(self.places):
+            tick = Tick(grid.end(place), self.late_s[row], self.missed[row])
+            elapsed_s = {source: of[row] for source, of in covered.items() if of[row]}
+            sample = Sample(self.node, tick, values[row], elapsed_s, tuple(self.events[row]), spread=spread[row])
+            found[place] = Bin(sample, self.ticks[row])
+        return found
+
+    def _values(
+        self, wanted: Collection[str | Series] | None
+    ) -> tuple[list[dict[Series, Derived]], list[dict[Series, tuple[float, float]]]]:
+        values: list[dict[Series, Derived]] = [dict(texts) for texts in self.texts]
+        spread: list[dict[Series, tuple[float, float]]] = [{} for _ in self.places]
+        for series, (gained, elapsed) in _chosen(self.sums.counters, wanted):
+            rows = np.nonzero(elapsed)[0]
+            for row, gain, elapsed_s in zip(rows.tolist(), gained[rows].tolist(), elapsed[rows].tolist(), strict=True):
+                values[row][series] = Rate(gain, elapsed_s)
+        for series, (number, total, least, most) in _chosen(self.sums.gauges, wanted):
+            rows = np.nonzero(number)[0]
+            means, ends = (total[rows] / number[rows]).tolist(), np.stack([least[rows], most[rows]], 1).tolist()
+            for row, mean, (low, high) in zip(rows.tolist(), means, ends, strict=True):
+                values[row][series] = mean
+                spread[row][series] = low, high
+        for series, layouts in _chosen(self.sums.histograms, wanted):
+            for row, buckets in self.buckets(series, layouts):
+                values[row][series] = buckets
+        return values, spread
+
+    def buckets(self, series: Series, layouts: Mapping[int, tuple[Ints, Ints]]) -> Iterable[tuple[int, Buckets]]:
+        """Yield the rows in which something is known of a histogram, and what."""
+        unit = self.units[series[0]]
+        edges = {length: histogram.edges_of(unit, length) for length, (number, _) in layouts.items() if number.any()}
+        for row in range(len(self.places)):
+            parts = [
+                Buckets(edges[length], tuple(counts[row].tolist()))
+                for length, (number, counts) in layouts.items()
+                if number[row]
+            ]
+            if parts:
+                yield row, histogram.merge(parts) if len(parts) > 1 else parts[0]
+
+
+def _chosen(of: Mapping[Series, Adds], wanted: Collection[str | Series] | None) -> list[tuple[Series, Adds]]:
+    return [(series, sums) for series, sums in of.items() if wanted is None or series[0] in wanted or series in wanted]

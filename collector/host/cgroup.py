@@ -1,0 +1,119 @@
+"""The limits of the control group that Cassandra's process runs in, version 1 and 2 (Linux' cgroup-v2.rst)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from collector.host.kernel_files import Host, text_of
+from collector.model.metric import Aggregation, Kind, Metric, Values
+from collector.model.snapshot import SourceError
+
+_LIMIT = Metric(
+    "casstat_cgroup_memory_limit_bytes",
+    Kind.GAUGE,
+    "bytes",
+    "Memory the control group may use; absent without a limit.",
+    across=Aggregation.SUM,
+)
+_MEMORY = Metric(
+    "casstat_cgroup_memory_bytes",
+    Kind.GAUGE,
+    "bytes",
+    "Memory the control group uses, file cache included.",
+    across=Aggregation.SUM,
+)
+_CPUS = Metric(
+    "casstat_cgroup_cpu_limit",
+    Kind.GAUGE,
+    "1",
+    "Processors the control group may use; absent without a limit.",
+    across=Aggregation.SUM,
+)
+_THROTTLED = Metric(
+    "casstat_cgroup_cpu_throttled_seconds_total",
+    Kind.COUNTER,
+    "seconds",
+    "Time the control group was held back for using more processors than it may.",
+    scale=1e-9,
+)
+METRICS = (_LIMIT, _MEMORY, _CPUS, _THROTTLED)
+
+# Version 1 says "no limit" by a number near the largest there is.
+_NO_LIMIT_BYTES = 1 << 60
+
+
+def read(host: Host) -> Values:
+    """Read the group of Cassandra's process; nothing without a process, or when its group is not visible here."""
+    if not host.lives:
+        return {}
+    groups = parse_groups(text_of(host.own / "cgroup"))
+    if "memory" in groups or "cpu" in groups:
+        return _version_1(_folder(host, groups, "memory"), _folder(host, groups, "cpu"))
+    return _version_2(_folder(host, groups, ""))
+
+
+def origin(host: Host) -> str:
+    """Return which process it is that is counted."""
+    return str(host.pid)
+
+
+def parse_groups(text: str) -> dict[str, str]:
+    """Take /proc/PID/cgroup apart: the group's path by controller, version 2's under ""."""
+    groups = {}
+    for line in text.splitlines():
+        _, controllers, path = line.split(":", 2)
+        groups.update(dict.fromkeys(controllers.split(","), path))
+    return groups
+
+
+def _folder(host: Host, groups: Mapping[str, str], controller: str) -> Path | None:
+    """Return the folder of the group that has Cassandra's process; None when it is not visible here.
+
+    The path in /proc is relative to a root that may not be mounted here: inside a container what is mounted is the
+    container's own group, which for a sidecar is not Cassandra's. Then the mount that Cassandra itself sees is tried.
+    """
+    for root in (host.root, host.own / "root"):
+        mount = root / "sys/fs/cgroup" / controller
+        for folder in (mount / groups.get(controller, "/").lstrip("/"), mount):
+            if str(host.pid) in _line(folder, "cgroup.procs").split():
+                return folder
+    return None
+
+
+def _version_1(memory: Path | None, cpu: Path | None) -> Values:
+    values: Values = {}
+    limit, used = _line(memory, "memory.limit_in_bytes"), _line(memory, "memory.usage_in_bytes")
+    if limit.isdigit() and int(limit) < _NO_LIMIT_BYTES:
+        values[(_LIMIT.name,)] = int(limit)
+    if used.isdigit():
+        values[(_MEMORY.name,)] = int(used)
+    quota, period = _line(cpu, "cpu.cfs_quota_us"), _line(cpu, "cpu.cfs_period_us")
+    return {**values, **_cpu(quota, period, _line(cpu, "cpu.stat"), "throttled_time", 1)}
+
+
+def _version_2(folder: Path | None) -> Values:
+    values: Values = {}
+    for metric, name in ((_LIMIT, "memory.max"), (_MEMORY, "memory.current")):
+        if (amount := _line(folder, name)).isdigit():
+            values[(metric.name,)] = int(amount)
+    quota, _, period = _line(folder, "cpu.max").partition(" ")
+    return {**values, **_cpu(quota, period, _line(folder, "cpu.stat"), "throttled_usec", 1000)}
+
+
+def _cpu(quota: str, period: str, stat: str, throttled: str, nanoseconds: int) -> Values:
+    values: Values = {}
+    if quota.isdigit() and period.isdigit() and int(period):
+        values[(_CPUS.name,)] = int(quota) / int(period)
+    fields = dict(line.split(" ", 1) for line in stat.splitlines() if " " in line)
+    if throttled in fields:
+        values[(_THROTTLED.name,)] = int(fields[throttled]) * nanoseconds
+    return values
+
+
+def _line(folder: Path | None, name: str) -> str:
+    """Return the content of a group's file, "" where there is no such group or account."""
+    if folder is None:
+        return ""
+    try:
+        return text_of(folder / name).strip()
+    except SourceError:
+        return ""

@@ -1,0 +1,47 @@
+"""The file systems of Cassandra's data directories."""
+
+import os
+
+from collector.host.kernel_files import Host
+from collector.model.metric import Aggregation, Kind, Metric, Owner, Tier, Values
+from collector.model.snapshot import SourceError
+
+_SIZE, _FREE, _AVAILABLE = METRICS = tuple(
+    Metric(
+        f"node_filesystem_{name}_bytes",
+        Kind.GAUGE,
+        "bytes",
+        text,
+        ("mountpoint",),
+        Tier.SLOW,
+        across=Aggregation.SUM,
+        owner=Owner.MACHINE,
+    )
+    for name, text in {
+        "size": "Size of the file system.",
+        "free": "Space that is free.",
+        "avail": "Space that is free for others than root.",
+    }.items()
+)
+
+
+def read(host: Host) -> Values:
+    """Read the file systems of the host's directories, each once."""
+    values: Values = {}
+    for mount in dict.fromkeys(mount_point(str(directory)) for directory in host.directories):
+        try:
+            status = os.statvfs(mount)
+        except OSError as error:
+            raise SourceError(f"{mount}: {error.strerror}") from None
+        values[_SIZE.name, mount] = status.f_blocks * status.f_frsize
+        values[_FREE.name, mount] = status.f_bfree * status.f_frsize
+        values[_AVAILABLE.name, mount] = status.f_bavail * status.f_frsize
+    return values
+
+
+def mount_point(directory: str) -> str:
+    """Return the directory above (or at) `directory` where its file system begins."""
+    path = os.path.realpath(directory)
+    while not os.path.ismount(path):
+        path = os.path.dirname(path)  # noqa: PTH120 - plain strings, as realpath gives them
+    return path

@@ -1,0 +1,274 @@
+"""A journal being written: a folder of files for one node, flushed in every tick, bounded, with one writer."""
+
+import contextlib
+import fcntl
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from math import inf
+from pathlib import Path
+from zlib import crc32
+
+import zstandard
+
+from collector.journal.encoding import Line, State, encoded
+from collector.journal.footer import Footer
+from collector.journal.format_version import FULL_EVERY, VERSION
+from collector.journal.header import Head
+from collector.journal.record_lines import sealed
+from collector.model.snapshot import Snapshot
+
+SUFFIX = ".jsonl.zst"
+LOCK = ".lock"
+MODE = 0o644
+# Whoever can open the lock can take it, and keep the recorder from starting.
+LOCK_MODE = 0o600
+LOCK_TRIES, LOCK_WAIT_S = 5, 0.02
+BEGUN = re.compile(r"\d{8}T\d{6}")
+MOST_DIGITS = 10
+# Linux has 255 for the whole.
+LONGEST_NAME = 200
+# The tables of a level of its own would take 11 MB; these, of 1 MB, find as much: what repeats is near.
+COMPRESSION = zstandard.ZstdCompressionParameters.from_level(
+    12, window_log=19, chain_log=17, hash_log=17, write_content_size=0
+)
+# An empty last block (RFC 8878, 3.1.1.2) ends a frame whose rest could not be written.
+END_OF_FRAME = b"\x01\x00\x00"
+
+
+class JournalError(Exception):
+    """A journal cannot be written; the message says where, why and what to do, in one line."""
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """Where in a node's folder a frame begins, and reading may: the name of a file, and the byte."""
+
+    file: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large and how old a file may become, and how large all of them together; when to wait for the disk.
+
+    sync  "never", "frame" (whenever a frame begins) or "tick".
+    """
+
+    file_bytes: int = 64 << 20
+    file_s: float = 86400.0
+    total_bytes: int = 2 << 30
+    sync: str = "frame"
+
+
+class Journal:
+    """Writes what is read of a node. Trouble with the disk never stops the program: what is lost is counted."""
+
+    def __init__(self, folder: Path, head: Callable[[], Head], limits: Limits, say: Callable[[str], None]) -> None:
+        """Take the folder as its only writer; `head` is asked anew for each full line, `say` tells people.
+
+        Raises JournalError.
+        """
+        self._folder = folder
+        self._head = head
+        self._limits = limits
+        self._say = say
+        self._lock = _locked(folder)
+        self._file: int | None = None
+        self._name = ""
+        self._begun_s = 0.0
+        self._size = 0
+        self._frame: zstandard.ZstdCompressionObj | None = None
+        self._frame_at = 0
+        self._in_frame = 0
+        self._state = State()
+        self._session = ""
+        # The sequence numbers of the file's first tick and of the next one, and between which times the file's are.
+        self._first = 0
+        self._next = 0
+        self._times_s = inf, -inf
+        self._unended = False
+        self._failing = False
+        self.lost = 0
+        self.removed = 0
+
+    @property
+    def position(self) -> Position:
+        """Where the frame begins that holds the last tick."""
+        return Position(self._name, self._frame_at)
+
+    def append(self, snapshot: Snapshot) -> None:
+        """Write a snapshot, which is quantised; what cannot be written is lost, counted and said."""
+        try:
+            self._append(snapshot)
+        except OSError as error:
+            self._frame = None
+            self.lost += 1
+            if not self._failing:
+                self._say(f"{self._folder}: {error.strerror}: nothing is recorded until it can be written to again")
+            self._failing = True
+            return
+        if self._failing:
+            self._say(f"{self._folder}: can be written to again; {self.lost} ticks are lost so far")
+            self._failing = False
+
+    def close(self) -> None:
+        """End the file and let others write here; say what was lost."""
+        if self._file is not None:
+            self._close_file(self._file, more=False)
+        os.close(self._lock)
+        if self.lost:
+            self._say(f"{self._folder}: {self.lost} ticks were lost")
+        if self.removed > 1:
+            self._say(f"{self._folder}: the {self.removed} oldest files were removed")
+
+    def _append(self, snapshot: Snapshot) -> None:
+        file = self._open_file(snapshot.tick.time_s)
+        if self._unended:
+            self._write(file, END_OF_FRAME)
+            self._unended = False
+        frame = self._frame
+        if frame is None or self._in_frame >= FULL_EVERY:
+            frame = self._begin_frame()
+        content = {"q": self._next, **encoded(self._state, snapshot)}
+        if not self._in_frame:
+            content = {**self._full(), **content}
+        self._in_frame += 1
+        self._write(file, frame.compress(sealed(content)) + frame.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+        self._next += 1
+        least_s, most_s = self._times_s
+        self._times_s = min(least_s, snapshot.tick.time_s), max(most_s, snapshot.tick.time_s)
+        if self._limits.sync == "tick":
+            os.fdatasync(file)
+
+    def _full(self) -> Line:
+        """Return the head of a full line."""
+        head = self._head()
+        self._session = head.session
+        of_file = {"format": VERSION, "file": self._name.removesuffix(SUFFIX), "first": self._first}
+        return {"head": {**of_file, **head.content(), "lost": self.lost}}
+
+    def _write(self, file: int, data: bytes) -> None:
+        """Write all or nothing. Raises OSError."""
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(file, rest) :]
+        except OSError:
+            # What comes later stands where a reader looks for it.
+            os.ftruncate(file, self._size)
+            self._unended = self._unended or self._in_frame > 1
+            raise
+        self._size += len(data)
+
+    def _begin_frame(self) -> "zstandard.ZstdCompressionObj":
+        self._end_frame()
+        frame = self._frame = zstandard.ZstdCompressor(compression_params=COMPRESSION).compressobj()
+        self._state, self._in_frame, self._frame_at = State(), 0, self._size
+        return frame
+
+    def _end_frame(self) -> None:
+        frame, self._frame = self._frame, None
+        if frame is not None and self._file is not None:
+            self._write(self._file, frame.flush())
+            if self._limits.sync != "never":
+                os.fdatasync(self._file)
+
+    def _close_file(self, file: int, *, more: bool) -> None:
+        """End a file with its footer, in a frame of its own: damage to the last ticks leaves it. Raises nothing."""
+        with contextlib.suppress(OSError):
+            self._end_frame()
+        with contextlib.suppress(OSError):
+            if self._unended:
+                self._write(file, END_OF_FRAME)
+            if self._next > self._first:
+                name = self._name.removesuffix(SUFFIX)
+                footer = Footer(self._session, name, self._first, self._next, more, *self._times_s, self._size)
+                self._write(file, zstandard.compress(sealed(footer.content())))
+                if self._limits.sync != "never":
+                    os.fdatasync(file)
+        os.close(file)
+        self._file = None
+
+    def _open_file(self, now_s: float) -> int:
+        """Return the file to write to, a new one when the last is large or old enough."""
+        limits = self._limits
+        if self._file is not None and (
+            self._size >= min(limits.file_bytes, limits.total_bytes // 4) or now_s - self._begun_s >= limits.file_s
+        ):
+            self._close_file(self._file, more=True)
+        if self._file is None:
+            self._file, self._name = _created(self._folder, now_s)
+            self._first, self._times_s = self._next, (inf, -inf)
+            self._begun_s, self._size, self._unended, self._frame = now_s, 0, False, None
+            self._make_room()
+        return self._file
+
+    def _make_room(self) -> None:
+        """Remove the oldest files while all together are too large."""
+        files = files_of(self._folder)
+        sizes = [file.stat().st_size for file in files]
+        allowed = self._limits.total_bytes - min(self._limits.file_bytes, self._limits.total_bytes // 4)
+        while len(files) > 1 and sum(sizes) > allowed:
+            oldest = files.pop(0)
+            oldest.unlink()
+            sizes.pop(0)
+            if not self.removed:
+                limit = f"all that is recorded there may take {self._limits.total_bytes} bytes"
+                self._say(f"{self._folder}: {limit}: the oldest file, {oldest.name}, was removed")
+            self.removed += 1
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return a journal's files, the oldest first."""
+    return sorted((path for path in folder.iterdir() if path.name.endswith(SUFFIX) and path.is_file()), key=order)
+
+
+def order(path: Path) -> tuple[str, int, str]:
+    """Return what a journal's files are sorted by: when they began, and which one of that second each is."""
+    begun, _, number = path.name.removesuffix(SUFFIX).partition("-")
+    return begun, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else 0, path.name
+
+
+def bounded(name: str) -> str:
+    """Return a name that a file may have: the beginning of one that is too long, and what tells it from others."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}~{crc32(name.encode()):08x}"
+
+
+def _created(folder: Path, now_s: float) -> tuple[int, str]:
+    """Return a new file that is open, and its name. Raises OSError."""
+    begun, first = datetime.fromtimestamp(now_s, timezone.utc).strftime("%Y%m%dT%H%M%S"), 0
+    known = [order(path)[:2] for path in files_of(folder)]
+    newest, number = max((each for each in known if BEGUN.fullmatch(each[0])), default=("", 0))
+    if newest >= begun:
+        # The clock may have been set back: what is written later comes later all the same.
+        begun, first = newest, number + 1
+    names = [f"{begun}-{each}" if each else begun for each in range(first, first + 100)]
+    for name in (f"{each}{SUFFIX}" for each in names):
+        with contextlib.suppress(FileExistsError):
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            return os.open(folder / name, flags, MODE), name
+    raise FileExistsError(0, "a hundred files of the same second are there already")
+
+
+def _locked(folder: Path) -> int:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
+
+    except OSError as error:
+        raise JournalError(f"{folder}: {error.strerror}: nothing can be recorded there") from None
+    with contextlib.suppress(PermissionError):
+        # Earlier versions created it for everybody.
+        os.fchmod(lock, LOCK_MODE)
+    for _ in range(LOCK_TRIES):
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        # A reader that tests the lock holds it for an instant.
+        time.sleep(LOCK_WAIT_S)
+    os.close(lock)
+    raise JournalError(f"{folder}: another casstat records there: give each its own folder")

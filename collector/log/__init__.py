@@ -1,0 +1,1 @@
+"""Cassandra's system.log as a source: follower, pattern parser and events."""

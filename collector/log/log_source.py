@@ -1,0 +1,77 @@
+"""Cassandra's log as a source: what it says happened since the last tick."""
+
+from collections import Counter
+from pathlib import Path
+
+from collector.jolokia.client import one_line
+from collector.log.file_follower import Follower
+from collector.log.log_events import event_of
+from collector.log.logback import LogPattern
+from collector.model.clock import Clock
+from collector.model.snapshot import Batch, Event, SourceError
+
+NAME = "log"
+# What one tick may cost: the rest of the log is read in the next ones.
+MOST_BYTES = 4 << 20
+SHARE_OF_TIMEOUT = 0.25
+MOST_EVENTS = 100
+
+
+class LogSource:
+    """Follows a log from its end on. It has events, and no values."""
+
+    name = NAME
+
+    def __init__(self, path: Path, pattern: LogPattern, clock: Clock) -> None:
+        self._path = path
+        self._pattern = pattern
+        self._clock = clock
+        self._follower = Follower(path, clock)
+
+    def read(self, timeout_s: float) -> Batch:
+        """Return the events since the last reading; of more than 100 in a tick, the others only counted.
+
+        Raises SourceError when the log cannot be read, and nothing was read before that showed.
+        """
+        events: list[Event] = []
+        more: Counter[str] = Counter()
+        problem = ""
+        try:
+            for line in self._follower.lines(MOST_BYTES, self._clock.monotonic_s() + SHARE_OF_TIMEOUT * timeout_s):
+                event = self._event(line.decode("utf-8", "replace"))
+                if event is None:
+                    continue
+                if len(events) < MOST_EVENTS:
+                    events.append(event)
+                else:
+                    more[event.kind] += 1
+        except SourceError as error:
+            if not events:
+                raise
+            problem = str(error)
+        return Batch(NAME, self._clock.monotonic_s(), problem=problem, events=(*events, *self._summed_up(more)))
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self._follower.close()
+
+    def _event(self, text: str) -> Event | None:
+        line = self._pattern.line(text)
+        found = event_of(line.message) if line else None
+        if line is None or found is None:
+            return None
+        return Event(*found, self._pattern.time_s(line, self._clock.wall_s()))
+
+    def _summed_up(self, more: Counter[str]) -> list[Event]:
+        """Return what is to be said of what is not told one by one, or was not read at all."""
+        told = []
+        if more:
+            kinds = ", ".join(f"{number} {kind}" for kind, number in more.most_common())
+            told.append(Event(NAME, f"and {more.total()} more events: {kinds}"))
+        if skipped := self._follower.take_skipped():
+            told.append(
+                Event(
+                    NAME, f"skipped {skipped / 2**20:.1f} MiB of {one_line(self._path.name)}: too much to catch up with"
+                )
+            )
+        return told

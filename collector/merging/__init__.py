@@ -1,1 +1,0 @@
-"""Recordings of many nodes brought onto one grid of times."""

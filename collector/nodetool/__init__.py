@@ -1,0 +1,1 @@
+"""A node read through nodetool: process runner, source and report parsers."""

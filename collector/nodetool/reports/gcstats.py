@@ -1,0 +1,79 @@
+"""`nodetool gcstats`: garbage collections since anybody last asked; asking begins anew."""
+
+from collector.model.metric import Aggregation, Kind, Metric
+from collector.nodetool.reports.report import Columns, Draft, Report, columns, whole
+
+_SINCE = "since gcstats was last called, by anybody"
+_SHOWN = {
+    "Interval (ms)": Metric(
+        "cassandra_gcstats_interval_seconds",
+        Kind.GAUGE,
+        "seconds",
+        f"Time {_SINCE}; each call begins anew.",
+        scale=1e-3,
+        across=Aggregation.SUM,
+    ),
+    "Max GC Elapsed (ms)": Metric(
+        "cassandra_gcstats_max_seconds",
+        Kind.GAUGE,
+        "seconds",
+        f"Longest garbage collection {_SINCE}; each call begins anew.",
+        scale=1e-3,
+        across=Aggregation.MAX,
+    ),
+    "Total GC Elapsed (ms)": Metric(
+        "cassandra_gcstats_total_seconds",
+        Kind.GAUGE,
+        "seconds",
+        f"Time that garbage collections took {_SINCE}; each call begins anew.",
+        scale=1e-3,
+        across=Aggregation.SUM,
+    ),
+    "Collections": Metric(
+        "cassandra_gcstats_collections",
+        Kind.GAUGE,
+        "1",
+        f"Garbage collections {_SINCE}; each call begins anew.",
+        across=Aggregation.SUM,
+    ),
+}
+_OTHERS = ("Stdev GC Elapsed (ms)", "GC Reclaimed (MB)", "Direct Memory Bytes")
+METRICS = tuple(_SHOWN.values())
+ARGUMENTS = ("gcstats",)
+FILLS = frozenset(
+    {
+        "cassandra_gcstats_collections",
+        "cassandra_gcstats_interval_seconds",
+        "cassandra_gcstats_max_seconds",
+        "cassandra_gcstats_total_seconds",
+    }
+)
+
+
+def parse(text: str) -> Report:
+    """Return the figures of the interval that this call has ended."""
+    draft = Draft(text)
+    header: Columns | None = None
+    rows = 0
+    for line in draft.lines:
+        if found := columns(line, (*_SHOWN, *_OTHERS), ["Interval (ms)"]):
+            header = found
+            draft.understood = True
+        elif header and line.strip():
+            rows += 1
+            _row(draft, header, line)
+    if header and not rows:
+        draft.problem("there are no figures below the header")
+    return draft.report()
+
+
+def _row(draft: Draft, header: Columns, line: str) -> None:
+    cells = header.cells(line)
+    if cells is None:
+        draft.problem("a row does not fit its header")
+        return
+    for label, metric in _SHOWN.items():
+        if label in cells:
+            draft.take((metric.name,), whole, cells[label], label)
+        else:
+            draft.problem(f"there is no {label!r}")

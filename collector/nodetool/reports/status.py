@@ -1,0 +1,85 @@
+"""`nodetool status`: which nodes there are, and which of them this one takes to be up."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from collector.model.metric import Metric
+from collector.nodetool.reports.report import Columns, Draft, Report, columns, shown
+
+METRICS: tuple[Metric, ...] = ()
+ARGUMENTS = ("status",)
+FILLS = frozenset(
+    {
+        "cassandra_endpoints_down",
+        "cassandra_endpoints_up",
+    }
+)
+
+_NEEDED = ("--", "Address", "Host ID")
+_LABELS = (*_NEEDED, "Load", "Tokens", "Token", "Owns (effective)", "Owns", "Rack")
+_STATE = re.compile(r"[UD?][NLJM]")
+_HOST_ID = re.compile(r"(?<!\S)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?!\S)")
+_WORD = re.compile(r"(?<!\S)\S+")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A row: two letters of state, where the node is, and who; "" where that is not known yet."""
+
+    state: str
+    address: str
+    host_id: str
+
+
+def parse(text: str) -> Report:
+    """Return how many nodes are up and down, and the address of each by its host id.
+
+    The numbers are absent unless every line is understood: a node that is left out would make them wrong.
+    """
+    draft = Draft(text)
+    nodes, sound = _nodes(draft)
+    if sound:
+        for name, state in (("cassandra_endpoints_up", "U"), ("cassandra_endpoints_down", "D")):
+            draft.put((name,), sum(node.state.startswith(state) for node in nodes))
+    elif draft.understood:
+        draft.problem("how many nodes are up is not known, for not all of the report is understood")
+    known = Counter(node.host_id for node in nodes)
+    return draft.report({node.host_id: node.address for node in nodes if node.host_id and known[node.host_id] == 1})
+
+
+def _nodes(draft: Draft) -> tuple[list[Node], bool]:
+    """Return the nodes, and whether these are all of them."""
+    nodes: list[Node] = []
+    header: Columns | None = None
+    sound, ended = True, False
+    for line in draft.lines:
+        if found := columns(line, _LABELS, _NEEDED):
+            header, ended, draft.understood = found, False, True
+        elif header and line.strip() and not line.startswith("Datacenter:"):
+            node = _node(header, line)
+            sound = sound and node is not None and _new(node, nodes)
+            if node:
+                nodes.append(node)
+            else:
+                draft.problem("a row does not fit its header", shown(line.split()[0]))
+        else:
+            # Only the last data centre is followed by an empty line: a report that is cut short has none.
+            ended = ended or bool(header and not line.strip())
+            sound = sound and not any(map(_STATE.fullmatch, line.split()[:1]))
+            header = None
+    return nodes, sound and ended
+
+
+def _new(node: Node, nodes: list[Node]) -> bool:
+    return all((node.host_id or None) != other.host_id and node.address != other.address for other in nodes)
+
+
+def _node(header: Columns, line: str) -> Node | None:
+    # Loads that are wider than their column push what follows out of place (3.11), but not what comes before.
+    start = dict(zip(header.labels, header.starts, strict=True))
+    state, address = (_WORD.match(line, start[label]) for label in ("--", "Address"))
+    host_ids = _HOST_ID.findall(line) or ["" for word in line.split() if word == "null"]
+    if not state or not _STATE.fullmatch(state[0]) or not address or len(host_ids) != 1:
+        return None
+    return Node(state[0], address[0], host_ids[0])

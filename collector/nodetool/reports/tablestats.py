@@ -1,0 +1,246 @@
+"""`nodetool tablestats`: what keyspaces and tables did locally since the node's start, and what they hold."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from collector.model.metric import Aggregation, Kind, Metric, Value
+from collector.nodetool.reports.report import Draft, Report, decimal, milliseconds, objects, parted, shown, size, whole
+from collector.sampling.selection import is_pattern
+
+_DECAYED = Metric(
+    "cassandra_table_operation_decayed_mean_seconds",
+    Kind.GAUGE,
+    "seconds",
+    "Decayed mean of how long local operations on the table took: the last minutes count most.",
+    ("keyspace", "table", "operation"),
+    scale=1e-3,
+    across=Aggregation.MEAN,
+)
+METRICS = (_DECAYED,)
+ARGUMENTS = ("tablestats", "-F", "json")
+FILLS = frozenset(
+    {
+        "cassandra_keyspace_operation_seconds_total",
+        "cassandra_keyspace_operations_total",
+        "cassandra_table_compression_ratio",
+        "cassandra_table_live_disk_bytes",
+        "cassandra_table_live_sstables",
+        "cassandra_table_max_partition_bytes",
+        "cassandra_table_mean_partition_bytes",
+        "cassandra_table_operation_decayed_mean_seconds",
+        "cassandra_table_operations_total",
+        "cassandra_table_partitions",
+        "cassandra_table_pending_flushes",
+        "cassandra_table_repaired_ratio",
+        "cassandra_table_snapshots_bytes",
+        "cassandra_table_speculative_retries_total",
+        "cassandra_table_total_disk_bytes",
+        "cassandra_local_operations_total",
+        "cassandra_local_operation_seconds_total",
+    }
+)
+
+
+def arguments(keyspace: str, table: str) -> tuple[str, ...]:
+    """Return what to ask for: all keyspaces where their name is a pattern, or none is given."""
+    if not keyspace or is_pattern(keyspace):
+        return ARGUMENTS
+    return (*ARGUMENTS, f"{keyspace}.{table}" if table and not is_pattern(table) else keyspace)
+
+
+_COUNT = "cassandra_keyspace_operations_total"
+_TOTAL = "cassandra_keyspace_operation_seconds_total"
+_OPERATIONS = ("Read", "Write")
+_NAME = re.compile(r"\w+", re.ASCII)
+_RULE = re.compile(r"-{4,}")
+
+
+def _ratio(raw: object) -> float | None:
+    number = decimal(raw)
+    # Of a table that holds nothing, or does not compress, it says -1.
+    return number if number is not None and number >= 0 else None
+
+
+_TABLE: Mapping[str, tuple[tuple[str, ...], Callable[[object], Value | None]]] = {
+    "Local read count": (("cassandra_table_operations_total", "Read"), whole),
+    "Local write count": (("cassandra_table_operations_total", "Write"), whole),
+    "SSTable count": (("cassandra_table_live_sstables",), whole),
+    "Pending flushes": (("cassandra_table_pending_flushes",), whole),
+    "Space used (live)": (("cassandra_table_live_disk_bytes",), size),
+    "Space used (total)": (("cassandra_table_total_disk_bytes",), size),
+    "Space used by snapshots (total)": (("cassandra_table_snapshots_bytes",), size),
+    "Compacted partition maximum bytes": (("cassandra_table_max_partition_bytes",), whole),
+    "Compacted partition mean bytes": (("cassandra_table_mean_partition_bytes",), whole),
+    "SSTable Compression Ratio": (("cassandra_table_compression_ratio",), _ratio),
+    "Percent repaired": (("cassandra_table_repaired_ratio",), _ratio),
+    "Speculative retries": (("cassandra_table_speculative_retries_total",), whole),
+    "Number of partitions (estimate)": (("cassandra_table_partitions",), whole),
+}
+_MEANS = {"Local read latency": "Read", "Local write latency": "Write"}
+_OF_TABLE = (*_TABLE, *_MEANS)
+_OF_KEYSPACE = ("Read Count", "Read Latency", "Write Count", "Write Latency", "Pending Flushes")
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is told of a keyspace (`table` is "") or of a table, by the text's labels: once each, when all is well."""
+
+    keyspace: str
+    table: str
+    told: dict[str, list[object]] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """The name of the keyspace or table."""
+        return f"{self.keyspace}.{self.table}" if self.table else self.keyspace
+
+
+def parse(text: str) -> Report:
+    """Return the values of every keyspace and table, from JSON or text; indexes are no tables."""
+    draft = Draft(text)
+    found = [each for each in objects(text) if "total_number_of_tables" in each]
+    if len(found) == 1:
+        # The text's last line need not end where the JSON does.
+        draft = Draft("")
+        sections = _json(draft, found[0])
+    else:
+        reader = _Reader(draft)
+        for line in draft.lines:
+            reader.read(line)
+        sections = reader.found
+        if not reader.ended:
+            draft.problem("it ends in the middle of a keyspace")
+    for section in sections:
+        _take(draft, section)
+    return draft.report()
+
+
+def _take(draft: Draft, section: Section) -> None:
+    labels = _OF_TABLE if section.table else _OF_KEYSPACE
+    if any(len(values) > 1 for values in section.told.values()):
+        # A heading was lost, and two tables look like one.
+        draft.problem("a label stands twice, and nothing of it is believed", section.where)
+        return
+    told = {label: values[0] for label, values in section.told.items() if label in labels}
+    for label in labels:
+        if label not in told:
+            draft.problem(f"there is no {label!r}", section.where)
+    if section.table:
+        _table(draft, section, told)
+    else:
+        _keyspace(draft, section, told)
+
+
+def _table(draft: Draft, section: Section, told: Mapping[str, object]) -> None:
+    where = (section.keyspace, section.table)
+    for label, ((name, *more), convert) in _TABLE.items():
+        if label in told:
+            draft.take((name, *where, *more), convert, told[label], label, section.where)
+    for label, operation in _MEANS.items():
+        # Of no operations there is no mean, whatever is shown.
+        if label in told and told.get(f"Local {operation.lower()} count") not in (0, "0", None):
+            draft.take((_DECAYED.name, *where, operation), milliseconds, told[label], label, section.where)
+
+
+def _keyspace(draft: Draft, section: Section, told: Mapping[str, object]) -> None:
+    for operation in _OPERATIONS:
+        series = (section.keyspace, operation)
+        count, mean = told.get(f"{operation} Count"), told.get(f"{operation} Latency")
+        if count is not None:
+            draft.take((_COUNT, *series), whole, count, f"{operation} Count", section.where)
+            draft.take((_TOTAL, *series), _microseconds, (count, mean), f"{operation} Latency", section.where)
+
+
+def _microseconds(raw: object) -> int:
+    """Return what a number of operations took in all: the keyspace's mean is that since the start, not decayed."""
+    count, mean = raw if isinstance(raw, tuple) else (raw, None)
+    number = whole(count)
+    if number == 0:
+        return 0
+    if (mean_ms := milliseconds(mean)) is None:
+        raise ValueError("is no mean, though there is a count")
+    total = mean_ms * number * 1000
+    # Whole microseconds were added up and divided: what is not near such a sum is another kind of mean.
+    if abs(total - round(total)) > 0.001 + total * 1e-15:
+        raise ValueError("is no mean of that many operations since the start")
+    return round(total)
+
+
+def _json(draft: Draft, report: Mapping[str, Any]) -> list[Section]:
+    found = []
+    for keyspace, figures in report.items():
+        tables = figures.get("tables") if isinstance(figures, dict) else None
+        if isinstance(tables, dict) and _NAME.fullmatch(keyspace):
+            found.append(_section(keyspace, "", figures, _OF_KEYSPACE))
+            for table, each in tables.items():
+                if _NAME.fullmatch(table) and isinstance(each, dict):
+                    found.append(_section(keyspace, table, each, _OF_TABLE))
+                elif "." not in table:
+                    draft.problem("a table that is none", f"{keyspace}.{table}")
+        elif keyspace != "total_number_of_tables":
+            draft.problem("a keyspace without tables", keyspace)
+    draft.understood = True
+    return found
+
+
+def _section(keyspace: str, table: str, figures: Mapping[str, object], labels: Iterable[str]) -> Section:
+    told: dict[str, list[object]] = {}
+    for label in labels:
+        key = "_".join(re.findall(r"\w+", label)).lower()
+        if f"{key}_ms" in figures:
+            mean = figures[f"{key}_ms"]
+            told[label] = ["NaN ms" if mean is None else f"{mean} ms"]
+        elif key in figures:
+            told[label] = [figures[key]]
+    return Section(keyspace, table, told)
+
+
+class _Reader:
+    """Takes the text line by line: what stands under which heading. An index' lines are under one that is not kept."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.found: list[Section] = []
+        self.ended = True
+        self._draft = draft
+        self._keyspace = ""
+        self._current: Section | None = None
+
+    def read(self, line: str) -> None:
+        """Take one line."""
+        label, value = parted(line)
+        if label == "Keyspace":
+            self._begin(value, "")
+        elif label in ("Table", "Table (index)"):
+            self._begin(self._keyspace, value)
+        elif not line.strip():
+            self._current = None
+        elif _RULE.fullmatch(line.strip()):
+            self._current, self._keyspace, self.ended = None, "", True
+        elif label in _OF_KEYSPACE or label in _OF_TABLE:
+            self._field(label, value)
+
+    def _begin(self, keyspace: str, table: str) -> None:
+        self._draft.understood, self.ended = True, False
+        self._keyspace = keyspace if _NAME.fullmatch(keyspace) else ""
+        self._current = Section(self._keyspace, table)
+        if self._keyspace and (not table or _NAME.fullmatch(table)):
+            self.found.append(self._current)
+        elif not self._keyspace:
+            self._draft.problem("a heading without a keyspace", shown(table or keyspace))
+
+    def _field(self, label: str, value: str) -> None:
+        if label in _OF_KEYSPACE and (self._current is None or self._current.table):
+            # The heading of another keyspace was lost: what follows is not of the one before.
+            self._lose()
+            self._keyspace = ""
+        elif self._current is None or (label in _OF_TABLE and not self._current.table):
+            self._draft.problem("lines without a heading", shown(label))
+        else:
+            self._current.told.setdefault(label, []).append(value)
+
+    def _lose(self) -> None:
+        self._draft.problem("figures of a keyspace without its heading")
+        self.found = [section for section in self.found if section is not self._current]
+        self._current = None

@@ -1,0 +1,48 @@
+"""One tick after the other: read every source, and let no source's trouble be another's."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from collector.journal.encoding import quantised
+from collector.model.clock import Clock
+from collector.model.snapshot import Batch, Snapshot, SourceError, Tick
+
+# Of an interval, how much a tick may wait for a node that does not answer; never longer than the limit.
+SHARE_OF_INTERVAL = 0.8
+LONGEST_WAIT_S = 10.0
+
+
+class Source(Protocol):
+    """What is read once a tick."""
+
+    @property
+    def name(self) -> str:
+        """What its batches, errors and costs are called."""
+
+    def read(self, timeout_s: float) -> Batch:
+        """Read all that is due. Raises SourceError when that fails or takes longer than `timeout_s`."""
+
+
+class Sampler:
+    """Reads the sources of one node, in their order: those that cannot hang come first."""
+
+    def __init__(self, sources: Sequence[Source], clock: Clock, interval_s: float) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._timeout_s = min(SHARE_OF_INTERVAL * interval_s, LONGEST_WAIT_S)
+
+    def snapshots(self, node: Callable[[], str], ticks: Iterable[Tick]) -> Iterator[Snapshot]:
+        """Yield what was read at each tick, under the name that the node then has."""
+        for tick in ticks:
+            ends_s = self._clock.monotonic_s() + self._timeout_s
+            yield quantised(Snapshot(node(), tick, tuple(self._read(source, ends_s) for source in self._sources)))
+
+    def _read(self, source: Source, ends_s: float) -> Batch:
+        began_s, cpu_s = self._clock.monotonic_s(), time.thread_time()
+        try:
+            batch = source.read(max(0.0, ends_s - began_s))
+        except SourceError as error:
+            batch = Batch(source.name, self._clock.monotonic_s(), problem=str(error))
+        return replace(batch, wall_s=self._clock.monotonic_s() - began_s, cpu_s=time.thread_time() - cpu_s)

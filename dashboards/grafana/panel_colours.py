@@ -1,0 +1,14 @@
+"""Colours that people with any colour vision can tell apart: Okabe and Ito's, as in the pictures of a run."""
+
+from exporters.gnuplot.plot_colours import THEMES
+
+_COLOURS = THEMES["light"].colours
+BLUE, ORANGE, GREEN = _COLOURS["blue"], _COLOURS["orange"], _COLOURS["green"]
+VERMILLION, PURPLE, SKY, YELLOW = (
+    _COLOURS["vermillion"],
+    _COLOURS["purple"],
+    _COLOURS["sky"],
+    _COLOURS["yellow"],
+)
+PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW)
+GOOD, WARNING, CRITICAL = GREEN, ORANGE, VERMILLION

@@ -1,0 +1,61 @@
+"""How fast an objective's budget is spent: the share of slow requests, recorded over several windows.
+
+The buckets are added up once; longer windows add up what was recorded, which costs a series and not a cluster.
+"""
+
+from dashboards.expression import where
+from dashboards.promql import selector
+from dashboards.rules.alert import CRITICAL, MATCH, WARNING, WINDOW
+from dashboards.rules.recording_rule import Recorded
+from dashboards.thresholds import OBJECTIVES, Objective
+from exporters.prometheus.upper_bounds import LABELLED_LENGTH, Edges
+
+DURATION = "cassandra_client_request_duration_seconds_bucket"
+BUCKETS = f"cluster_dc_operation_le:{DURATION}:rate{WINDOW}"
+BY = ("cluster", "dc")
+SLOW = "cluster_dc_operation:cassandra_client_request_slow"
+WINDOWS = {WARNING: ("1d", "2h"), CRITICAL: ("1h", WINDOW)}
+"""By severity: over how long the budget is looked at, and over how short a time it must still be so."""
+
+
+def record(window: str) -> str:
+    """Return what the share of slow requests over a window is called."""
+    return f"{SLOW}:ratio_rate{window}"
+
+
+def label_at(bound_s: float) -> str:
+    """Return the label `le` of the upper bound nearest to `bound_s`, which all versions of Cassandra share.
+
+    Raises ValueError when the agent has no such bound unless configured so.
+    """
+    if bound_s not in Edges().seconds:
+        raise ValueError(f"{bound_s:g} s is no edge of the agent's histograms: choose one of DEFAULT_S")
+    return Edges((bound_s,)).bounds("seconds", LABELLED_LENGTH)[0].le
+
+
+def recorded() -> tuple[Recorded, ...]:
+    """Return what is recorded, in the order in which it is needed."""
+    buckets = f"sum by ({', '.join((*BY, 'operation', 'le'))}) (rate({selector(DURATION, (), MATCH)}[{WINDOW}]))"
+    windows = sorted({window for pair in WINDOWS.values() for window in pair}, key=_length)
+    shares = (
+        Recorded(record(window), _share(each, window), {"operation": each.operation})
+        for each in OBJECTIVES.values()
+        for window in windows
+    )
+    return Recorded(BUCKETS, buckets), *shares
+
+
+def _share(objective: Objective, window: str) -> str:
+    """Return the share of requests that took too long; it is absent where there are too few requests."""
+
+    def total(function: str, le: str) -> str:
+        series = selector(BUCKETS, where(operation=objective.operation, le=le))
+        inside = series if window == WINDOW else f"{function}({series}[{window}])"
+        return f"sum by ({', '.join(BY)}) ({inside})"
+
+    fast, every = total("sum_over_time", label_at(objective.bound_s)), total("sum_over_time", "+Inf")
+    return f"1 - {fast} / ({every} and {total('avg_over_time', '+Inf')} > {objective.least_per_s:g})"
+
+
+def _length(window: str) -> int:
+    return int(window[:-1]) * {"m": 1, "h": 60, "d": 1440}[window[-1]]

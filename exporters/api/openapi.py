@@ -1,0 +1,205 @@
+"""What the API is, in OpenAPI's words: plain data, held equal to the routes by a test."""
+
+from typing import Any
+
+from exporters.api.metrics_endpoint import OPENMETRICS, TEXT
+from exporters.api.responses import EVENTS, JSON
+from exporters.api.runs_endpoint import LONGEST_NAME, LONGEST_TEXT, MOST_LISTED
+from exporters.api.samples_endpoint import LONGEST_PATTERN, MOST_PATTERNS
+
+Json = dict[str, Any]
+
+NUMBER: Json = {"type": "number"}
+STRING: Json = {"type": "string"}
+OBJECT: Json = {"type": "object"}
+LINE = {"text/plain": {"schema": STRING}}
+# What refuses a request before it is looked at.
+BEFORE = ("400", "401", "403", "413", "429", "431", "503")
+
+
+def _list(items: Json) -> Json:
+    return {"type": "array", "items": items}
+
+
+def _object(required: Json, optional: Json | None = None) -> Json:
+    return {"type": "object", "required": list(required), "properties": {**required, **(optional or {})}}
+
+
+def _ref(name: str) -> Json:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _answer(what: str, schema: Json, more: Json | None = None) -> Json:
+    return {"description": what, "content": {JSON: {"schema": schema}, **(more or {})}}
+
+
+def _errors(*statuses: str) -> Json:
+    return {status: {"$ref": f"#/components/responses/{status}"} for status in (*statuses, *BEFORE)}
+
+
+def _query(name: str, what: str, schema: Json) -> Json:
+    return {"name": name, "in": "query", "description": what, "required": False, "schema": schema}
+
+
+def _in_path(name: str, what: str) -> Json:
+    return {"name": name, "in": "path", "description": what, "required": True, "schema": STRING}
+
+
+def _header(name: str, what: str) -> Json:
+    return {"name": name, "in": "header", "description": what, "required": False, "schema": STRING}
+
+
+def _get(name: str, what: str, answers: Json, errors: Json, parameters: list[Json] | None = None) -> Json:
+    operation = {"operationId": name, "summary": what, "responses": {**answers, **errors}}
+    return {**operation, **({"parameters": parameters} if parameters else {})}
+
+
+def _post(name: str, what: str, status: str, body: Json | None, errors: Json, parameters: list[Json]) -> Json:
+    operation = _get(name, what, {status: _answer("The run as it is now.", _ref("Run"))}, errors, parameters)
+    return {**operation, **({"requestBody": {"required": True, "content": {JSON: {"schema": body}}}} if body else {})}
+
+
+def _text(key: str, longest: int) -> Json:
+    """Return a body with one text; that it must be printable is said in words, for no pattern says it briefly."""
+    what = "One line that can be printed, and not only of spaces."
+    text = {"type": "string", "minLength": 1, "maxLength": longest, "description": what}
+    return {**_object({key: text}), "additionalProperties": False}
+
+
+_TIME = {"type": "number", "exclusiveMinimum": -1e11, "exclusiveMaximum": 1e11}
+_STATE = {"200": {"description": "All is well.", "content": LINE}, "503": {"description": "Why not.", "content": LINE}}
+_REST = {status: answer for status, answer in _errors().items() if status != "503"}
+_BODY = {"description": "The bytes.", "content": {"application/zstd": {}}}
+_RUN = _in_path("run", "The run's id.")
+_WRITES = ("403", "404", "409")
+
+PATHS: Json = {
+    "/": {"get": _get("page", "A page that links to all others", {"200": {"description": "", "content": {}}}, _REST)},
+    "/metrics": {
+        "get": _get(
+            "metrics",
+            "The last tick for Prometheus, in its text format or as OpenMetrics",
+            {"200": {"description": "The exposition.", "content": {TEXT: {}, OPENMETRICS: {}}}},
+            _errors(),
+        )
+    },
+    "/-/healthy": {"get": _get("healthy", "Whether the agent itself works", _STATE, _REST)},
+    "/-/ready": {"get": _get("ready", "Whether anything can be had of the node", _STATE, _REST)},
+    "/api/v1/openapi.json": {"get": _get("openapi", "This", {"200": _answer("OpenAPI.", OBJECT)}, _errors())},
+    "/api/v1/node": {
+        "get": _get("node", "Who the node is, and how it is sampled", {"200": _answer("The node.", OBJECT)}, _errors())
+    },
+    "/api/v1/time": {
+        "get": _get(
+            "time",
+            "The agent's wall clock, when the request came and when the answer goes: for clock offsets, as NTP does it",
+            {"200": _answer("Seconds since the epoch.", _object({"received_s": NUMBER, "sent_s": NUMBER}))},
+            _errors(),
+        )
+    },
+    "/api/v1/samples": {
+        "get": _get(
+            "samples",
+            "The samples after a time that are in memory, the oldest first, or the last one; or those to come",
+            {"200": _answer("Samples.", _list(_ref("Sample")), {EVENTS: {"schema": STRING}})},
+            _errors("400"),
+            [
+                _query("since", "Seconds since the epoch.", _TIME),
+                _query(
+                    "metric",
+                    "Which metrics, as a shell matches names.",
+                    {**_list({"type": "string", "maxLength": LONGEST_PATTERN}), "maxItems": MOST_PATTERNS},
+                ),
+                _header("Last-Event-ID", "The time of the last event that was seen."),
+            ],
+        )
+    },
+    "/api/v1/journal": {
+        "get": _get(
+            "journal",
+            "The journal's files, the oldest first: all of them, or those that can hold a time",
+            {"200": _answer("Files.", _list(_ref("File")))},
+            _errors("400"),
+            [_query("from", "Seconds since the epoch.", _TIME), _query("to", "Seconds since the epoch.", _TIME)],
+        )
+    },
+    "/api/v1/journal/{name}": {
+        "get": _get(
+            "download",
+            "A file, or a range of it, also while it is written to",
+            {"200": _BODY, "206": _BODY},
+            _errors("404", "416"),
+            [
+                _in_path("name", "As the list has it."),
+                _header("Range", "bytes=BEGIN-END, BEGIN- or -LAST."),
+                _header("If-Range", "The ETag of what there is already."),
+            ],
+        )
+    },
+    "/api/v1/runs": {
+        "get": _get(
+            "runs",
+            "The runs, the oldest first; a page of at most 1 MiB and one run, with a Link header to the next one",
+            {"200": {**_answer("Runs.", _list(_ref("Run"))), "headers": {"Link": {"schema": STRING}}}},
+            _errors(),
+            [
+                _query("limit", "Runs in a page.", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
+                _query("after", "The id of the run before the first one; all runs if it is not kept any more.", STRING),
+            ],
+        ),
+        "post": _post("begin", "Begin a run", "201", _text("name", LONGEST_NAME), _errors("400", "403", "409"), []),
+    },
+    "/api/v1/runs/{run}/marks": {
+        "post": _post("mark", "Mark a run", "201", _text("text", LONGEST_TEXT), _errors("400", *_WRITES), [_RUN])
+    },
+    "/api/v1/runs/{run}/end": {"post": _post("end", "End a run", "200", None, _errors(*_WRITES), [_RUN])},
+}
+
+_ERROR_WORDS = {
+    "400": "The request is malformed, or asks for what cannot be.",
+    "401": "Name and password are wanted.",
+    "403": "This may not be changed from there, or the Host header names no name of this agent.",
+    "404": "There is no such thing.",
+    "409": "It has ended, or cannot begin.",
+    "413": "The body is too large.",
+    "416": "The file is not that long.",
+    "429": "Too many requests.",
+    "431": "The head of the request is too large.",
+    "503": "Not now.",
+}
+
+SCHEMAS: Json = {
+    "Error": _object({"error": STRING}),
+    "File": _object(
+        {"name": STRING, "size_bytes": {"type": "integer"}, "written": {"type": "boolean"}},
+        {"begin_s": NUMBER, "end_s": NUMBER},
+    ),
+    "Run": _object(
+        {
+            "id": STRING,
+            "name": STRING,
+            "begin_s": NUMBER,
+            "end_s": {"type": ["number", "null"]},
+            "marks": _list(_object({"time_s": NUMBER, "text": STRING})),
+        }
+    ),
+    "Sample": _object(
+        {"node": STRING, "tick": _object({"time_s": NUMBER}), "values": OBJECT},
+        {"elapsed_s": OBJECT, "events": _list(OBJECT), "held": OBJECT, "age_s": NUMBER, "spread": OBJECT},
+    ),
+}
+
+
+def description(version: str) -> Json:
+    """Return the description of the API, of the program with that version."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "casstat agent", "version": version, "license": {"name": "Apache-2.0"}},
+        "paths": PATHS,
+        "components": {
+            "schemas": SCHEMAS,
+            "responses": {status: _answer(what, _ref("Error")) for status, what in _ERROR_WORDS.items()},
+            "securitySchemes": {"basic": {"type": "http", "scheme": "basic"}},
+        },
+        "security": [{}, {"basic": []}],
+    }

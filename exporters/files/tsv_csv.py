@@ -1,0 +1,56 @@
+"""Tables as files: TSV and CSV with one header."""
+
+import csv
+import io
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from exporters.line.columns import Cell
+
+# What would end a cell or a row of TSV, and how it is written (IANA's text/tab-separated-values has no quoting).
+_ENDS = "\t\n\r\x0b\x0c\x85\u2028\u2029"
+_TSV = str.maketrans(dict.fromkeys(_ENDS, " "))
+_UNSAFE = re.compile(f"[{_ENDS}]")
+
+Text = tuple[str, str]
+"""The same rows as TSV and as CSV."""
+
+
+def header_text(header: Sequence[str]) -> Text:
+    """Return the line of names."""
+    return rows_text(header, [dict(zip(header, header, strict=True))])
+
+
+def rows_text(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Text:
+    """Return the rows' lines; absent values are empty."""
+    tsv, out = io.StringIO(), io.StringIO()
+    writer = csv.writer(out)
+    for row in rows:
+        cells = [
+            "" if (cell := row.get(column)) is None else cell if isinstance(cell, str) else repr(cell)
+            for column in header
+        ]
+        writer.writerow(cells)
+        tsv.write("\t".join(cells if not _UNSAFE.search("".join(cells)) else [cell.translate(_TSV) for cell in cells]))
+        tsv.write("\n")
+    return tsv.getvalue(), out.getvalue()
+
+
+def write_part(folder: Path, name: str, text: Text) -> tuple[Path, Path]:
+    """Write lines of both kinds into files of their own. Raises OSError."""
+    paths = folder / f"{name}.tsv", folder / f"{name}.csv"
+    for path, lines in zip(paths, text, strict=True):
+        with path.open("w", encoding="utf-8", newline="") as file:
+            file.write(lines)
+    return paths
+
+
+def join(paths: Sequence[Path], parts: Iterable[Sequence[Path]]) -> None:
+    """Append the parts to the files, one kind each. Raises OSError."""
+    for number, path in enumerate(paths):
+        with path.open("ab") as whole:
+            for part in parts:
+                with part[number].open("rb") as file:
+                    shutil.copyfileobj(file, whole)

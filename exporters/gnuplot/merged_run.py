@@ -1,0 +1,102 @@
+"""A merged run as pictures need it: its rows on one grid of times, its buckets, marks, and what is to be said below."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from collector.cluster.aggregation import NAME
+from collector.cluster.merge import Merged, NodeRun
+from collector.journal.header import Head
+from collector.journal.tick_order import Integrity
+from collector.model.histogram import Buckets
+from collector.model.snapshot import Event
+from exporters.files.merged_rows import Choice, table_of
+from exporters.gnuplot.plot_data import Mark, Phase, Row, Run
+from exporters.line.view import logged
+
+# What single nodes' pictures show; a run may have hundreds of them.
+SHOWN = ("time", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms")
+# What breaks a node's row of ticks; that it did not answer shows as a hole.
+MARKED = {"restart", "suspended"}
+VERSION = ("cassandra_release_version",)
+
+
+@dataclass(frozen=True)
+class NodeRows:
+    """What pictures need of a node: rows by interval, what happened to it, and Cassandra's version."""
+
+    rows: dict[int, Row]
+    marks: tuple[Mark, ...]
+    version: str
+
+
+def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
+    """Return what pictures need of a node."""
+    rows: dict[int, Row] = {
+        place: {name: row[name] for name in SHOWN} for place, row in table_of(choice).node_rows(node)
+    }
+    marks = tuple(
+        _mark(node.node, event, found.sample.tick.time_s)
+        for found in node.bins.values()
+        for event in (*logged(found.sample), *(each for each in found.sample.events if each.kind in MARKED))
+    )
+    said = [found.sample.values[VERSION] for found in node.bins.values() if VERSION in found.sample.values]
+    return NodeRows(rows, marks, str(said[-1]) if said else "")
+
+
+def _mark(node: str, event: Event, time_s: float) -> Mark:
+    return Mark(time_s if event.time_s is None else event.time_s, node, event.kind, event.text)
+
+
+def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float = 0.0) -> Run:
+    """Return what pictures are made from; the first `warm_up_s` are not to be counted."""
+    table, grid, places = table_of(choice), merged.grid, merged.places
+    cluster: list[Row | None] = []
+    buckets: dict[str, list[Buckets | None]] = {"read": [], "write": []}
+    for place in places:
+        found = merged.cluster.get(place)
+        cluster.append(None if found is None else table.cluster_row(found, len(merged.nodes)))
+        for operation, of in buckets.items():
+            of.append(None if found is None else table.view.operations.buckets(found.sample, operation.title()))
+    begin_s = grid.end(places.start) - grid.interval_s
+    head = merged.nodes[0].head
+    return Run(
+        name,
+        grid.interval_s,
+        [grid.end(place) for place in places],
+        {NAME: cluster, **{node.node: [node.product.rows.get(place) for place in places] for node in merged.nodes}},
+        buckets,
+        sorted((mark for node in merged.nodes for mark in node.product.marks), key=lambda mark: mark.time_s),
+        (Phase(begin_s, begin_s + warm_up_s, "warm-up", True),) if warm_up_s else (),
+        head.zone,
+        footer(merged),
+    )
+
+
+def footer(merged: Merged[NodeRows]) -> list[str]:
+    """Return what is to be known of the figures."""
+    nodes = merged.nodes
+    versions = sorted({node.product.version for node in nodes if node.product.version})
+    intervals = sorted({node.head.interval_s for node in nodes})
+    integrity = sum((node.integrity for node in nodes), Integrity())
+    lost = sum(node.missed for node in nodes) + integrity.lost
+    return [
+        f"Cassandra {', '.join(versions) or 'of unknown version'}",
+        f"casstat {', '.join(sorted({node.head.writer for node in nodes}))}",
+        f"{len(nodes)} node{'s' if len(nodes) > 1 else ''}",
+        f"sampled every {', '.join(f'{each:g}' for each in intervals)} s, shown every {merged.grid.interval_s:g} s",
+        f"{sum(node.ticks for node in nodes)} samples, {lost} lost",
+        *([f"{integrity.damaged} damaged places"] if integrity.damaged else []),
+        *([f"{integrity.repeated} repeated"] if integrity.repeated else []),
+        clocks([node.head for node in nodes]),
+    ]
+
+
+def clocks(heads: Sequence[Head]) -> str:
+    """Return how far apart the nodes' clocks may have been."""
+    if len(heads) == 1 or (heads[0].boot and len({head.boot for head in heads}) == 1):
+        return "one clock"
+    errors = [head.error_s for head in heads]
+    kept = [error_s for error_s in errors if error_s is not None]
+    if len(kept) < len(errors):
+        return f"nothing keeps the clocks of {len(errors) - len(kept)} nodes right: how far off they are is not known"
+    return f"clocks off by {1000 * max(kept):.1f} ms at most"

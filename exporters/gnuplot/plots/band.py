@@ -1,0 +1,68 @@
+"""Of many nodes how far they are apart: the lowest, the highest and the one in the middle."""
+
+from statistics import median
+
+from exporters.gnuplot import value_axis
+from exporters.gnuplot.data_files import Columns, Values, has_lone, known, series, thinned
+from exporters.gnuplot.plot_data import Run
+from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
+from exporters.gnuplot.plot_panel import Line, Look, axis, can_be_drawn, hover, legend, plot, stacked
+from exporters.gnuplot.time_axis import time_axis
+from exporters.gnuplot.timeline import Timeline
+
+SIZE = (1200, 900)
+_PANELS = (
+    ("reads_per_s", "reads/s", Look("reads", 7), False),
+    ("writes_per_s", "writes/s", Look("writes", 9), False),
+    ("read_p99_ms", "read p99, ms", Look("reads", 7), True),
+    ("write_p99_ms", "write p99, ms", Look("writes", 9), True),
+)
+
+
+def draw(page: Page) -> Drawing:
+    """Return the picture."""
+    run, inside = page.run, page.inside
+    data = _data(run, 2 * page.width)
+    along = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
+    timeline = Timeline(page, along, run.phases, page.missing.gaps, run.marks)
+    top = inside.top + timeline.height
+    boxes = stacked(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), len(_PANELS))
+    commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines()]
+    commands += [*page.labels(span_text(run)), *timeline.words(top)]
+    for (name, label, look, log), box in zip(_PANELS, boxes, strict=True):
+        commands += [
+            "",
+            f"# {label}: the lowest and the highest node, and the one in the middle.",
+            *along.commands(labels=box is boxes[-1]),
+            *_panel(page, box, data, name, label, look, log=log),
+            "unset label",
+        ]
+    return Drawing(commands, {"": data})
+
+
+def _data(run: Run, most: int) -> Columns:
+    columns: dict[str, Values] = {"time": list(run.times)}
+    for name, *_ in _PANELS:
+        times = [known(values) for values in zip(*(series(run, node, name) for node in run.nodes), strict=True)]
+        for what, of in (("min", min), ("median", median), ("max", max)):
+            columns[f"{name}_{what}"] = [of(values) if values else None for values in times]
+    return thinned(columns, most)
+
+
+def _panel(page: Page, box: Box, data: Columns, name: str, label: str, look: Look, *, log: bool) -> list[str]:
+    low, middle, high = (data[f"{name}_{what}"] for what in ("min", "median", "max"))
+    scale = (value_axis.logarithmic if log else value_axis.linear)([*known(low), *known(high)], box.height)
+    edges = f"(column('{name}_min')):(column('{name}_max'))"
+    # One interval alone has no width but as a box.
+    width = page.run.interval_s
+    lone = f"(column('{name}_median')):(x(1)-{width:g}):(x(1)):{edges} with boxxyerror"
+    shape = lone if has_lone(middle) else f"{edges} with filledcurves"
+    fill = f"fc rgb {look.colour} fs transparent solid 0.3 noborder"
+    line = Line("median node", f"column('{name}_median')", middle, look)
+    band = f"{page.data} using (x(1)):{shape} {fill} title 'lowest to highest'"
+    return [
+        *page.margins(box),
+        *axis(page, box, label, scale),
+        *legend(page, box),
+        *plot([band, line.plot(page), *hover(page, box, [line])] if can_be_drawn(line, log) else []),
+    ]

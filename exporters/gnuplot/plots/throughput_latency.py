@@ -1,0 +1,122 @@
+"""How latency goes with throughput: a point for each interval."""
+
+from collections.abc import Sequence
+from math import log10
+
+from exporters.gnuplot import value_axis
+from exporters.gnuplot.data_files import Columns, Values, known, series
+from exporters.gnuplot.plot_data import CLUSTER, Run
+from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
+from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot
+from exporters.gnuplot.plots.percentiles import in_warm_up
+
+_COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0
+_QUANTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
+# From so many rows on, points that cover others are left out; places are 1/200 of a decade wide.
+_MANY, _PLACES = 3000, 200
+_HOVERS = 600
+_BETWEEN_PX = LEFT_PX + 4
+
+
+def size(_: Run) -> tuple[int, int]:
+    """Return how large the picture is when nobody says."""
+    return 1200, 700
+
+
+def draw(page: Page) -> Drawing:
+    """Return the picture."""
+    run, inside = page.run, page.inside
+    data = _data(page)
+    columns = [data[f"{word}_{q}_ms"] for word in ("read", "write") for q, _, _ in _QUANTILES]
+    whole = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    width = (whole.width - _BETWEEN_PX) / 2
+    along = value_axis.linear(known(data["operations_per_s"]), width / 2.5)
+    scale = value_axis.logarithmic([value for column in columns for value in known(column)], whole.height)
+    commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(f"{span_text(run)}; a point for each interval")]
+    for word, left in (("read", whole.left), ("write", whole.left + width + _BETWEEN_PX)):
+        box = Box(left, whole.top, left + width, whole.bottom)
+        commands += [
+            "",
+            f"# {word.capitalize()}s.",
+            *page.margins(box),
+            *along.commands("x"),
+            "set xlabel 'reads and writes of the cluster together, operations/s' tc rgb ink",
+            *axis(page, box, f"{word} latency, ms", scale),
+            *(legend(page, box) if word == "write" else ["unset key"]),
+            *plot(_plots(page, data, word)),
+            "unset label",
+        ]
+    return Drawing(commands, {"": data})
+
+
+def _data(page: Page) -> Columns:
+    run = page.run
+    reads, writes = (series(run, CLUSTER, name) for name in ("reads_per_s", "writes_per_s"))
+    fewer = page.missing.incomplete
+    state = [
+        _INCOMPLETE if fewer[index] else _WARM_UP if in_warm_up(run, time_s) else _COUNTED
+        for index, time_s in enumerate(run.times)
+    ]
+    columns: dict[str, Values] = {"time": list(run.times), "state": state, "operations_per_s": _sums(reads, writes)}
+    for word in ("read", "write"):
+        for q, _, _ in _QUANTILES:
+            columns[f"{word}_{q}_ms"] = series(run, CLUSTER, f"{word}_{q}_ms")
+    return _seen(columns)
+
+
+def _seen(columns: Columns) -> Columns:
+    """Return the rows that can be seen: of many, those with a point where there is none of its kind yet."""
+    rows = list(zip(*columns.values(), strict=True))
+    if len(rows) <= _MANY:
+        return columns
+    taken: set[tuple[object, ...]] = set()
+    kept = []
+    for row in rows:
+        _, state, operations, *latencies = row
+        points = {
+            (state, index, *(round(_PLACES * log10(value)) for value in (operations, latency)))
+            for index, latency in enumerate(latencies)
+            if operations and latency and operations > 0 and latency > 0
+        }
+        if points - taken:
+            taken |= points
+            kept.append(row)
+    return dict(zip(columns, map(list, zip(*kept, strict=True)), strict=True)) if kept else columns
+
+
+def _sums(reads: Values, writes: Values) -> list[float | None]:
+    """Return both together; of one that is never known nothing is to be added."""
+    pairs = zip(reads, writes, strict=True)
+    if known(reads) and known(writes):
+        return [read + write if read is not None and write is not None else None for read, write in pairs]
+    return [write if read is None else read for read, write in pairs]
+
+
+def _plots(page: Page, data: Columns, word: str) -> Sequence[str]:
+    found = []
+    for state, what, colour, points in (
+        (_INCOMPLETE, ", fewer nodes", "alarm", (1, 2)),
+        (_WARM_UP, ", warm-up", "faint", (6, 8)),
+        (_COUNTED, "", "", (6, 8)),
+    ):
+        for (q, own, _), point in zip(_QUANTILES, points, strict=True):
+            name = f"{word}_{q}_ms"
+            rows = zip(data["state"], data[name], data["operations_per_s"], strict=True)
+            if any(at == state and value and operations is not None for at, value, operations in rows):
+                x = f"(column('state') == {state:g} ? column('operations_per_s') : NaN)"
+                look = f"pt {point} ps 0.7*dot lc rgb {colour or own}"
+                found.append(f"{page.data} using {x}:(column('{name}')) with points {look} title '{q}{what}'")
+    return [
+        *found,
+        *(_hover(page, f"{word}_{q}_ms", f"{word} {q}", len(data["time"])) for q, _, _ in _QUANTILES if found),
+    ]
+
+
+def _hover(page: Page, name: str, title: str, rows: int) -> str:
+    every = -(-rows // _HOVERS)
+    words = rf"'\n%.5g operations/s\n{title} %.5g ms'"
+    return (
+        f"for [i=1:hover] {page.data} every {every} using (column('operations_per_s')):(column('{name}'))"
+        f":(clock(0).sprintf({words}, column('operations_per_s'), column('{name}')))"
+        f" with labels {HOVER} notitle"
+    )

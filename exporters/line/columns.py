@@ -1,0 +1,254 @@
+"""Columns of the line: their names in JSON and CSV, their headers in a terminal, and how a Sample fills them.
+
+The classic columns are written down here, because their names and order are a promise. Those that only the wide
+view has come from the metrics' own rows (`Metric.shown`).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from collector.model.metric import Kind, Metric, Series, Shown
+from collector.model.sample import Rate, Sample
+
+MS = 1000.0
+MB = 2**20
+KBIT = 8 / 1000
+PENDING: Series = ("cassandra_compaction_pending",)
+
+DISK, INTERFACE = "disk", "net_interface"
+"""Cells that name the watched devices."""
+
+Cell = float | str | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    needs   the metrics it is made of.
+    alone   the one series that it shows, where it is one; () for several.
+    keep    its rank on a narrow terminal: the lowest goes first.
+    help    what it shows, for the list of columns.
+    device  DISK or INTERFACE for a column about the watched device: rows name it.
+    """
+
+    name: str
+    header: str
+    of: Callable[[Sample], Cell]
+    needs: frozenset[str]
+    digits: int = 1
+    keep: int = 5
+    alone: Series = ()
+    help: str = ""
+    device: str = ""
+    is_gauge: bool = False
+
+
+def per_s(sample: Sample, series: Series) -> float | None:
+    """Return a counter's rate."""
+    rate = sample.values.get(series)
+    return rate.per_s if isinstance(rate, Rate) else None
+
+
+def ratio(sample: Sample, part: Series, whole: Series) -> float | None:
+    """Return what one counter gained over what another did in the same time: a mean, or a share; None for 0 / 0."""
+    above, below = sample.values.get(part), sample.values.get(whole)
+    if not isinstance(above, Rate) or not isinstance(below, Rate) or not below.gained:
+        return None
+    if above.elapsed_s != below.elapsed_s:
+        return None
+    return above.gained / below.gained
+
+
+def times(factor: float, value: float | None) -> float | None:
+    """Return the product, None for None."""
+    return None if value is None else factor * value
+
+
+def number(sample: Sample, series: Series) -> float | None:
+    """Return a gauge's value."""
+    value = sample.values.get(series)
+    return value if isinstance(value, float) else None
+
+
+_CPU = "casstat_cpu_seconds_total"
+_CPU_MODES = ("user", "nice", "system", "irq", "softirq", "idle", "iowait", "steal")
+
+
+def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") -> Column:
+    """Return the share of all CPU time that was spent in these modes."""
+
+    def share(sample: Sample) -> Cell:
+        rates = {mode: sample.values.get((_CPU, mode)) for mode in _CPU_MODES}
+        seconds = {mode: rate.gained for mode, rate in rates.items() if isinstance(rate, Rate)}
+        total_s = sum(seconds.values())
+        if len(seconds) < len(_CPU_MODES) or not total_s:
+            return None
+        return 100 * sum(seconds[mode] for mode in modes) / total_s
+
+    text = text or f"CPU time of mode {name}, %"
+    return Column(f"cpu_{name}_pct", f"%{name}", share, frozenset((_CPU,)), 2, keep, help=text)
+
+
+def cpu_columns() -> list[Column]:
+    """Return the CPU's columns, defined as iostat does: interrupts belong to %system."""
+    return [
+        _cpu_column("user", ("user",), 7),
+        _cpu_column("nice", ("nice",), 1),
+        _cpu_column("system", ("system", "irq", "softirq"), 6, "CPU time of modes system, irq and softirq, %"),
+        _cpu_column("idle", ("idle",), 5),
+        _cpu_column("iowait", ("iowait",), 6),
+        _cpu_column("steal", ("steal",), 3),
+    ]
+
+
+USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7, "CPU time of modes user and nice, %")
+"""%user as vmstat defines it, for rows that have no column for niced processes."""
+UTILISATION = _cpu_column(
+    "busy", tuple(mode for mode in _CPU_MODES if mode not in ("idle", "iowait")), 8, "CPU time but idle and iowait, %"
+)
+"""The share of CPU time that is neither idle nor waiting for a disk."""
+
+
+def disk_columns(disk: str) -> list[Column]:
+    """Return the disk's columns, defined as `iostat -x -m` does."""
+    short = {
+        "reads": "reads_completed_total",
+        "writes": "writes_completed_total",
+        "read": "read_bytes_total",
+        "written": "written_bytes_total",
+        "read_time": "read_time_seconds_total",
+        "write_time": "write_time_seconds_total",
+        "busy": "io_time_seconds_total",
+        "queue": "io_time_weighted_seconds_total",
+    }
+    series = {key: (f"node_disk_{name}", disk) for key, name in short.items()}
+
+    def column(
+        name: str, header: str, of: Callable[[Sample], Cell], keys: Iterable[str], keep: int, text: str
+    ) -> Column:
+        return Column(name, header, of, frozenset(series[key][0] for key in keys), 2, keep, help=text, device=DISK)
+
+    def rate(key: str, factor: float = 1.0) -> Callable[[Sample], Cell]:
+        return lambda sample: times(factor, per_s(sample, series[key]))
+
+    def wait(time: str, count: str) -> Callable[[Sample], Cell]:
+        return lambda sample: times(MS, ratio(sample, series[time], series[count]))
+
+    return [
+        column("disk_reads_per_s", f"{disk}r/s", rate("reads"), ["reads"], 5, "Reads of the disk per second"),
+        column("disk_writes_per_s", "w/s", rate("writes"), ["writes"], 5, "Writes of the disk per second"),
+        column("disk_read_mb_per_s", "rMB/s", rate("read", 1 / MB), ["read"], 4, "Read from the disk, MiB/s"),
+        column("disk_write_mb_per_s", "wMB/s", rate("written", 1 / MB), ["written"], 4, "Written to the disk, MiB/s"),
+        column(
+            "disk_read_await_ms",
+            "r_await",
+            wait("read_time", "reads"),
+            ["read_time", "reads"],
+            2,
+            "Mean time of a disk read, ms",
+        ),
+        column(
+            "disk_write_await_ms",
+            "w_await",
+            wait("write_time", "writes"),
+            ["write_time", "writes"],
+            2,
+            "Mean time of a disk write, ms",
+        ),
+        column("disk_queue", "aqu-sz", rate("queue"), ["queue"], 2, "Mean length of the disk's queue"),
+        column("disk_util_pct", "%util", rate("busy", 100), ["busy"], 3, "Time with a disk request under way, %"),
+    ]
+
+
+def network_columns(interface: str) -> list[Column]:
+    """Return the interface's columns."""
+
+    def column(name: str, header: str, metric: str, factor: float, keep: int, text: str) -> Column:
+        series = (f"node_network_{metric}_total", interface)
+
+        def take(sample: Sample) -> Cell:
+            return times(factor, per_s(sample, series))
+
+        return Column(name, header, take, frozenset((series[0],)), 2, keep, help=text, device=INTERFACE)
+
+    return [
+        column("net_rx_kbit_per_s", "NetRxKb", "receive_bytes", KBIT, 5, "Received, kbit/s"),
+        column("net_tx_kbit_per_s", "NetTxKb", "transmit_bytes", KBIT, 5, "Sent, kbit/s"),
+        column("net_rx_packets_per_s", "RxPck/s", "receive_packets", 1, 1, "Packets received per second"),
+        column("net_tx_packets_per_s", "TxPck/s", "transmit_packets", 1, 1, "Packets sent per second"),
+        column("net_rx_dropped_per_s", "RxDrp/s", "receive_drop", 1, 1, "Received packets dropped per second"),
+        column("net_tx_dropped_per_s", "TxDrp/s", "transmit_drop", 1, 1, "Sent packets dropped per second"),
+    ]
+
+
+def derived_columns() -> list[Column]:
+    """Return the wide view's columns that several series make together."""
+    gc = "cassandra_jvm_gc_seconds_total"
+
+    def gc_share(sample: Sample) -> Cell:
+        found = [rate.per_s for series, rate in sample.values.items() if series[0] == gc and isinstance(rate, Rate)]
+        if found:
+            return 100 * sum(found)
+        whole_s, gc_s = number(sample, (_GC_WHOLE,)), number(sample, (_GC_TOTAL,))
+        return 100 * gc_s / whole_s if gc_s is not None and whole_s else None
+
+    def hits(cache: str) -> Callable[[Sample], Cell]:
+        return lambda s: times(100, ratio(s, (_HITS, cache), (_LOOKUPS, cache)))
+
+    caches = [
+        Column(
+            f"{name}_cache_hit_pct",
+            f"{short}Hit%",
+            hits(cache),
+            frozenset((_HITS, _LOOKUPS)),
+            1,
+            2,
+            help=f"Hits of the {name} cache, %",
+        )
+        for name, short, cache in (
+            ("key", "Key", "KeyCache"),
+            ("row", "Row", "RowCache"),
+            ("chunk", "Chk", "ChunkCache"),
+        )
+    ]
+    text = "Reads per second that led to a read repair"
+    repairs = Column("read_repairs_per_s", "RdRep", _repairs, frozenset(_REPAIRS), 1, 3, help=text)
+    gc_pct = Column(
+        "gc_pct", "GC%", gc_share, frozenset((gc, _GC_WHOLE, _GC_TOTAL)), 2, 4, help="Time in garbage collection, %"
+    )
+    return [UTILISATION, gc_pct, *caches, repairs]
+
+
+def _repairs(sample: Sample) -> Cell:
+    # Attempted by chance (3.11 alone does that), or since the replicas that were asked did not agree.
+    found = [rate for name in _REPAIRS if (rate := per_s(sample, (name,))) is not None]
+    return sum(found) if found else None
+
+
+_REPAIRS = ("cassandra_read_repairs_attempted_total", "cassandra_read_repairs_blocking_total")
+# From nodetool: since anybody last asked.
+_GC_WHOLE, _GC_TOTAL = "cassandra_gcstats_interval_seconds", "cassandra_gcstats_total_seconds"
+_HITS, _LOOKUPS = "cassandra_cache_hits_total", "cassandra_cache_requests_total"
+
+
+def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
+    """Return the columns that the metrics' own rows ask for."""
+    return [_shown(metric, shown) for metric in metrics for shown in metric.shown]
+
+
+def _shown(metric: Metric, shown: Shown) -> Column:
+    series = (metric.name, *shown.labels)
+    labels = f" ({', '.join(shown.labels)})" if shown.labels else ""
+    take = per_s if metric.kind is Kind.COUNTER else number
+    return Column(
+        shown.name,
+        shown.header,
+        lambda sample: times(shown.scale, take(sample, series)),
+        frozenset((metric.name,)),
+        shown.digits,
+        1,
+        series,
+        f"{metric.help.rstrip('.')}{labels}",
+        is_gauge=metric.kind is Kind.GAUGE,
+    )

@@ -1,0 +1,69 @@
+"""Rows for programs: one Sample as one line of JSON or CSV, under the same names."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from collector.model.sample import Sample
+from collector.model.snapshot import Event, Tick
+from collector.printable import printable, printable_json
+from exporters.line.cells import cells, rounded
+from exporters.line.table_rows import tables
+from exporters.line.text_row import compactions_text
+from exporters.line.view import View, interval_s, running, told
+
+
+def row(view: View, sample: Sample) -> dict[str, Any]:
+    """Return the row as an object of JSON's types; None for what is not known."""
+    content: dict[str, Any] = {
+        "time": rounded(sample.tick.time_s),
+        "interval_s": rounded(interval_s(sample), 6),
+        "node": sample.node,
+        **cells(view.promised, sample, view.devices),
+        "percentiles": "decayed" if view.decayed else "interval",
+        "events": [_event(event) for event in sample.events],
+        "late_ms": rounded(1000 * sample.tick.late_s),
+        "source": view.source or None,
+        "cassandra_age_s": rounded(sample.age_s, 3),
+        **cells(view.more, sample, view.devices),
+    }
+    if view.compactions:
+        content["compactions"] = running(sample)
+    if view.tables:
+        content["tables"] = tables(sample)
+    return content
+
+
+def _event(event: Event) -> dict[str, Any]:
+    when = {} if event.time_s is None else {"time": round(event.time_s, 3)}
+    return {"kind": event.kind, "text": event.text, **when}
+
+
+def json_row(view: View, sample: Sample) -> str:
+    """Return the row as one line of JSON."""
+    return printable_json(json.dumps(row(view, sample), ensure_ascii=False))
+
+
+def csv_header(view: View) -> str:
+    """Return CSV's one header."""
+    return _csv(row(view, Sample("", Tick(0.0), {}, {})))
+
+
+def csv_row(view: View, sample: Sample) -> str:
+    """Return the row as CSV: absent values are empty, events words between semicolons.
+
+    Texts are printable, but not changed otherwise: a program that takes them for formulas must import them as text.
+    """
+    content = row(view, sample)
+    content["events"] = told(sample)
+    if "compactions" in content:
+        content["compactions"] = compactions_text(sample)
+    return _csv("" if value is None else value for value in content.values())
+
+
+def _csv(values: Iterable[Any]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(printable(str(value)) for value in values)
+    return out.getvalue().removesuffix("\r\n")

@@ -1,0 +1,177 @@
+"""Reads and writes: those of the node, of keyspaces or of tables, and the columns they make."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+from collector.cassandra.decaying_percentiles import DECAYED
+from collector.jolokia.table_budget import OTHERS
+from collector.model import histogram
+from collector.model.histogram import Buckets
+from collector.model.metric import Series
+from collector.model.sample import Derived, Rate, Sample
+from exporters.line.columns import MS, Cell, Column, number, times
+
+DECAYED_MEAN = "cassandra_table_operation_decayed_mean_seconds"
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Which reads and writes a row is about.
+
+    keyspace  a name or pattern: the local ones of these keyspaces; "" for what the node coordinated.
+    table     a name or pattern: those of these tables alone.
+    local     without a keyspace: the local ones of all, where nothing tells what the node coordinated.
+    """
+
+    keyspace: str = ""
+    table: str = ""
+    local: bool = False
+    count: str = field(init=False)
+    total: str = field(init=False)
+    duration: str = field(init=False)
+    decayed: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        kind = "table" if self.table else "keyspace"
+        names = tuple(f"cassandra_{kind}_{what}" for what in _LOCAL) if self.keyspace else _COORDINATED
+        if self.local and not self.keyspace:
+            names = (*_SUMS, *_COORDINATED[2:])
+        for what, name in zip(("count", "total", "duration", "decayed"), names, strict=True):
+            object.__setattr__(self, what, name)
+
+    @cached_property
+    def _is_pattern(self) -> bool:
+        return any(letter in "*?[" for letter in self.keyspace + self.table)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What it is made of."""
+        return (self.count, self.total, self.duration, self.decayed, *((DECAYED_MEAN,) if self.table else ()))
+
+    def series(self, metric: str, operation: str) -> Series:
+        """Return the series of `metric` for an operation such as Read, where no name is a pattern."""
+        return (metric, *(label for label in (self.keyspace, self.table) if label), operation)
+
+    def per_s(self, sample: Sample, operation: str) -> float | None:
+        """Return how many there were a second, each keyspace or table over the time that its own counter covers."""
+        rates = self._rates(sample, self.count, operation).values()
+        return sum(rate.per_s for rate in rates) if rates else None
+
+    def gained(self, sample: Sample, operation: str) -> float | None:
+        """Return how many there were in the interval, so far as its counters cover it."""
+        rates = self._rates(sample, self.count, operation).values()
+        return sum(rate.gained for rate in rates) if rates else None
+
+    def mean_s(self, sample: Sample, operation: str) -> float | None:
+        """Return how long they took in the mean, so far as number and time are known; None where there were none."""
+        totals = self._rates(sample, self.total, operation)
+        if not totals:
+            return number(sample, self.series(DECAYED_MEAN, operation)) if self.table else None
+        counts = self._rates(sample, self.count, operation)
+        known = [
+            (counts[labels].gained, total.gained)
+            for labels, total in totals.items()
+            if labels in counts and counts[labels].elapsed_s == total.elapsed_s
+        ]
+        count = sum(gained for gained, _ in known)
+        return sum(gained for _, gained in known) / count if count else None
+
+    def buckets(self, sample: Sample, operation: str) -> Buckets | None:
+        """Return the durations of the interval, merged."""
+        values = self._values(sample, self.duration, operation).values()
+        found = [value for value in values if isinstance(value, Buckets)]
+        return histogram.merge(found) if len(found) > 1 else found[0] if found else None
+
+    def decayed_s(self, sample: Sample, operation: str, q: float) -> float | None:
+        """Return a decayed percentile; None too where nothing was ever done, or where several would have to be one."""
+        return number(sample, (*self.series(self.decayed, operation), f"{q:g}")) or None
+
+    def is_decayed(self, sample: Sample) -> bool:
+        """Return whether the row's percentiles, where there are any, are decayed ones."""
+        return not any(self.buckets(sample, operation) for operation in ("Read", "Write")) and any(
+            series[0] in DECAYED for series in sample.values
+        )
+
+    def _rates(self, sample: Sample, metric: str, operation: str) -> dict[Series, Rate]:
+        values = self._values(sample, metric, operation)
+        return {labels: value for labels, value in values.items() if isinstance(value, Rate)}
+
+    def _values(self, sample: Sample, metric: str, operation: str) -> dict[Series, Derived]:
+        """Return the metric's values by their labels: those of all keyspaces and tables that are meant."""
+        wanted = self.series(metric, operation)
+        if not self._is_pattern:
+            value = sample.values.get(wanted)
+            return {} if value is None else {wanted[1:]: value}
+        return {
+            series[1:]: value
+            for series, value in sample.values.items()
+            if series[0] == metric
+            and OTHERS not in series
+            and len(series) == len(wanted)
+            and all(fnmatchcase(has, want) for has, want in zip(series, wanted, strict=True))
+        }
+
+
+_COORDINATED = (
+    "cassandra_client_requests_total",
+    "cassandra_client_request_seconds_total",
+    "cassandra_client_request_duration_seconds",
+    "cassandra_client_request_decayed_seconds",
+)
+_LOCAL = ("operations_total", "operation_seconds_total", "operation_duration_seconds", "operation_decayed_seconds")
+_SUMS = ("cassandra_local_operations_total", "cassandra_local_operation_seconds_total")
+
+
+def operation_columns(operations: Operations, operation: str, short: str) -> list[Column]:
+    """Return the columns of reads or writes: per second, mean, percentiles and maximum of the interval."""
+    word = operation.lower()
+    rates, tails = frozenset((*operations.metrics[:2], *operations.metrics[4:])), frozenset(operations.metrics)
+
+    def percentile(q: float) -> Callable[[Sample], Cell]:
+        def take(sample: Sample) -> Cell:
+            buckets = operations.buckets(sample, operation)
+            decayed_s = None if buckets else operations.decayed_s(sample, operation, q)
+            return times(MS, histogram.quantile(buckets, q) if buckets else decayed_s)
+
+        return take
+
+    def max_ms(sample: Sample) -> Cell:
+        # The decayed one never goes down, and is no news of any interval.
+        buckets = operations.buckets(sample, operation)
+        return times(MS, histogram.highest(buckets)) if buckets else None
+
+    return [
+        Column(
+            f"{word}s_per_s",
+            f"{short}s/s",
+            lambda sample: operations.per_s(sample, operation),
+            rates,
+            1,
+            9,
+            help=f"{operation}s per second",
+        ),
+        Column(
+            f"{word}_mean_ms",
+            f"{short}Lat",
+            lambda sample: times(MS, operations.mean_s(sample, operation)),
+            rates,
+            3,
+            9,
+            help=f"Mean latency of {word}s, ms",
+        ),
+        *(
+            Column(
+                f"{word}_p{q}_ms",
+                f"{short}{q}th",
+                percentile(q / 100),
+                tails,
+                3,
+                keep,
+                help=f"{q}th percentile of the latency of {word}s, ms",
+            )
+            for q, keep in ((50, 2), (95, 6), (99, 8))
+        ),
+        Column(f"{word}_max_ms", f"{short}Max", max_ms, tails, 3, 3, help=f"Largest latency of a {word}, ms"),
+    ]

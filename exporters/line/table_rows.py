@@ -1,0 +1,140 @@
+"""Single tables: the named and the most active ones, and what the others of a keyspace did together."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from collector.cassandra.tables import REMAINDERS
+from collector.catalogue import CATALOGUE
+from collector.cluster import aggregation
+from collector.jolokia.table_budget import OTHERS
+from collector.model import histogram
+from collector.model.histogram import Buckets
+from collector.model.metric import Series
+from collector.model.sample import Rate, Sample
+from collector.model.snapshot import Tick
+from exporters.line.cells import rounded
+from exporters.line.columns import MS, ratio, times
+
+_COUNT, _TOTAL = REMAINDERS.values()
+_DURATION = "cassandra_table_operation_duration_seconds"
+# The keyspaces' own counters too: without them nothing can be said of the others.
+NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
+NEVER = Tick(0.0)
+_WORDS = {"Read": "read", "Write": "write"}
+
+
+class TableColumn(NamedTuple):
+    """A column of the rows of tables: its header, its name in a row, its decimals."""
+
+    header: str
+    name: str
+    digits: int
+
+
+COLUMNS = (
+    TableColumn("Rds/s", "reads_per_s", 1),
+    TableColumn("RdLat", "read_mean_ms", 3),
+    TableColumn("Rd99th", "read_p99_ms", 3),
+    TableColumn("Wrts/s", "writes_per_s", 1),
+    TableColumn("WrtLat", "write_mean_ms", 3),
+    TableColumn("Wrt99th", "write_p99_ms", 3),
+)
+# What a narrow terminal leaves out, the least important first.
+_DROPPED_FIRST = ("write_mean_ms", "read_mean_ms", "write_p99_ms", "read_p99_ms", "writes_per_s", "reads_per_s")
+
+
+def fitting(count: int) -> list[TableColumn]:
+    """Return the columns to show where that many have room."""
+    dropped = _DROPPED_FIRST[: max(len(COLUMNS) - count, 0)]
+    return [column for column in COLUMNS if column.name not in dropped]
+
+
+def tables(sample: Sample) -> list[dict[str, Any]]:
+    """Return what each table did in the interval, the busiest first and the others of a keyspace last.
+
+    keyspace, table, and of reads and writes: per second, mean and 99th percentile in ms; None for what is not known.
+    """
+    news = _news(sample)
+    return _sorted([_row(news, *table) for table in _named(sample)])
+
+
+def joint_tables(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """Return what each table did on several nodes together, as `tables` does of one.
+
+    A node on which a table is not among those that are read is not in that table's row, but in that of the others.
+    """
+    whole = aggregation.merged(CATALOGUE, [_news(_of_tables(sample)) for sample in samples], NEVER)
+    return _sorted([_row(whole, *table) for table in _named(whole)])
+
+
+def _named(sample: Sample) -> list[tuple[str, str]]:
+    found = (series for series in sample.values if series[0] == _COUNT and len(series) == 4)
+    return list(dict.fromkeys((keyspace, table) for _, keyspace, table, _ in found))
+
+
+def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["table"] == OTHERS, -_busy(row), row["keyspace"], row["table"]))
+
+
+def _of_tables(sample: Sample) -> Sample:
+    wanted = (_COUNT, _TOTAL, _DURATION)
+    return replace(sample, values={series: value for series, value in sample.values.items() if series[0] in wanted})
+
+
+def _news(sample: Sample) -> Sample:
+    """Return the sample without the figures of tables that were not among those that are read for a while.
+
+    What these did meanwhile was told among the others.
+    """
+    known = sample.elapsed_s.values()
+    old = {
+        series[1:]
+        for series, value in sample.values.items()
+        if series[0] == _COUNT and OTHERS not in series and isinstance(value, Rate) and value.elapsed_s not in known
+    }
+    if not old:
+        return sample
+    return replace(sample, values={series: value for series, value in sample.values.items() if series[1:] not in old})
+
+
+def _row(sample: Sample, keyspace: str, table: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"keyspace": keyspace, "table": table}
+    for operation, word in _WORDS.items():
+        per_s, mean_s, p99_s = _figures(sample, (keyspace, table, operation))
+        row[f"{word}s_per_s"] = rounded(per_s)
+        row[f"{word}_mean_ms"] = rounded(times(MS, mean_s))
+        row[f"{word}_p99_ms"] = rounded(times(MS, p99_s))
+    return row
+
+
+def _figures(sample: Sample, labels: Series) -> tuple[float | None, float | None, float | None]:
+    count, buckets = sample.values.get((_COUNT, *labels)), sample.values.get((_DURATION, *labels))
+    return (
+        count.per_s if isinstance(count, Rate) else None,
+        ratio(sample, (_TOTAL, *labels), (_COUNT, *labels)),
+        histogram.quantile(buckets, 0.99) if isinstance(buckets, Buckets) else None,
+    )
+
+
+def _busy(row: dict[str, Any]) -> float:
+    return (row["reads_per_s"] or 0.0) + (row["writes_per_s"] or 0.0)
+
+
+def table_lines(sample: Sample, width: int | None = None) -> list[str]:
+    """Return a line of text for each table that did something; where it is too wide, with fewer figures."""
+    return [_line(row, width) for row in tables(sample) if _busy(row)]
+
+
+def _line(row: dict[str, Any], width: int | None) -> str:
+    name = f"  {row['keyspace']}.{row['table']}".ljust(34)
+    for count in range(len(COLUMNS), -1, -1):
+        cells = [f"{header} {_cell(row[key], digits):>8}" for header, key, digits in fitting(count)]
+        text = "  ".join([name, *cells])
+        if width is None or len(text) <= width:
+            return text
+    return text[:width]
+
+
+def _cell(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,114 @@
+"""The line in a terminal: one Sample as one row of text."""
+
+import time
+from collections.abc import Sequence
+
+from collector.model.sample import Sample
+from exporters.line.columns import Cell, Column, number
+from exporters.line.view import View, interval_s, running, said
+
+# Ticks later than this share of their interval are worth a mark.
+LATE_SHARE = 0.1
+GAP_SHARE = 1.5
+ABSENT = "-"
+
+_TIME_WIDTH = {"": 0, "Time": 8, "Epoch": 14}
+_COMPACTIONS = "Compactions"
+_SHORT = {"Compaction": "Min", "Major compaction": "Maj"}
+
+
+def fitting(view: View, width: int | None) -> list[Column]:
+    """Return the columns that fit into `width` (None: all do): whole ones are dropped, the least important first."""
+    kept = list(view.text_columns)
+    used = _TIME_WIDTH[view.time] + (len(_COMPACTIONS) + 2 if view.compactions else 0)
+    while width is not None and len(kept) > 1 and used + sum(_width(column) + 1 for column in kept) > width:
+        lowest = min(column.keep for column in kept)
+        kept.remove([column for column in kept if column.keep == lowest][-1])
+    return kept
+
+
+def groups(view: View, width: int | None) -> list[list[Column]]:
+    """Return the columns of each line of an interval: the wide view has as many lines as the width needs."""
+    if not view.wide or width is None:
+        return [fitting(view, width)]
+    beside = _TIME_WIDTH[view.time] + (len(_COMPACTIONS) + 2 if view.compactions else 0)
+    found: list[list[Column]] = []
+    left = 0
+    for column in view.text_columns:
+        left -= _width(column) + 1
+        if left < 0 or not found:
+            found.append([])
+            left = width - beside - _width(column) - 1
+        found[-1].append(column)
+    return found
+
+
+def hidden_text(view: View, columns: Sequence[Column]) -> str:
+    """Return a message about columns that do not fit; "" if all of them do."""
+    total = len(view.text_columns)
+    return f"{total - len(columns)} of {total} columns do not fit: see --columns help" if len(columns) < total else ""
+
+
+def _width(column: Column) -> int:
+    return max(len(column.header), 5 + column.digits)
+
+
+def header(view: View, columns: Sequence[Column]) -> str:
+    """Return the header of the rows."""
+    return _joined(view, view.time, [column.header.rjust(_width(column)) for column in columns], _COMPACTIONS)
+
+
+def row(view: View, columns: Sequence[Column], sample: Sample, label: str = "", width: int | None = None) -> str:
+    """Return the row; `label` stands in for the time. Compactions that do not fit into `width` are left out."""
+    cells = [_cell(column, column.of(sample)).rjust(_width(column)) for column in columns]
+    text = _joined(view, label or _clock(view, sample), cells, compactions_text(sample))
+    if view.compactions and width is not None and len(text) > width:
+        text = text[: width - 1].rpartition(" ")[0] + " …"
+    return text
+
+
+def _joined(view: View, first: str, cells: list[str], last: str) -> str:
+    parts = [first.rjust(_TIME_WIDTH[view.time])] if view.time else []
+    return " ".join([*parts, *cells, *([f" {last}"] if view.compactions else [])])
+
+
+def _clock(view: View, sample: Sample) -> str:
+    if view.time == "Epoch":
+        return f"{sample.tick.time_s:.3f}".rstrip("0").rstrip(".")
+    return time.strftime("%H:%M:%S", time.localtime(sample.tick.time_s))
+
+
+def _cell(column: Column, value: Cell) -> str:
+    if value is None:
+        return ABSENT
+    if not isinstance(value, float):
+        return str(value)
+    for digits in range(column.digits, 0, -1):
+        # Large figures give up decimals before they push the others out of line.
+        if len(text := f"{value:.{digits}f}") <= _width(column):
+            return text
+    for power, letter in enumerate(("", "k", "M", "G", "T")):
+        if len(text := f"{value / 1000**power:.0f}{letter}") <= _width(column):
+            return text
+    return f"{value:.0e}"
+
+
+def compactions_text(sample: Sample) -> str:
+    """Return `Pen/2 Min/58%`: compactions that are due, and how far each running one is, by its kind."""
+    pending = number(sample, ("cassandra_compaction_pending",))
+    words = [f"Pen/{ABSENT if pending is None else round(pending)}"]
+    words += [f"{_SHORT.get(each['type'], each['type'][:3])}/{each['done_pct']:.0f}%" for each in running(sample)]
+    return " ".join(words)
+
+
+def marks(sample: Sample, interval: float) -> str:
+    """Return what is to be said of the row beside its numbers, "" when nothing is."""
+    words = [text] if (text := said(sample)) else []
+    if sample.tick.late_s > LATE_SHARE * interval:
+        words.append(f"late by {1000 * sample.tick.late_s:.0f} ms")
+    covered_s = interval_s(sample)
+    if covered_s is not None and covered_s > GAP_SHARE * interval:
+        words.append(f"over {covered_s:.1f} s")
+    elif sample.held and sample.age_s is not None:
+        words.append(f"Cassandra {sample.age_s:.1f} s old")
+    return "; ".join(words)

@@ -1,0 +1,202 @@
+"""What a line shows: which columns, made from which metrics."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from collector.catalogue import CATALOGUE
+from collector.jolokia.mbean_source import NodeSource
+from collector.model.sample import Sample
+from collector.model.snapshot import Event
+from exporters.line.columns import (
+    DISK,
+    INTERFACE,
+    PENDING,
+    USER_WITH_NICE,
+    Column,
+    cpu_columns,
+    derived_columns,
+    disk_columns,
+    network_columns,
+    number,
+    shown_columns,
+)
+from exporters.line.operation_columns import Operations, operation_columns
+from exporters.line.table_rows import NEEDS as TABLE_METRICS
+
+DECAYED_MARK = "~"
+# The report of nodetool with the reads and writes in it.
+OPERATIONS_REPORT = "nodetool tablestats"
+_OF_CASSANDRA = (NodeSource.name, OPERATIONS_REPORT)
+_DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
+# What is said of the row itself; all other events are what a log told.
+_OF_THE_ROW = {"missed", "suspended", "no_answer", "restart", "disagreement"}
+_NICE = "cpu_nice_pct"
+_CACHES = ("key_cache_hit_pct", "row_cache_hit_pct", "read_stage_active", "read_stage_pending")
+_READ_REPAIR = ("read_repairs_per_s",)
+# Columns in which decayed values may stand for those of the interval.
+_MAY_DECAY = {f"{word}_{what}_ms" for word in ("read", "write") for what in ("p50", "p95", "p99")}
+_MEANS = {"read_mean_ms", "write_mean_ms"}
+_NOT_IN_TEXT = {"read_p50_ms", "read_max_ms", "write_p50_ms", "write_max_ms", "compactions_pending"}
+
+
+@dataclass(frozen=True)
+class View:
+    """The user's choice, with the disk and interface that were chosen or found.
+
+    time     header of the first column of text: "Time", "Epoch", or "" for none.
+    tables   whether single tables are shown below the row.
+    picked   the columns of text, by name; () for the usual ones. JSON and CSV have them too.
+    source   how the node is asked.
+    decayed  whether percentiles are decayed ones, for want of the interval's.
+    """
+
+    operations: Operations = field(default_factory=Operations)
+    disk: str = ""
+    interface: str = ""
+    time: str = ""
+    percentiles: bool = False
+    compactions: bool = False
+    caches: bool = False
+    read_repair: bool = False
+    tables: bool = False
+    wide: bool = False
+    picked: tuple[str, ...] = ()
+    source: str = ""
+    decayed: bool = False
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """Every column of JSON and CSV: those whose names are promised, those asked for, and with `wide` all others."""
+        return [*self.promised, *self.more]
+
+    @cached_property
+    def more(self) -> list[Column]:
+        """The columns after the promised ones; later additions go here, so that no position in CSV changes."""
+        known = {column.name for column in self.promised}
+        wanted = {_NICE, *self.picked, *(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
+        return [c for c in self._extra() if c.name not in known and (self.wide or c.name in wanted)]
+
+    @property
+    def devices(self) -> Mapping[str, str]:
+        """The names of the disk and the interface, as rows have them."""
+        return {DISK: self.disk, INTERFACE: self.interface}
+
+    @cached_property
+    def text_columns(self) -> list[Column]:
+        """The columns of the terminal's row, in the order of the old script."""
+        extra = {column.name: column for column in self.columns}
+        if self.picked:
+            user = {} if _NICE in self.picked else {USER_WITH_NICE.name: USER_WITH_NICE}
+            return [self._marked((extra | user)[name]) for name in self.picked]
+        if self.wide:
+            return [self._marked(column) for column in self.columns]
+        tails = [column for column in self.promised if "_p9" in column.name]
+        rest = [column for column in self.promised if column.name not in _NOT_IN_TEXT and column not in tails]
+        operations = [column for column in rest if column.name.startswith(("read", "write"))]
+        machine = [
+            USER_WITH_NICE if column.name == USER_WITH_NICE.name else column
+            for column in rest
+            if column not in operations
+        ]
+        caches = [extra[name] for name in _CACHES] if self.caches else []
+        repairs = [extra[name] for name in _READ_REPAIR] if self.read_repair else []
+        tails = sorted(tails, key=_tail_order) if self.percentiles else []
+        return [self._marked(column) for column in (*operations, *caches, *machine, *repairs, *tails)]
+
+    def _marked(self, column: Column) -> Column:
+        """Return the column, its header marked where its values are decayed ones."""
+        may = column.name in _MAY_DECAY or (
+            column.name in _MEANS and self.source == "nodetool" and self.operations.table
+        )
+        return replace(column, header=f"{DECAYED_MARK}{column.header}") if self.decayed and may else column
+
+    def metrics(self, columns: Iterable[Column]) -> frozenset[str]:
+        """Return the names of the metrics that a view with these columns needs."""
+        needed = {name for column in columns for name in column.needs}
+        needed |= {*_PENDING.needs, _DONE, _SIZE} if self.compactions else set()
+        return frozenset(needed | (TABLE_METRICS if self.tables else set()))
+
+    @cached_property
+    def promised(self) -> list[Column]:
+        """The columns whose names and order are a promise."""
+        return [
+            *operation_columns(self.operations, "Read", "Rd"),
+            *operation_columns(self.operations, "Write", "Wrt"),
+            *(column for column in cpu_columns() if column.name != _NICE),
+            *disk_columns(self.disk)[:4],
+            *network_columns(self.interface)[:2],
+            _PENDING,
+        ]
+
+    def _extra(self) -> Iterable[Column]:
+        yield from cpu_columns()
+        yield from disk_columns(self.disk)
+        yield from network_columns(self.interface)
+        yield from derived_columns()
+        yield from shown_columns(CATALOGUE.values())
+
+
+_PENDING = replace(*shown_columns([CATALOGUE[PENDING[0]]]), keep=4)
+
+
+def _tail_order(column: Column) -> tuple[bool, bool]:
+    # As the old script had them: read 99th 95th, write 99th 95th.
+    return column.name.startswith("write"), "_p95" in column.name
+
+
+def interval_s(sample: Sample) -> float | None:
+    """Return how long the row's rates cover: those of Cassandra, else those of the machine.
+
+    After ticks without an answer Cassandra's cover the gap too, so that rate times interval is always what
+    happened.
+    """
+    known = sample.elapsed_s
+    for source in (*_OF_CASSANDRA, "cpu"):
+        if source in known:
+            return known[source]
+    return min(known.values(), default=None)
+
+
+def has_news(sample: Sample) -> bool:
+    """Return whether Cassandra reported anything in this interval."""
+    return any(source in sample.elapsed_s for source in _OF_CASSANDRA)
+
+
+def without_running(sample: Sample) -> Sample:
+    """Return the sample without single compactions: an average knows those that ended, and not how far they came."""
+    values = {series: value for series, value in sample.values.items() if series[0] not in (_DONE, _SIZE)}
+    return replace(sample, values=values)
+
+
+def with_held(sample: Sample) -> Sample:
+    """Return the sample as people want to see it: what is held stands in for what is not new."""
+    return replace(sample, values={**sample.held, **sample.values}) if sample.held else sample
+
+
+def said(sample: Sample) -> str:
+    """Return what is to be said of the row, in one line; "" when nothing is. What a log told is no part of it."""
+    return " ".join("; ".join(event.text for event in sample.events if event.kind in _OF_THE_ROW).split())
+
+
+def logged(sample: Sample) -> list[Event]:
+    """Return what the node's log told."""
+    return [event for event in sample.events if event.kind not in _OF_THE_ROW]
+
+
+def told(sample: Sample) -> str:
+    """Return all that is to be said of the row and what a log told, between semicolons."""
+    return "; ".join(filter(None, [said(sample), *(" ".join(event.text.split()) for event in logged(sample))]))
+
+
+def running(sample: Sample) -> list[dict[str, Any]]:
+    """Return the compactions that run, the furthest first: type, keyspace, table and done_pct of each."""
+    found = []
+    for series, size in sample.values.items():
+        if series[0] == _SIZE and len(series) == 5 and isinstance(size, float) and size:
+            done = number(sample, (_DONE, *series[1:])) or 0.0
+            _, keyspace, table, kind = series[1:]
+            found.append((100 * done / size, {"type": kind, "keyspace": keyspace, "table": table}))
+    found.sort(key=lambda each: -each[0])
+    return [{**what, "done_pct": round(done_pct, 1)} for done_pct, what in found]

@@ -1,0 +1,162 @@
+"""The agent's own metrics, and those of its process, by prometheus_client."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.registry import Collector
+
+from exporters.prometheus.agent_health import LATE_S, AgentHealth, JournalHealth, RunTimes, TickHealth
+from exporters.prometheus.metric_family import PLACEMENT, sayable
+from exporters.shipping.sink_health import SinkHealth
+
+Rows = Mapping[tuple[str, ...], float]
+
+
+class Own(Collector):
+    """Puts the agent's metrics into a registry; `health` is asked whenever they are wanted."""
+
+    def __init__(self, registry: CollectorRegistry, health: Callable[[], AgentHealth]) -> None:
+        self._registry = registry
+        self._health = health
+        self._process = ProcessCollector(registry=None)
+        self._ticking = TickHealth()
+        self._identity: Mapping[str, str] = {}
+        registry.register(self)
+
+    def text(self, ticking: TickHealth, identity: Mapping[str, str], *, openmetrics: bool) -> str:
+        """Return all of the registry, the agent's metrics with these labels; in OpenMetrics with the end of it."""
+        self._ticking, self._identity = ticking, identity
+        generate = generate_openmetrics if openmetrics else generate_latest
+        return generate(self._registry).decode()
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: what there is depends on the sources and sinks."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics as they are now, with the labels that all series have."""
+        identity, health = self._identity, self._health()
+        agent = _agent(health, identity.get("node", ""))
+        told = (*agent, *_ticks(self._ticking), *_sinks(health.sinks), *_runs(health.runs))
+        for family in (*told, *self._process.collect()):
+            family.samples = [
+                sample._replace(labels={name: sayable(value) for name, value in {**identity, **sample.labels}.items()})
+                for sample in family.samples
+            ]
+            yield family
+
+
+def _agent(health: AgentHealth, node: str) -> Iterator[Metric]:
+    yield InfoMetricFamily("casstat_build", "casstat's version.", {"version": health.version})
+    yield InfoMetricFamily(
+        PLACEMENT,
+        "Where the node runs: agents with the same machine, or machine and network, report the same series of it.",
+        # A machine that is not known is shared with nobody.
+        {"machine": health.machine or f"of {node}", "network": health.network},
+    )
+    yield from _journal(health.journal) if health.journal else ()
+
+
+def _journal(journal: JournalHealth) -> Iterator[Metric]:
+    lost, removed = float(journal.lost_ticks), float(journal.removed_files)
+    yield CounterMetricFamily("casstat_journal_lost_ticks", "Ticks that could not be written to the journal.", lost)
+    yield CounterMetricFamily("casstat_journal_removed_files", "Files of the journal removed to make room.", removed)
+    if journal.size_bytes is not None:
+        yield GaugeMetricFamily("casstat_journal_bytes", "Size of the journal.", float(journal.size_bytes))
+
+
+def _ticks(ticking: TickHealth) -> Iterator[Metric]:
+    yield CounterMetricFamily("casstat_ticks", "Ticks so far.", ticking.ticks)
+    yield CounterMetricFamily("casstat_ticks_missed", "Points of the grid that passed without a tick.", ticking.missed)
+    yield GaugeMetricFamily("casstat_tick_late_seconds", "How late the last tick began.", ticking.late_s)
+    ends = [*map(str, LATE_S), "+Inf"]
+    yield HistogramMetricFamily(
+        "casstat_tick_lateness_seconds",
+        "How late ticks began.",
+        list(zip(ends, map(float, accumulate(ticking.late)), strict=True)),
+        ticking.late_sum_s,
+    )
+    sources = ticking.sources.items()
+    label = ("source",)
+    yield _gauge(
+        "casstat_source_up",
+        "Whether the source answered when it was read last.",
+        label,
+        {(name,): float(source.up) for name, source in sources},
+    )
+    yield _counter(
+        "casstat_source_wall_seconds",
+        "Time that reading the source took.",
+        label,
+        {(name,): source.wall_s for name, source in sources},
+    )
+    yield _counter(
+        "casstat_source_cpu_seconds",
+        "CPU time of the agent that reading the source took.",
+        label,
+        {(name,): source.cpu_s for name, source in sources},
+    )
+    yield _counter(
+        "casstat_source_errors",
+        "Ticks in which the source had a problem.",
+        label,
+        {(name,): source.errors for name, source in sources},
+    )
+    events: Rows = {(kind,): count for kind, count in ticking.events.items()}
+    yield _counter("casstat_events", "What happened, by the kind of event.", ("kind",), events)
+
+
+def _sinks(sinks: Iterable[SinkHealth]) -> Iterator[Metric]:
+    by_name = {(sink.name,): sink for sink in sinks}
+    label = ("sink",)
+
+    def of(value: Callable[[SinkHealth], float]) -> Rows:
+        return {name: float(value(sink)) for name, sink in by_name.items()}
+
+    if not by_name:
+        return
+    yield _gauge("casstat_sink_up", "Whether the sink took what it was sent last.", label, of(lambda s: s.up))
+    yield _gauge("casstat_sink_lag_seconds", "Age of the oldest tick that it lacks.", label, of(lambda s: s.lag_s))
+    yield _counter("casstat_sink_points", "Points that it has taken.", label, of(lambda s: s.points))
+    yield _counter("casstat_sink_failures", "Attempts to send that failed.", label, of(lambda s: s.failures))
+    yield _counter(
+        "casstat_sink_refused_points", "Points that it will never take.", label, of(lambda s: s.refused_points)
+    )
+    yield _counter(
+        "casstat_sink_lost_ticks", "Ticks gone before they could be sent.", label, of(lambda s: s.lost_ticks)
+    )
+
+
+def _runs(runs: Iterable[RunTimes]) -> Iterator[Metric]:
+    run, times = ("run", "id"), [(each.name, each.id, each) for each in runs]
+    if not times:
+        return
+    begun: Rows = {(name, id_): each.begin_s for name, id_, each in times}
+    ended: Rows = {(name, id_): each.end_s for name, id_, each in times if each.end_s is not None}
+    marked: Rows = {(name, id_, text): time_s for name, id_, each in times for time_s, text in each.marks}
+    yield _gauge("casstat_run_begin_time_seconds", "When a run began, seconds since the epoch.", run, begun)
+    yield _gauge("casstat_run_end_time_seconds", "When a run ended, seconds since the epoch.", run, ended)
+    yield _gauge(
+        "casstat_run_mark_time_seconds",
+        "When a mark was set in a run, seconds since the epoch.",
+        (*run, "mark"),
+        marked,
+    )
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], rows: Rows) -> Metric:
+    return _filled(GaugeMetricFamily(name, text, labels=labels), rows)
+
+
+def _counter(name: str, text: str, labels: tuple[str, ...], rows: Rows) -> Metric:
+    return _filled(CounterMetricFamily(name, text, labels=labels), rows)
+
+
+def _filled(family: CounterMetricFamily | GaugeMetricFamily, rows: Rows) -> Metric:
+    for values, value in rows.items():
+        family.add_metric(values, value)
+    return family

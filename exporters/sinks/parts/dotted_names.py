@@ -1,0 +1,44 @@
+"""Series as one name of parts with dots between them, as stores without labels have them."""
+
+import re
+from collections.abc import Mapping
+
+from collector.model.metric import Metric, Series
+from exporters.identity import Identity
+
+# Addresses and paths stay readable; whatever else would be misread is spelled out.
+SEPARATORS = re.compile(r"[.:/ ]")
+OTHERS = re.compile(r"[^A-Za-z0-9_-]")
+NOTHING = "_"
+
+
+def part(text: str) -> str:
+    """Return a part of a name: a label's value without dots, and nothing that a store would misread."""
+    plain = SEPARATORS.sub("_", text)
+    return (
+        OTHERS.sub(lambda found: "".join(f"_{byte:02x}" for byte in found[0].encode(errors="replace")), plain)
+        or NOTHING
+    )
+
+
+def path(prefix: str, metric: Metric, identity: Identity, series: Series) -> str:
+    """Return PREFIX.cluster.dc.rack.node.metric.labels: always as many parts, so that patterns fit."""
+    words = [identity.cluster, identity.dc, identity.rack, identity.node, metric.name, *series[1:]]
+    return ".".join([*([prefix] if prefix else []), *map(part, words)])
+
+
+class Paths:
+    """Keeps what each series is called."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._of: tuple[Mapping[str, Metric], Identity] | None = None
+        self._paths: dict[Series, str] = {}
+
+    def of(self, catalogue: Mapping[str, Metric], identity: Identity, series: Series) -> str:
+        """Return what a series of the catalogue is called."""
+        if self._of is None or self._of[0] is not catalogue or self._of[1] != identity:
+            self._of, self._paths = (catalogue, identity), {}
+        if series not in self._paths:
+            self._paths[series] = path(self._prefix, catalogue[series[0]], identity, series)
+        return self._paths[series]

@@ -1,0 +1,125 @@
+"""The agent's settings: one name each, by flag, variable and file, in this order; what cannot be meant is refused."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli.agent.agent_config import settings_of
+from cli.commands.agent import command
+from cli.main import main
+
+
+def printed(*arguments: str, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what --print-config prints: by key, the value and where it was said."""
+    done = CliRunner().invoke(command, [*arguments, "--print-config"], env=environ, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    rows = [line.partition(" = ") for line in done.stdout.splitlines() if not line.startswith("#")]
+    return {key: value for key, _, value in rows}
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "agent.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_flag_goes_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
+    file = written(tmp_path, 'listen = ":1"\ntables = 1\ninterval = 5\n')
+    environ = {"CASSTAT_LISTEN": ":2", "CASSTAT_TABLES": "2"}
+    found = printed("--config", file, "--listen", ":3", environ=environ)
+    assert found["listen"] == '":3"  # command line'
+    assert found["tables"] == "2  # environment"
+    assert found["interval"] == "5.0  # file"
+    assert found["series_limit"] == "10000  # default"
+
+
+@pytest.mark.parametrize("name", sorted(settings_of(command)))
+def test_every_setting_has_the_same_name_everywhere(name: str) -> None:
+    option = settings_of(command)[name]
+    assert f"--{name.replace('_', '-')}" in option.opts
+    assert option.envvar == f"CASSTAT_{name.upper()}"
+    assert option.help
+
+
+def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
+    file = written(tmp_path, 'to = ["graphite://127.0.0.1:2003/a\\"b", "graphite://127.0.0.1:2004"]\nnode = "é"\n')
+    arguments = ["--config", file, "--buckets", "0.001", "--buckets", "1", "--no-node-metrics", "--journal-limit", "3G"]
+    first = CliRunner().invoke(command, [*arguments, "--print-config"], catch_exceptions=False).stdout
+    again = printed("--config", written(tmp_path, first))
+    assert {key: value.rpartition("  # ")[0] for key, value in again.items()} == {
+        key: value.rpartition("  # ")[0] for key, value in printed("--config", written(tmp_path, first)).items()
+    }
+    assert again["buckets"] == "[0.001, 1.0]  # file"
+    assert again["node_metrics"] == "false  # file"
+    assert again["journal_limit"] == "3221225472  # file"
+    assert again["node"] == '"é"  # file'
+
+
+def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
+    file = written(tmp_path, 'jolokia = "http://me:secret@127.0.0.1:8778/jolokia"\nto = ["graphite://x:secret@h:1"]\n')
+    assert "secret" not in str(printed("--config", file))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("intervall = 2", "there is no setting 'intervall': is 'interval' meant?"),
+        ("web-config-file = 'x'", "there is no setting 'web-config-file': is 'web_config_file' meant?"),
+        ("zzzzzz = 2", "there is no setting 'zzzzzz'; there are allow_host, buckets, "),
+        ("config = 'x'", "there is no setting 'config'"),
+        ("interval = 0.01", "'interval': '0.01' is out of range: 0.1 s to 3600 s"),
+        ("interval = true", "'interval' is a number of seconds or a duration such as \"30s\", not true"),
+        ("interval = '1x'", "'interval': '1x' is not a duration such as 30, 30s, 5m or 1.5h"),
+        ("tables = 1.5", "'tables' is a whole number, not 1.5"),
+        ("tables = true", "'tables' is a whole number, not true"),
+        ("node_metrics = 1", "'node_metrics' is true or false, not 1"),
+        ("listen = 17199", "'listen' is a text, not 17199"),
+        ("to = 'graphite://h:1'", "'to' is a list"),
+        ("to = [1]", "'to' is a text, not [1]"),
+        ("journal_limit = 'much'", "'journal_limit': 'much' is no size"),
+        ("source = 'telepathy'", "'source': 'telepathy' is not one of"),
+        ("[agent]\nlisten = ':1'", "there is no setting 'agent'"),
+        ("listen = ", "is no TOML"),
+        ("listen = '\xff'", "is no TOML"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_the_name_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, why: str
+) -> None:
+    path = tmp_path / "agent.toml"
+    path.write_bytes(text.encode("latin-1"))
+    assert main(["agent", "--config", str(path), "--print-config"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"casstat: {path}: ")
+    assert why in said
+    assert said.count("\n") == 1
+
+
+def test_a_wrong_flag_is_no_fault_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path, "interval = 2")
+    assert main(["agent", "--config", file, "--interval", "0", "--print-config"]) == 2
+    assert "Invalid value for '-i' / '--interval'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["nowhere.toml", "."])
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["agent", "--config", str(tmp_path / name), "--print-config"]) == 1
+    assert capsys.readouterr().err.startswith(f"casstat: {tmp_path / name}: ")
+
+
+def test_a_file_without_an_end_is_no_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agent", "--config", "/dev/zero", "--print-config"]) == 1
+    assert capsys.readouterr().err == "casstat: /dev/zero: is too large to be settings\n"
+
+
+@pytest.mark.parametrize(
+    ("environ", "folder"),
+    [
+        ({"STATE_DIRECTORY": "/run/a:/run/b"}, "/run/a"),
+        ({"CASSTAT_JOURNAL_DIR": "/run/c", "STATE_DIRECTORY": "/run/a"}, "/run/c"),
+    ],
+)
+def test_the_journal_is_where_the_service_manager_wants_it(environ: dict[str, str], folder: str) -> None:
+    assert printed(environ=environ)["journal_dir"].startswith(f'"{folder}"')

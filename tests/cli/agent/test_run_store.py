@@ -1,0 +1,210 @@
+"""Runs: what was begun is there after a restart, is an event in the next tick, and ends once."""
+
+import json
+import resource
+from pathlib import Path
+
+import pytest
+
+from cli.agent.run_store import (
+    FILE,
+    MOST_BYTES,
+    MOST_EVENTS,
+    MOST_RUN_BYTES,
+    SHOWN,
+    SHOWN_MARKS,
+    Run,
+    Runs,
+)
+from exporters.api.agent_api import TooFastError
+from tests.collector.fakes import FakeClock
+
+LONG = "\N{FIRE}" * 1000
+
+
+def test_a_run_with_its_marks_is_there_after_a_restart(tmp_path: Path) -> None:
+    clock = FakeClock(1_795_000_000.0)
+    runs = Runs(tmp_path, clock, pytest.fail)
+    run = runs.begin("ramp é")
+    clock.busy(10)
+    runs.mark(run["id"], "100 clients")
+    clock.busy(10)
+    ended = runs.end(run["id"])
+    assert ended == {
+        "id": run["id"],
+        "name": "ramp é",
+        "begin_s": 1_795_000_000.0,
+        "end_s": 1_795_000_020.0,
+        "marks": [{"time_s": 1_795_000_010.0, "text": "100 clients"}],
+    }
+    runs.begin("second")
+    assert Runs(tmp_path, clock, pytest.fail).every() == runs.every()
+    assert [each["name"] for each in runs.every()] == ["ramp é", "second"]
+
+
+def test_prometheus_is_told_of_the_last_runs(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, FakeClock(1_795_000_000.0), pytest.fail)
+    begun = [runs.begin(f"run {number}") for number in range(SHOWN + 2)]
+    for number in range(SHOWN_MARKS + 2):
+        runs.mark(begun[-1]["id"], f"mark {number}")
+    times = runs.times()
+    assert [each.name for each in times] == [run["name"] for run in begun[2:]]
+    assert [text for _, text in times[-1].marks] == [f"mark {number}" for number in range(2, SHOWN_MARKS + 2)]
+
+
+def test_what_happens_is_an_event_of_the_next_tick_once(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, FakeClock(1_795_000_000.0), pytest.fail)
+    run = runs.begin("ramp")
+    runs.mark(run["id"], "more")
+    runs.end(run["id"])
+    assert [(event.kind, event.text, event.time_s) for event in runs.read(1.0).events] == [
+        ("run", "run ramp began", 1_795_000_000.0),
+        ("run", "run ramp: more", 1_795_000_000.0),
+        ("run", "run ramp ended", 1_795_000_000.0),
+    ]
+    assert runs.read(1.0).events == ()
+
+
+def test_a_run_that_is_not_there_or_has_ended_cannot_be_marked_or_ended(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, FakeClock(), pytest.fail)
+    run = runs.begin("ramp")
+    runs.end(run["id"])
+    with pytest.raises(ValueError, match="the run ramp has ended"):
+        runs.mark(run["id"], "late")
+    with pytest.raises(ValueError, match="has ended"):
+        runs.end(run["id"])
+    with pytest.raises(KeyError):
+        runs.end("none")
+    assert len(runs.every()[0]["marks"]) == 0
+
+
+def test_lines_that_tell_of_no_run_are_counted_and_left_out(tmp_path: Path) -> None:
+    said: list[str] = []
+    Runs(tmp_path, FakeClock(), pytest.fail).begin("ramp")
+    with (tmp_path / FILE).open("a") as file:
+        file.write('{"run": "x", "mark_s": 1, "text": "of nobody"}\n[]\n{\nnull\n{"run": "y", "begin_s": "soon"}\n{"ru')
+    assert [run["name"] for run in Runs(tmp_path, FakeClock(), said.append).every()] == ["ramp"]
+    assert said == [f"{tmp_path / FILE}: 6 lines tell of no run and are left out"]
+    Runs(tmp_path, FakeClock(), lambda _: None).begin("second")
+    assert [run["name"] for run in Runs(tmp_path, FakeClock(), said.append).every()] == ["ramp", "second"]
+
+
+def test_what_cannot_be_kept_on_disk_did_not_happen(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, FakeClock(), pytest.fail)
+    runs.begin("first")
+    size = (tmp_path / FILE).stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
+    try:
+        with pytest.raises(OSError, match=r"space|large"):
+            runs.begin("second")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (tmp_path / FILE).stat().st_size == size
+    assert len(runs.every()) == 1
+    assert len(runs.read(1.0).events) == 1
+
+
+@pytest.fixture(autouse=True)
+def _fast_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fdatasync", lambda _: None)
+
+
+def size_of(runs: list[Run]) -> int:
+    return len(json.dumps(runs, ensure_ascii=False).encode())
+
+
+def fill(runs: Runs, identifier: str, marks: int = 10_000) -> int:
+    """Mark a run until it is full; return how many marks it took."""
+    for number in range(marks):
+        if number % MOST_EVENTS == 0:
+            runs.read(1.0)
+        try:
+            runs.mark(identifier, LONG)
+        except ValueError:
+            return number
+    return marks
+
+
+def test_a_run_is_bounded_and_ends_all_the_same(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, FakeClock(), pytest.fail)
+    run = runs.begin("ramp")
+    marks = fill(runs, run["id"])
+    assert 200 < marks < 300
+    assert size_of(runs.every()) <= MOST_RUN_BYTES
+    with pytest.raises(ValueError, match="the run has no room for more marks"):
+        runs.mark(run["id"], LONG)
+    assert len(runs.end(run["id"])["marks"]) == marks
+
+
+def test_all_runs_together_are_bounded_and_the_oldest_that_ended_goes_first(tmp_path: Path) -> None:
+    said: list[str] = []
+    runs = Runs(tmp_path, FakeClock(), said.append)
+    going_on = runs.begin("going on")
+    for number in range(6):
+        run = runs.begin(f"run {number}")
+        fill(runs, run["id"])
+        runs.end(run["id"])
+        assert (tmp_path / FILE).stat().st_size <= MOST_BYTES
+        assert size_of(runs.every()) <= MOST_BYTES
+    names = [each["name"] for each in runs.every()]
+    assert 3 <= len(names) <= 5
+    assert names == ["going on", *[f"run {number}" for number in range(7 - len(names), 6)]]
+    assert "runs were forgotten: all take 4 MiB" in said[0]
+    # What is on disk is what is in memory.
+    assert Runs(tmp_path, FakeClock(), pytest.fail).every() == runs.every()
+    assert runs.end(going_on["id"])["end_s"]
+
+
+def test_many_short_runs_are_bounded_too(tmp_path: Path) -> None:
+    content = "".join(f'{{"run": "{number}", "begin_s": 1, "name": "x"}}\n' for number in range(17_000))
+    (tmp_path / FILE).write_text(content)
+    runs = Runs(tmp_path, FakeClock(), lambda _: None)
+    assert 10_000 < len(runs.every()) < 17_000
+    assert runs.every()[-1]["id"] == "16999"
+    runs.begin("one more")
+    assert (tmp_path / FILE).stat().st_size <= MOST_BYTES
+
+
+def test_what_waits_for_the_next_tick_is_bounded(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, FakeClock(), pytest.fail)
+    run = runs.begin("ramp")
+    for _ in range(MOST_EVENTS - 1):
+        runs.mark(run["id"], "x")
+    with pytest.raises(TooFastError, match="1000 changes wait for the next tick"):
+        runs.mark(run["id"], "x")
+    assert len(runs.read(1.0).events) == MOST_EVENTS
+    runs.mark(run["id"], "x")
+
+
+def test_the_end_of_a_huge_file_is_taken_up_and_the_file_made_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("cli.agent.run_store.MOST_READ_BYTES", 6 << 20)
+    with (tmp_path / FILE).open("wb") as file:
+        # Zeros without a newline, most of which are never read.
+        file.truncate(12 << 20)
+        file.seek(0, 2)
+        file.write(b'\n{"run": "a", "begin_s": 1, "name": "kept"}\n')
+        for number in range(1200):
+            mark = {"run": "a", "mark_s": number, "text": LONG}
+            file.write(json.dumps(mark, ensure_ascii=False).encode() + b"\n")
+    runs = Runs(tmp_path, FakeClock(), said.append)
+    assert [run["name"] for run in runs.every()] == ["kept"]
+    assert size_of(runs.every()) <= MOST_RUN_BYTES
+    assert (tmp_path / FILE).stat().st_size <= MOST_RUN_BYTES
+    assert len(said) == 2
+    assert Runs(tmp_path, FakeClock(), pytest.fail).every() == runs.every()
+
+
+def test_a_file_that_cannot_be_made_small_is_no_reason_to_end(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"\0" * (MOST_BYTES + 1))
+    (tmp_path / f".{FILE}.new").mkdir()
+    runs = Runs(tmp_path, FakeClock(), lambda _: None)
+    with pytest.raises(IsADirectoryError):
+        runs.begin("ramp")
+    assert runs.every() == []
+    (tmp_path / f".{FILE}.new").rmdir()
+    runs.begin("ramp")
+    assert (tmp_path / FILE).stat().st_size < 1000

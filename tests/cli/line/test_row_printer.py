@@ -1,0 +1,133 @@
+"""The line's rows and averages as they are printed."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from cli.line.countdown import countdown_text
+from cli.line.line_program import view_of
+from cli.line.line_settings import LineSettings
+from cli.line.row_printer import Beginning, Output, print_rows, shown
+from cli.main import main
+from collector.model.sample import Sample
+from collector.model.snapshot import Tick
+from exporters.line.view import View
+from tests.exporters.samples import TIME_S, busy, plain
+
+MACHINE = {"cpu", "disk"}
+
+
+def run_of(answers: str) -> list[Sample]:
+    """Return one sample a second: "+" for an interval with data from Cassandra, "-" for one without."""
+    samples = []
+    for second, answer in enumerate(answers):
+        names = {"cassandra", *MACHINE} if answer == "+" else MACHINE
+        sample = replace(busy(), tick=Tick(TIME_S + second), elapsed_s=dict.fromkeys(names, 1.0), events=())
+        samples.append(sample)
+    return samples
+
+
+def printed(samples: list[Sample], view: View, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    print_rows(samples, lambda _: view, 1.0, Output("text", None, header=True))
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_averages_list_no_compactions(capsys: pytest.CaptureFixture[str]) -> None:
+    _, first, _, average = printed(run_of("++"), plain(compactions=True), capsys)
+    assert first.endswith("Pen/2 Min/58% Val/10%")
+    assert average.endswith("  Pen/2  # average over 2.0 s")
+
+
+@pytest.mark.parametrize(
+    ("answers", "coverage"),
+    [
+        ("+++", "average over 3.0 s"),
+        ("++" + 18 * "-" + "+", "average over 3.0 s: 3 of 21 intervals had data from Cassandra"),
+        ("+-", "average over 1.0 s: 1 of 2 intervals had data from Cassandra"),
+        ("---", "average over 3.0 s"),
+    ],
+)
+def test_the_averages_say_how_much_of_the_run_they_cover(
+    answers: str, coverage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert printed(run_of(answers), plain(), capsys)[-1].partition("  # ")[2] == coverage
+
+
+def test_a_row_over_a_gap_counts_as_all_of_the_intervals_it_covers(capsys: pytest.CaptureFixture[str]) -> None:
+    *before, last = run_of("+----+")
+    last = replace(last, elapsed_s=dict(last.elapsed_s) | {"cassandra": 5.0})
+    assert printed([*before, last], plain(), capsys)[-1].endswith("# average over 6.0 s")
+
+
+def test_a_node_elsewhere_counts_its_intervals_without_a_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    samples = run_of("+--")
+    remote = [
+        replace(each, elapsed_s={k: v for k, v in each.elapsed_s.items() if k not in MACHINE}) for each in samples
+    ]
+    assert printed(remote, plain(), capsys)[-1].endswith("average over 1.0 s: 1 of 3 intervals had data from Cassandra")
+
+
+@pytest.mark.parametrize("form", ["text", "csv"])
+def test_the_header_is_printed_before_the_first_interval_is_over(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    view, before = plain(), ""
+
+    def samples() -> Iterator[Sample]:
+        nonlocal before
+        before = capsys.readouterr().out
+        yield busy()
+
+    print_rows(samples(), lambda _: view, 1.0, Output(form, 1, header=True), Beginning(view, 10.0))
+    assert before.split()[0].startswith("Rds/s" if form == "text" else "time,interval_s")
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_through_nodetool_the_header_does_not_change_when_percentiles_arrive() -> None:
+    view = view_of(LineSettings(percentiles=True), "nodetool")
+    before = [column.header for column in view.text_columns]
+    assert "~Rd99th" in before
+    for sample in (Sample("n", Tick(TIME_S), {}, {}), busy()):
+        assert [column.header for column in shown(view, ("", ""), sample).text_columns] == before
+
+
+def test_an_end_before_the_first_row_says_that_nothing_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    class Interrupted:
+        def __iter__(self) -> Iterator[Sample]:
+            raise KeyboardInterrupt
+
+    print_rows(Interrupted(), lambda _: plain(), 10.0, Output("json", None, header=True), Beginning(plain(), 10.0))
+    assert capsys.readouterr().err == "casstat: nothing measured yet: the first row takes a whole interval (10 s)\n"
+
+
+def test_the_countdown_says_how_long_the_first_row_takes() -> None:
+    texts = [countdown_text(left_s) for left_s in (10.0, 9.2, 0.1, 0.0, -5.0)]
+    assert [text.rpartition("in ")[2] for text in texts[:3]] == ["10 s", "10 s", "1 s"]
+    assert set(texts[3:]) == {"waiting for the first row"}
+
+
+def test_columns_are_chosen_by_name_or_header() -> None:
+    view = plain(picked=("cpu_user_pct", "reads_per_s", "heap_used_mb"))
+    assert [column.header for column in view.text_columns] == ["%user", "Rds/s", "HeapMB"]
+    assert {"heap_used_mb", "writes_per_s"} <= {column.name for column in view.columns}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("reads_per_sec", "no column 'reads_per_sec': did you mean 'reads_per_s'?"),
+        ("Rds/s,%usr", "no column '%usr': did you mean '%user'?"),
+        ("qqqqqqqqq", "no column 'qqqqqqqqq': 'help' lists them"),
+        (",", "no column in ',': 'help' lists them"),
+    ],
+)
+def test_an_unknown_column_gets_a_suggestion(columns: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--columns", columns, "1", "1"]) == 2
+    assert capsys.readouterr().err.endswith(f"Invalid value for '--columns': {message}\n")
+
+
+def test_the_list_of_columns_says_what_each_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--columns", "help"]) == 0
+    listed = {line.split()[0]: line.split(maxsplit=2)[1:] for line in capsys.readouterr().out.splitlines()}
+    assert listed["reads_per_s"] == ["Rds/s", "Reads per second"]
+    assert set(listed) == {column.name for column in plain(wide=True).columns}
+    assert all(len(words) == 2 for words in listed.values())

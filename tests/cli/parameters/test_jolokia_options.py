@@ -1,0 +1,120 @@
+"""The options about Jolokia: every command that has them gets the same, and passwords only from where they are safe."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, access_of, connect, jolokia_options
+from collector.jolokia.access import Access
+
+SECRET, OTHER_SECRET = "hunter2", "correct horse"
+
+
+def password_file(folder: Path, password: str = SECRET) -> Path:
+    path = folder / f"password{len(list(folder.iterdir()))}"
+    path.write_text(f"{password}\n")
+    path.chmod(0o600)
+    return path
+
+
+def run(arguments: list[str], **environ: str) -> tuple[dict[str, Any], str]:
+    """Run a command that has the options; return what reached it and what was said."""
+    got: dict[str, Any] = {}
+
+    @click.command()
+    @click.option("--before")
+    @jolokia_options
+    @click.option("--after")
+    def command(**options: Any) -> None:
+        got.update(options)
+
+    done = CliRunner().invoke(command, arguments, env=environ, auto_envvar_prefix="CASSTAT_ANY")
+    return got, done.output
+
+
+def test_the_options_reach_the_command_together_beside_its_own() -> None:
+    got, _ = run(["--jolokia", "node7", "--jolokia-ca", "ca.pem", "--before", "1", "--after", "2"])
+    assert got == {"before": "1", "after": "2", "jolokia": JolokiaSettings("node7", jolokia_ca=Path("ca.pem"))}
+
+
+def test_without_any_nothing_was_said() -> None:
+    got, _ = run([])
+    assert got["jolokia"] == JolokiaSettings()
+    assert access_of(got["jolokia"], {}) == Access()
+
+
+def test_each_can_be_set_in_the_environment_whatever_the_command() -> None:
+    got, _ = run(["--jolokia", "node8"], CASSTAT_JOLOKIA="node7", CASSTAT_JOLOKIA_TARGET_USER="me")
+    assert got["jolokia"] == JolokiaSettings("node8", jolokia_target_user="me")
+
+
+def test_the_help_names_all_and_where_the_password_may_come_from() -> None:
+    _, said = run(["--help"])
+    words = " ".join(said.split())
+    assert all(f"--{name.replace('_', '-')} " in words for name in JolokiaSettings.__dataclass_fields__)
+    assert PASSWORD in words
+    assert words.index("--before") < words.index("--jolokia") < words.index("--after")
+
+
+def test_passwords_come_from_files(tmp_path: Path) -> None:
+    settings = JolokiaSettings(
+        jolokia_user="me",
+        jolokia_password_file=password_file(tmp_path),
+        jolokia_target="node7",
+        jolokia_target_user="you",
+        jolokia_target_password_file=password_file(tmp_path, OTHER_SECRET),
+    )
+    assert access_of(settings, {}) == Access(
+        "me", SECRET, target="node7", target_user="you", target_password=OTHER_SECRET
+    )
+
+
+def test_jolokias_password_may_stand_in_the_environment_where_no_file_was_given(tmp_path: Path) -> None:
+    environ = {PASSWORD: OTHER_SECRET}
+    assert access_of(JolokiaSettings(jolokia_user="me"), environ).password == OTHER_SECRET
+    both = JolokiaSettings(jolokia_user="me", jolokia_password_file=password_file(tmp_path))
+    assert access_of(both, environ).password == SECRET
+    # It may be set for another command: without a user it means nothing.
+    assert access_of(JolokiaSettings(), environ) == Access()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (JolokiaSettings(jolokia_user="me"), f"--jolokia-password-file, or set {PASSWORD}"),
+        (JolokiaSettings(jolokia_target_user="me", jolokia_target="n"), "give --jolokia-target-password-file"),
+        (JolokiaSettings(jolokia_password_file=Path("none")), "needs --jolokia-user"),
+        (JolokiaSettings(jolokia_target_password_file=Path("none")), "needs --jolokia-target-user"),
+        (JolokiaSettings(jolokia_user="me", jolokia_password_file=Path("/none")), "--jolokia-password-file: /none: No"),
+        (JolokiaSettings(jolokia_key=Path("key.pem")), "give --jolokia-cert"),
+        (JolokiaSettings(jolokia_ca=Path("ca.pem")), "https://"),
+        (JolokiaSettings(jolokia_target="no node"), "--jolokia-target"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_mistake_in_usage(settings: JolokiaSettings, words: str) -> None:
+    with pytest.raises(click.UsageError) as caught:
+        connect("node7", settings, {})
+    assert words in caught.value.format_message()
+
+
+def test_a_wrong_url_is_a_mistake_in_usage() -> None:
+    with pytest.raises(click.BadParameter) as caught:
+        connect(f"http://me:{SECRET}@node7", JolokiaSettings(), {})
+    assert "--jolokia" in caught.value.format_message()
+    assert SECRET not in caught.value.format_message()
+
+
+def test_a_file_that_others_can_read_is_a_mistake_in_usage(tmp_path: Path) -> None:
+    path = password_file(tmp_path)
+    path.chmod(0o644)
+    with pytest.raises(click.UsageError, match="chmod 600") as caught:
+        connect("node7", JolokiaSettings(jolokia_user="me", jolokia_password_file=path), {})
+    assert SECRET not in caught.value.format_message()
+
+
+def test_what_is_right_connects_to_nothing_yet() -> None:
+    jolokia = connect("node7", JolokiaSettings(jolokia_user="me"), {PASSWORD: SECRET})
+    assert (jolokia.host, jolokia.port) == ("node7", 8778)

@@ -1,0 +1,98 @@
+"""Recordings that would take too much end in one line, and an odd one does not end the others."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from cli.errors import CasstatError
+from cli.main import main
+from cli.parameters.read_limit_options import memory_limit
+from collector.journal.read_limits import SeriesLimit, TooManySeriesError
+from tests.collector.cluster.recorded_nodes import busy, record
+from tests.collector.cluster.test_bad_input import changed
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str]:
+        try:
+            code = main(arguments)
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+        return code, capsys.readouterr().err
+
+    return run
+
+
+def lines_of(file: Path) -> list[bytes]:
+    """Return the lines of a file's first frame."""
+    return zstandard.decompress(file.read_bytes(), max_output_size=1 << 24).splitlines(keepends=True)
+
+
+def many_series(folder: Path, number: int) -> None:
+    """Write a recording of so many series."""
+    (file,) = record(folder, busy(folder.name, 3), full_every=9).glob("*.zst")
+    first, *rest = lines_of(file)
+    content = json.loads(first)
+    series = [["cassandra", f"s{each}"] for each in range(number)]
+    larger = {"s": [*content["s"], *series], "x": [*content["x"], *(1 for _ in series)]}
+    values = {"j": [3, *(1 for _ in series[1:])], "f": [1.5] * number}
+    file.write_bytes(zstandard.compress(b"".join([changed(first, {**larger, **values}), *rest])))
+
+
+@pytest.mark.parametrize(
+    "command", ["journal check rec", "journal info rec", "merge rec -o out", "plot rec -o out", "replay rec/a"]
+)
+def test_more_series_than_may_be_read_are_one_line(run: Run, command: str) -> None:
+    many_series(Path("rec/a"), 200)
+    code, errors = run(*command.split(), "--max-series", "100")
+    assert code == 1
+    assert "more than 100 series" in errors
+    assert len(errors.splitlines()) == 1
+
+
+def test_memory_that_is_used_up_is_one_line() -> None:
+    with pytest.raises(CasstatError, match=r"takes more than 0\.0625G of memory: .* raise --max-memory"):  # noqa: SIM117
+        with memory_limit(1 << 26):
+            bytearray(1 << 30)
+    assert len(bytearray(1 << 27)) == 1 << 27
+
+
+def test_series_are_counted_once_however_often_they_come() -> None:
+    limit = SeriesLimit(2, "a")
+    for _ in range(3):
+        limit.take([["cassandra", "x"], ["cassandra", "y"]])
+    with pytest.raises(TooManySeriesError, match="a: more than 2 series"):
+        limit.take([["cassandra", "z"]])
+
+
+def test_a_node_without_a_name_is_written_like_others(run: Run) -> None:
+    for name in ("a", "", "b"):
+        record(Path("rec") / f"x{name}", busy(name, 12))
+    assert run("merge", "rec", "-o", "out", "--series") == (0, "")
+    assert len(list(Path("out/values").rglob("*.parquet"))) == 3
+
+
+def test_one_odd_recording_does_not_end_the_others(run: Run) -> None:
+    for name in ("a", "c"):
+        record(Path("rec") / name, busy(name, 12))
+    many_series(Path("rec/b"), 200)
+    code, errors = run("merge", "rec", "-o", "out", "--series", "--max-series", "300")
+    assert code == 0, errors
+    shutil.rmtree("out")
+    (file,) = Path("rec/b").glob("*.zst")
+    lines = lines_of(file)
+    file.write_bytes(zstandard.compress(b"".join([lines[0], changed(lines[1], {"l": -1}), lines[2]])))
+    code, errors = run("merge", "rec", "-o", "out", "--series")
+    assert code == 1
+    assert "b: cannot be written as Parquet" in errors
+    assert errors.splitlines()[-1] == "casstat: --series: 1 of 3 nodes are left out: b"
+    assert {path.parent.name for path in Path("out/values").rglob("*.parquet")} == {"node=a", "node=c"}

@@ -1,0 +1,210 @@
+"""Merging and drawing at the command line: what cannot be done is said in one line, and nothing else is broken."""
+
+import csv
+import gzip
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from cli.line.line_recorder import folder_name
+from cli.main import main
+from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.faults.program import is_clean
+
+Run = Callable[..., tuple[int, str, str]]
+HOSTILE = ["a\tb", 'c\n"d",', "../..", "..", "\x1b[31m", "`id`$(id)%s{}'", "cluster", "NA", "1", "true", "é" * 40, ""]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run casstat in a folder of its own; return the exit code and what was said."""
+    monkeypatch.chdir(tmp_path)
+
+    def called(*arguments: str) -> tuple[int, str, str]:
+        try:
+            code = main(arguments)
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return code, said.out, said.err
+
+    return called
+
+
+@pytest.fixture
+def rec(tmp_path: Path) -> Path:
+    record(tmp_path / "rec" / "a", busy("a", 30))
+    record(tmp_path / "rec" / "b", busy("b", 30))
+    return tmp_path / "rec"
+
+
+def rows(path: str) -> list[dict[str, Any]]:
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--from", "3000000000"], 1, "nothing is recorded for that time"),
+        (["--until", "5"], 1, "nothing is recorded for that time"),
+        (["--from", "nan"], 2, "is not a time such as 10:47"),
+        (["--from", "2026-13-45"], 2, "is not a time such as 10:47"),
+        (["--until", "0001-01-01"], 2, "is not a time such as 10:47"),
+        (["--nodes", "zz*"], 1, "no recording of such a node; there are a, b"),
+        (["--interval", "0"], 2, "'0' is out of range: 0.001 s to 86400 s"),
+        (["--interval", "-1"], 2, "'-1' is not a duration"),
+        (["--interval", "nan"], 2, "'nan' is not a duration"),
+        (["--interval", "2d"], 2, "'2d' is out of range"),
+        (["--interval", "0.5"], 2, "a was recorded every 1 s: nothing shorter is known of it"),
+        (["--clock", "a=nan"], 2, "is not NODE=SECONDS"),
+        (["--clock", "a=1e300"], 2, "is not NODE=SECONDS"),
+        (["--clock", "a"], 2, "is not NODE=SECONDS"),
+        (["--clock", "zz=1"], 2, "no recording of 'zz'; there are a, b"),
+        (["--table", "t"], 2, "--table needs --keyspace"),
+    ],
+)
+@pytest.mark.parametrize("command", ["merge", "plot"])
+def test_what_cannot_be_meant_is_told(
+    run: Run, rec: Path, command: str, arguments: list[str], code: int, says: str
+) -> None:
+    found, out, errors = run(command, str(rec), "-o", "out", *arguments)
+    assert (found, out) == (code, "")
+    assert says in errors
+    assert code == 2 or is_clean(errors)
+    assert not list(rec.parent.glob("out/*"))
+
+
+@pytest.mark.parametrize("command", ["merge", "plot"])
+@pytest.mark.parametrize("folder", ["file", "file/below", "/proc/nowhere"])
+def test_a_folder_that_cannot_be_written_is_told(run: Run, rec: Path, command: str, folder: str) -> None:
+    Path("file").touch()
+    code, _, errors = run(command, str(rec), "-o", folder)
+    assert code == 1
+    assert errors.startswith(f"casstat: {folder}: ")
+    assert is_clean(errors)
+
+
+def test_a_picture_that_is_not_known_is_told(run: Run, rec: Path) -> None:
+    code, _, errors = run("plot", str(rec), "-o", "out", "--only", "overview,moon")
+    assert code == 2
+    assert "no picture 'moon'; there are overview, " in errors
+
+
+def test_without_gnuplot_the_scripts_are_written(run: Run, rec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    code, out, errors = run("plot", str(rec), "-o", "out")
+    assert (code, out) == (1, "")
+    assert is_clean(errors)
+    assert "gnuplot-nox" in errors
+    assert len(list(Path("out").glob("*.gp"))) == 6
+
+
+def test_a_run_without_any_operation_is_merged_and_drawn(run: Run, tmp_path: Path) -> None:
+    record(tmp_path / "idle", busy("a", 30, lambda _: ()))
+    assert run("merge", "idle", "-o", "out")[::2] == (0, "")
+    assert {(row["node"], row["reads"], row["read_p99_ms"]) for row in rows("out/rows.csv")} == {
+        ("cluster", "0", ""),
+        ("a", "0", ""),
+    }
+    code, out, errors = run("plot", "idle", "-o", "out")
+    assert (code, errors) == (0, "")
+    assert all(Path(path).stat().st_size for path in out.split())
+    assert "no data" in Path("out/percentiles.gp").read_text()
+
+
+@pytest.mark.parametrize("command", ["merge", "plot", "replay", "journal check", "journal info"])
+def test_what_is_no_file_of_ours_hangs_nothing(run: Run, tmp_path: Path, command: str) -> None:
+    into = ["-o", "out"] if command in ("merge", "plot") else []
+    os.mkfifo("pipe")
+    os.mkfifo(tmp_path / "x.jsonl.zst")
+    Path("y.jsonl.zst").mkdir()
+    Path("empty").touch()
+    Path("gzip").write_bytes(gzip.compress(b"x" * 999))
+    Path("zstd").write_bytes(zstandard.compress(b"x\n" * 999))
+    for path in ("pipe", "none"):
+        code, _, errors = run(*command.split(), path, *into)
+        assert code == 1
+        assert errors.startswith(f"casstat: {path}: ")
+        assert is_clean(errors)
+    for path in (".", "empty", "gzip", "zstd"):
+        code, _, errors = run(*command.split(), path, *into)
+        assert is_clean(errors)
+        assert "nothing is recorded there" in errors or "journal" in command
+        assert code == (0 if "info" in command or ("check" in command and path == ".") else 1), path
+
+
+def test_hostile_names_stay_in_their_cells_and_folders(run: Run, tmp_path: Path) -> None:
+    ticks = busy("", 12)
+    for number, name in enumerate(HOSTILE):
+        record(tmp_path / "rec" / str(number), [replace(tick, node=name) for tick in ticks], process=name)
+    code, _, errors = run("merge", "rec", "-o", "out")
+    assert code == 0
+    assert is_clean(errors)
+    assert {row["node"] for row in rows("out/rows.csv")} == {*HOSTILE, "cluster~2"}
+    lines = Path("out/rows.tsv").read_bytes().split(b"\n")
+    assert len(lines) == 1 + 3 * (len(HOSTILE) + 1) + 1
+    assert len({line.count(b"\t") for line in lines[:-1]}) == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"rec", "out"}
+    code, _, errors = run("plot", "rec", "-o", "out", "--only", "nodes")
+    assert code == 0
+    assert is_clean(errors)
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, ".", "\udcff", "x" * 9999])
+def test_folders_of_nodes_stay_inside(name: str) -> None:
+    found = folder_name(name)
+    assert found.isascii()
+    assert found.isprintable()
+    assert "/" not in found
+    assert found not in ("", ".", "..")
+    assert len(found) < 256
+
+
+def test_clocks_that_are_apart_are_told(run: Run, tmp_path: Path) -> None:
+    record(tmp_path / "rec" / "a", busy("a", 60))
+    record(tmp_path / "rec" / "b", busy("b", 60, begin_s=BEGIN_S + 50))
+    assert "are only 9 s of which all recordings tell" in run("merge", "rec", "-o", "out")[2]
+    assert "is no moment of which all" in run("merge", "rec", "-o", "out", "--clock", "b=-100")[2]
+    assert run("merge", "rec", "-o", "out", "--clock", "b=50")[2] == ""
+    assert {row["nodes"] for row in rows("out/rows.csv") if row["node"] == "cluster"} == {"2"}
+
+
+def test_a_node_that_is_missing_for_a_third_is_told_in_every_row(run: Run, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        record(tmp_path / "rec" / name, busy(name, 31))
+    ticks = busy("c", 31)
+    record(tmp_path / "rec" / "c", ticks[:11], session="1")
+    record(tmp_path / "rec" / "c", ticks[20:], session="2")
+    assert run("merge", "rec", "-o", "out")[::2] == (0, "")
+    cluster = [row for row in rows("out/rows.csv") if row["node"] == "cluster"]
+    told = [(row["nodes"], row["nodes_missing"], row["reads"]) for row in cluster]
+    assert told == [("3", "0", "150")] * 2 + [("2", "1", "100")] * 2 + [("3", "0", "150")] * 2
+    assert len([row for row in rows("out/rows.csv") if row["node"] == "c"]) == 4
+
+
+def test_years_between_recordings_are_merged_and_are_no_picture(run: Run, tmp_path: Path) -> None:
+    record(tmp_path / "rec" / "a", busy("a", 12, begin_s=1000.0))
+    record(tmp_path / "rec" / "b", busy("b", 12))
+    assert run("merge", "rec", "-o", "out")[0] == 0
+    assert len(rows("out/rows.csv")) == 12
+    code, _, errors = run("plot", "rec", "-o", "out", "--interval", "1")
+    assert code == 1
+    assert "are no picture: choose --from, --until or --interval" in errors
+
+
+def test_damage_is_told(run: Run, rec: Path) -> None:
+    (file,) = (rec / "a").glob("*.zst")
+    whole = bytearray(file.read_bytes())
+    whole[len(whole) // 2] ^= 0xFF
+    file.write_bytes(whole)
+    code, _, errors = run("merge", str(rec), "-o", "out")
+    assert code == 0
+    assert is_clean(errors)
+    assert errors.startswith("casstat: a: 1 damaged place, 5 ticks lost: 'casstat journal check' says where")

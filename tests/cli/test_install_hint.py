@@ -1,0 +1,47 @@
+"""Hints name a command that works where casstat is installed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.errors import CasstatError
+from cli.install_hint import install_command
+from cli.recordings.merge_program import MergeSettings, write_series
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (["pipx_metadata.json", "bin/pip"], "pipx inject casstat numpy pyarrow"),
+        (["bin/pip"], "{prefix}/bin/pip install numpy pyarrow"),
+        (["bin/python"], "uv pip install --python {prefix}/bin/python numpy pyarrow"),
+    ],
+    ids=["pipx", "venv", "uv"],
+)
+def test_a_virtual_environment_gets_the_packages_itself(tmp_path: Path, files: list[str], expected: str) -> None:
+    prefix = tmp_path / "casstat"
+    for name in files:
+        (prefix / name).parent.mkdir(parents=True, exist_ok=True)
+        (prefix / name).touch()
+    hint = install_command("numpy", "pyarrow", prefix=prefix, base=Path("/usr"))
+    assert hint == expected.format(prefix=prefix)
+
+
+def test_without_a_virtual_environment_the_running_python_installs() -> None:
+    hint = install_command("numpy", prefix=Path("/usr"), base=Path("/usr"))
+    assert hint == f"{sys.executable} -m pip install numpy"
+
+
+def test_a_path_with_spaces_is_quoted(tmp_path: Path) -> None:
+    pip = tmp_path / "my tools" / "bin" / "pip"
+    pip.parent.mkdir(parents=True)
+    pip.touch()
+    assert install_command("numpy", prefix=pip.parent.parent, base=Path("/usr")) == f"'{pip}' install numpy"
+
+
+def test_a_missing_package_is_reported_with_that_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("cli.recordings.merge_program.find_spec", lambda _: None)
+    with pytest.raises(CasstatError) as caught:
+        list(write_series(MergeSettings((tmp_path,)), tmp_path))
+    assert str(caught.value).endswith(install_command("numpy", "orjson", "pyarrow"))

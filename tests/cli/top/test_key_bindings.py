@@ -1,0 +1,188 @@
+"""Keys: what each of them does, and that no row of keys leads to a screen that cannot be."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.top.key_bindings import pressed
+from cli.top.render_context import Scene
+from cli.top.screen import screen
+from cli.top.styled_text import plain
+from cli.top.view_state import Look
+from exporters.live.frame import Frame
+from tests.exporters.live.generated_frames import frames
+
+FRAMES = frames(30)
+NAMES = (
+    "up",
+    "down",
+    "pageup",
+    "pagedown",
+    "home",
+    "end",
+    "left",
+    "right",
+    "enter",
+    "escape",
+    "backspace",
+    "space",
+    "f7",
+)
+
+
+def after(*keys: str, look: Look = Look(), made: list[Frame] = FRAMES, source: str = "live") -> Look:  # noqa: B008
+    for key in keys:
+        scene = Scene(made, look, 80, 24, source=source)
+        found = pressed(scene, key, " " if key == "space" else key if len(key) == 1 else "")
+        assert found is not None
+        look = found
+    return look
+
+
+def typed(*words: str) -> list[str]:
+    return [each for word in words for each in ([word] if word in NAMES else list(word))]
+
+
+@given(
+    st.lists(
+        st.sampled_from([*NAMES, *"?hq/sSwfrtTmM<>[]{}+-jk1234567!x0:"]).filter(lambda key: key != "q"), max_size=25
+    ),
+    st.sampled_from([FRAMES, FRAMES[:1], []]),
+    st.sampled_from(["live", "recording"]),
+)
+def test_no_keys_lead_to_a_screen_that_cannot_be(keys: list[str], made: list[Frame], source: str) -> None:
+    look = Look()
+    for key in keys:
+        scene = Scene(made, look, 80, 24, source=source)
+        found = pressed(scene, key, key if len(key) == 1 else "")
+        assert found is not None
+        look = found
+        lines = screen(Scene(made, look, 80, 24, source=source))
+        assert [len(plain(line)) for line in lines] == [80] * 24
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+def test_leaving(key: str) -> None:
+    assert pressed(Scene(FRAMES, Look(), 80, 24), key, key if key == "q" else "") is None
+    # What is typed is typed.
+    assert after("/", "q").typed == "q"
+
+
+def test_sets_of_columns() -> None:
+    assert after("3").chosen == 2
+    assert after("3", "1") == Look()
+
+
+def test_pause_steps_and_going_on() -> None:
+    times = [frame.time_s for frame in FRAMES]
+    assert after("space").at_s == times[-1]
+    assert after("space", "space").at_s is None
+    assert after("left").at_s == times[-2]
+    assert after("[", "[", "]").at_s == times[-2]
+    assert after("{").at_s == times[-11]
+    assert after("{", "}").at_s == times[-1]
+    assert after(*["left"] * 99).at_s == times[0]
+
+
+def test_a_paused_screen_stays_at_its_tick_while_others_come() -> None:
+    look = after("left", made=FRAMES[:20])
+    lines = [plain(line) for line in screen(Scene(FRAMES, look, 100, 24))]
+    assert lines[4:] == [plain(line) for line in screen(Scene(FRAMES[:20], look, 100, 24))][4:]
+    assert "PAUSED, 11 s ago" in lines[0]
+
+
+def test_seeking() -> None:
+    times = [frame.time_s for frame in FRAMES]
+    assert after(*typed("S", "12", "enter")).at_s == times[-13]
+    assert after(*typed("S", "99999", "enter")).at_s == times[0]
+    assert "kept" in after(*typed("S", "99999", "enter")).said
+    assert after(*typed("S", "0.2m", "enter")).at_s == times[-13]
+    assert after(*typed("S", str(times[-13]), "enter")).at_s == times[-13]
+    assert "'noon' is not a time" in after(*typed("S", "noon", "enter")).said
+    assert after(*typed("S", "12", "escape")).at_s is None
+
+
+def test_seeking_a_time_of_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        # The first frame is of 22:13:20.
+        assert after(*typed("S", "22:13:30", "enter")).at_s == FRAMES[10].time_s
+        assert after(*typed("S", "23:59", "enter")).at_s == FRAMES[0].time_s
+    time.tzset()
+
+
+def test_filter_its_inverse_and_back() -> None:
+    look = after(*typed("/", "0.0.2", "enter"))
+    assert (look.filter, look.inverse) == ("0.0.2", False)
+    assert Scene(FRAMES, look, 80, 24).order == [1]
+    look = after(*typed("/", "!0.0.2", "enter"))
+    assert 1 not in Scene(FRAMES, look, 80, 24).order
+    assert after("escape", look=look).filter == ""
+    assert Scene(FRAMES, after(*typed("/", "dc1/r2", "enter")), 80, 24).order == [1, 4]
+
+
+def test_sorting() -> None:
+    assert after(*typed("s", "wrts", "enter")).sort == "writes_per_s"
+    assert after(*typed("s", "read_p99_ms", "enter")).sort == "read_p99_ms"
+    assert after(*typed("s", "nonsense", "enter")).said == "there is no column 'nonsense'"
+    assert after(">").sort == "node"
+    assert after(">", ">", "<").sort == "node"
+    by_name = after(">")
+    assert Scene(FRAMES, by_name, 80, 24).order == list(range(6))
+    assert Scene(FRAMES, after("r", look=by_name), 80, 24).order == list(range(6))[::-1]
+    assert after("w", look=by_name).sort == ""
+
+
+def test_the_worst_come_first() -> None:
+    # Never there, gone; silent; slow; and those with which all is well, the slower first.
+    assert Scene(FRAMES, Look(), 80, 24).order[:4] == [3, 5, 2, 1] or Scene(FRAMES, Look(), 80, 24).order[0] == 3
+
+
+def test_faults_only() -> None:
+    look = after("f")
+    assert set(Scene(FRAMES, look, 80, 24).order) == {1, 2, 3, 5}
+    assert after("escape", look=look) == Look()
+
+
+def test_moving_scrolls_and_follows_the_node() -> None:
+    many = frames(2, nodes=60)
+    look = after("end", made=many)
+    scene = Scene(many, look, 80, 24)
+    assert look.cursor == scene.order[-1]
+    lines = [plain(line) for line in screen(scene)]
+    assert any(line.startswith(">") for line in lines)
+    assert "60 of 60" in " ".join(lines) or "of 60" in " ".join(lines)
+    assert after("home", look=look, made=many).first == 0
+    assert after("pagedown", "pageup", made=many).first <= after("pagedown", made=many).first
+
+
+def test_one_node_and_back() -> None:
+    look = after("down", "enter")
+    assert look.node == Scene(FRAMES, Look(), 80, 24).order[1]
+    assert after("escape", look=look).node is None
+
+
+def test_nodes_as_columns() -> None:
+    look = after("t", "m")
+    assert (look.transposed, look.metric) == (True, "read_mean_ms")
+    assert after("M", look=look).metric == "reads_per_s"
+    assert not after("t", look=look).transposed
+    assert "one layout" in after("7", "t").said
+
+
+def test_help_from_everywhere_and_back() -> None:
+    for before in ((), ("t",), ("enter",), ("7",)):
+        look = after(*before, "?")
+        assert look.help
+        assert not after("x", look=look).help
+        assert not after("escape", look=look).help
+
+
+def test_of_a_recording_space_plays() -> None:
+    look = after("space", look=Look(at_s=FRAMES[0].time_s), source="recording")
+    assert look.playing
+    assert after("+", "+", "-", look=look).speed == 2
+    assert not after("left", look=look, source="recording").playing

@@ -1,0 +1,59 @@
+"""A recording on the screens of the live view: what `casstat merge` says of it, and nothing made up."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from cli.errors import CasstatError
+from cli.main import main
+from cli.recordings.merge_program import MergeSettings
+from cli.top.recorded_frames import Recorded
+from exporters.live.frame import State
+from exporters.live.live_columns import value
+from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+
+
+@pytest.fixture
+def rec(tmp_path: Path) -> Path:
+    record(tmp_path / "rec" / "a", busy("a", 30))
+    record(tmp_path / "rec" / "b", busy("b", 20))
+    return tmp_path / "rec"
+
+
+def test_its_rows_are_those_of_the_merge(rec: Path, tmp_path: Path) -> None:
+    assert main(["merge", str(rec), "-i", "1", "-o", str(tmp_path / "merged")]) == 0
+    with next((tmp_path / "merged").glob("rows.tsv*")).open(newline="") as file:
+        rows = {(row["node"], float(row["time"])): row for row in csv.DictReader(file, delimiter="\t")}
+    frames = Recorded(MergeSettings((rec,), 1.0)).history.frames
+    compared = 0
+    for frame in frames:
+        for name, cells in [("cluster", frame.cluster), *((node.name, node.cells) for node in frame.nodes)]:
+            row = rows.get((name, frame.time_s))
+            for column in ("reads_per_s", "read_mean_ms", "read_p99_ms", "writes_per_s", "write_p99_ms"):
+                found = value(cells, column)
+                said = "" if row is None else row[column]
+                if found is None:
+                    assert said in ("", "NA", "NaN")
+                else:
+                    assert float(said) == pytest.approx(found, abs=1e-4)
+                    compared += 1
+    assert compared > 100
+
+
+def test_a_node_whose_recording_ends_is_gone_and_has_no_numbers(rec: Path) -> None:
+    frames = Recorded(MergeSettings((rec,), 1.0)).history.frames
+    assert frames[0].time_s > BEGIN_S
+    ended = frames[-1].nodes[1]
+    assert (ended.name, ended.state) == ("b", State.GONE)
+    assert ended.age_s is not None
+    assert ended.age_s >= 9
+    assert value(ended.cells, "reads_per_s") is None
+    assert frames[-1].counted == 1
+    assert frames[5].counted == 2
+
+
+def test_nothing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CasstatError, match="nothing is recorded there"):
+        Recorded(MergeSettings((tmp_path / "empty",)))

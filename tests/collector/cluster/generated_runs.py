@@ -1,0 +1,100 @@
+"""Recordings of made-up nodes with the real catalogue: so many reads a tick, of a known duration."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from collector.catalogue import CATALOGUE
+from collector.journal.encoding import quantised
+from collector.journal.header import Head
+from collector.journal.writer import Journal, Limits
+from collector.model.histogram import offsets
+from collector.model.metric import Series, Value
+from collector.model.snapshot import Batch, Event, Snapshot, Tick
+
+BEGIN_S = 1_795_000_000
+REQUESTS = "cassandra_client_requests_total"
+SECONDS = "cassandra_client_request_seconds_total"
+CPU = {"user": 0.25, "idle": 0.25, **dict.fromkeys(("nice", "system", "irq", "softirq", "iowait", "steal"), 0.0)}
+DURATION = "cassandra_client_request_duration_seconds"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A node.
+
+    reads       in each tick after the first; None where the recorder did not see the node.
+    micros      how long each read takes.
+    nanos       whether its histograms are those of Cassandra 4.0.
+    ahead_s     how far its clock is ahead.
+    """
+
+    name: str
+    reads: Sequence[int | None]
+    micros: int = 500
+    nanos: bool = False
+    interval_s: float = 1.0
+    boot: str = ""
+    network: str = ""
+    process: str = ""
+    ahead_s: float = 0.0
+    disk: str = "vda"
+    events: Mapping[int, tuple[Event, ...]] = field(default_factory=dict)
+
+
+def snapshots(made: Made) -> list[Snapshot]:
+    length, unit = (165, 1000) if made.nanos else (128, 1)
+    edges = offsets(length - 1)
+    place = next(at for at, edge in enumerate(edges) if made.micros * unit <= edge)
+    total = 0
+    found = []
+    for number, reads in enumerate((0, *made.reads)):
+        at_s = 1000 + number * made.interval_s
+        values: dict[Series, Value] = {}
+        if reads is not None:
+            total += reads
+            buckets = tuple(total if at == place else 0 for at in range(length))
+            values = {
+                (REQUESTS, "Read"): total,
+                (SECONDS, "Read"): total * made.micros,
+                (DURATION, "Read"): buckets,
+                ("cassandra_compaction_pending",): number,
+                ("cassandra_release_version",): "4.0.17" if made.nanos else "5.0.8",
+            }
+        problem = "" if reads is not None else "Connection refused"
+        own = Batch("cassandra", at_s, values, "1" if values else "", problem, made.events.get(number, ()))
+        host: dict[Series, Value] = {
+            ("node_disk_reads_completed_total", made.disk): 10 * number,
+            ("node_network_receive_packets_total", "eth0"): 3 * number,
+            **{("casstat_cpu_seconds_total", mode): number * share for mode, share in CPU.items()},
+        }
+        tick = Tick(BEGIN_S + number * made.interval_s + made.ahead_s)
+        found.append(quantised(Snapshot(made.name, tick, (Batch("host", at_s, host, "boot"), own))))
+    return found
+
+
+def record(made: Made, folder: Path, name: str = "") -> Path:
+    """Record the node into a folder of its own in `folder`."""
+    head = Head(
+        writer="1.0",
+        interval_s=made.interval_s,
+        session=f"{made.name} {name}",
+        boot=made.boot,
+        network=made.network,
+        process=made.process or made.name,
+        error_s=0.002,
+        way="jolokia",
+        sources=("cassandra",),
+        disk=made.disk,
+        interface="eth0",
+        metrics=tuple(CATALOGUE.values()),
+    )
+    into = folder / (name or made.name)
+    with closing(Journal(into, partial(replace, head), Limits(sync="never"), pytest.fail)) as journal:
+        for snapshot in snapshots(made):
+            journal.append(snapshot)
+    return into

@@ -1,0 +1,276 @@
+"""Cassandra's processes on this machine: what their command lines tell, and which of them a node is."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from collector.host.cassandra_processes import (
+    DAEMON,
+    START_SLACK_S,
+    Facts,
+    LocalNode,
+    agent_url,
+    local_nodes,
+    local_pid,
+    node_of,
+)
+
+JAR = "-javaagent:/opt/jolokia-agent-jvm-2.3.0-javaagent.jar"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", "http://127.0.0.1:8778/jolokia"),
+        ("=", "http://127.0.0.1:8778/jolokia"),
+        ("=port=8779", "http://127.0.0.1:8779/jolokia"),
+        ("=host=127.0.0.2,port=8778", "http://127.0.0.2:8778/jolokia"),
+        ("=port=9000,host=10.1.2.3", "http://10.1.2.3:9000/jolokia"),
+        ("=host=*", "http://127.0.0.1:8778/jolokia"),
+        ("=host=0.0.0.0,port=1234", "http://127.0.0.1:1234/jolokia"),
+        ("=host=localhost", "http://127.0.0.1:8778/jolokia"),
+        ("=host=node1.example", "http://node1.example:8778/jolokia"),
+        ("=host=::1", "http://[::1]:8778/jolokia"),
+        ("=host=fe80::1,port=8779", "http://[fe80::1]:8779/jolokia"),
+        ("=host=[::1],port=8779", "http://[::1]:8779/jolokia"),
+        ("=protocol=https", "https://127.0.0.1:8778/jolokia"),
+        ("=protocol=https,host=10.0.0.1,port=8443,useSslClientAuthentication=false", "https://10.0.0.1:8443/jolokia"),
+        ("=agentContext=/j4p", "http://127.0.0.1:8778/j4p"),
+        ("=agentContext=/deep/j4p/,port=1", "http://127.0.0.1:1/deep/j4p"),
+        ("=agentContext=j4p", "http://127.0.0.1:8778/j4p"),
+        ("=user=a=b,nonsense,port=8780", "http://127.0.0.1:8780/jolokia"),
+    ],
+)
+def test_the_agents_url_follows_from_its_options(options: str, expected: str) -> None:
+    assert agent_url(["java", "-Xmx1G", f"{JAR}{options}", "org.apache.cassandra.service.CassandraDaemon"]) == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [],
+        ["java", "org.apache.cassandra.service.CassandraDaemon"],
+        ["java", "-javaagent:/opt/jamm-0.4.0.jar", "-Dx=jolokia.jar"],
+        ["java", "-javaagent:/opt/jmx_prometheus_javaagent.jar=9404:/etc/jolokia.jar.yaml"],
+        ["java", "-cp", "/opt/jolokia-agent-jvm.jar"],
+    ],
+)
+def test_without_an_agent_there_is_no_url(command: list[str]) -> None:
+    assert agent_url(command) == ""
+
+
+def test_any_name_of_the_agents_file_will_do() -> None:
+    for name in ("jolokia.jar", "jolokia-jvm-1.7.2.jar", "my_jolokia_agent.jar"):
+        assert agent_url([f"-javaagent:lib/{name}=port=1"]) == "http://127.0.0.1:1/jolokia"
+
+
+STARTED_S = 1_700_000_000
+HERE = os.uname().nodename
+
+
+def local(pid: int, started_s: float = STARTED_S) -> LocalNode:
+    return LocalNode(pid, started_s)
+
+
+@pytest.mark.parametrize(
+    ("jvm", "started_s", "nodes", "expected"),
+    [
+        pytest.param("7@host", STARTED_S, [], None, id="no process here"),
+        pytest.param("7@host", STARTED_S, [local(7)], 7, id="number and start fit"),
+        pytest.param("7@host", STARTED_S + 2, [local(8), local(7)], 7, id="the number decides among equal starts"),
+        pytest.param("1@container", STARTED_S + 1, [local(4242)], 4242, id="a container counts for itself"),
+        pytest.param(
+            "1@container", STARTED_S, [local(8, STARTED_S - 5), local(9, STARTED_S - 1)], 9, id="the nearest start"
+        ),
+        pytest.param("7@elsewhere", STARTED_S + 1000, [local(7)], None, id="same number on another machine"),
+        pytest.param(f"7@{HERE}", STARTED_S + 1000, [local(7)], 7, id="the clock was set since"),
+        pytest.param(f"7@{HERE}", STARTED_S + 1000, [local(8)], None, id="neither number nor start fit"),
+        pytest.param("", 0, [local(7)], None, id="a node that says nothing"),
+        pytest.param("7@host", STARTED_S + round(START_SLACK_S) + 1, [local(8)], None, id="a start too far off"),
+    ],
+)
+def test_the_process_is_known_by_its_start_and_its_number(
+    jvm: str, started_s: int, nodes: list[LocalNode], expected: int | None
+) -> None:
+    assert local_pid(Facts(jvm=jvm, started_ms=1000 * started_s), nodes) == expected
+
+
+def test_a_program_that_started_when_a_node_did_is_not_taken_for_it() -> None:
+    me = psutil.Process()
+    started_s = me.create_time()
+    facts = Facts(jvm=f"{me.pid}@{HERE}", started_ms=round(1000 * started_s))
+    assert local_pid(facts, [local(me.pid + 1, started_s)]) is None
+    assert local_pid(replace(facts, jvm=f"{me.pid}@container"), [local(me.pid + 1, started_s)]) == me.pid + 1
+
+
+@pytest.mark.parametrize("number", ["", "x", "1" * 30, "0", "-1"])
+def test_a_number_that_is_none_leaves_the_start_to_decide(number: str) -> None:
+    facts = Facts(jvm=f"{number}@{HERE}", started_ms=1000 * STARTED_S)
+    assert local_pid(facts, [local(8)]) == 8
+
+
+def of(*command: str) -> LocalNode:
+    return node_of(7, 1.0, ["java", *command, DAEMON])
+
+
+@pytest.mark.parametrize(
+    ("argument", "port"),
+    [
+        ("-Dcassandra.jmx.local.port=7199", 7199),
+        ("-Dcassandra.jmx.remote.port=7200", 7200),
+        ("-Dcom.sun.management.jmxremote.port=7201", 7201),
+        ("-Dcom.sun.management.jmxremote.rmi.port=7199", None),
+        ("-Dcassandra.jmx.local.port=", None),
+        ("-Dcassandra.jmx.local.port=port", None),
+        ("-Dcassandra.native_transport_port=9042", None),
+    ],
+)
+def test_the_jmx_port_stands_in_the_command_line(argument: str, port: int | None) -> None:
+    assert of(argument).jmx_port == port
+
+
+def test_the_agent_stands_in_the_command_line() -> None:
+    assert of(f"{JAR}=port=8779").url == "http://127.0.0.1:8779/jolokia"
+    assert of().url == ""
+
+
+def executable(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("flag", ["-cp", "-classpath", "--class-path"])
+@pytest.mark.parametrize("entries", [["conf"], ["lib/cassandra.jar"], ["bin/../conf", "bin/../lib/a.jar"], ["lib/*"]])
+def test_the_nodetool_is_the_one_beside_its_configuration_or_jars(
+    flag: str, entries: list[str], tmp_path: Path
+) -> None:
+    tool = executable(tmp_path / "bin/nodetool")
+    class_path = ":".join(f"{tmp_path}/{entry}" for entry in entries)
+    found = of(flag, class_path).nodetool
+    assert found is not None
+    assert found.resolve() == tool
+
+
+def test_the_nodetool_of_a_package_is_found_beside_its_jars_of_its_own_folder_only(tmp_path: Path) -> None:
+    tool = executable(tmp_path / "usr/share/cassandra/bin/nodetool")
+    class_path = f"{tmp_path}/etc/cassandra:{tmp_path}/usr/share/cassandra/lib/a.jar"
+    assert of("-cp", class_path).nodetool == tool
+
+
+def test_what_cannot_be_run_is_no_nodetool(tmp_path: Path) -> None:
+    executable(tmp_path / "bin/nodetool").chmod(0o644)
+    assert of("-cp", f"{tmp_path}/conf").nodetool is None
+    (tmp_path / "other/bin/nodetool").mkdir(parents=True)
+    assert of("-cp", f"{tmp_path}/other/conf").nodetool is None
+    assert of("-cp", "conf:lib/a.jar").nodetool is None
+    assert of("-cp").nodetool is None
+    assert of().nodetool is None
+
+
+YAML = {
+    "a list of lines": ("data_file_directories:\n    - /data1\n    - /data2\n", ["/data1", "/data2"]),
+    "a list at the margin": ("cluster_name: x\ndata_file_directories:\n- /data\n\nport: 7000\n", ["/data"]),
+    "in brackets": ("data_file_directories: [/data1, /data2]\n", ["/data1", "/data2"]),
+    "in brackets over lines": ('data_file_directories: [\n  "/data1",\n  "/data2"\n]\n', ["/data1", "/data2"]),
+    "in quotes": ("data_file_directories:\n  - \"/da ta\"\n  - '/d-2'\n", ["/da ta", "/d-2"]),
+    "with comments": (
+        "data_file_directories: # where\n  # - /old\n  - /data1 # fast\n\n#  - /gone\n  - /data2#2\n",
+        ["/data1", "/data2#2"],
+    ),
+    "lines of Windows": ("data_file_directories:\r\n    - /data\r\nport: 1\r\n", ["/data"]),
+    "commented out": ("# data_file_directories:\n#     - /var/lib/cassandra/data\nport: 1\n", []),
+    "another directory": ("commitlog_directory: /log\nsaved_caches_directory:\n  - /caches\n", []),
+    "a relative one": ("data_file_directories:\n    - data\n", []),
+    "nothing": ("", []),
+    "an empty list": ("data_file_directories: []\n", []),
+    "no yaml": ("\0\xff data_file_directories", []),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), YAML.values(), ids=YAML)
+def test_the_datas_directories_stand_in_the_configuration(text: str, expected: list[str], tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/cassandra.yaml").write_bytes(text.encode("latin-1"))
+    assert of("-cp", f"{tmp_path}/conf:{tmp_path}/lib/a.jar").directories == tuple(map(Path, expected))
+
+
+@pytest.mark.parametrize("prefix", ["", "file:", "file://"])
+def test_a_configuration_that_was_named_goes_first(prefix: str, tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/cassandra.yaml").write_text("data_file_directories: [/beside]\n")
+    (tmp_path / "named.yaml").write_text("data_file_directories: [/named]\n")
+    found = of(f"-Dcassandra.config={prefix}{tmp_path}/named.yaml", "-cp", f"{tmp_path}/conf").directories
+    assert found == (Path("/named"),)
+
+
+def test_without_a_word_in_the_configuration_the_data_is_in_the_storage_folder(tmp_path: Path) -> None:
+    assert of("-Dcassandra.storagedir=/opt/c/bin/../data").directories == (Path("/opt/c/bin/../data/data"),)
+    (tmp_path / "cassandra.yaml").write_text("data_file_directories:\n  - /data\n")
+    assert of("-Dcassandra.storagedir=/opt", "-cp", str(tmp_path)).directories == (Path("/data"),)
+    assert of().directories == ()
+
+
+def test_a_configuration_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "cassandra.yaml").mkdir()
+    assert of("-Dcassandra.config=/nosuch.yaml", "-cp", f"{tmp_path}:/nosuch").directories == ()
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run something whose command line has these words, until the block ends."""
+    command = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        yield started
+        started.kill()
+
+
+def here(pid: int) -> LocalNode | None:
+    return next((node for node in local_nodes() if node.pid == pid), None)
+
+
+def test_cassandras_processes_are_known_by_their_main_class() -> None:
+    with process(f"{JAR}=port=8123", "-Dcassandra.jmx.local.port=7123", DAEMON) as cassandra, process("Other") as other:
+        node = here(cassandra.pid)
+        assert node is not None
+        assert (node.url, node.jmx_port) == ("http://127.0.0.1:8123/jolokia", 7123)
+        assert here(other.pid) is None
+
+
+def test_those_with_an_agent_come_first_and_then_the_oldest() -> None:
+    with process(DAEMON) as old, process(DAEMON) as young, process(JAR, DAEMON) as asked:
+        ours = [node.pid for node in local_nodes() if node.pid in (old.pid, young.pid, asked.pid)]
+        assert ours[0] == asked.pid
+        assert set(ours[1:]) == {old.pid, young.pid}
+
+
+def test_a_process_lives_until_it_ends_even_while_nobody_has_asked_for_its_end() -> None:
+    with process(DAEMON) as cassandra:
+        node = here(cassandra.pid)
+        assert node is not None
+        assert node.lives()
+        cassandra.kill()
+        os.waitid(os.P_PID, cassandra.pid, os.WEXITED | os.WNOWAIT)
+        assert not node.lives()
+    assert not node.lives()
+
+
+def test_a_setting_of_the_clock_ends_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    with process(DAEMON) as cassandra:
+        node = here(cassandra.pid)
+        assert node is not None
+        with monkeypatch.context() as patch:
+            # As when the kernel's idea of when it booted has moved with the clock.
+            patch.setattr("psutil._pslinux.boot_time", lambda: 1000.0)
+            patch.setattr("psutil._pslinux.BOOT_TIME", 1000.0, raising=False)
+            assert node.lives()

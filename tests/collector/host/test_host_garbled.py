@@ -1,0 +1,146 @@
+"""Files of the kernel cut short or garbled: an error of the source at worst, never one of the program."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.catalogue import HOST
+from collector.host.host_source import HostSource
+from collector.host.kernel_files import Host
+from collector.model.metric import Values
+from collector.model.snapshot import SourceError
+from tests.collector import captures
+from tests.collector.fakes import FakeClock
+
+PARTS = {part.name: part for part in HOST}
+SERVICE = "sys/fs/cgroup/system.slice/cassandra.service"
+FILES = [
+    ("cpu", 4242, "proc/stat"),
+    ("disk", 4242, "proc/diskstats"),
+    ("network", 4242, "proc/self/net/dev"),
+    ("network", 4242, "proc/self/net/snmp"),
+    ("memory", 4242, "proc/meminfo"),
+    ("pressure", 4242, "proc/pressure/cpu"),
+    ("pressure", 4242, "proc/pressure/io"),
+    ("process", 4242, "proc/4242/stat"),
+    ("cgroup", 4242, "proc/4242/cgroup"),
+    ("cgroup", 4242, f"{SERVICE}/cgroup.procs"),
+    ("cgroup", 4242, f"{SERVICE}/memory.max"),
+    ("cgroup", 4242, f"{SERVICE}/cpu.max"),
+    ("cgroup", 4242, f"{SERVICE}/cpu.stat"),
+    ("cgroup", 4243, "proc/4243/cgroup"),
+    ("cgroup", 4243, "sys/fs/cgroup/memory/cassandra/memory.limit_in_bytes"),
+    ("cgroup", 4243, "sys/fs/cgroup/cpu/cassandra/cpu.cfs_period_us"),
+    ("cgroup", 4243, "sys/fs/cgroup/cpu/cassandra/cpu.stat"),
+]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the captured tree."""
+    return Path(shutil.copytree(captures.HOST, tmp_path_factory.mktemp("machine") / "root"))
+
+
+@contextmanager
+def replaced(path: Path, content: bytes) -> Iterator[None]:
+    whole = path.read_bytes()
+    path.write_bytes(content)
+    try:
+        yield
+    finally:
+        path.write_bytes(whole)
+
+
+def read(name: str, root: Path, pid: int) -> Values | None:
+    """Return what is read, or None for the one error that is expected."""
+    try:
+        return dict(HostSource(PARTS[name], lambda: Host(root, pid), FakeClock()).read(1.0).values)
+    except SourceError as error:
+        told = str(error)
+    assert len(told.splitlines()) == 1
+    return None
+
+
+def sound(name: str, values: Values | None) -> bool:
+    """Return whether all series are the part's own, and numbers."""
+    arity = {metric.name: len(metric.labels) for metric in PARTS[name].metrics}
+    return all(
+        len(series) == 1 + arity[series[0]] and isinstance(value, int | float)
+        for series, value in (values or {}).items()
+    )
+
+
+noise = st.one_of(
+    st.binary(max_size=6),
+    st.text("0123456789 -:.=\n\tkBmax²٣", max_size=6).map(str.encode),
+    st.sampled_from(
+        (b"0", b" 0 ", b"0\n", b"\n", b"\n\n", b":", b"=", b"nan", b"inf", b"1e9", b"-1", b"9" * 30, b"\0")
+    ),
+)
+
+
+@pytest.mark.parametrize(("name", "pid", "file"), FILES, ids=lambda value: str(value).replace("/", "."))
+@given(cut=st.floats(0, 1))
+def test_a_file_cut_short_raises_nothing_unexpected(machine: Path, name: str, pid: int, file: str, cut: float) -> None:
+    content = (machine / file).read_bytes()
+    with replaced(machine / file, content[: round(cut * len(content))]):
+        assert sound(name, read(name, machine, pid))
+
+
+@pytest.mark.parametrize(("name", "pid", "file"), FILES, ids=lambda value: str(value).replace("/", "."))
+@given(changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 8), noise), min_size=1, max_size=4))
+def test_a_garbled_file_raises_nothing_unexpected(
+    machine: Path, name: str, pid: int, file: str, changes: list[tuple[float, int, bytes]]
+) -> None:
+    content = (machine / file).read_bytes()
+    for at, length, new in changes:
+        start = round(at * len(content))
+        content = content[:start] + new + content[start + length :]
+    with replaced(machine / file, content):
+        assert sound(name, read(name, machine, pid))
+
+
+@pytest.mark.parametrize(("name", "pid", "file"), FILES, ids=lambda value: str(value).replace("/", "."))
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b" ", b"0", b"0 0", b"100000 0", b"\xff\xfe", b"a\nb c\n", b"::", b"cpu \n"]
+)
+def test_an_odd_file_raises_nothing_unexpected(machine: Path, name: str, pid: int, file: str, content: bytes) -> None:
+    with replaced(machine / file, content):
+        assert sound(name, read(name, machine, pid))
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content"),
+    [
+        ("cpu", "proc/stat", b"cpu  1 2 three 4\n"),
+        ("disk", "proc/diskstats", b" 254 0 vda 1 2 x\n"),
+        ("disk", "proc/diskstats", b" 254\n"),
+        ("network", "proc/self/net/dev", b"a\nb\n eth0: 1 2 3\n"),
+        ("network", "proc/self/net/snmp", b"Tcp: RetransSegs InErrs\nTcp: 17\n"),
+        ("memory", "proc/meminfo", b"MemTotal: lots kB\n"),
+        ("memory", "proc/meminfo", b"MemTotal:\n"),
+        ("pressure", "proc/pressure/io", b"some avg10=0.00\n"),
+        ("process", "proc/4242/stat", b"4242 (java) S 1 2\n"),
+        ("cgroup", "proc/4242/cgroup", b"no colons here\n"),
+    ],
+)
+def test_what_is_not_in_the_known_form_is_told_and_not_guessed_at(
+    machine: Path, name: str, file: str, content: bytes
+) -> None:
+    with replaced(machine / file, content):
+        source = HostSource(PARTS[name], lambda: Host(machine, 4242), FakeClock())
+        with pytest.raises(SourceError):
+            source.read(1.0)
+
+
+@given(file=st.sampled_from([file for _, _, file in FILES if not file.startswith("sys")]))
+def test_one_parts_trouble_is_not_anothers(machine: Path, file: str) -> None:
+    with replaced(machine / file, b"\xff garbage \n"):
+        for name, pid, needs in FILES:
+            if name not in {owner for owner, _, theirs in FILES if theirs == file}:
+                assert read(name, machine, pid), needs

@@ -1,0 +1,341 @@
+"""The machine's figures, read from a small captured tree: every value as the file has it."""
+
+from pathlib import Path
+
+import pytest
+
+from collector.catalogue import HOST
+from collector.host import clock_synchronisation
+from collector.host.clock_synchronisation import Discipline
+from collector.host.host_source import HostSource
+from collector.host.kernel_files import MAX_FILE_BYTES, Host, text_of
+from collector.host.process import PAGE_BYTES
+from collector.model.metric import Values
+from collector.model.snapshot import Batch, SourceError
+from tests.collector import captures
+from tests.collector.fakes import FakeClock
+
+CASSANDRA, OTHER = 4242, 4243
+"""Two processes of the captured tree: one in a control group of version 2, one of version 1."""
+PARTS = {part.name: part for part in HOST}
+NODE = Host(captures.HOST, CASSANDRA)
+
+
+def read(name: str, host: Host = NODE) -> Values:
+    batch = HostSource(PARTS[name], lambda: host, FakeClock()).read(1.0)
+    assert batch.source == name
+    assert batch.problem == ""
+    return dict(batch.values)
+
+
+def tree(root: Path, files: dict[str, str]) -> Host:
+    """Return a machine with just these files, and a Cassandra."""
+    for name, text in {f"proc/{CASSANDRA}/comm": "java\n", **files}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return Host(root, CASSANDRA)
+
+
+def test_cpu_time_is_read_by_mode_for_all_and_for_each() -> None:
+    found = read("cpu")
+    assert {series[1]: value for series, value in found.items() if series[0] == "casstat_cpu_seconds_total"} == {
+        "user": 22869,
+        "nice": 120,
+        "system": 6660,
+        "idle": 543948,
+        "iowait": 484,
+        "irq": 7,
+        "softirq": 263,
+        "steal": 32,
+    }
+    assert found["node_cpu_seconds_total", "1", "softirq"] == 162
+    assert len(found) == 3 * 8
+
+
+def test_disks_are_read_as_the_kernel_counts_them() -> None:
+    found = read("disk", Host(captures.HOST, disks=("vda",)))
+    assert found == {
+        (f"node_disk_{name}", "vda"): value
+        for name, value in {
+            "reads_completed_total": 51234,
+            "reads_merged_total": 812,
+            "read_bytes_total": 4123456,
+            "read_time_seconds_total": 20311,
+            "writes_completed_total": 91235,
+            "writes_merged_total": 40412,
+            "written_bytes_total": 9876544,
+            "write_time_seconds_total": 81234,
+            "io_now": 3,
+            "io_time_seconds_total": 60123,
+            "io_time_weighted_seconds_total": 101545,
+        }.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [((), {"vda", "vda1", "md0"}), (("vda1", "md0"), {"vda1", "md0"}), (("loop0",), {"loop0"}), (("sda",), set())],
+)
+def test_wanted_disks_are_read_and_without_a_choice_all_that_were_used(
+    wanted: tuple[str, ...], expected: set[str]
+) -> None:
+    assert {series[1] for series in read("disk", Host(captures.HOST, disks=wanted))} == expected
+
+
+def test_a_disk_scales_sectors_to_bytes_and_milliseconds_to_seconds() -> None:
+    scales = {metric.name: metric.scale for metric in PARTS["disk"].metrics}
+    assert scales["node_disk_read_bytes_total"] == scales["node_disk_written_bytes_total"] == 512
+    assert scales["node_disk_read_time_seconds_total"] == scales["node_disk_io_time_seconds_total"] == 0.001
+
+
+def test_an_old_kernels_shorter_lines_are_read() -> None:
+    found = read("disk", Host(captures.HOST, disks=("md0",)))
+    assert found["node_disk_reads_completed_total", "md0"] == 400
+    assert found["node_disk_written_bytes_total", "md0"] == 4000
+
+
+def test_interfaces_are_read_even_where_the_colon_touches_the_number() -> None:
+    assert read("network", Host(captures.HOST, interfaces=("eth0",))) == {
+        ("node_network_receive_bytes_total", "eth0"): 123456789012,
+        ("node_network_receive_packets_total", "eth0"): 91234567,
+        ("node_network_receive_errs_total", "eth0"): 3,
+        ("node_network_receive_drop_total", "eth0"): 14,
+        ("node_network_transmit_bytes_total", "eth0"): 987654321098,
+        ("node_network_transmit_packets_total", "eth0"): 81234567,
+        ("node_network_transmit_errs_total", "eth0"): 1,
+        ("node_network_transmit_drop_total", "eth0"): 2,
+        ("node_netstat_Tcp_RetransSegs",): 17,
+    }
+
+
+def test_without_a_choice_all_interfaces_are_read() -> None:
+    devices = {series[1] for series in read("network") if len(series) > 1}
+    assert devices == {"lo", "eth0", "veth0@if7"}
+
+
+def test_a_container_has_a_network_of_its_own() -> None:
+    own = Host(captures.HOST, CASSANDRA, own_network=True)
+    found = read("network", own)
+    assert found["node_network_receive_bytes_total", "eth0"] == 5000
+    assert found[("node_netstat_Tcp_RetransSegs",)] == 99
+    assert PARTS["network"].origin(own) != PARTS["network"].origin(NODE)
+
+
+def test_memory_is_read_in_the_kernels_unit() -> None:
+    assert read("memory") == {
+        (f"node_memory_{field}_bytes",): value
+        for field, value in {
+            "MemTotal": 24684092,
+            "MemFree": 10123456,
+            "MemAvailable": 20345678,
+            "Buffers": 123456,
+            "Cached": 8765432,
+            "Dirty": 1234,
+            "Writeback": 56,
+            "SwapTotal": 4194300,
+            "SwapFree": 4190000,
+        }.items()
+    }
+    assert {metric.scale for metric in PARTS["memory"].metrics} == {1024}
+
+
+def test_pressure_is_read_in_microseconds() -> None:
+    assert read("pressure") == {
+        ("node_pressure_cpu_waiting_seconds_total",): 107666847,
+        ("node_pressure_memory_waiting_seconds_total",): 1200,
+        ("node_pressure_memory_stalled_seconds_total",): 900,
+        ("node_pressure_io_waiting_seconds_total",): 5312466,
+        ("node_pressure_io_stalled_seconds_total",): 3893725,
+    }
+
+
+def test_a_kernel_without_pressure_accounts_has_none(tmp_path: Path) -> None:
+    assert read("pressure", tree(tmp_path, {})) == {}
+
+
+def test_a_process_is_read_whatever_its_command_is_called() -> None:
+    assert "(java (C) :) 1 2)" in text_of(captures.HOST / f"proc/{CASSANDRA}/stat")
+    assert read("process") == {
+        ("casstat_process_minor_faults_total",): 912345,
+        ("casstat_process_major_faults_total",): 321,
+        ("casstat_process_user_seconds_total",): 51234,
+        ("casstat_process_system_seconds_total",): 8123,
+        ("casstat_process_threads",): 118,
+        ("casstat_process_resident_bytes",): 262144,
+        ("casstat_process_open_files",): 4,
+    }
+    scales = {metric.name: metric.scale for metric in PARTS["process"].metrics}
+    assert scales["casstat_process_resident_bytes"] == PAGE_BYTES
+
+
+@pytest.mark.parametrize("pid", [None, 99999])
+@pytest.mark.parametrize("name", ["process", "cgroup"])
+def test_without_a_cassandra_here_nothing_of_its_process_is_read(name: str, pid: int | None) -> None:
+    assert read(name, Host(captures.HOST, pid)) == {}
+
+
+@pytest.mark.parametrize("name", ["process", "cgroup"])
+def test_another_process_is_another_origin(name: str) -> None:
+    assert PARTS[name].origin(NODE) != PARTS[name].origin(Host(captures.HOST, OTHER))
+
+
+def test_a_control_group_of_version_2_is_read() -> None:
+    assert read("cgroup") == {
+        ("casstat_cgroup_memory_limit_bytes",): 8589934592,
+        ("casstat_cgroup_memory_bytes",): 6442450944,
+        ("casstat_cgroup_cpu_limit",): 1.5,
+        ("casstat_cgroup_cpu_throttled_seconds_total",): 3456789000,
+    }
+
+
+def test_a_control_group_of_version_1_is_read() -> None:
+    assert read("cgroup", Host(captures.HOST, OTHER)) == {
+        ("casstat_cgroup_memory_limit_bytes",): 2147483648,
+        ("casstat_cgroup_memory_bytes",): 1073741824,
+        ("casstat_cgroup_cpu_limit",): 2.0,
+        ("casstat_cgroup_cpu_throttled_seconds_total",): 9876543210,
+    }
+
+
+V2 = "sys/fs/cgroup/"
+V1 = {"memory": "sys/fs/cgroup/memory/c/", "cpu": "sys/fs/cgroup/cpu/c/"}
+PROCESSES = "cgroup.procs"
+OWN_ROOT = f"proc/{CASSANDRA}/root/"
+MEMBER = f"1\n{CASSANDRA}\n"
+
+
+def test_no_limit_is_no_number_in_version_2(tmp_path: Path) -> None:
+    files = {V2 + "memory.max": "max\n", V2 + "memory.current": "5\n", V2 + "cpu.max": "max 100000\n"}
+    files[V2 + PROCESSES] = MEMBER
+    host = tree(tmp_path, {f"proc/{CASSANDRA}/cgroup": "0::/\n", **files})
+    assert read("cgroup", host) == {("casstat_cgroup_memory_bytes",): 5}
+
+
+def test_no_limit_is_no_number_in_version_1(tmp_path: Path) -> None:
+    files = {
+        V1["memory"] + "memory.limit_in_bytes": "9223372036854771712\n",
+        V1["cpu"] + "cpu.cfs_quota_us": "-1\n",
+        V1["cpu"] + "cpu.cfs_period_us": "100000\n",
+        **{folder + PROCESSES: MEMBER for folder in V1.values()},
+    }
+    host = tree(tmp_path, {f"proc/{CASSANDRA}/cgroup": "3:cpu,cpuacct:/c\n2:memory:/c\n", **files})
+    assert read("cgroup", host) == {}
+
+
+def test_inside_a_container_the_mount_itself_is_the_group(tmp_path: Path) -> None:
+    files = {V2 + "memory.max": "1000\n", f"proc/{CASSANDRA}/cgroup": "0::/docker/0123456789ab\n"}
+    files[V2 + PROCESSES] = MEMBER
+    assert read("cgroup", tree(tmp_path, files)) == {("casstat_cgroup_memory_limit_bytes",): 1000}
+
+
+@pytest.mark.parametrize("path", ["/", "/../cri-containerd-0123.scope", "/kubepods/pod1/0123"])
+def test_in_a_sidecar_the_group_is_the_one_that_cassandra_itself_sees(tmp_path: Path, path: str) -> None:
+    # What is mounted here is the group of the agent's own container.
+    agents = {V2 + "memory.max": "1000\n", V2 + PROCESSES: "7\n8\n", f"proc/{CASSANDRA}/cgroup": f"0::{path}\n"}
+    assert read("cgroup", tree(tmp_path / "hidden", agents)) == {}
+    cassandras = {OWN_ROOT + V2 + "memory.max": "2000\n", OWN_ROOT + V2 + PROCESSES: MEMBER}
+    host = tree(tmp_path / "visible", {**agents, **cassandras})
+    assert read("cgroup", host) == {("casstat_cgroup_memory_limit_bytes",): 2000}
+
+
+def test_in_a_sidecar_version_1_is_read_where_cassandra_sees_it(tmp_path: Path) -> None:
+    mount, limit = V2 + "memory/", "memory.limit_in_bytes"
+    files = {mount + limit: "1000\n", mount + PROCESSES: "7\n", f"proc/{CASSANDRA}/cgroup": "4:memory:/docker/0123\n"}
+    assert read("cgroup", tree(tmp_path / "hidden", files)) == {}
+    files |= {OWN_ROOT + mount + limit: "2000\n", OWN_ROOT + mount + PROCESSES: MEMBER}
+    assert read("cgroup", tree(tmp_path / "visible", files)) == {("casstat_cgroup_memory_limit_bytes",): 2000}
+
+
+def test_a_kernel_without_control_group_accounts_has_none(tmp_path: Path) -> None:
+    assert read("cgroup", tree(tmp_path, {f"proc/{CASSANDRA}/cgroup": "0::/\n"})) == {}
+
+
+def test_file_systems_of_the_data_are_read_each_once() -> None:
+    folders = (captures.FOLDER, captures.FOLDER / "5.0.6", captures.FOLDER / "nosuch")
+    found = read("filesystem", Host(directories=folders))
+    assert len({series[1] for series in found}) == 1
+    values = {series[0]: value for series, value in found.items()}
+    size, free, available = (values[f"node_filesystem_{what}_bytes"] for what in ("size", "free", "avail"))
+    assert isinstance(size, int)
+    assert isinstance(free, int)
+    assert isinstance(available, int)
+    assert 0 <= available <= free <= size
+    assert size > 0
+
+
+def test_what_is_read_once_a_minute_is_read_once_a_minute() -> None:
+    clock = FakeClock()
+    source = HostSource(PARTS["filesystem"], lambda: Host(directories=(captures.FOLDER,)), clock)
+    found = []
+    for _ in range(150):
+        found.append(bool(source.read(1.0).values))
+        clock.busy(1.0)
+    assert [second for second, read_now in enumerate(found) if read_now] == [0, 60, 120]
+
+
+def test_what_is_read_once_a_minute_is_in_every_tick_of_a_minute_though_ticks_are_never_quite_on_time() -> None:
+    clock = FakeClock()
+    source = HostSource(PARTS["filesystem"], lambda: Host(directories=(captures.FOLDER,)), clock)
+    for late_s in (0.003, 0.001, 0.002, 0.0):
+        clock.busy(late_s)
+        assert source.read(1.0).values
+        clock.busy(60.0 - late_s)
+
+
+def test_of_a_node_elsewhere_nothing_of_this_machine_is_read() -> None:
+    for part in HOST:
+        batch = HostSource(part, lambda: None, FakeClock()).read(1.0)
+        assert batch == Batch(part.name, FakeClock().monotonic_s())
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PARTS if name not in ("filesystem", "pressure", "process", "cgroup", "timekeeping")]
+)
+def test_a_missing_file_is_told_by_its_name(tmp_path: Path, name: str) -> None:
+    source = HostSource(PARTS[name], lambda: tree(tmp_path, {}), FakeClock())
+    with pytest.raises(SourceError, match=str(tmp_path)):
+        source.read(1.0)
+
+
+def test_a_file_that_is_a_folder_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=str(tmp_path)):
+        text_of(tmp_path)
+
+
+def test_no_file_is_read_without_end(tmp_path: Path) -> None:
+    endless = tmp_path / "endless"
+    endless.write_bytes(b"x" * (MAX_FILE_BYTES + (1 << 18)))
+    assert len(text_of(endless)) < MAX_FILE_BYTES + (1 << 17)
+
+
+def test_every_part_reads_only_its_own_metrics() -> None:
+    for name, part in PARTS.items():
+        labels = {metric.name: len(metric.labels) for metric in part.metrics}
+        host = Host(captures.HOST, CASSANDRA, directories=(captures.FOLDER,))
+        for series, value in read(name, host).items():
+            assert len(series) == 1 + labels[series[0]]
+            assert isinstance(value, int | float)
+
+
+def test_the_clock_is_this_machines_and_no_captured_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        clock_synchronisation, "read", lambda: Discipline(synchronised=True, largest_s=0.25, likely_s=0.001)
+    )
+    assert read("timekeeping") == {}
+    assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 1, ("casstat_clock_error_seconds",): 0.25}
+
+
+def test_a_clock_that_nothing_keeps_right_has_no_largest_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        clock_synchronisation, "read", lambda: Discipline(synchronised=False, largest_s=16.0, likely_s=16.0)
+    )
+    assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 0}
+
+
+@pytest.mark.parametrize("error", [PermissionError(1, "Operation not permitted"), AttributeError("adjtimex")])
+def test_a_kernel_that_does_not_tell_is_no_problem(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def refuse() -> Discipline:
+        raise error
+
+    monkeypatch.setattr(clock_synchronisation, "read", refuse)
+    assert read("timekeeping", Host()) == {}

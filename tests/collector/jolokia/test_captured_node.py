@@ -1,0 +1,138 @@
+"""What real nodes of 4.1 and 5.0 answered, read through the whole catalogue."""
+
+import json
+import re
+from itertools import product
+
+import pytest
+
+from collector.catalogue import BEANS
+from collector.jolokia.mbean import METRICS, Bean, properties
+from collector.model.metric import Series, Value, Values
+from collector.sampling.selection import Selection
+from tests.collector import captures
+from tests.collector.nodes import Beans, Node
+
+# What a node registers only once it has something to say there.
+ON_FIRST_USE = {"HintsSucceeded", "HintsFailed", "HintsTimedOut"}
+
+
+def beans(version: str) -> Beans:
+    """Return the captured node's MBeans, as far as they were asked about."""
+    found: Beans = {}
+    for pair in captures.bulk(version):
+        attribute, value = pair["request"].get("attribute"), pair["response"]["value"]
+        attributes = {attribute: value} if isinstance(attribute, str) else value
+        found.setdefault(pair["request"]["mbean"], {}).update(attributes)
+    return found
+
+
+def read(version: str, selection: Selection) -> Values:
+    node = Node(BEANS, selection=selection)
+    for name, attributes in beans(version).items():
+        node.jolokia.beans.setdefault(name, {}).update(attributes)
+    return dict(node.tick().values)
+
+
+EXPECTED: dict[str, dict[Series, Value]] = {
+    "4.1.9": {
+        ("cassandra_client_requests_total", "Read"): 14318,
+        ("cassandra_client_requests_total", "Write"): 17932,
+        ("cassandra_client_requests_total", "RangeSlice"): 102,
+        ("cassandra_client_request_timeouts_total", "CASRead"): 0,
+        ("cassandra_compaction_completed_total",): 371,
+        ("cassandra_compaction_bytes_total",): 72477155,
+        ("cassandra_load_bytes",): 28888530,
+        ("cassandra_cache_hits_total", "KeyCache"): 121,
+        ("cassandra_cache_requests_total", "KeyCache"): 875,
+        ("cassandra_cache_bytes", "KeyCache"): 33040,
+        ("cassandra_commitlog_bytes",): 41943040,
+        ("cassandra_messages_dropped_total", "READ_REQ"): 0,
+        ("cassandra_native_connections",): 0,
+        ("cassandra_table_operations_total", "ks1", "t001", "Read"): 1357,
+        ("cassandra_table_operations_total", "ks1", "t001", "Write"): 1447,
+        ("cassandra_jvm_gc_total", "G1 Young Generation"): 40,
+        ("cassandra_jvm_gc_seconds_total", "G1 Young Generation"): 1215,
+        ("cassandra_jvm_heap_used_bytes",): 259790704,
+        ("cassandra_jvm_heap_max_bytes",): 536870912,
+        ("cassandra_jvm_threads",): 74,
+        ("cassandra_jvm_cpu_seconds_total",): 47100000000,
+        ("cassandra_jvm_open_files",): 195,
+    },
+    "5.0.6": {
+        ("cassandra_client_requests_total", "Read"): 66775,
+        ("cassandra_client_requests_total", "Write"): 70683,
+        ("cassandra_client_requests_total", "RangeSlice"): 162,
+        ("cassandra_compaction_completed_total",): 1036,
+        ("cassandra_compaction_pending",): 0,
+        ("cassandra_load_bytes",): 29691937,
+        ("cassandra_exceptions_total",): 0,
+        ("cassandra_hints_total",): 0,
+        ("cassandra_cache_hits_total", "KeyCache"): 724,
+        ("cassandra_cache_requests_total", "KeyCache"): 6816,
+        ("cassandra_cache_requests_total", "RowCache"): 0,
+        ("cassandra_pool_active", "transport", "Native-Transport-Requests"): 0,
+        ("cassandra_pool_pending", "internal", "MemtableFlushWriter"): 0,
+        ("cassandra_table_operations_total", "ks1", "t001", "Read"): 6661,
+        ("cassandra_jvm_gc_total", "G1 Young Generation"): 24,
+        ("cassandra_jvm_heap_used_bytes",): 363253760,
+        ("cassandra_jvm_threads",): 109,
+        ("cassandra_jvm_cpu_seconds_total",): 81870000000,
+    },
+}
+
+
+@pytest.mark.parametrize("version", captures.VERSIONS)
+def test_a_real_nodes_answers_are_understood(version: str) -> None:
+    assert read(version, Selection(keyspace="ks1", table="t001")).items() >= EXPECTED[version].items()
+
+
+@pytest.mark.parametrize("version", captures.VERSIONS)
+def test_what_a_real_node_was_not_asked_is_absent_and_not_zero(version: str) -> None:
+    found = {series[0] for series in read(version, Selection())}
+    assert not found & {
+        "cassandra_client_request_duration_seconds",
+        "cassandra_endpoints_live",
+        "cassandra_hints_failed_total",
+    }
+
+
+@pytest.mark.parametrize("version", captures.VERSIONS)
+def test_every_captured_answer_is_one_that_jolokia_gives(version: str) -> None:
+    # The fake answers in the same shape: a request whose options left the request out of the answer has the rest.
+    for pair in captures.bulk(version):
+        assert {"value", "status"} <= set(pair["response"])
+        assert pair["response"]["status"] == 200
+
+
+def expanded(bean: Bean) -> list[str]:
+    """Return the `name` property for all label values that are known beforehand."""
+    name = properties(bean.name).get("name", "")
+    values = product(*bean.only.values())
+    return [name.format_map(dict(zip(bean.only, each, strict=True))) for each in values]
+
+
+@pytest.mark.parametrize("version", captures.VERSIONS)
+def test_the_catalogue_asks_for_metrics_that_real_nodes_have(version: str) -> None:
+    known = captures.names(version)
+    for bean in BEANS:
+        kind = properties(bean.name).get("type", "")
+        if bean.name.startswith(METRICS) and kind in known:
+            assert set(expanded(bean)) <= {*known[kind], *ON_FIRST_USE}, bean.metric.name
+
+
+def test_the_captured_types_are_those_that_the_catalogue_reads() -> None:
+    read_types = {properties(bean.name)["type"] for bean in BEANS if bean.name.startswith(METRICS)}
+    assert read_types - set(captures.names("5.0.6")) == {"Streaming"}
+
+
+def test_no_request_reads_what_other_readers_would_miss() -> None:
+    node = Node(BEANS)
+    node.tick()
+    asked = [request for requests in node.jolokia.rounds for request in requests]
+    assert asked
+    for request in asked:
+        assert request["type"] in ("read", "search", "exec")
+        assert request["type"] != "read" or request["attribute"]
+        assert request["type"] != "exec" or request["operation"] == "values()"
+        assert not re.search("RecentValues|AndResetStats|type=ColumnFamily", json.dumps(request))

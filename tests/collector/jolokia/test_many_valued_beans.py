@@ -1,0 +1,166 @@
+"""Attributes that hold many values: compactions that run, those due by table, and the nodes of a cluster."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.catalogue import BEANS
+from collector.jolokia.mbean import questions
+from collector.model.histogram import difference, quantile
+from collector.model.metric import Kind, Values
+
+# As Jolokia gives them: the numbers are texts.
+RUNNING = [
+    {
+        "keyspace": "ks1",
+        "columnfamily": "t001",
+        "taskType": "Compaction",
+        "completed": "1048576",
+        "total": "4194304",
+        "unit": "bytes",
+        "compactionId": "5b1c9a40-8a58-11f0-9c9f-0b1d2e3f4a5b",
+        "sstables": "/data/ks1/t001/nb-1-big-Data.db",
+    },
+    {
+        "keyspace": "ks1",
+        "columnfamily": "t002",
+        "taskType": "Validation",
+        "completed": "5",
+        "total": "10",
+        "unit": "bytes",
+        "compactionId": "6c2d0b51-8a58-11f0-9c9f-0b1d2e3f4a5b",
+    },
+]
+
+
+def taken(metric: str, value: Any) -> Values:
+    """Return what is made of `value` when it is the answer for the metric's attribute."""
+    bean = next(bean for bean in BEANS if bean.metric.name == metric)
+    labels = {hole: hole for hole in bean.holes}
+    (question,) = questions([bean], {bean.family: [labels]}, lambda each, _: each.metric.tier)
+    return question.values({"value": value, "status": 200})
+
+
+def test_each_running_compaction_has_its_progress_and_size() -> None:
+    first, second = (each["compactionId"] for each in RUNNING)
+    assert taken("cassandra_compaction_progress", RUNNING) == {
+        ("cassandra_compaction_progress", first, "ks1", "t001", "Compaction"): 1048576,
+        ("cassandra_compaction_progress", second, "ks1", "t002", "Validation"): 5,
+    }
+    assert taken("cassandra_compaction_size", RUNNING) == {
+        ("cassandra_compaction_size", first, "ks1", "t001", "Compaction"): 4194304,
+        ("cassandra_compaction_size", second, "ks1", "t002", "Validation"): 10,
+    }
+
+
+def test_compactions_of_3_11_are_known_by_their_older_name() -> None:
+    old = {**RUNNING[0], "id": "0f0e0d0c"}
+    del old["compactionId"]
+    assert list(taken("cassandra_compaction_size", [old])) == [
+        ("cassandra_compaction_size", "0f0e0d0c", "ks1", "t001", "Compaction")
+    ]
+
+
+def test_a_compaction_of_no_table_has_empty_names() -> None:
+    summary = {**RUNNING[0], "keyspace": None, "columnfamily": None, "taskType": "Index summary redistribution"}
+    assert list(taken("cassandra_compaction_size", [summary])) == [
+        ("cassandra_compaction_size", summary["compactionId"], "", "", "Index summary redistribution")
+    ]
+
+
+def test_while_no_compaction_runs_there_is_none() -> None:
+    assert taken("cassandra_compaction_progress", []) == {}
+
+
+def test_due_compactions_are_counted_by_table() -> None:
+    assert taken("cassandra_compaction_pending_by_table", {"ks1": {"t001": 3, "t002": 1}, "ks2": {"t": 2}}) == {
+        ("cassandra_compaction_pending_by_table", "ks1", "t001"): 3,
+        ("cassandra_compaction_pending_by_table", "ks1", "t002"): 1,
+        ("cassandra_compaction_pending_by_table", "ks2", "t"): 2,
+    }
+    assert taken("cassandra_compaction_pending_by_table", {}) == {}
+
+
+def test_nodes_are_counted() -> None:
+    assert taken("cassandra_endpoints_live", ["127.0.0.1", "127.0.0.2"]) == {("cassandra_endpoints_live",): 2}
+    assert taken("cassandra_endpoints_unreachable", []) == {("cassandra_endpoints_unreachable",): 0}
+
+
+MANY = tuple(bean.metric.name for bean in BEANS if bean.many is not None and bean.metric.kind is not Kind.HISTOGRAM)
+MALFORMED: list[Any] = [
+    None,
+    5,
+    "ERROR: javax.management.AttributeNotFoundException : No such attribute",
+    [5],
+    [None],
+    [[]],
+    ["abc"],
+    [{}],
+    [{**RUNNING[0], "completed": "half", "total": "all"}],
+    [{**RUNNING[0], "completed": None, "total": None}],
+    [{**RUNNING[0], "completed": float("inf"), "total": float("inf")}],
+    [{**RUNNING[0], "completed": float("nan"), "total": float("nan")}],
+    {"ks1": 5},
+    {"ks1": None},
+    {"ks1": {"t001": "many"}},
+    {"ks1": {"t001": None}},
+]
+
+
+@pytest.mark.parametrize("value", MALFORMED, ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize("metric", [name for name in MANY if "endpoints" not in name])
+def test_what_is_not_of_the_known_shape_is_absent(metric: str, value: Any) -> None:
+    assert taken(metric, value) == {}
+
+
+@pytest.mark.parametrize("value", [None, 5, "ERROR: no such attribute", {"127.0.0.1": "UP"}], ids=str)
+@pytest.mark.parametrize("metric", [name for name in MANY if "endpoints" in name])
+def test_what_is_no_list_of_nodes_is_absent(metric: str, value: Any) -> None:
+    assert taken(metric, value) == {}
+
+
+anything = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.text(max_size=6), inner, max_size=3),
+        st.dictionaries(st.sampled_from(sorted(RUNNING[0])), inner, min_size=5),
+    ),
+    max_leaves=20,
+)
+
+
+@given(anything)
+def test_no_answer_whatever_it_holds_is_an_error(value: Any) -> None:
+    arity = {bean.metric.name: len(bean.metric.labels) for bean in BEANS}
+    for metric in MANY:
+        for series in taken(metric, value):
+            assert len(series) == 1 + arity[metric]
+            assert all(isinstance(label, str) for label in series)
+
+
+@given(st.lists(st.fixed_dictionaries(dict.fromkeys(RUNNING[0], anything)), max_size=3))
+def test_no_compaction_whatever_it_holds_is_an_error(compactions: list[dict[str, Any]]) -> None:
+    for metric in ("cassandra_compaction_progress", "cassandra_compaction_size"):
+        assert all(len(series) == 5 for series in taken(metric, compactions))
+
+
+@pytest.mark.parametrize("length", [165, 166])
+def test_reads_that_met_no_tombstone_met_zero(length: int) -> None:
+    # Cassandra counts 0 and 1 in the first of 165 buckets; with 166 the first is for 0 alone.
+    counts = [7, 5, *[0] * (length - 2)]
+    name = "cassandra_table_tombstones_per_read"
+    (found,) = taken(name, counts).values()
+    assert isinstance(found, tuple)
+    buckets = difference("1", [0] * 166, found)
+    assert buckets is not None
+    assert quantile(buckets, 0.5) == 0
+    assert quantile(buckets, 1.0) == (2 if length == 165 else 1)
+
+
+def test_a_histogram_that_is_none_is_absent() -> None:
+    answers: tuple[Any, ...] = ([], None, "x", 7, {}, [[]])
+    for answer in answers:
+        assert taken("cassandra_table_tombstones_per_read", answer) == {}

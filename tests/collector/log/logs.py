@@ -1,0 +1,61 @@
+"""A log on disk as a node and those who rotate it write it, and what is read of it."""
+
+import os
+from pathlib import Path
+
+from collector.log.log_source import LogSource
+from collector.log.logback import DEFAULT_PATTERN, parse
+from collector.model.snapshot import Batch
+from tests.collector.fakes import FakeClock
+
+PATTERN = parse(DEFAULT_PATTERN)
+TIMEOUT_S = 0.8
+
+
+def down(number: int) -> bytes:
+    """Return a line that tells of a node; its event is `said(number)`."""
+    return (
+        b"INFO  [GossipStage:1] 2026-11-21 12:32:43,007 Gossiper.java:1177 - "
+        b"InetAddress /10.0.0.%d is now DOWN\n" % number
+    )
+
+
+def said(*numbers: int) -> list[str]:
+    return [f"10.0.0.{number} is DOWN" for number in numbers]
+
+
+class Log:
+    """The log at `path`, and its reader. Without `content` there is no file yet."""
+
+    def __init__(self, path: Path, content: bytes | None = b"") -> None:
+        self.path = path
+        self.clock = FakeClock()
+        self.source = LogSource(path, PATTERN, self.clock)
+        if content is not None:
+            path.write_bytes(content)
+            assert self.told() == []
+
+    def write(self, data: bytes) -> None:
+        with self.path.open("ab") as file:
+            file.write(data)
+
+    def read(self) -> Batch:
+        self.clock.busy(1.0)
+        return self.source.read(TIMEOUT_S)
+
+    def told(self) -> list[str]:
+        """Return what one reading tells, which is all there is."""
+        batch = self.read()
+        assert batch.problem == ""
+        return [event.text for event in batch.events]
+
+
+def open_files() -> set[str]:
+    """Return what this process has open."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - the folder lists itself while it is read
+        try:
+            found.add(os.readlink(f"/proc/self/fd/{name}"))  # noqa: PTH115
+        except FileNotFoundError:
+            continue
+    return found

@@ -1,0 +1,192 @@
+"""What real logs of every version say, and that no message does harm."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.log.log_events import ROWS, event_of, table_of
+from collector.log.logback import DEFAULT_PATTERN, parse
+from tests.collector.captures import FOLDER
+
+VERSIONS = ("3.11.19", "4.0.17", "4.1.9", "5.0.8")
+FILES = ("system", "debug")
+PATTERN = parse(DEFAULT_PATTERN)
+DATA = "/var/lib/cassandra/data"
+TABLE_ID = "5fa69300e5a611f1b473c366697e480a"
+COMPACTED = (
+    "Compacted (5f5369f0-e5a6-11f1-b473-c366697e480a) 1,204 sstables to [{paths}] to level=0.  {sizes} (~87% of "
+    "original) in {took}ms.  Read Throughput = 8.328KiB/s, Write Throughput = 6.649KiB/s, Row Throughput = ~2/s."
+)
+
+
+def lines(version: str, name: str) -> list[str]:
+    return (FOLDER / version / f"{name}.log").read_text().splitlines()
+
+
+def messages() -> list[str]:
+    """Return every message of the captures."""
+    found = (PATTERN.line(line) for version in VERSIONS for line in lines(version, "debug"))
+    return [line.message for line in found if line]
+
+
+MESSAGES = messages()
+
+
+def told(version: str, name: str) -> list[str]:
+    found = []
+    for line in filter(None, map(PATTERN.line, lines(version, name))):
+        if event := event_of(line.message):
+            found.append(f"{line.date} {event[0]} {event[1]}")
+    return found
+
+
+def text(message: str) -> str:
+    found = event_of(message)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", FILES)
+def test_what_real_logs_tell(version: str, name: str) -> None:
+    assert told(version, name) == (FOLDER / version / f"{name}.events.txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_kind_was_seen_of_every_version_but_failures(version: str) -> None:
+    seen = {
+        event[0]
+        for line in filter(None, map(PATTERN.line, lines(version, "debug")))
+        if (event := event_of(line.message))
+    }
+    assert seen == {row.kind for row in ROWS} - {"error"}
+
+
+def test_before_4_0_flushes_and_compactions_stand_in_debug_log_alone() -> None:
+    def kinds(version: str, name: str) -> set[str]:
+        return {line.split()[2] for line in told(version, name)}
+
+    assert kinds("3.11.19", "debug") - kinds("3.11.19", "system") == {"flush", "compaction"}
+    for version in VERSIONS[1:]:
+        assert told(version, "debug") == told(version, "system")
+
+
+@pytest.mark.parametrize(
+    ("path", "table"),
+    [
+        (f"{DATA}/ks1/t000-{TABLE_ID}/nb-1-big-Data.db", "ks1.t000"),
+        (f"{DATA}/ks1/t000-{TABLE_ID}/.by_v/nb-1-big-Data.db", "ks1.t000.by_v"),
+        (f"{DATA}/ks1/t000-{TABLE_ID}/da-3fw2_0tj8_46w3k2cpidnirvjy7k-bti", "ks1.t000"),
+        ("/data 2/ks1/old/ks1-old-ka-1-Data.db", "ks1.old"),
+        (f"{DATA}/system/local-{TABLE_ID}/nb-1-big-Data.db", None),
+        (f"{DATA}/system_auth/roles-{TABLE_ID}/nb-1-big-Data.db", None),
+        (f"{DATA}/systematic/t-{TABLE_ID}/nb-1-big-Data.db", "systematic.t"),
+        ("nb-1-big-Data.db", "a table that is not named"),
+    ],
+)
+def test_tables_are_named_by_their_folder(path: str, table: str | None) -> None:
+    assert table_of(path) == table
+
+
+def compacted(sizes: str, took: str, paths: int = 1) -> str:
+    names = "".join(f"{DATA}/ks1/t000-{TABLE_ID}/nb-{number}-big," for number in range(paths))
+    return text(COMPACTED.format(paths=names, sizes=sizes, took=took))
+
+
+def test_compactions() -> None:
+    assert (
+        compacted("68.900MiB to 60.123MiB", "12,300")
+        == "compacted ks1.t000 1204 -> 1 sstables, 68.9 -> 60.1 MiB in 12.3 s"
+    )
+    assert compacted("1.500GiB to 900.000MiB", "999", 640).endswith("-> 640 sstables, 1.5 GiB -> 900.0 MiB in 999 ms")
+    assert compacted("858B to 0.215KiB", "1").endswith("858 -> 220 B in 1 ms")
+    assert compacted("2048.000TiB to 1bytes", "1").endswith("2048.0 TiB -> 1 B in 1 ms")
+    # All had expired.
+    assert (
+        compacted("130B to 0B", "35", 0)
+        == "compacted a table that is not named 1204 -> 0 sstables, 130 -> 0 B in 35 ms"
+    )
+
+
+def test_numbers_as_other_languages_write_them() -> None:
+    assert compacted("68,900MiB to 60,123MiB", "12.300").endswith("68.9 -> 60.1 MiB in 12.3 s")
+    assert compacted("68,900MiB to 60,123MiB", "1\u202f012\u202f300").endswith("in 1012.3 s")
+    assert compacted("68.900MiB to 60.123MiB", "12\u2019300").endswith("in 12.3 s")
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("G1 Young Generation GC in 312ms.  G1 Eden Space: 1 -> 0; ", ("gc", "GC G1 Young Generation 312 ms")),
+        ("ConcurrentMarkSweep GC in 1312ms.  CMS Old Gen: 1 -> 0; ", ("gc", "GC ConcurrentMarkSweep 1312 ms")),
+        ("ZGC Pauses GC in 1ms. ", ("gc", "GC ZGC Pauses 1 ms")),
+        ("InetAddress node2/10.0.0.2:7000 is now DOWN", ("node_down", "10.0.0.2 is DOWN")),
+        ("InetAddress /10.0.0.2:7002 is now DOWN", ("node_down", "10.0.0.2:7002 is DOWN")),
+        ("InetAddress /[2001:db8::2]:7001 is now UP", ("node_up", "2001:db8::2 is UP")),
+        ("InetAddress /2001:db8:0:0:0:0:0:2 is now UP", ("node_up", "2001:db8:0:0:0:0:0:2 is UP")),
+        (
+            "READ_REQ messages were dropped in last 5000 ms: 12 internal and 3 cross node. Mean internal …",
+            ("dropped", "dropped 15 READ_REQ in 5 s (12 internal, 3 cross-node)"),
+        ),
+        (
+            "[repair #e2241270-e5a7-11f1-add6-bf1cb331c256] session completed with the following error",
+            ("repair", "repair session e2241270 failed"),
+        ),
+        ("Repair command #7 failed with error boom", ("repair", "repair #7 failed")),
+        ("[Stream #e2241270-e5a7-11f1-add6-bf1cb331c256] Stream failed: ", ("stream", "stream e2241270 failed")),
+        (
+            "Exception in thread Thread[CompactionExecutor:2,5,main]",
+            ("error", "exception in thread Thread[CompactionExecutor:2,5,main]"),
+        ),
+        ("Exception in thread Thread[\x1b[31m\r\x07,5,main]", ("error", "exception in thread Thread[?[31m ?,5,main]")),
+    ],
+)
+def test_messages_that_were_not_provoked(message: str, said: tuple[str, str]) -> None:
+    assert event_of(message) == said
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "Startup complete",
+        "a user says: InetAddress /10.0.0.2 is now DOWN",
+        f"Completed flushing {DATA}/system/local-{TABLE_ID}/nb-1-big-Data.db (99B) for commitlog position x",
+        f"Completed flushing {DATA}/ks1/t-{TABLE_ID}/nb-1-big-Data.db; nothing needed to be retained.  Commitlog …",
+        f"Completed flushing {DATA}/ks1/t-{TABLE_ID}/nb-1-big-Data.db (9{'9' * 5000}B) for commitlog position x",
+        f"G1 GC in {'9' * 5000}ms.",
+        "InetAddress /10.0.0.2 is now",
+    ],
+)
+def test_messages_that_are_no_events(message: str) -> None:
+    assert event_of(message) is None
+
+
+def harmless(message: str) -> None:
+    found = event_of(message)
+    if found:
+        assert found[0] in {row.kind for row in ROWS}
+        assert found[1].isprintable()
+        assert 0 < len(found[1]) <= 200
+
+
+@given(st.sampled_from(MESSAGES), st.integers(0, 10_000), st.text(max_size=5), st.integers(0, 3))
+def test_nothing_that_is_done_to_a_message_does_harm(message: str, place: int, put: str, cut: int) -> None:
+    place %= len(message) + 1
+    harmless(message[:place] + put + message[place + cut :])
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(MESSAGES), st.sampled_from(MESSAGES))
+def test_messages_mixed_up_do_no_harm(chance: random.Random, one: str, other: str) -> None:
+    words = one.split() + other.split()
+    chance.shuffle(words)
+    harmless(" ".join(words))
+
+
+def test_a_line_as_long_as_any_is_no_trouble() -> None:
+    for row in ROWS:
+        harmless(row.message.split("(")[0].replace("\\", "") + "a (1, 2MiB [, " * 20_000)
+    for message in MESSAGES:
+        harmless(message + " 1" * 100_000)

@@ -1,0 +1,259 @@
+"""Ticks: on the grid, honest about being late, never a burst, whatever is done to the wall clock."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.model.clock import SLEW_MS, ticks
+from collector.model.snapshot import Tick
+from tests.collector.fakes import Disturbance, FakeClock
+
+START_S = 1_700_000_000.0
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A tick, and by the monotonic clock when it came and how long it was waited for."""
+
+    tick: Tick
+    at_s: float
+    waited_s: float
+
+
+def watched(clock: FakeClock, interval_s: float, busy: Iterable[float], *, aligned: bool = False) -> Iterator[Seen]:
+    """Yield one tick for each time in `busy`, which is how long its consumer takes."""
+    grid = ticks(clock, interval_s, aligned=aligned)
+    for busy_s in busy:
+        since_s = clock.monotonic_s()
+        tick = next(grid)
+        yield Seen(tick, clock.monotonic_s(), clock.monotonic_s() - since_s)
+        clock.busy(busy_s)
+
+
+def idle(clock: FakeClock, interval_s: float, number: int, *, aligned: bool = False) -> list[Tick]:
+    return list(islice(ticks(clock, interval_s, aligned=aligned), number))
+
+
+def names(found: Iterable[Tick]) -> list[float]:
+    """Return what the ticks are called, in milliseconds after the start."""
+    return [round(1000 * (tick.time_s - START_S)) for tick in found]
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "after_start_s", "expected"),
+    [
+        (1.0, 0.0, [1000, 2000, 3000]),
+        (1.0, 0.25, [1000, 2000, 3000]),
+        (1.0, 0.999, [1000, 2000, 3000]),
+        (2.0, 0.25, [1000, 3000, 5000]),
+        (60.0, 0.25, [1000, 61_000, 121_000]),
+        (1.5, 0.25, [1000, 2500, 4000]),
+        (0.1, 0.25, [300, 400, 500]),
+        (0.5, 0.25, [500, 1000, 1500]),
+        (0.1, 0.0, [100, 200, 300]),
+    ],
+)
+def test_ticks_fall_on_whole_seconds_and_tenths(interval_s: float, after_start_s: float, expected: list[int]) -> None:
+    found = idle(FakeClock(START_S + after_start_s), interval_s, 3)
+    assert names(found) == expected
+    assert [tick.late_s for tick in found] == pytest.approx([0.0] * 3, abs=1e-6)
+    assert [tick.missed for tick in found] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("interval_s", [0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 7.0, 10.0, 60.0])
+def test_aligned_ticks_fall_on_multiples_of_the_interval(interval_s: float) -> None:
+    for tick in idle(FakeClock(START_S + 0.123), interval_s, 3, aligned=True):
+        assert round(1000 * tick.time_s) % round(1000 * interval_s) == 0
+
+
+def test_a_tick_comes_when_it_is_called() -> None:
+    clock = FakeClock(START_S + 0.25)
+    for tick in islice(ticks(clock, 1.0), 5):
+        assert clock.wall_s() == pytest.approx(tick.time_s, abs=1e-6)
+
+
+def test_the_time_that_a_consumer_takes_moves_no_tick() -> None:
+    found = [seen.tick for seen in watched(FakeClock(START_S), 1.0, [0.0, 0.3, 0.99, 0.5])]
+    assert names(found) == [1000, 2000, 3000, 4000]
+    assert [tick.missed for tick in found] == [0, 0, 0, 0]
+
+
+def test_a_busy_consumers_missed_ticks_are_counted_and_not_made_up_for() -> None:
+    found = list(watched(FakeClock(START_S), 1.0, [0.0, 3.5, 0.0, 0.0]))
+    assert names(seen.tick for seen in found) == [1000, 2000, 6000, 7000]
+    assert [seen.tick.missed for seen in found] == [0, 0, 3, 0]
+    assert [seen.tick.late_s for seen in found] == pytest.approx([0.0] * 4, abs=1e-6)
+    assert found[2].waited_s == pytest.approx(0.5)
+    assert found[3].waited_s == pytest.approx(1.0)
+
+
+def test_a_late_tick_says_how_late_it_is() -> None:
+    clock = FakeClock(START_S, [Disturbance(), Disturbance(longer_s=0.3), Disturbance()])
+    found = list(watched(clock, 1.0, [0.0, 0.0, 0.0]))
+    assert names(seen.tick for seen in found) == [1000, 2000, 3000]
+    assert [seen.tick.late_s for seen in found] == pytest.approx([0.0, 0.3, 0.0], abs=1e-6)
+    assert [seen.tick.missed for seen in found] == [0, 0, 0]
+    assert found[2].waited_s == pytest.approx(0.7)
+
+
+def test_a_process_that_was_stopped_counts_what_it_missed() -> None:
+    clock = FakeClock(START_S, [Disturbance(), Disturbance(longer_s=5.25), Disturbance()])
+    found = idle(clock, 1.0, 3)
+    assert names(found) == [1000, 7000, 8000]
+    assert found[1].late_s == pytest.approx(0.25, abs=1e-6)
+    assert [tick.missed for tick in found] == [0, 5, 0]
+
+
+@pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S, -86_400.0, 7 * HOUR_S])
+@pytest.mark.parametrize("interval_s", [0.1, 1.0, 1.5, 10.0, 60.0])
+def test_a_clock_set_while_sleeping_moves_the_names_and_nothing_else(step_s: float, interval_s: float) -> None:
+    clock = FakeClock(START_S, [Disturbance(), Disturbance(wall_step_s=step_s)])
+    found = list(watched(clock, interval_s, [0.0] * 6))
+    assert all(seen.waited_s <= interval_s + 1e-6 for seen in found)
+    assert [seen.tick.missed for seen in found] == [0] * 6
+    assert len({seen.tick.time_s for seen in found}) == 6
+    assert found[-1].tick.time_s - found[0].tick.time_s == pytest.approx(step_s + 5 * interval_s, abs=interval_s)
+
+
+@pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S])
+def test_a_clock_set_while_the_consumer_works_moves_the_names_and_nothing_else(step_s: float) -> None:
+    clock = FakeClock(START_S)
+    grid = ticks(clock, 1.0)
+    found = [next(grid), next(grid)]
+    clock.busy(0.25)
+    clock.step(step_s)
+    since_s = clock.monotonic_s()
+    found += [next(grid), next(grid)]
+    assert clock.monotonic_s() - since_s == pytest.approx(1.75)
+    assert names(found) == [1000, 2000, 3000 + 1000 * step_s, 4000 + 1000 * step_s]
+    assert [tick.missed for tick in found] == [0] * 4
+
+
+@pytest.mark.parametrize("back_s", [0.999, 0.75, 0.5, 0.2, 0.06])
+def test_a_clock_set_back_by_less_than_an_interval_makes_no_longer_wait(back_s: float) -> None:
+    clock = FakeClock(START_S)
+    grid = ticks(clock, 1.0)
+    next(grid)
+    clock.step(-back_s)
+    since_s = clock.monotonic_s()
+    next(grid)
+    assert clock.monotonic_s() - since_s <= 1.0 + SLEW_MS / 1000
+
+
+@pytest.mark.parametrize("slew_s", [-0.001, 0.001])
+@pytest.mark.parametrize("interval_s", [0.1, 1.0, 10.0])
+def test_a_clock_that_is_slewed_changes_nothing(slew_s: float, interval_s: float) -> None:
+    clock = FakeClock(START_S, [Disturbance(wall_step_s=slew_s)] * 20)
+    found = list(watched(clock, interval_s, [0.0] * 20))
+    expected = [round(1000 * interval_s * position) for position in range(1, 21)]
+    assert names(seen.tick for seen in found) == expected
+    assert all(seen.tick.missed == 0 for seen in found)
+    assert all(seen.tick.late_s <= 0.0011 for seen in found)
+    assert all(seen.waited_s <= interval_s + 0.0011 for seen in found)
+
+
+intervals = st.sampled_from((0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 10.0, 60.0))
+starts = st.integers(0, 119_999).map(lambda ms: START_S + ms / 1000)
+
+
+def lengths(longest_ms: int) -> st.SearchStrategy[float]:
+    """Return times in whole milliseconds, often none at all."""
+    return st.one_of(st.just(0.0), st.integers(0, longest_ms).map(lambda ms: ms / 1000))
+
+
+def test_a_machine_that_slept_says_for_how_long() -> None:
+    clock = FakeClock(START_S, [Disturbance(), Disturbance(suspended_s=5.25), Disturbance()])
+    found = [tick for tick, _ in zip(ticks(clock, 1.0), range(3), strict=False)]
+    assert [tick.missed for tick in found] == [0, 5, 0]
+    assert [tick.suspended_s for tick in found] == [0, 5.25, 0]
+
+
+@given(intervals, starts, st.booleans(), st.lists(st.tuples(lengths(200_000), lengths(5_000)), min_size=2, max_size=20))
+def test_every_point_of_the_grid_is_ticked_or_counted_as_missed(
+    interval_s: float, start_s: float, aligned: bool, troubles: list[tuple[float, float]]
+) -> None:
+    clock = FakeClock(start_s, [Disturbance(longer_s=longer_s) for _, longer_s in troubles])
+    found = list(watched(clock, interval_s, [busy_s for busy_s, _ in troubles], aligned=aligned))
+    for before, after in pairwise(found):
+        points = (after.tick.time_s - before.tick.time_s) / interval_s
+        assert points == pytest.approx(round(points), abs=1e-3)
+        assert round(points) == 1 + after.tick.missed
+    for seen in found:
+        # Up to the slew's tolerance early is on time.
+        assert 0.0 <= seen.tick.late_s < interval_s
+        assert seen.tick.time_s + seen.tick.late_s == pytest.approx(wall_at(seen, start_s), abs=SLEW_MS / 1000 + 1e-6)
+
+
+def wall_at(seen: Seen, start_s: float) -> float:
+    """Return what the wall clock said, had nobody set it."""
+    return start_s + seen.at_s - FakeClock().monotonic_s()
+
+
+steps = st.one_of(
+    st.just(0.0), st.sampled_from((-HOUR_S, HOUR_S)), st.integers(-3_000, 3_000).map(lambda ms: ms / 1000)
+)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What befalls one tick: a busy consumer, the clock set after it and during the sleep, a long sleep."""
+
+    busy_s: float
+    then_step_s: float
+    sleep: Disturbance
+
+
+troubles = st.lists(
+    st.builds(Trouble, lengths(3_000), steps, st.builds(Disturbance, lengths(2_000), steps)), min_size=2, max_size=20
+)
+
+
+def through(clock: FakeClock, interval_s: float, befalls: list[Trouble], see: Callable[[Tick, float], None]) -> None:
+    """Tick through all troubles; `see` is given each tick and how long was slept for it, as it was meant to be."""
+    grid = ticks(clock, interval_s)
+    for trouble in befalls:
+        already = len(clock.slept)
+        see(next(grid), sum(clock.slept[already:]))
+        clock.busy(trouble.busy_s)
+        clock.step(trouble.then_step_s)
+
+
+@given(intervals, starts, troubles)
+def test_no_wait_is_longer_than_an_interval_whatever_is_done_to_the_clock(
+    interval_s: float, start_s: float, befalls: list[Trouble]
+) -> None:
+    slept: list[float] = []
+    clock = FakeClock(start_s, [trouble.sleep for trouble in befalls])
+    through(clock, interval_s, befalls, lambda _, slept_s: slept.append(slept_s))
+    # Up to the slew's tolerance the clock may be early at a tick, and then has that much further to the next.
+    assert max(slept) <= interval_s + min(SLEW_MS / 1000, interval_s / 10) + 1e-6
+
+
+@given(intervals, starts, troubles)
+def test_no_name_comes_twice_in_succession_unless_the_clock_was_set_back(
+    interval_s: float, start_s: float, befalls: list[Trouble]
+) -> None:
+    forward = [
+        Trouble(each.busy_s, abs(each.then_step_s), Disturbance(each.sleep.longer_s, abs(each.sleep.wall_step_s)))
+        for each in befalls
+    ]
+    found: list[Tick] = []
+    clock = FakeClock(start_s, [trouble.sleep for trouble in forward])
+    through(clock, interval_s, forward, lambda tick, _: found.append(tick))
+    assert all(before.time_s < after.time_s for before, after in pairwise(found))
+
+
+@given(intervals, starts, troubles)
+def test_lateness_is_less_than_an_interval_and_no_count_is_negative(
+    interval_s: float, start_s: float, befalls: list[Trouble]
+) -> None:
+    found: list[Tick] = []
+    clock = FakeClock(start_s, [trouble.sleep for trouble in befalls])
+    through(clock, interval_s, befalls, lambda tick, _: found.append(tick))
+    assert all(0.0 <= tick.late_s < interval_s for tick in found)
+    assert all(tick.missed >= 0 for tick in found)

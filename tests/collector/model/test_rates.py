@@ -1,0 +1,243 @@
+"""Rates: what is known of an interval, and above all when nothing is."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.model.metric import Values
+from collector.model.rates import Readings, remember
+from collector.model.sample import Rate
+from collector.model.snapshot import Event, Snapshot
+from tests.collector.snapshots import (
+    BYTES,
+    CATALOGUE,
+    REQUESTS,
+    SECONDS,
+    STATE,
+    batch,
+    counted,
+    kinds,
+    last,
+    one,
+    rate,
+    samples,
+    snapshot,
+)
+
+
+def test_a_rate_is_the_gain_over_the_time_between_the_readings() -> None:
+    found = rate(last(counted(10.0, 100), counted(12.5, 350)))
+    assert found == Rate(250.0, 2.5)
+    assert found.per_s == 100.0
+
+
+def test_a_counter_that_stood_still_has_the_rate_zero() -> None:
+    assert rate(last(counted(10.0, 100), counted(11.0, 100))) == Rate(0.0, 1.0)
+
+
+def test_a_rate_is_in_the_unit_of_its_metric() -> None:
+    found = rate(last(one(10.0, {SECONDS: 1_000_000}), one(11.0, {SECONDS: 3_500_000})), SECONDS)
+    assert found is not None
+    assert found.gained == pytest.approx(2.5)
+
+
+def test_a_rate_is_absent_at_first_sight() -> None:
+    sample = last(counted(10.0, 100))
+    assert sample.values == {}
+    assert sample.elapsed_s == {}
+    assert sample.events == ()
+
+
+def test_a_rate_is_absent_at_the_first_sight_of_its_series() -> None:
+    sample = last(counted(10.0, 100), one(11.0, {REQUESTS: 110, SECONDS: 5}))
+    assert rate(sample) is not None
+    assert rate(sample, SECONDS) is None
+
+
+@pytest.mark.parametrize("origins", [("", "1"), ("1", "")])
+def test_an_origin_that_is_not_known_is_no_restart(origins: tuple[str, str]) -> None:
+    sample = last(counted(10.0, 100, origins[0]), counted(11.0, 350, origins[1]))
+    assert rate(sample) == Rate(250.0, 1.0)
+    assert sample.events == ()
+    assert rate(last(counted(10.0, 100, origins[0]), counted(11.0, 99, origins[1]))) is None
+
+
+@pytest.mark.parametrize("after", [0, 5, 100, 1_000_000])
+def test_a_rate_is_absent_across_a_restart(after: int) -> None:
+    sample = last(counted(10.0, 100, "1"), counted(11.0, after, "2"))
+    assert rate(sample) is None
+    assert kinds(sample) == ["restart"]
+    assert "node" in sample.events[0].text
+
+
+def test_the_first_rate_after_a_restart_covers_the_new_life_alone() -> None:
+    found = samples([counted(10.0, 100, "1"), counted(11.0, 500, "2"), counted(12.0, 507, "2")])
+    assert rate(found[2]) == Rate(7.0, 1.0)
+    assert kinds(found[2]) == []
+
+
+def test_a_restart_within_a_gap_is_seen_after_it() -> None:
+    nothing = snapshot(batch(11.0, {}, origin="", problem="no answer"))
+    sample = last(counted(10.0, 100, "1"), nothing, counted(12.0, 150, "2"))
+    assert rate(sample) is None
+    assert kinds(sample) == ["restart"]
+
+
+def test_a_rate_is_absent_when_the_counter_went_back() -> None:
+    found = samples([counted(10.0, 100), counted(11.0, 99), counted(12.0, 104)])
+    assert rate(found[1]) is None
+    assert rate(found[2]) == Rate(5.0, 1.0)
+
+
+@pytest.mark.parametrize("at_s", [9.0, 10.0])
+def test_a_rate_is_absent_when_the_clock_went_back_or_stood(at_s: float) -> None:
+    found = samples([counted(10.0, 100), counted(at_s, 200), counted(at_s + 1, 230)])
+    assert rate(found[1]) is None
+    assert found[1].elapsed_s == {}
+    assert rate(found[2]) == Rate(30.0, 1.0)
+
+
+def test_a_gauge_is_in_the_unit_of_its_metric() -> None:
+    assert last(one(10.0, {BYTES: 3})).values[BYTES] == 3072.0
+
+
+def test_a_gauge_and_a_text_are_known_at_once_and_across_a_restart() -> None:
+    values: Values = {BYTES: 1, STATE: "NORMAL", REQUESTS: 4}
+    for sample in samples([one(10.0, values, "1"), one(11.0, values, "2")]):
+        assert sample.values == {BYTES: 1024.0, STATE: "NORMAL"}
+
+
+def test_what_the_catalogue_does_not_have_is_left_out() -> None:
+    stranger: Values = {("stranger_total",): 5, ("stranger_seconds",): (1, 2, 3)}
+    assert last(one(10.0, stranger), one(11.0, stranger)).values == {}
+
+
+def test_a_counter_that_is_no_number_has_no_rate() -> None:
+    assert last(one(10.0, {REQUESTS: "many"}), one(11.0, {REQUESTS: 5}), one(12.0, {REQUESTS: "more"})).values == {}
+
+
+def test_missed_ticks_are_told() -> None:
+    assert last(snapshot(batch(1.0, {}), missed=3)).events == (Event("missed", "3 ticks missed"),)
+
+
+def test_a_source_without_an_answer_is_told_with_its_reason() -> None:
+    sample = last(snapshot(batch(1.0, {}, source="disk", problem="/proc/diskstats: gone")))
+    assert kinds(sample) == ["no_answer"]
+    assert "disk" in sample.events[0].text
+    assert "/proc/diskstats: gone" in sample.events[0].text
+
+
+def test_each_source_has_its_own_time() -> None:
+    def both(node_s: float, disk_s: float, count: int) -> Snapshot:
+        return snapshot(batch(node_s, {REQUESTS: count}, source="node"), batch(disk_s, {SECONDS: count}, source="disk"))
+
+    sample = last(both(10.0, 10.5, 0), both(11.0, 11.75, 10))
+    assert rate(sample, REQUESTS) == Rate(10.0, 1.0)
+    assert sample.elapsed_s == {"node": 1.0, "disk": 1.25}
+
+
+def test_a_restart_of_one_source_leaves_the_others_alone() -> None:
+    def both(at_s: float, origin: str) -> Snapshot:
+        return snapshot(
+            batch(at_s, {REQUESTS: int(at_s)}, origin, "node"),
+            batch(at_s, {SECONDS: 10**6 * int(at_s)}, "boot", "disk"),
+        )
+
+    sample = last(both(10.0, "1"), both(11.0, "2"))
+    assert rate(sample, REQUESTS) is None
+    assert rate(sample, SECONDS) == Rate(1.0, 1.0)
+    assert "disk" not in sample.events[0].text
+
+
+def test_a_series_read_more_rarely_does_not_stretch_the_rows_time() -> None:
+    values: list[Values] = [{REQUESTS: 0, SECONDS: 0}, {REQUESTS: 5}, {REQUESTS: 9, SECONDS: 10**6}]
+    sample = last(*(one(10.0 + at, each) for at, each in enumerate(values)))
+    assert rate(sample, REQUESTS) == Rate(4.0, 1.0)
+    assert rate(sample, SECONDS) == Rate(1.0, 2.0)
+    assert sample.elapsed_s == {"node": 1.0}
+
+
+def test_an_earlier_life_is_forgotten_whole() -> None:
+    before: Readings = {}
+    remember(before, one(10.0, {REQUESTS: 100, SECONDS: 100}, "1"))
+    remember(before, one(11.0, {REQUESTS: 1}, "2"))
+    assert set(before) == {REQUESTS}
+
+
+def test_what_is_read_again_long_after_a_restart_is_no_second_restart() -> None:
+    lives: list[tuple[str, Values]] = [
+        ("1", {REQUESTS: 100, SECONDS: 100}),
+        ("2", {REQUESTS: 1}),
+        ("2", {REQUESTS: 2, SECONDS: 500}),
+    ]
+    sample = last(*(one(10.0 + at, values, origin) for at, (origin, values) in enumerate(lives)))
+    assert kinds(sample) == []
+    assert rate(sample, SECONDS) is None
+
+
+def test_a_batch_without_values_leaves_what_was_known() -> None:
+    before: Readings = {}
+    remember(before, counted(10.0, 100))
+    remember(before, snapshot(batch(11.0, {}, origin="", problem="no answer")))
+    assert before[REQUESTS].value == 100
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One tick: how long after the one before, what the counter gained meanwhile, and whether the node answered."""
+
+    after_s: float
+    gained: int
+    answered: bool
+
+
+tries = st.lists(
+    st.builds(Tried, st.floats(0.01, 500), st.integers(0, 10**9), st.booleans()), min_size=2, max_size=30
+).filter(lambda ticks: sum(each.answered for each in ticks) >= 2)
+
+
+def answers(ticks: list[Tried]) -> list[tuple[float, int, bool]]:
+    """Return when each tick was, the counter then, and whether it was answered."""
+    at_s, count, found = 1000.0, 7, []
+    for each in ticks:
+        at_s, count = at_s + each.after_s, count + each.gained
+        found.append((at_s, count, each.answered))
+    return found
+
+
+def snapshots_of(ticks: list[Tried]) -> list[Snapshot]:
+    return [
+        one(at_s, {REQUESTS: count, SECONDS: count})
+        if answered
+        else snapshot(batch(at_s, {}, origin="", problem="no answer in time"))
+        for at_s, count, answered in answers(ticks)
+    ]
+
+
+@given(tries)
+def test_rates_times_their_intervals_add_up_to_what_happened(ticks: list[Tried]) -> None:
+    known = [(at_s, count) for at_s, count, answered in answers(ticks) if answered]
+    found = [each for sample in samples(snapshots_of(ticks)) if (each := rate(sample))]
+    assert sum(each.per_s * each.elapsed_s for each in found) == pytest.approx(known[-1][1] - known[0][1], rel=1e-9)
+    assert sum(each.elapsed_s for each in found) == pytest.approx(known[-1][0] - known[0][0], rel=1e-9)
+
+
+@given(tries)
+def test_the_rows_time_is_that_of_its_rates(ticks: list[Tried]) -> None:
+    for sample in samples(snapshots_of(ticks)):
+        found = rate(sample)
+        assert sample.elapsed_s == ({"node": found.elapsed_s} if found else {})
+
+
+@given(tries)
+def test_an_interval_without_an_answer_has_no_values(ticks: list[Tried]) -> None:
+    for sample, each in zip(samples(snapshots_of(ticks)), ticks, strict=True):
+        if not each.answered:
+            assert sample.values == {}
+            assert kinds(sample) == ["no_answer"]
+
+
+def test_the_catalogue_used_here_is_a_whole_one() -> None:
+    assert {metric.kind.value for metric in CATALOGUE.values()} == {"counter", "gauge", "histogram", "text"}

@@ -1,0 +1,200 @@
+"""What of the catalogue is wanted, by metric, keyspace and table."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from collector.cassandra.tables import EVERY_TICK, REMAINDERS
+from collector.catalogue import BEANS
+from collector.sampling.selection import Selection
+from tests.collector.nodes import (
+    ACTIVE,
+    READS,
+    REQUESTS,
+    SIZE,
+    SNAPSHOTS,
+    SSTABLES,
+    TABLE,
+    Node,
+    pool,
+    real_keyspace,
+    real_table,
+    requests,
+    table,
+)
+
+TABLES = [("ks", "t1"), ("ks", "t2"), ("other", "t1"), ("system", "local"), ("system_auth", "roles")]
+
+
+def node(selection: Selection) -> Node:
+    return Node(
+        [SSTABLES, SIZE, READS, ACTIVE, REQUESTS],
+        requests(),
+        pool("ReadStage"),
+        *(table(keyspace, name) for keyspace, name in TABLES),
+        selection=selection,
+    )
+
+
+def read(watched: Node, ticks: Iterable[int] = range(1)) -> set[tuple[str, ...]]:
+    return {series for _ in ticks for series in watched.tick().values if not series[0].startswith("cassandra_")}
+
+
+GENERAL = {("requests_total", "Read"), ("requests_total", "Write"), ("pool_active", "request", "ReadStage")}
+
+
+def of_table(keyspace: str, name: str) -> set[tuple[str, ...]]:
+    return {("table_sstables", keyspace, name), ("table_bytes", keyspace, name)}
+
+
+def of_keyspace(keyspace: str) -> set[tuple[str, ...]]:
+    return {("keyspace_reads_total", keyspace)}
+
+
+def test_without_a_choice_no_single_table_is_read() -> None:
+    assert read(node(Selection()), range(70)) == {*GENERAL, *of_keyspace("ks"), *of_keyspace("other")}
+
+
+def test_within_the_budget_all_but_cassandras_own_tables_are_read() -> None:
+    assert read(node(Selection(tables=3))) == {
+        *GENERAL,
+        *of_keyspace("ks"),
+        *of_table("ks", "t1"),
+        *of_table("ks", "t2"),
+        *of_keyspace("other"),
+        *of_table("other", "t1"),
+    }
+
+
+def test_of_tables_that_are_not_named_only_the_operations_are_read_every_tick() -> None:
+    watched = Node(BEANS, *(real_table("ks", name) for name in ("t1", "t2")), selection=Selection(tables=2))
+    seconds: dict[str, list[int]] = {}
+    for second in range(130):
+        for name in {series[0] for series in watched.tick().values if series[1:3] == ("ks", "t1")}:
+            seconds.setdefault(name, []).append(second)
+    assert {name for name, at in seconds.items() if at == list(range(130))} == EVERY_TICK
+    rare = {name: at for name, at in seconds.items() if name not in EVERY_TICK}
+    assert rare
+    assert all(2 <= len(at) <= 5 for at in rare.values())
+
+
+def test_keyspaces_that_nobody_named_are_read_every_ten_seconds() -> None:
+    watched = Node(BEANS, real_keyspace("ks"), selection=Selection())
+    found = [{series[0] for series in watched.tick().values if series[1:2] == ("ks",)} for _ in range(25)]
+    assert [second for second, names in enumerate(found) if set(REMAINDERS) <= names] == [0, 10, 20]
+    assert "cassandra_keyspace_operation_duration_seconds" in found[0]
+    assert not any("cassandra_keyspace_operation_duration_seconds" in names for names in found[1:25])
+
+
+def test_a_keyspace_of_ones_own_may_have_a_name_like_cassandras() -> None:
+    watched = node(Selection(tables=4))
+    watched.add(table("systems", "t1"))
+    assert read(watched) >= {*of_keyspace("systems"), *of_table("systems", "t1")}
+
+
+def test_a_chosen_keyspace_is_read_every_tick_and_no_other_is_read() -> None:
+    watched = node(Selection(keyspace="ks", tables=10))
+    assert read(watched) == {*GENERAL, *of_keyspace("ks"), *of_table("ks", "t1"), *of_table("ks", "t2")}
+    assert read(watched) == {*GENERAL, *of_keyspace("ks")}
+
+
+def test_named_tables_are_read_whole_each_thing_at_its_own_pace() -> None:
+    watched = node(Selection(keyspace="ks", table="*"))
+    assert read(watched) == {*GENERAL, *of_keyspace("ks"), *of_table("ks", "t1"), *of_table("ks", "t2")}
+    assert read(watched) == {
+        *GENERAL,
+        *of_keyspace("ks"),
+        ("table_sstables", "ks", "t1"),
+        ("table_sstables", "ks", "t2"),
+    }
+
+
+def test_of_a_chosen_table_and_its_keyspace_all_is_read_and_of_its_neighbours_nothing() -> None:
+    assert read(node(Selection(keyspace="ks", table="t2"))) == {*GENERAL, *of_keyspace("ks"), *of_table("ks", "t2")}
+
+
+def test_a_named_table_has_neighbours_within_the_budget() -> None:
+    watched = node(Selection(keyspace="ks", table="t2", tables=1))
+    assert read(watched) == {*GENERAL, *of_keyspace("ks"), *of_table("ks", "t1"), *of_table("ks", "t2")}
+    assert read(watched) == {*GENERAL, *of_keyspace("ks"), ("table_sstables", "ks", "t2")}
+
+
+@pytest.mark.parametrize(
+    ("keyspace", "table_name", "expected"),
+    [
+        ("k*", "t1", {("ks", "t1")}),
+        ("*", "t?", {("ks", "t1"), ("ks", "t2"), ("other", "t1")}),
+        ("[ko]*", "t1", {("ks", "t1"), ("other", "t1")}),
+        ("system*", "*", {("system", "local"), ("system_auth", "roles")}),
+        ("k", "t1", set()),
+        ("KS", "t1", set()),
+        ("ks", "T1", set()),
+    ],
+)
+def test_patterns_name_keyspaces_and_tables(keyspace: str, table_name: str, expected: set[tuple[str, str]]) -> None:
+    found = read(node(Selection(keyspace=keyspace, table=table_name)))
+    assert {(series[1], series[2]) for series in found if series[0] == "table_sstables"} == expected
+
+
+def test_cassandras_own_keyspace_is_read_when_it_is_chosen() -> None:
+    assert read(node(Selection(keyspace="system_auth", tables=1))) >= of_table("system_auth", "roles")
+
+
+def test_what_touches_the_disk_is_read_once_an_hour_and_only_when_asked_for() -> None:
+    name = TABLE.format(keyspace="ks", table="t1") + "SnapshotsSize"
+    for selection in (Selection(keyspace="ks", table="t1"), Selection(tables=9)):
+        assert selection_times(selection, name) == []
+        times = selection_times(replace(selection, hourly=True), name)
+        assert times[0] == 0
+        assert all(1800 <= later - earlier <= 3601 for earlier, later in pairwise(times))
+        assert len(times) >= 3
+
+
+def selection_times(selection: Selection, mbean: str) -> list[float]:
+    watched = Node([SNAPSHOTS], table("ks", "t1"), selection=selection)
+    return watched.read_times(mbean, 180, interval_s=60.0)
+
+
+def test_only_chosen_metrics_are_read() -> None:
+    wanted = frozenset({"requests_total", "table_sstables"})
+    watched = node(Selection(metrics=wanted, keyspace="ks", table="t1"))
+    assert read(watched) == {
+        ("requests_total", "Read"),
+        ("requests_total", "Write"),
+        ("table_sstables", "ks", "t1"),
+    }
+    assert watched.source.asks_for("requests_total")
+    assert not watched.source.asks_for("pool_active")
+
+
+def test_what_is_not_chosen_is_not_searched_for() -> None:
+    watched = node(Selection(metrics=frozenset({"requests_total"})))
+    for _ in range(70):
+        watched.tick()
+    assert watched.jolokia.searches() == []
+
+
+def test_start_and_schema_are_read_whatever_is_chosen() -> None:
+    watched = node(Selection(metrics=frozenset({"requests_total"})))
+    for _ in range(3):
+        batch = watched.tick()
+        assert {("cassandra_jvm_start_time_seconds",), ("cassandra_schema_version",)} <= set(batch.values)
+        assert batch.origin
+
+
+@pytest.mark.parametrize(("keyspace", "table_name"), [("nosuch", ""), ("ks", "nosuch")])
+def test_a_keyspace_or_table_that_is_not_there_is_not_asked_for(keyspace: str, table_name: str) -> None:
+    watched = node(Selection(keyspace=keyspace, table=table_name))
+    watched.tick()
+    assert not watched.source.asks_for("table_sstables")
+
+
+def test_a_keyspace_made_later_is_read_from_then_on() -> None:
+    watched = node(Selection(keyspace="later", table="*"))
+    read(watched, range(5))
+    watched.add(table("later", "t1"))
+    watched.alter()
+    read(watched)
+    assert read(watched) >= {*of_keyspace("later"), *of_table("later", "t1")}

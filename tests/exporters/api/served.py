@@ -1,0 +1,90 @@
+"""An agent of which tests say what it answers, and a client for it."""
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from collector.journal.writer import Position
+from collector.model.snapshot import Tick
+from exporters.identity import Identity
+from exporters.recent_ticks import Recent
+from tests.exporters.samples import TIME_S, busy
+
+FILES = ("20231114T221320.jsonl.zst", "20231114T231320.jsonl.zst", "20231115T001320.jsonl.zst")
+
+
+class Scripted:
+    """What the API serves, as a test wants it."""
+
+    def __init__(self, folder: Path, exposition: bytes = b"up 1\n", kept: int = 10) -> None:
+        self.recent = Recent(kept)
+        self.journal = folder
+        self.wrong = self.waits = ""
+        self.exposition = {False: exposition, True: gzip.compress(exposition, 1)}
+        self.known: dict[str, dict[str, Any]] = {}
+        self.disk: Exception | None = None
+        self.time_s = TIME_S
+
+    def tick(self, count: int = 1, first: bool = False) -> None:
+        """Let ticks come, a second apart; the first one has no sample."""
+        for _ in range(count):
+            self.time_s += 1
+            tick = Tick(self.time_s)
+            sample = None if first else replace(busy(), tick=tick)
+            self.recent.add(tick, Identity(node="10.0.0.1"), sample, Position(FILES[-1]))
+
+    def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
+        return self.exposition[compressed]
+
+    def node(self) -> Mapping[str, Any]:
+        return {"node": "10.0.0.1", "interval_s": 1.0}
+
+    def unready(self) -> str:
+        return self.waits
+
+    def unhealthy(self) -> str:
+        return self.wrong
+
+    def runs(self) -> Sequence[Mapping[str, Any]]:
+        return list(self.known.values())
+
+    def begin_run(self, name: str) -> Mapping[str, Any]:
+        if self.disk:
+            raise self.disk
+        run = {"id": str(len(self.known) + 1), "name": name, "begin_s": TIME_S, "end_s": None, "marks": []}
+        self.known[str(run["id"])] = run
+        return run
+
+    def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
+        found = self._going_on(run)
+        found["marks"].append({"time_s": TIME_S, "text": text})
+        return found
+
+    def end_run(self, run: str) -> Mapping[str, Any]:
+        found = self._going_on(run)
+        found["end_s"] = TIME_S
+        return found
+
+    def _going_on(self, run: str) -> dict[str, Any]:
+        found = self.known[run]
+        if found["end_s"] is not None:
+            raise ValueError("the run has ended")
+        return found
+
+
+def journal(folder: Path) -> Path:
+    """Return a folder with three files of an hour each, and what does not belong to a journal."""
+    folder.mkdir(exist_ok=True)
+    for number, name in enumerate(FILES):
+        (folder / name).write_bytes(bytes(range(256)) * (number + 1))
+    (folder / ".lock").touch()
+    (folder / "secret.txt").write_text("secret")
+    (folder / "20231115T011320.jsonl.zst").symlink_to(folder / "secret.txt")
+    return folder
+
+
+def content(body: bytes) -> Any:
+    return json.loads(body)

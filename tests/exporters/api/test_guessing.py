@@ -1,0 +1,199 @@
+"""Whoever knows a password logs in while others guess: checks are slow, and each client has its turn."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+
+import bcrypt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from exporters.api.client_addresses import client_of
+from exporters.api.credentials import BusyError, Passwords
+from exporters.api.fair_queue import FairQueue
+
+RIGHT = b"right"
+HASHED = bcrypt.hashpw(RIGHT, bcrypt.gensalt(4)).decode()
+USERS = {"alice": HASHED, "prometheus": HASHED}
+GUESSER, HONEST = "10.0.0.66", "10.0.0.1"
+
+
+class SlowHash:
+    """A hash that checks a password only when it may, and remembers which ones."""
+
+    def __init__(self) -> None:
+        self.checked: list[bytes] = []
+        self._allowed = threading.Semaphore(0)
+
+    def __call__(self, password: bytes, hashed: bytes) -> bool:
+        assert self._allowed.acquire(timeout=20)
+        self.checked.append(password)
+        return password == RIGHT
+
+    def allow(self, checks: int) -> None:
+        for _ in range(checks):
+            self._allowed.release()
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowHash]:
+    made = SlowHash()
+    monkeypatch.setattr(bcrypt, "checkpw", made)
+    yield made
+    made.allow(1000)
+
+
+class Guessers:
+    """Passwords that are being guessed."""
+
+    def __init__(self, slow: SlowHash) -> None:
+        self.slow = slow
+        self.passwords = Passwords()
+        self.tasks: list[asyncio.Task[bool]] = []
+        self.refused = 0
+
+    async def guess(self, threads: int, peer: str, user: str = "alice") -> None:
+        """Let so many threads of an address guess, each a password of its own; one that is refused goes on at once."""
+
+        async def thread(number: int) -> bool:
+            for attempt in range(4):
+                try:
+                    return await self.passwords.fit(USERS, user, b"%s %d %d" % (peer.encode(), number, attempt), peer)
+                except BusyError:
+                    self.refused += 1
+                    await asyncio.sleep(0)
+            return False
+
+        self.tasks += [asyncio.create_task(thread(number)) for number in range(threads)]
+        await asyncio.sleep(0)
+
+    async def login(self, within: int, peer: str, user: str = "alice") -> bool:
+        """Return whether the right password is taken, at the first attempt, when so many more have been checked."""
+        task = asyncio.create_task(self.passwords.fit(USERS, user, RIGHT, peer))
+        await asyncio.sleep(0)
+        self.slow.allow(within)
+        return await asyncio.wait_for(task, 20)
+
+
+def during(slow: SlowHash, story: Callable[[Guessers], Awaitable[None]]) -> None:
+    async def told() -> None:
+        guessers = Guessers(slow)
+        await story(guessers)
+        for task in guessers.tasks:
+            task.cancel()
+        slow.allow(1000)
+        guessers.passwords.close()
+
+    asyncio.run(told())
+
+
+def test_a_login_from_another_address_waits_for_one_guess_of_thirty_threads(slow: SlowHash) -> None:
+    async def story(guessers: Guessers) -> None:
+        await guessers.guess(30, GUESSER)
+        assert await guessers.login(3, HONEST)
+
+    during(slow, story)
+
+
+def test_a_login_of_another_user_from_the_same_address_does_too(slow: SlowHash) -> None:
+    async def story(guessers: Guessers) -> None:
+        await guessers.guess(100, GUESSER)
+        assert await guessers.login(3, GUESSER, "prometheus")
+
+    during(slow, story)
+
+
+def test_a_login_of_the_same_user_from_the_same_address_waits_for_its_turn_and_is_not_refused(slow: SlowHash) -> None:
+    async def story(guessers: Guessers) -> None:
+        await guessers.guess(30, GUESSER)
+        assert await guessers.login(31, GUESSER)
+        assert guessers.refused == 0
+
+    during(slow, story)
+
+
+def test_a_login_is_taken_while_many_addresses_guess(slow: SlowHash) -> None:
+    async def story(guessers: Guessers) -> None:
+        for number in range(16):
+            await guessers.guess(30, f"10.1.0.{number}")
+        assert await guessers.login(20, HONEST)
+
+    during(slow, story)
+
+
+def test_an_address_that_logged_in_has_room_though_every_other_place_is_taken(slow: SlowHash) -> None:
+    async def story(guessers: Guessers) -> None:
+        assert await guessers.login(1, HONEST)
+        for number in range(200):
+            await guessers.guess(1, f"10.1.0.{number}")
+        # Another user, whose password nobody has remembered.
+        assert await guessers.login(3, HONEST, "prometheus")
+
+    during(slow, story)
+
+
+def test_guesses_beyond_the_queue_are_refused(slow: SlowHash) -> None:
+    async def story(guessers: Guessers) -> None:
+        await guessers.guess(100, GUESSER)
+        await asyncio.sleep(0)
+        assert guessers.refused >= 60
+
+    during(slow, story)
+
+
+def test_a_check_that_fails_answers_the_request_and_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(password: bytes, hashed: bytes) -> bool:
+        raise MemoryError
+
+    monkeypatch.setattr(bcrypt, "checkpw", broken)
+    passwords = Passwords()
+
+    async def twice() -> None:
+        for _ in range(2):
+            with pytest.raises(MemoryError):
+                await passwords.fit(USERS, "alice", RIGHT, HONEST)
+
+    asyncio.run(twice())
+    passwords.close()
+
+
+@pytest.mark.parametrize(
+    ("peer", "client"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("127.0.0.1", "loopback"),
+        ("127.9.9.9", "loopback"),
+        ("::1", "loopback"),
+        ("2001:db8:0:1::7", "2001:db8:0:1::/64"),
+        ("2001:db8:0:1:ffff::9", "2001:db8:0:1::/64"),
+        ("", ""),
+    ],
+)
+def test_what_counts_as_one_client(peer: str, client: str) -> None:
+    assert client_of(peer) == client
+
+
+@given(
+    some.lists(
+        some.one_of(some.none(), some.tuples(some.sampled_from("abcde"), some.sampled_from("xy"), some.booleans()))
+    )
+)
+def test_the_queue_is_bounded_and_loses_nothing_in_silence(steps: list[tuple[str, str, bool] | None]) -> None:
+    queue = FairQueue[int](most=6, most_per_client=4)
+    inside: set[int] = set()
+    for number, step in enumerate(steps):
+        if step is None:
+            item = queue.pop()
+            assert (item is None) == (not inside)
+            inside -= {item}
+            continue
+        client, user, trusted = step
+        inside.add(number)
+        dropped = queue.put(client, user, number, trusted=trusted)
+        inside -= {dropped}
+        assert len(inside) <= 2 * 6
+    while (item := queue.pop()) is not None:
+        inside.remove(item)
+    assert not inside

@@ -1,0 +1,70 @@
+"""gnuplot as a program: what goes wrong is one clear line, and nothing waits for ever."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from exporters.gnuplot.gnuplot_process import GnuplotError, draw
+
+
+def program(folder: Path, text: str) -> str:
+    """Return a program that is not gnuplot."""
+    path = folder / "fake"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def script(folder: Path, text: str = "") -> Path:
+    path = folder / "overview.gp"
+    path.write_text(text)
+    return path
+
+
+def test_without_gnuplot_the_error_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(GnuplotError, match=r"install it \(Debian's package gnuplot-nox\)"):
+        draw([script(tmp_path)], program="no-such-gnuplot")
+
+
+def test_a_failure_is_told_in_the_words_that_tell_most(tmp_path: Path) -> None:
+    path = script(tmp_path, "set terminal pngcairo\nplot 'none.tsv'\n")
+    with pytest.raises(GnuplotError) as caught:
+        draw([path])
+    message = str(caught.value)
+    assert message.startswith(f"{path}: gnuplot: ")
+    assert "\n" not in message
+    assert "none.tsv" in message
+
+
+def test_a_failure_without_words_has_its_exit_code(tmp_path: Path) -> None:
+    with pytest.raises(GnuplotError, match="exit code 7"):
+        draw([script(tmp_path)], program=program(tmp_path, "exit 7"))
+
+
+def test_nothing_runs_longer_than_it_may(tmp_path: Path) -> None:
+    with pytest.raises(GnuplotError, match=r"not done after 0\.1 s"):
+        draw([script(tmp_path)], program=program(tmp_path, "exec sleep 60"), timeout_s=0.1)
+
+
+def test_one_failure_leaves_the_other_pictures(tmp_path: Path) -> None:
+    good, bad, worse = (tmp_path / f"{name}.gp" for name in ("good", "bad", "worse"))
+    good.write_text("set output 'good.txt'\nset terminal dumb\nplot x\n")
+    bad.write_text("nonsense\n")
+    worse.write_text("more nonsense\n")
+    with pytest.raises(GnuplotError, match=r"bad\.gp.*and 1 more"):
+        draw([bad, worse, good])
+    assert (tmp_path / "good.txt").exists()
+
+
+def test_a_name_is_never_a_command(tmp_path: Path) -> None:
+    folder = tmp_path / "a $(touch proof) `touch proof`; touch proof #"
+    folder.mkdir()
+    (folder / "a.gp").write_text("print 1\n")
+    assert draw([folder / "a.gp"]) == [folder / "a.png", folder / "a.svg"]
+    assert not any("proof" in name for _, _, names in os.walk(tmp_path) for name in names)
+
+
+def test_the_settings_of_the_user_change_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".gnuplot").write_text("nonsense\n")
+    draw([script(tmp_path, "print 1\n")], environ={**os.environ, "HOME": str(tmp_path)})

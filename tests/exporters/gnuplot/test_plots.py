@@ -1,0 +1,149 @@
+"""The pictures' scripts and data: what is in them, for which runs."""
+
+from math import inf, log10
+from pathlib import Path
+
+import pytest
+
+from collector.model.histogram import Buckets, highest, merge, quantile
+from exporters.gnuplot import data_files
+from exporters.gnuplot.all_plots import PICTURES, write
+from exporters.gnuplot.data_files import Columns
+from exporters.gnuplot.missing_nodes import missing
+from exporters.gnuplot.plot_colours import THEMES
+from exporters.gnuplot.plot_data import CLUSTER, Phase, Run
+from exporters.gnuplot.plot_page import Page
+from tests.exporters import golden
+from tests.exporters.gnuplot.runs import synthetic
+
+NAMES = [picture.name for picture in PICTURES]
+SMALL = synthetic(seconds=12, missing=range(4, 8), values=20)
+MANY = synthetic([f"node-{index}" for index in range(14)], 6, values=5)
+
+
+def files(run: Run, name: str) -> Columns:
+    """Return the picture's data."""
+    (picture,) = (picture for picture in PICTURES if picture.name == name)
+    return picture.draw(Page(run, name, 1200, 900, THEMES["light"], missing(run))).files[""]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_script(name: str, tmp_path: Path) -> None:
+    (path,) = write(SMALL, tmp_path, only=[name])
+    golden.check(f"gnuplot.{name}.gp", path.read_text())
+
+
+def test_script_of_many_nodes(tmp_path: Path) -> None:
+    (path,) = write(MANY, tmp_path, only=["nodes"], theme="dark", size=(1600, 1200))
+    golden.check("gnuplot.nodes.many.gp", path.read_text())
+
+
+def test_every_picture_has_its_own_files(tmp_path: Path) -> None:
+    assert write(SMALL, tmp_path) == [tmp_path / f"{name}.gp" for name in NAMES]
+    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.{end}" for name in NAMES for end in ("gp", "tsv")}
+
+
+def test_what_there_is_not_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no picture is called pie"):
+        write(SMALL, tmp_path, only=["pie"])
+    with pytest.raises(ValueError, match="no theme is called red"):
+        write(SMALL, tmp_path, theme="red")
+
+
+def test_no_picture_is_so_small_that_its_words_overlap(tmp_path: Path) -> None:
+    (path,) = write(SMALL, tmp_path, only=["overview"], size=(10, 10))
+    assert "size 900,1125" in path.read_text()
+
+
+def test_the_overview_has_the_clusters_columns_and_each_nodes_operations() -> None:
+    columns = files(SMALL, "overview")
+    assert columns["reads_per_s"] == data_files.series(SMALL, CLUSTER, "reads_per_s")
+    assert [value is None for value in columns["2 node-2 reads_per_s"]] == [False] * 4 + [True] * 4 + [False] * 4
+    assert columns["nodes"] == [3.0] * 4 + [2.0] * 4 + [3.0] * 4
+
+
+def test_a_node_whose_name_is_a_heading_takes_nobodys_place() -> None:
+    run = synthetic(["time", "reads_per_s", "cluster "], 4)
+    assert files(run, "overview")["reads_per_s"] == data_files.series(run, CLUSTER, "reads_per_s")
+
+
+def test_many_nodes_are_a_band_around_their_median() -> None:
+    columns = files(MANY, "nodes")
+    reads = sorted(data_files.known([data_files.series(MANY, node, "reads_per_s")[0] for node in MANY.nodes]))
+    assert columns["reads_per_s_min"][0] == reads[0]
+    assert columns["reads_per_s_max"][0] == reads[-1]
+    assert columns["reads_per_s_median"][0] == (reads[6] + reads[7]) / 2
+
+
+def test_cells_of_a_heat_map_have_the_buckets_edges_and_all_their_counts() -> None:
+    cells = files(SMALL, "heatmap_read")
+    whole = merge([buckets for buckets in SMALL.buckets["read"] if buckets])
+    assert sum(data_files.known(cells["count"])) == whole.total
+    edges = {round(1000 * edge, 9) for edge in whole.edges}
+    assert {round(edge, 9) for edge in data_files.known(cells["high_ms"])} <= edges
+    assert all(
+        end - begin == 1
+        for begin, end in zip(*(data_files.known(cells[name]) for name in ("time", "end")), strict=True)
+    )
+
+
+def test_buckets_without_edges_on_a_logarithmic_axis_are_drawn_beside_them() -> None:
+    buckets = Buckets((1e-3, 2e-3, inf), (1, 0, 2))
+    cells = files(Run("r", 1.0, [1.0], {CLUSTER: [None]}, {"read": [buckets]}), "heatmap_read")
+    assert list(zip(data_files.known(cells["low_ms"]), data_files.known(cells["high_ms"]), strict=True)) == [
+        (pytest.approx(1 / 1.2), 1.0),
+        (2.0, pytest.approx(2.4)),
+    ]
+
+
+def test_cells_narrower_than_pixels_are_put_together_and_lose_nothing() -> None:
+    run = synthetic(["a"], 30, missing=range(0), values=3)
+    times = [run.times[0] + index for index in range(3000)]
+    long = Run("r", 1.0, times, {CLUSTER: [None] * 3000}, {"read": list(run.buckets["read"]) * 100})
+    cells = files(long, "heatmap_read")
+    assert len(set(cells["time"])) < 800
+    assert sum(data_files.known(cells["count"])) == 3000 * 3
+
+
+def test_percentiles_are_those_of_the_run_without_its_warm_up() -> None:
+    run = synthetic(["a"], 100, missing=range(0))
+    counted = merge([buckets for buckets in run.buckets["read"][60:] if buckets])
+    columns = files(run, "percentiles")
+    at = dict(zip(columns["percentile"], columns["read_ms"], strict=True))
+    assert at[99.0] == pytest.approx(1000 * (quantile(counted, 0.99) or 0))
+    assert max(data_files.known(columns["percentile"])) == pytest.approx(100 * (1 - 1 / counted.total))
+    assert max(data_files.known(columns["read_ms"])) <= 1000 * (highest(counted) or 0)
+    assert log10(counted.total) > 3
+
+
+def test_an_interval_that_reaches_into_the_warm_up_is_not_counted() -> None:
+    slow, fast = Buckets((1.0, 2.0, inf), (0, 8, 0)), Buckets((1.0, 2.0, inf), (8, 0, 0))
+    run = Run(
+        "r",
+        1.0,
+        [1.0, 2.0, 3.0],
+        {CLUSTER: [None] * 3},
+        {"read": [slow, slow, fast]},
+        phases=[Phase(0.0, 1.5, "w", True)],
+    )
+    assert max(data_files.known(files(run, "percentiles")["read_ms"])) <= 1000
+
+
+def test_points_of_warm_up_and_of_fewer_nodes_are_told_from_the_others() -> None:
+    run = synthetic(seconds=90, missing=range(70, 80))
+    columns = files(run, "throughput_latency")
+    assert columns["state"] == [1.0] * 60 + [0.0] * 10 + [2.0] * 10 + [0.0] * 10
+    reads, writes = (data_files.series(run, CLUSTER, f"{word}s_per_s") for word in ("read", "write"))
+    assert columns["operations_per_s"][0] == (reads[0] or 0) + (writes[0] or 0)
+
+
+def test_points_that_cover_one_another_are_left_out_of_long_runs() -> None:
+    row = {"reads_per_s": 5.0, "read_p95_ms": 1.0, "read_p99_ms": 2.0}
+    run = Run("r", 1.0, [float(index) for index in range(5000)], {CLUSTER: [row] * 5000})
+    assert files(run, "throughput_latency")["operations_per_s"] == [5.0]
+
+
+def test_hours_of_rows_are_no_more_than_a_picture_can_show() -> None:
+    row = {"reads_per_s": 5.0, "cpu_user_pct": 10.0}
+    run = Run("r", 1.0, [float(index) for index in range(20000)], {CLUSTER: [row] * 20000})
+    assert len(files(run, "overview")["time"]) <= 2402

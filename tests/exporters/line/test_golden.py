@@ -1,0 +1,58 @@
+"""The output as people and programs see it, for a node under load and for one of which nothing is known."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from exporters.line import json_csv, text_row
+from exporters.line.view import View
+from tests.exporters import golden
+from tests.exporters.samples import busy, plain, unknown
+
+TEXTS = {
+    "line.plain.txt": plain(),
+    "line.time.txt": plain(time="Time"),
+    "line.epoch.txt": plain(time="Epoch"),
+    "line.percentiles.txt": plain(percentiles=True),
+    "line.compactions.txt": plain(compactions=True),
+    "line.everything.txt": plain(time="Time", percentiles=True, compactions=True),
+    "line.wide.txt": plain(wide=True),
+}
+TABLES = {"plain": plain(), "wide": plain(wide=True, compactions=True)}
+
+
+@pytest.fixture(autouse=True)
+def _central_europe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let local time be one hour ahead, wherever the test runs."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "CET-1")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.parametrize(("name", "view"), TEXTS.items())
+def test_the_line_looks_as_it_did(name: str, view: View) -> None:
+    columns = text_row.fitting(view, None)
+    rows = [text_row.row(view, columns, sample) for sample in (busy(), unknown())]
+    golden.check(
+        name, "\n".join([text_row.header(view, columns), *rows, text_row.row(view, columns, busy(), "Average"), ""])
+    )
+
+
+@pytest.mark.parametrize(("name", "view"), TABLES.items())
+def test_json_looks_as_it_did(name: str, view: View) -> None:
+    rows = [json_csv.json_row(view, sample) for sample in (busy(), unknown())]
+    golden.check(f"table.{name}.jsonl", "\n".join([*rows, ""]))
+
+
+@pytest.mark.parametrize(("name", "view"), TABLES.items())
+def test_csv_looks_as_it_did(name: str, view: View) -> None:
+    rows = [json_csv.csv_row(view, sample) for sample in (busy(), unknown())]
+    golden.check(f"table.{name}.csv", "\n".join([json_csv.csv_header(view), *rows, ""]))
+
+
+def test_time_is_local_and_the_epoch_is_not() -> None:
+    for view, expected in ((plain(time="Time"), "23:13:20"), (plain(time="Epoch"), "1700000000")):
+        assert text_row.row(view, [], busy()).strip() == expected

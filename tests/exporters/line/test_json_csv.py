@@ -1,0 +1,166 @@
+"""Rows for programs: promised names in their order, absent values as such, whatever the texts hold."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.model.sample import Sample
+from collector.model.snapshot import Event, Tick
+from collector.printable import printable
+from exporters.line import json_csv
+from exporters.line.operation_columns import Operations
+from exporters.line.view import View
+from tests.exporters.samples import busy, plain, unknown
+
+# The names and their order are a promise (section 5 of the design).
+PROMISED = [
+    *("time", "interval_s", "node"),
+    *("reads_per_s", "read_mean_ms", "read_p50_ms", "read_p95_ms", "read_p99_ms", "read_max_ms"),
+    *("writes_per_s", "write_mean_ms", "write_p50_ms", "write_p95_ms", "write_p99_ms", "write_max_ms"),
+    *("cpu_user_pct", "cpu_system_pct", "cpu_idle_pct", "cpu_iowait_pct", "cpu_steal_pct"),
+    *("disk", "disk_reads_per_s", "disk_writes_per_s", "disk_read_mb_per_s", "disk_write_mb_per_s"),
+    *("net_interface", "net_rx_kbit_per_s", "net_tx_kbit_per_s"),
+    *("compactions_pending", "percentiles", "events", "late_ms", "source", "cassandra_age_s"),
+]
+# Added later, behind the promised names.
+ADDED = ["cpu_nice_pct"]
+ALWAYS = {"time", "node", "percentiles", "events", "late_ms", "disk", "net_interface"}
+VIEWS = [
+    plain(),
+    plain(wide=True),
+    plain(compactions=True),
+    plain(wide=True, compactions=True, percentiles=True, time="Time"),
+    View(Operations("ks", "t1")),
+]
+SAMPLES = {"busy": busy(), "unknown": unknown()}
+
+every_view = pytest.mark.parametrize("view", VIEWS, ids=range(len(VIEWS)))
+every_sample = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+
+
+@every_view
+@every_sample
+def test_promised_names_come_first_and_in_their_order(view: View, sample: Sample) -> None:
+    assert list(json.loads(json_csv.json_row(view, sample)))[: len(PROMISED)] == PROMISED
+
+
+def test_without_the_wide_view_there_are_no_other_names() -> None:
+    assert list(json_csv.row(plain(), busy())) == [*PROMISED, *ADDED]
+
+
+@every_view
+@every_sample
+def test_a_row_of_json_is_one_line(view: View, sample: Sample) -> None:
+    text = json_csv.json_row(view, replace(sample, events=(Event("no_answer", "one\ntwo\r\nthree\u2028four"),)))
+    assert "\n" not in text
+    assert "\r" not in text
+    assert json.loads(text)["node"] == "10.0.0.1"
+
+
+def test_a_nodes_name_is_written_as_people_write_it() -> None:
+    assert "knoten-\u00fc" in json_csv.json_row(plain(), replace(unknown(), node="knoten-\u00fc"))
+
+
+@every_view
+def test_what_is_not_known_is_null(view: View) -> None:
+    cells = json_csv.row(view, unknown())
+    assert cells.pop("compactions", []) == []
+    assert {name for name, value in cells.items() if value is not None} <= ALWAYS
+    assert cells["interval_s"] is None
+
+
+@every_view
+def test_what_is_not_known_is_empty_in_csv(view: View) -> None:
+    names, cells = (next(csv.reader([text])) for text in (json_csv.csv_header(view), json_csv.csv_row(view, unknown())))
+    filled = {name for name, cell in zip(names, cells, strict=True) if cell}
+    assert filled <= ALWAYS | {"compactions"}
+
+
+def test_a_machine_elsewhere_has_no_disk_and_no_interface() -> None:
+    cells = json_csv.row(View(), unknown())
+    assert cells["disk"] is None
+    assert cells["net_interface"] is None
+
+
+def test_values_are_those_of_the_interval() -> None:
+    cells = json_csv.row(plain(), busy())
+    assert cells["time"] == 1_700_000_000
+    assert cells["interval_s"] == 2
+    assert cells["reads_per_s"] == 4321.5
+    assert cells["read_mean_ms"] == 0.7
+    assert cells["write_mean_ms"] == 0.25
+    assert cells["disk"] == "vda"
+    assert cells["net_rx_kbit_per_s"] == 1000
+    assert cells["compactions_pending"] == 2
+    assert cells["late_ms"] == 12.3
+    assert cells["percentiles"] == "interval"
+    assert cells["events"] == [
+        {"kind": "missed", "text": "1 ticks missed"},
+        {"kind": "disagreement", "text": 'odd, "very" odd'},
+    ]
+
+
+def test_percentiles_ascend_to_the_maximum() -> None:
+    cells = json_csv.row(plain(), busy())
+    for word in ("read", "write"):
+        found = [cells[f"{word}_{what}_ms"] for what in ("p50", "p95", "p99", "max")]
+        assert found == sorted(found)
+        assert found[0] > 0
+
+
+def test_running_compactions_are_objects_in_json_and_words_in_csv() -> None:
+    view = plain(compactions=True)
+    assert json_csv.row(view, busy())["compactions"] == [
+        {"type": "Compaction", "keyspace": "ks", "table": "t2", "done_pct": 58.4},
+        {"type": "Validation", "keyspace": "ks", "table": "t1", "done_pct": 10.0},
+    ]
+    assert next(csv.reader([json_csv.csv_row(view, busy())]))[-1] == "Pen/2 Min/58% Val/10%"
+
+
+def test_fractions_of_a_second_are_kept_in_the_time() -> None:
+    assert json_csv.row(plain(), replace(unknown(), tick=Tick(1_700_000_000.1)))["time"] == 1_700_000_000.1
+
+
+views = st.sampled_from(VIEWS)
+texts = st.one_of(st.text(max_size=20), st.text(",;\"\r\n' \t", max_size=8))
+
+
+def rows_of(view: View, sample: Sample) -> list[list[str]]:
+    """Return header and row as a program reads them from one file."""
+    return list(csv.reader(io.StringIO(f"{json_csv.csv_header(view)}\n{json_csv.csv_row(view, sample)}\n", newline="")))
+
+
+ODD = ["a, b", 'say "no"', "one\ntwo", "one\r\ntwo", "one\rtwo", "'", ";", " blank "]
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_an_events_words_are_one_cell_and_one_line_whatever_they_hold(text: str) -> None:
+    header, row = rows_of(plain(), replace(unknown(), events=(Event("no_answer", text),)))
+    told = row[header.index("events")]
+    assert told.split() == text.split()
+    assert len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_nodes_name_is_one_cell_whatever_it_holds(name: str) -> None:
+    header, row = rows_of(plain(), replace(unknown(), node=name))
+    assert row[header.index("node")] == printable(name)
+
+
+@given(views, st.sampled_from(sorted(SAMPLES)), st.lists(texts, max_size=3))
+def test_header_and_rows_of_csv_have_equally_many_cells(view: View, sample: str, told: list[str]) -> None:
+    events = tuple(Event("no_answer", text.replace("\0", "")) for text in told)
+    header, row = rows_of(view, replace(SAMPLES[sample], events=events))
+    assert len(header) == len(row)
+    words = "; ".join(event.text for event in events).split()
+    assert row[header.index("events")].split() == [printable(word) for word in words]
+
+
+@every_view
+def test_csv_and_json_have_the_same_names(view: View) -> None:
+    assert next(csv.reader([json_csv.csv_header(view)])) == list(json_csv.row(view, busy()))

@@ -1,0 +1,149 @@
+"""What a sample says as points: the same numbers that the line shows, and nothing that is not known."""
+
+from math import inf, nan
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.model.histogram import Buckets, edges_of, highest, quantile
+from collector.model.metric import Metric, Series
+from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Tick
+from exporters.identity import Identity
+from exporters.line.columns import ratio
+from exporters.sinks.parts.line_protocol import Lines, key
+from exporters.sinks.parts.points import rows, time_ms
+from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, REQUESTS, SECONDS, STATE
+from tests.exporters.sinks.lines import parsed, plain, plain_for_victoria_metrics
+
+WHO = Identity("prod", "dc1", "r1", "10.0.0.1")
+
+
+def sample(values: dict[Series, Derived], time_s: float = 1_795_000_000.0) -> Sample:
+    return Sample("10.0.0.1", Tick(time_s), values, {}, ())
+
+
+def durations(*counts: int) -> Buckets:
+    return Buckets(edges_of("seconds", 128), (*counts, *[0] * (128 - len(counts))))
+
+
+def test_counters_gauges_and_histograms() -> None:
+    took = durations(0, 3, 96, 1)
+    found = dict(
+        rows(
+            CATALOGUE,
+            sample(
+                {
+                    REQUESTS: Rate(100.0, 2.0),
+                    SECONDS: Rate(0.5, 2.0),
+                    DURATIONS: took,
+                    BYTES: 12.5,
+                    STATE: "NORMAL",
+                    ("unknown",): 1.0,
+                    ("load_bytes", "a label that it has not"): 1.0,
+                }
+            ),
+        )
+    )
+    assert found == {
+        REQUESTS: {"per_s": 50.0},
+        SECONDS: {"per_s": 0.25},
+        BYTES: {"value": 12.5},
+        DURATIONS: {
+            "count": 100.0,
+            "mean": 0.005,
+            "p50": quantile(took, 0.5),
+            "p95": quantile(took, 0.95),
+            "p99": quantile(took, 0.99),
+            "p999": quantile(took, 0.999),
+            "max": highest(took),
+        },
+    }
+
+
+def test_what_is_not_known_is_absent() -> None:
+    nothing: dict[Series, Derived] = {
+        REQUESTS: Rate(0.0, 2.0),
+        SECONDS: Rate(0.0, 2.0),
+        DURATIONS: durations(),
+        BYTES: nan,
+    }
+    assert dict(rows(CATALOGUE, sample(nothing)))[DURATIONS] == {"count": 0.0}
+    assert BYTES not in dict(rows(CATALOGUE, sample(nothing)))
+    # The mean of two counters that cover different times would be none.
+    apart: dict[Series, Derived] = {REQUESTS: Rate(9.0, 2.0), SECONDS: Rate(1.0, 60.0), DURATIONS: durations(1)}
+    assert "mean" not in dict(rows(CATALOGUE, sample(apart)))[DURATIONS]
+
+
+@given(st.integers(0, 4_000_000_000_000))
+@settings(max_examples=50)
+def test_the_same_tick_is_the_same_time(milliseconds: int) -> None:
+    each = sample({BYTES: 1.0}, milliseconds / 1000)
+    assert time_ms(each) == milliseconds
+    (line,) = Lines().encode(CATALOGUE, WHO, each)
+    assert parsed(line.decode())[3] == milliseconds * 10**6
+
+
+NUMBERS = st.floats() | st.sampled_from([0.0, 1.0, inf, nan, 1e-5, 1e22])
+TEXT = st.text(st.characters(exclude_categories=()) | st.sampled_from('\\,= "\n\r'), max_size=6)
+LABELLED = Metric("requests_total", CATALOGUE["requests_total"].kind, "1", "", ("operation", "odd,=\\ key"))
+CHOICES = {**CATALOGUE, "requests_total": LABELLED}
+
+
+@given(
+    TEXT,
+    TEXT,
+    NUMBERS,
+    st.floats(0, allow_infinity=False),
+    st.floats(1e-3, 1e3),
+    st.lists(st.integers(0, 9), max_size=9),
+)
+@settings(max_examples=150, deadline=None)
+def test_lines_say_what_rows_say(
+    who: str, label: str, gauge: float, gained: float, elapsed: float, counts: list[int]
+) -> None:
+    each = sample(
+        {
+            ("requests_total", label, "b"): Rate(gained, elapsed),
+            BYTES: gauge,
+            STATE: "text",
+            ("request_duration_seconds", label): durations(*counts),
+            ("unknown", "x"): 3.0,
+        }
+    )
+    identity = Identity(node=who)
+    lines = Lines().encode(CHOICES, identity, each)
+    assert all(b"\n" not in line for line in lines)
+    found = [parsed(line.decode()) for line in lines]
+    wanted = list(rows(CHOICES, each))
+    assert [name for name, *_ in found] == [series[0] for series, _ in wanted]
+    for (_, _, said, _), (_, fields) in zip(found, wanted, strict=True):
+        # Twelve digits are written.
+        assert said == pytest.approx(fields, rel=1e-11)
+
+
+@given(TEXT)
+@settings(max_examples=150)
+def test_a_name_is_read_back_as_it_was(text: str) -> None:
+    said = key(text)
+    assert plain(said) == plain_for_victoria_metrics(said)
+    blank = "".join(" " if letter.isspace() or letter < " " else letter for letter in text)
+    read = "".join(" " if letter.isspace() or letter < " " else letter for letter in plain(said))
+    # What two stores read in two ways is a slash.
+    assert read.replace("/", "\\") == blank.replace("/", "\\")
+    assert not said.endswith("\\")
+
+
+def test_a_series_changes_its_tags_when_the_node_says_who_it_is() -> None:
+    lines = Lines()
+    each = sample({REQUESTS: Rate(1.0, 1.0)})
+    before = parsed(lines.encode(CATALOGUE, Identity(node="n"), each)[0].decode())
+    after = parsed(lines.encode(CATALOGUE, WHO, each)[0].decode())
+    assert before[1] == {"node": "n", "operation": "Read"}
+    assert after[1] == {"cluster": "prod", "dc": "dc1", "rack": "r1", "node": "10.0.0.1", "operation": "Read"}
+
+
+def test_the_mean_is_that_of_the_line() -> None:
+    each = sample({REQUESTS: Rate(30.0, 1.5), SECONDS: Rate(0.1, 1.5), DURATIONS: durations(30)})
+    assert dict(rows(CATALOGUE, each))[DURATIONS]["mean"] == pytest.approx(ratio(each, SECONDS, REQUESTS))

@@ -1,0 +1,97 @@
+"""Ids of compactions are no labels in stores: all compactions of a table make one series."""
+
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from collector.catalogue import CATALOGUE
+from collector.journal.header import Head
+from collector.journal.writer import Journal, Limits
+from collector.model.metric import Kind, Values
+from collector.model.snapshot import Snapshot, Tick
+from exporters.bounded_labels import UNBOUNDED, Bounded
+from exporters.identity import Identity
+from exporters.prometheus.agent_health import AgentHealth
+from exporters.prometheus.page import Page
+from exporters.prometheus.rendering import Options
+from exporters.shipping.runtime import Means
+from exporters.shipping.shipper import Plan, Shipping, following
+from exporters.sinks.parts.registry import sink_of
+from tests.collector.snapshots import batch, snapshot
+from tests.exporters.prometheus.parsed import parsed
+from tests.exporters.shipping.shipped import Store, drain
+
+DONE, SIZE = CATALOGUE["cassandra_compaction_progress"], CATALOGUE["cassandra_compaction_size"]
+PENDING = ("cassandra_compaction_pending",)
+TICKS = 100
+
+
+def compactions(number: int) -> Values:
+    """Return what a node says that begins two compactions of a table in every tick."""
+    ids = f"{number}-a", f"{number}-b"
+    done: Values = {(DONE.name, each, "ks", "t", "Compaction"): 100 + number for each in ids}
+    return {PENDING: number, **done, **{(SIZE.name, *series[1:]): 1000 for series in done}}
+
+
+def ticks() -> list[Snapshot]:
+    return [
+        Snapshot("n", Tick(1_795_000_000.0 + number), snapshot(batch(5.0 + number, compactions(number))).batches)
+        for number in range(TICKS)
+    ]
+
+
+def test_no_metric_has_an_unbounded_label() -> None:
+    bounded = Bounded(CATALOGUE).catalogue
+    assert bounded.keys() == CATALOGUE.keys()
+    for name, metric in bounded.items():
+        assert UNBOUNDED.isdisjoint(metric.labels)
+        # Only these can be summed.
+        assert metric.labels == CATALOGUE[name].labels or metric.kind is Kind.GAUGE
+
+
+def test_values_are_summed_over_the_other_labels() -> None:
+    assert Bounded(CATALOGUE).values(compactions(7)) == {
+        PENDING: 7,
+        (DONE.name, "ks", "t", "Compaction"): 214,
+        (SIZE.name, "ks", "t", "Compaction"): 2000,
+    }
+    plain: Values = {PENDING: 7}
+    assert Bounded(CATALOGUE).values(plain) is plain
+    assert Bounded(CATALOGUE).values({(SIZE.name, "too", "few"): 1, (DONE.name, "1", "k", "t", "c"): "text"}) == {}
+
+
+def test_a_page_has_one_series_for_all_compactions_of_a_table() -> None:
+    page = Page(Options(), CollectorRegistry(), lambda: AgentHealth("1"), print, lambda: 5.0 + TICKS)
+    for each in ticks():
+        page.take(each, Identity())
+    found = parsed(page.get(openmetrics=False, compressed=False).decode())
+    of_table = {"keyspace": "ks", "table": "t", "type": "Compaction"}
+    series = {name: dict(labels) for name, labels in found.values if name.startswith("cassandra_compaction_")}
+    assert series == {PENDING[0]: {}, DONE.name: of_table, SIZE.name: of_table}
+    # Those that run now, not those of before.
+    assert found.of(SIZE.name, **of_table) == 2000
+    assert found.of(DONE.name, **of_table) == 2 * (100 + TICKS - 1)
+
+
+def test_sinks_get_one_series_for_all_compactions_of_a_table(tmp_path: Path) -> None:
+    metrics = tuple(CATALOGUE.values())
+    journal = Journal(tmp_path, lambda: Head("1", 1.0, "s", sources=("node",), metrics=metrics), Limits(), print)
+    for each in ticks():
+        journal.append(each)
+    journal.close()
+    for url in ("influxdb+http://h/b", "graphite://h/p", "graphite://h/p?tags=1", "blueflood+http://h/t"):
+        store, sink = Store(), sink_of(url)
+        store.encode = sink.encode  # type: ignore[method-assign]
+        drain(shipping := Shipping(store, Plan(following(tmp_path)), Means(lambda _: False), print))
+        shipping.close()
+        sink.close()
+        points = [point for point in store.taken if b"compaction_" in point and b"pending" not in point]
+        assert len(points) == 2 * (TICKS - 1)
+        assert len({name_of(point) for point in points}) == 2, url
+
+
+def name_of(point: bytes) -> bytes:
+    """Return a point without its time and value."""
+    if point.startswith(b"{"):
+        return point.partition(b'"metricName":')[2]
+    return b" ".join(point.split(b" ")[:-2]) or point
