@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.figures import Figure
 from exporters.api.app import build
 from exporters.api.server import Server
-from exporters.recent_ticks import Recent
+from exporters.recent_ticks import RecentTicks
 
 BODY_BYTES = 300_000
 REQUESTS = 3000
@@ -55,7 +55,7 @@ class _Ready:
     """An agent whose exposition is made already."""
 
     def __init__(self, folder: Path) -> None:
-        self.recent = Recent()
+        self.recent = RecentTicks()
         self.journal = folder
         chance = random.Random(7)  # noqa: S311
         lines: list[str] = []

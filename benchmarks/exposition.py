@@ -16,7 +16,7 @@ from collector.catalogue import CATALOGUE
 from collector.journal.reader import entries, read
 from collector.journal.segments import journal_files
 from collector.model.metric import Series, Value
-from collector.model.snapshot import Batch, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick
 from exporters.identity import Identity
 from exporters.prometheus.agent_health import AgentHealth
 from exporters.prometheus.page import Page
@@ -43,7 +43,7 @@ def run() -> Iterator[Figure]:
         took[what].append(1000 * (time.process_time() - began_s))
 
     for tick in ticks:
-        clock[0] = tick.batches[0].at_s
+        clock[0] = tick.scrapes[0].at_s
         measured("take", lambda tick=tick: page.take(tick, IDENTITY))  # type: ignore[misc]
         measured("plain", lambda: page.get(openmetrics=True, compressed=False))
         measured("packed", lambda: page.get(openmetrics=True, compressed=True))
@@ -55,7 +55,7 @@ def run() -> Iterator[Figure]:
     plain, packed = median(took["plain"][1:]), median(took["packed"][1:])
     series = sum(not line.startswith("#") for line in text.split("\n")[:-1])
     yield Figure("series", series, "series")
-    yield Figure("values read in a tick", len(ticks[0].batches[0].values), "values")
+    yield Figure("values read in a tick", len(ticks[0].scrapes[0].values), "values")
     yield Figure("size", len(text) / 1024, "KiB")
     yield Figure("size, gzipped", len(page.get(openmetrics=False, compressed=True)) / 1024, "KiB")
     yield Figure("taking a tick", median(took["take"][1:]), "ms CPU")
@@ -80,8 +80,8 @@ def _ticks(recording: Path) -> list[Snapshot]:
     ticks = []
     for number in range(TICKS):
         values = {series: _later(value, place + number) for place, (series, value) in enumerate(values.items())}
-        batch = Batch("node", 1000.0 + number, values, "1", wall_s=0.01, cpu_s=0.01)
-        ticks.append(Snapshot(IDENTITY.node, Tick(1_700_000_000.0 + number), (batch,)))
+        scrape = Scrape("node", 1000.0 + number, values, "1", wall_s=0.01, cpu_s=0.01)
+        ticks.append(Snapshot(IDENTITY.node, Tick(1_700_000_000.0 + number), (scrape,)))
     return ticks
 
 
@@ -89,8 +89,8 @@ def _last(recording: Path) -> dict[Series, Value]:
     """Return every series that a recording ever had, with its last value."""
     found: dict[Series, Value] = {}
     for entry in entries(each for file in journal_files(recording) for each in read(file)):
-        for batch in entry.snapshot.batches:
-            found.update(batch.values)
+        for scrape in entry.snapshot.scrapes:
+            found.update(scrape.values)
     return found
 
 

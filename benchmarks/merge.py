@@ -109,4 +109,4 @@ def _intervals(node: NodeRun) -> int:
 
 def _total(merged: Merged[int]) -> float:
     rates = [each.sample.values.get(COUNTED) for each in merged.cluster.values()]
-    return sum(rate.gained for rate in rates if isinstance(rate, Rate))
+    return sum(rate.increase for rate in rates if isinstance(rate, Rate))

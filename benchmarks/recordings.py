@@ -15,7 +15,7 @@ from benchmarks import recorded
 from benchmarks.figures import Figure
 from collector.journal.encoding import quantised
 from collector.journal.format_version import FULL_EVERY
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.reader import entries, read
 from collector.journal.segments import journal_files
 from collector.journal.writer import Journal, Limits, files_of
@@ -66,14 +66,16 @@ def _sizes(name: str, recording: Path, bound: float | None) -> Iterator[Figure]:
 
 
 def _without_histograms(snapshot: Snapshot) -> Snapshot:
-    batches = [
-        replace(batch, values={series: value for series, value in batch.values.items() if not isinstance(value, tuple)})
-        for batch in snapshot.batches
+    scrapes = [
+        replace(
+            scrape, values={series: value for series, value in scrape.values.items() if not isinstance(value, tuple)}
+        )
+        for scrape in snapshot.scrapes
     ]
-    return replace(snapshot, batches=tuple(batches))
+    return replace(snapshot, scrapes=tuple(scrapes))
 
 
-def _written(head: Head, snapshots: Sequence[Snapshot]) -> Written:
+def _written(head: Header, snapshots: Sequence[Snapshot]) -> Written:
     used_s, sizes = 0.0, [0]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""Shipping: points a second to a store that does nothing, and catching up with an hour into a real InfluxDB."""
+"""Shipper: points a second to a store that does nothing, and catching up with an hour into a real InfluxDB."""
 
 import multiprocessing
 import resource
@@ -21,7 +21,7 @@ from collector.sampling.sample_stream import samples
 from exporters.identity import Identity
 from exporters.shipping.delivery import MOST_POINTS, TIMEOUT_S
 from exporters.shipping.runtime import real
-from exporters.shipping.shipper import SHARE, Plan, Shipping, following
+from exporters.shipping.shipper import SHARE, Plan, Shipper, following
 from exporters.sinks.parts.points import rows
 from exporters.sinks.parts.registry import sink_of
 from tests.real.stores import InfluxDB
@@ -118,7 +118,7 @@ def _into_influxdb(journal: Path) -> Iterator[Figure]:
 
 def _caught_up(store: InfluxDB, journal: Path, folder: Path, share: float, bound: float | None) -> Iterator[Figure]:
     plan = Plan(following(journal), kept=folder / f"kept-{share}", share=share)
-    shipping = Shipping(sink_of(store.url), plan, real(Event()), print)
+    shipping = Shipper(sink_of(store.url), plan, real(Event()), print)
     began_s, before_s = time.monotonic(), _own_s()
     shipping.run(whole=True)
     wall_s, cpu_s = time.monotonic() - began_s, _own_s() - before_s

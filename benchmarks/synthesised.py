@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.reader import entries, read
 from collector.journal.segments import journal_files
 from collector.journal.writer import Journal, Limits
 from collector.model.metric import Kind, Metric, Value
-from collector.model.snapshot import Batch, Snapshot
+from collector.model.snapshot import Scrape, Snapshot
 
 SCALARS = 250
 HISTOGRAMS = 9
@@ -29,7 +29,7 @@ Key = tuple[str, tuple[str, ...]]
 class Pattern:
     """What is repeated: `ticks`, a second apart, and what each counter gains from one repetition to the next."""
 
-    head: Head
+    head: Header
     ticks: Sequence[Snapshot]
     gains: Mapping[Key, Value]
 
@@ -38,15 +38,15 @@ class Pattern:
         for number in range(count):
             round_, place = divmod(begin + number, len(self.ticks))
             snapshot = self.ticks[place]
-            batches = tuple(self._later(batch, round_) for batch in snapshot.batches)
-            yield Snapshot(name, replace(snapshot.tick, time_s=BEGIN_S + number), batches)
+            scrapes = tuple(self._later(scrape, round_) for scrape in snapshot.scrapes)
+            yield Snapshot(name, replace(snapshot.tick, time_s=BEGIN_S + number), scrapes)
 
-    def _later(self, batch: Batch, rounds: int) -> Batch:
+    def _later(self, scrape: Scrape, rounds: int) -> Scrape:
         values = {
-            series: _plus(value, rounds, self.gains.get((batch.source, series)))
-            for series, value in batch.values.items()
+            series: _plus(value, rounds, self.gains.get((scrape.source, series)))
+            for series, value in scrape.values.items()
         }
-        return replace(batch, at_s=batch.at_s + rounds * len(self.ticks), values=values)
+        return replace(scrape, at_s=scrape.at_s + rounds * len(self.ticks), values=values)
 
 
 @lru_cache(maxsize=1)
@@ -62,9 +62,9 @@ def pattern(recording: Path) -> Pattern:
     kept = [
         replace(
             snapshot,
-            batches=tuple(
-                replace(batch, values={s: value for s, value in batch.values.items() if (batch.source, s) in chosen})
-                for batch in snapshot.batches
+            scrapes=tuple(
+                replace(scrape, values={s: value for s, value in scrape.values.items() if (scrape.source, s) in chosen})
+                for scrape in snapshot.scrapes
             ),
         )
         for snapshot in ticks
@@ -77,7 +77,7 @@ def pattern(recording: Path) -> Pattern:
 
 
 def _values(snapshot: Snapshot) -> dict[Key, Value]:
-    return {(batch.source, series): value for batch in snapshot.batches for series, value in batch.values.items()}
+    return {(scrape.source, series): value for scrape in snapshot.scrapes for series, value in scrape.values.items()}
 
 
 def _chosen(ticks: Sequence[Snapshot]) -> set[Key]:

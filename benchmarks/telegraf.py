@@ -27,7 +27,7 @@ from cli.demo.demo_cluster import cache_folder
 from cli.demo.demo_node import Node
 from collector.catalogue import BEANS
 from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 
@@ -146,7 +146,7 @@ def requests(url: str) -> list[dict[str, object]]:
             return super().ask(requests, timeout_s)
 
     clock = SystemClock()
-    source = NodeSource(Heard(url), BEANS, Selection(tables=DEFAULT_TABLES), clock)
+    source = MBeanSource(Heard(url), BEANS, Selection(tables=DEFAULT_TABLES), clock)
     source.learn(10.0)
     for _ in range(5):
         source.read(5.0)

@@ -10,14 +10,14 @@ from functools import partial
 from benchmarks.figures import Figure
 from benchmarks.simulated import Bodies, addresses
 from cli.top.column_sets import SETS, wanted
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.screen import screen
 from cli.top.self_cost import resident_mb
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 from collector.model.sample import Sample
 from exporters.api.sample_json import decoded
 from exporters.live.frame import NodeFrame
-from exporters.live.frame_assembler import Gathering, Known
+from exporters.live.frame_assembler import FrameAssembler, NodeInfo
 from exporters.live.history import History
 from exporters.live.live_columns import needed, needs, patterns
 
@@ -32,10 +32,10 @@ def run() -> Iterator[Figure]:
     nodes = addresses(NODES)
     bodies = Bodies()
     history = History()
-    gathering = Gathering(1.0)
+    gathering = FrameAssembler(1.0)
     for node in nodes:
         gathering.meet(node, node)
-        gathering.know(node, Known("simulated", "dc1/rack1", interval_s=1.0))
+        gathering.know(node, NodeInfo("simulated", "dc1/rack1", interval_s=1.0))
     asked = tuple(patterns(needs(wanted(0).columns)))
     gathering.want(wanted(0).columns, None)
     taking_s = closing_s = 0.0
@@ -47,9 +47,14 @@ def run() -> Iterator[Figure]:
     yield Figure(f"{NODES} nodes: CPU of taking a tick's samples", 1000 * taking_s / TICKS, "ms")
     yield Figure(f"{NODES} nodes: CPU of merging them and making the rows", 1000 * closing_s / TICKS, "ms")
     for width, height in SIZES:
-        for look in (Look(), Look(transposed=True), Look(node=3), Look(chosen=1, sort="read_p99_ms")):
+        for look in (
+            ViewState(),
+            ViewState(transposed=True),
+            ViewState(node=3),
+            ViewState(chosen=1, sort="read_p99_ms"),
+        ):
             what = "transposed" if look.transposed else "a node" if look.node else SETS[look.chosen].name
-            scene = Scene(history.frames, look, width, height)
+            scene = RenderContext(history.frames, look, width, height)
             cost_ms = 1000 * _cpu_s(partial(_draw, scene)) / REDRAWS
             yield Figure(f"{NODES} nodes, {width}x{height}, {what}: CPU of a redraw", cost_ms, "ms", MOST_REDRAW_MS)
     yield from _memory(history)
@@ -61,17 +66,17 @@ def taken(text: str) -> Sample:
     return decoded({**content, "values": needed(content["values"])})
 
 
-def _draw(scene: Scene) -> None:
+def _draw(scene: RenderContext) -> None:
     for _ in range(REDRAWS):
         screen(scene)
 
 
-def _take(gathering: Gathering, texts: list[tuple[str, str]], now_s: float) -> None:
+def _take(gathering: FrameAssembler, texts: list[tuple[str, str]], now_s: float) -> None:
     for node, text in texts:
         gathering.heard(node, taken(text), now_s)
 
 
-def _close(gathering: Gathering, history: History, time_s: float) -> None:
+def _close(gathering: FrameAssembler, history: History, time_s: float) -> None:
     history.add(gathering.close(int(time_s) - 1, time_s + 0.2))
 
 

@@ -9,7 +9,7 @@ import collector.cassandra
 import collector.host
 import collector.nodetool.reports
 from collector.host.host_source import HostPart
-from collector.jolokia.mbean import Bean
+from collector.jolokia.mbean import MBean
 from collector.model.metric import Metric
 
 
@@ -27,7 +27,7 @@ def _by_name(metrics: Iterable[Metric]) -> dict[str, Metric]:
     return found
 
 
-BEANS: tuple[Bean, ...] = tuple(
+BEANS: tuple[MBean, ...] = tuple(
     bean for module in _modules(collector.cassandra) for bean in getattr(module, "BEANS", ())
 )
 HOST: tuple[HostPart, ...] = tuple(

@@ -13,7 +13,7 @@ from collector.model.metric import Metric, Series
 UNBOUNDED = frozenset({"id"})
 
 
-class Bounded:
+class BoundedLabels:
     """A catalogue whose metrics have no unbounded labels, and the values to match."""
 
     def __init__(self, catalogue: Mapping[str, Metric]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from collector.model.metric import Metric, Owner, Tier
+from collector.model.metric import Metric, Owner, ScrapeInterval
 
 HEAD = """# Metrics
 
@@ -21,7 +21,7 @@ share). For a counter it is the rate that is aggregated; increases always add up
 |---|---|---|---|---|---|---|---|
 """
 
-EVERY = {Tier.TICK: "tick", Tier.SLOW: "minute", Tier.HOURLY: "on demand"}
+EVERY = {ScrapeInterval.TICK: "tick", ScrapeInterval.SLOW: "minute", ScrapeInterval.HOURLY: "on demand"}
 
 
 def page(metrics: Iterable[Metric]) -> str:
@@ -33,7 +33,7 @@ def _row(metric: Metric) -> str:
     columns = ", ".join(f"`{shown.name}`" for shown in metric.shown)
     return (
         f"| `{metric.name}` | {metric.kind.value} | {metric.unit} | {', '.join(metric.labels)} | "
-        f"{EVERY[metric.tier]} | {_across(metric)} | {columns} | {metric.help} |\n"
+        f"{EVERY[metric.scrape_interval]} | {_across(metric)} | {columns} | {metric.help} |\n"
     )
 
 

@@ -25,10 +25,10 @@ class Identity:
     def told(self, snapshot: Snapshot) -> "Identity":
         """Return who the node is after a snapshot: most of them say nothing new. Under another name it is another."""
         found = {
-            label: str(batch.values[series])
-            for batch in snapshot.batches
+            label: str(scrape.values[series])
+            for scrape in snapshot.scrapes
             for series, label in TOLD.items()
-            if series in batch.values
+            if series in scrape.values
         }
         before = self if self.node in ("", snapshot.node) else Identity()
         told = replace(before, node=snapshot.node, **found)

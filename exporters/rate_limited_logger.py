@@ -6,7 +6,7 @@ from collections.abc import Callable
 EVERY_S = 60.0
 
 
-class Seldom:
+class RateLimitedLogger:
     """Says what happens, of each kind at most one line a minute; belongs to one thread."""
 
     def __init__(self, say: Callable[[str], None], monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -31,7 +31,7 @@ class Moment:
     position: Position
 
 
-class Recent:
+class RecentTicks:
     """Takes every tick from one thread, and hands the last ones to many."""
 
     def __init__(self, kept: int = KEPT) -> None:

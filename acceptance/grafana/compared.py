@@ -7,11 +7,11 @@ from statistics import fmean
 from acceptance.grafana.recorded import Recorded, Values
 from acceptance.grafana.shown import Line, Panels
 from collector.catalogue import CATALOGUE
-from collector.model.metric import Tier
+from collector.model.metric import ScrapeInterval
 from collector.sampling.selection import slowest_tier
 from dashboards.expression import metrics_of
 from dashboards.grafana.contents.all_dashboards import BOARDS
-from dashboards.grafana.panel_model import Heat, Note, Panel, Split, Spread, States, Worst
+from dashboards.grafana.panel_model import Heatmap, Note, Panel, Split, Spread, States, Worst
 from dashboards.grafana.panel_model import Line as Shown
 from dashboards.grafana.panel_query import ref
 from dashboards.promql import NODE_LABELS
@@ -19,7 +19,7 @@ from dashboards.signals.signal import Unit
 
 TOLERANCE, OF_TAILS = 0.1, 0.35
 # The first is $__rate_interval where Prometheus scrapes every second.
-WINDOWS_S = {Tier.TICK: (4.0, 4.0), Tier.OFTEN: (120.0, 30.0), Tier.SLOW: (240.0, 60.0)}
+WINDOWS_S = {ScrapeInterval.TICK: (4.0, 4.0), ScrapeInterval.OFTEN: (120.0, 30.0), ScrapeInterval.SLOW: (240.0, 60.0)}
 # Differences that are too small to matter, in the signal's unit.
 SMALL = {
     Unit.PER_S: 1.0,
@@ -60,7 +60,7 @@ def rows(recorded: Recorded, states: Mapping[str, Panels]) -> Iterator[Row]:
             number += 1
             for panel in row.panels:
                 number += 1
-                if not isinstance(panel, Note | Heat | Worst | States):
+                if not isinstance(panel, Note | Heatmap | Worst | States):
                     yield from _of_panel(recorded, states, f"casstat-{board.name}", number, panel)
 
 
@@ -79,7 +79,7 @@ def _of_panel(recorded: Recorded, states: Mapping[str, Panels], uid: str, number
 def _window_s(line: Shown) -> tuple[float, float]:
     """Return the window of a line's values and its step: the mean of percentiles or of ratios depends on them."""
     tiers = [slowest_tier(CATALOGUE[name]) for name in metrics_of(line.of.expression) if name in CATALOGUE]
-    return WINDOWS_S[max(tiers, key=lambda tier: tier.value, default=Tier.TICK)]
+    return WINDOWS_S[max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)]
 
 
 def _by(panel: Panel, line: Shown) -> tuple[str, ...]:

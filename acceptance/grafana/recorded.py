@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from collector.catalogue import CATALOGUE
 from collector.model.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, edges_of, quantile
-from collector.model.metric import Aggregation, Owner, Tier
+from collector.model.metric import Aggregation, Owner, ScrapeInterval
 from dashboards.expression import (
     Expression,
     Level,
@@ -134,7 +134,9 @@ def read(folder: Path, identities: Mapping[str, Labels], from_s: float, to_s: fl
     """Return what `casstat merge --series` wrote into `folder`; `identities` are the labels of each node."""
     recorded = Recorded(from_s=from_s, to_s=to_s)
     for path in folder.glob("values/*/*/*.parquet"):
-        for time_s, metric, labels, row in _rows(path, identities, from_s - LONGEST_WINDOW_S - Tier.SLOW.value, to_s):
+        for time_s, metric, labels, row in _rows(
+            path, identities, from_s - LONGEST_WINDOW_S - ScrapeInterval.SLOW.value, to_s
+        ):
             value = row["value"] if row["value"] is not None else row["real"]
             recorded.values[metric].setdefault(labels, []).append((time_s, value))
     for path in folder.glob("buckets/*/*/*.parquet"):

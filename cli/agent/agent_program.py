@@ -10,13 +10,13 @@ import click
 
 from cli.agent.agent_settings import RELOADED, AgentSettings
 from cli.agent.agent_state import Agent, options_of
-from cli.agent.last_identity import KnownNode
-from cli.agent.line_limiter import Log
-from cli.agent.run_store import Runs
+from cli.agent.last_identity import LastIdentity
+from cli.agent.line_limiter import LineLimiter
+from cli.agent.run_store import RunStore
 from cli.agent.signals import AgentClock, Signals, StoppedError, listening
 from cli.agent.sink_threads import check as check_sinks
 from cli.agent.systemd_notify import Notifier
-from cli.agent.transport_finder import Finder
+from cli.agent.transport_finder import TransportFinder
 from cli.errors import CasstatError, note
 from cli.line.line_program import log_source
 from cli.line.line_recorder import limits_of, record
@@ -27,8 +27,8 @@ from collector.jolokia.failures import one_line
 from collector.journal.writer import Journal
 from collector.model.clock import ticks
 from collector.model.snapshot import Snapshot, Tick
-from collector.sampling.node_sampler import Given, Watch
-from collector.sampling.sample_stream import Sampling
+from collector.sampling.node_sampler import Given, NodeSampler
+from collector.sampling.sample_stream import SampleStream
 from collector.sampling.selection import Selection
 from collector.sampling.source_reader import Source
 from exporters.api.listen_address import ListenError
@@ -71,11 +71,11 @@ class _Program:
         self._again = again
         self._signals = signals
         self.clock = AgentClock(signals, self._idle)
-        self.log = Log(note, self.clock.monotonic_s)
+        self.log = LineLimiter(note, self.clock.monotonic_s)
         self.notifier = Notifier(environ)
         self.folder = settings.journal_dir
         self._agent: Agent | None = None
-        self._known = KnownNode(self.folder)
+        self._known = LastIdentity(self.folder)
         self._selection = Selection(None, settings.line.keyspace, settings.line.table, settings.tables)
         self._extra: list[Source] = []
 
@@ -94,13 +94,13 @@ class _Program:
             stack.enter_context(closing(log))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            runs = Runs(self.folder, self.clock, self.log)
+            runs = RunStore(self.folder, self.clock, self.log)
         except OSError as error:
             where = error.filename or self.folder
             raise CasstatError(f"{where}: {error.strerror}: nothing can be recorded there") from None
         self._extra = [runs] if log is None else [runs, log]
         made = contact(ways(settings.line, self.log), self._watch_of)
-        finder = Finder(lambda: ways(settings.line, self.log), self._watch_of, self.clock.monotonic_s)
+        finder = TransportFinder(lambda: ways(settings.line, self.log), self._watch_of, self.clock.monotonic_s)
         points = ticks(self.clock, settings.interval, aligned=True)
         while True:
             self._say_how(made)
@@ -111,17 +111,17 @@ class _Program:
                     agent = self._agent = stack.enter_context(closing(self._serving(runs, answered=made.answered)))
                 made = self._follow(watch, journal, agent, points, finder)
 
-    def _serving(self, runs: Runs, *, answered: bool) -> Agent:
+    def _serving(self, runs: RunStore, *, answered: bool) -> Agent:
         with _server_errors():
             agent = Agent(self.settings, runs, self._known, self.clock, self.log, answered=answered)
         host, port = agent.address
         self.log(f"serving {host}:{port}")
         return agent
 
-    def _watch_of(self, _kind: str, way: Way) -> Watch:
+    def _watch_of(self, _kind: str, way: Way) -> NodeSampler:
         line = self.settings.line
         given = Given(line.node, line.disk or "", line.net_interface or "", self._known.identity.node)
-        return Watch(way(self._selection, self.clock), self._selection, given, self.clock, extra=self._extra)
+        return NodeSampler(way(self._selection, self.clock), self._selection, given, self.clock, extra=self._extra)
 
     def _say_how(self, made: Contact) -> None:
         if made.answered:
@@ -130,7 +130,7 @@ class _Program:
             mend = "'casstat doctor' says what mends it"
             self.log(f"no answer from Cassandra (yet): {'; '.join(made.failed)} ({mend})")
 
-    def _record(self, watch: Watch) -> Journal:
+    def _record(self, watch: NodeSampler) -> Journal:
         settings = self.settings
         limits = limits_of(settings.journal_limit, settings.journal_sync)
         journal = record(watch, self.folder, limits, self._selection, settings.interval, self.log)
@@ -146,9 +146,11 @@ class _Program:
 
         return append
 
-    def _follow(self, watch: Watch, journal: Journal, agent: Agent, points: Iterator[Tick], finder: Finder) -> Contact:
+    def _follow(
+        self, watch: NodeSampler, journal: Journal, agent: Agent, points: Iterator[Tick], finder: TransportFinder
+    ) -> Contact:
         """Sample until there is another way to a node that does not answer; return that."""
-        sampling = Sampling(CATALOGUE, watch.node_sources, paced=watch.paced, met=watch.answered)
+        sampling = SampleStream(CATALOGUE, watch.node_sources, paced=watch.paced, met=watch.answered)
         for snapshot in watch.snapshots(points, self.settings.interval):
             agent.tick(watch, snapshot, sampling.take(snapshot), journal)
             self.notifier.alive(agent.status())

@@ -9,23 +9,23 @@ from prometheus_client import CollectorRegistry
 
 from cli.agent.agent_settings import AgentSettings
 from cli.agent.availability import Availability
-from cli.agent.last_identity import KnownNode
-from cli.agent.run_store import Runs
+from cli.agent.last_identity import LastIdentity
+from cli.agent.run_store import RunStore
 from cli.agent.sink_threads import Sinks
 from collector.host.host_source import identity_of
 from collector.journal.summary import size_of
 from collector.journal.writer import Journal
 from collector.model.clock import Clock
 from collector.model.sample import Sample
-from collector.model.snapshot import Batch, Snapshot
-from collector.sampling.node_sampler import Watch, watched
+from collector.model.snapshot import Scrape, Snapshot
+from collector.sampling.node_sampler import NodeSampler, watched
 from exporters.api.app import build
 from exporters.api.server import Server
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
 from exporters.prometheus.upper_bounds import DEFAULT_S, Edges
-from exporters.recent_ticks import Recent
+from exporters.recent_ticks import RecentTicks
 
 # A tick that is so much later than it should be will not come any more; in ticks, and at least so many seconds.
 STALLED_TICKS, STALLED_S = 3, 10.0
@@ -39,15 +39,15 @@ class Agent:
     def __init__(
         self,
         settings: AgentSettings,
-        runs: Runs,
-        known: KnownNode,
+        runs: RunStore,
+        known: LastIdentity,
         clock: Clock,
         say: Callable[[str], None],
         *,
         answered: bool,
     ) -> None:
         """Begin to serve; `answered` is whether the first contact succeeded. Raises ListenError and WebConfigError."""
-        self.recent = Recent()
+        self.recent = RecentTicks()
         self.journal = settings.journal_dir
         self._settings = settings
         self._runs = runs
@@ -64,7 +64,7 @@ class Agent:
         self._identity = replace(known.identity, node=settings.line.node or known.identity.node)
         self._problems: dict[str, str] = {}
         self._node_problem = ""
-        self._watch: Watch | None = None
+        self._watch: NodeSampler | None = None
         self._written: Journal | None = None
         # Of the journals before: one is begun anew whenever the node is asked in another way.
         self._before = JournalHealth()
@@ -75,7 +75,7 @@ class Agent:
         """Where it is reached."""
         return self._server.address
 
-    def tick(self, watch: Watch, snapshot: Snapshot, sample: Sample | None, journal: Journal) -> None:
+    def tick(self, watch: NodeSampler, snapshot: Snapshot, sample: Sample | None, journal: Journal) -> None:
         """Take a tick."""
         if self._written is not None and journal is not self._written:
             self._before = _sum(self._before, self._written)
@@ -83,25 +83,25 @@ class Agent:
         first = self._written is None
         self._watch, self._written = watch, journal
         self._ticked_s = self._clock.monotonic_s()
-        self._take_node([batch for batch in snapshot.batches if batch.source in watch.node_sources])
+        self._take_node([scrape for scrape in snapshot.scrapes if scrape.source in watch.node_sources])
         self._identity = self._identity.told(snapshot)
         if watch.facts.address:
             self._known.update(replace(self._identity, node=watch.facts.address))
         self._page.take(snapshot, self._identity, sample.events if sample else ())
-        self._problems = {batch.source: batch.problem for batch in snapshot.batches if batch.problem}
+        self._problems = {scrape.source: scrape.problem for scrape in snapshot.scrapes if scrape.problem}
         self.recent.add(snapshot.tick, self._identity, sample, journal.position)
         if first:
             # Only now there is a place in the journal to begin at.
             self._sinks.change(self._settings.to, journal.position, self._identity)
 
-    def _take_node(self, batches: Sequence[Batch]) -> None:
+    def _take_node(self, scrapes: Sequence[Scrape]) -> None:
         """Take what was read of the node in a tick."""
-        problems = [f"{batch.source}: {batch.problem}" for batch in batches if batch.problem]
-        if any(batch.values for batch in batches):
+        problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
+        if any(scrape.values for scrape in scrapes):
             self._answered_s, self._node_problem = self._ticked_s, ""
         elif problems:
             self._node_problem = problems[0]
-        origin = next((batch.origin for batch in batches if batch.origin), "")
+        origin = next((scrape.origin for scrape in scrapes if scrape.origin), "")
         self._availability.tick(answers=self.answers(), problem=self.unready(), origin=origin)
 
     def change(self, settings: AgentSettings) -> None:

@@ -14,7 +14,7 @@ FILE = "identity.json"
 LONGEST = 255
 
 
-class KnownNode:
+class LastIdentity:
     """The identity in a file beside the journal; empty where there is no file, or none that makes sense."""
 
     def __init__(self, folder: Path) -> None:

@@ -10,7 +10,7 @@ MOST_PER_MINUTE = 60
 REMEMBERED = 1000
 
 
-class Log:
+class LineLimiter:
     """Takes lines from any thread and says those that are news; the others are counted and told of later."""
 
     def __init__(self, say: Callable[[str], None], now_s: Callable[[], float]) -> None:

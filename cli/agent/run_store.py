@@ -1,4 +1,4 @@
-"""Runs: what somebody calls the time of a load test, with marks in it; kept beside the journal, and events in it.
+"""RunStore: what somebody calls the time of a load test, with marks in it; kept beside the journal, and events in it.
 
 All of them together are bounded, in memory and on disk: the oldest are forgotten first, those that have ended before
 those that go on.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from collector.model.clock import Clock
-from collector.model.snapshot import Batch, Event
+from collector.model.snapshot import Event, Scrape
 from exporters.api.agent_api import TooFastError
 from exporters.prometheus.agent_health import RunTimes
 
@@ -47,7 +47,7 @@ class _Kept:
     bytes: int
 
 
-class Runs:
+class RunStore:
     """The runs of one agent; a line in a file for each thing that happens to one, and an event in the next tick."""
 
     name = SOURCE
@@ -64,12 +64,12 @@ class Runs:
         if self._path.exists():
             self._load()
 
-    def read(self, timeout_s: float) -> Batch:
+    def read(self, timeout_s: float) -> Scrape:
         """Return as events what happened to runs since the tick before."""
         del timeout_s
         with self._lock:
             events, self._events = tuple(self._events), []
-        return Batch(SOURCE, self._clock.monotonic_s(), events=events)
+        return Scrape(SOURCE, self._clock.monotonic_s(), events=events)
 
     def every(self) -> list[Run]:
         """Return the runs, the oldest first."""

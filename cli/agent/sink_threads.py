@@ -11,9 +11,9 @@ from cli.errors import CasstatError
 from collector.jolokia.failures import one_line
 from collector.journal.writer import Position
 from exporters.identity import Identity
-from exporters.recent_ticks import Recent
+from exporters.recent_ticks import RecentTicks
 from exporters.shipping.runtime import real
-from exporters.shipping.shipper import Plan, Shipping, following
+from exporters.shipping.shipper import Plan, Shipper, following
 from exporters.shipping.sink_health import SinkHealth
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import SinkUrlError
@@ -29,13 +29,13 @@ AGAIN_S = 60.0
 class _Running:
     stop: threading.Event
     thread: threading.Thread
-    shipping: Shipping
+    shipping: Shipper
 
 
 class Sinks:
     """Begins and ends shipping as the settings say."""
 
-    def __init__(self, journal: Path, recent: Recent, say: Callable[[str], None]) -> None:
+    def __init__(self, journal: Path, recent: RecentTicks, say: Callable[[str], None]) -> None:
         self._journal = journal
         self._recent = recent
         self._say = say
@@ -73,8 +73,8 @@ class Sinks:
         kept = self._journal / FOLDER
         plan = Plan(following(self._journal), start=start, identity=identity, kept=kept, recent=self._recent)
 
-        def made() -> Shipping:
-            return Shipping(sink_of(url), plan, real(stop), self._say)
+        def made() -> Shipper:
+            return Shipper(sink_of(url), plan, real(stop), self._say)
 
         def ship() -> None:
             while not stop.is_set():

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable
 import click
 
 from cli.node.transports import Contact, Way, contact
-from collector.sampling.node_sampler import Watch
+from collector.sampling.node_sampler import NodeSampler
 
 EVERY_S = 30.0
 
 
-class Finder:
+class TransportFinder:
     """Tries all ways again, in a thread of its own."""
 
     def __init__(
         self,
         ways: Callable[[], Iterable[tuple[str, Way]]],
-        watch_of: Callable[[str, Way], Watch],
+        watch_of: Callable[[str, Way], NodeSampler],
         monotonic_s: Callable[[], float],
     ) -> None:
         """Take what yields the ways, what makes a watch of one, and a clock."""

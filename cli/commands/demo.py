@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from cli.demo.cluster_addresses import Site
+from cli.demo.cluster_addresses import ClusterAddresses
 from cli.demo.companions import COMPANIONS, until_told
 from cli.demo.demo_cluster import LOAD, LocalCluster, Plan, cache_folder, require_driver, state_folder
 from cli.demo.demo_node import Node
@@ -115,7 +115,7 @@ def up(
         load_before = cluster.load_rate()
         if load is not None:
             cluster.start_load(load, metrics)
-        site = Site(cluster, [node.spec for node in started], progress, metrics)
+        site = ClusterAddresses(cluster, [node.spec for node in started], progress, metrics)
         told = [line for companion in chosen for line in companion.start(site)]
     except BaseException:
         if chosen:

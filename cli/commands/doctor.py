@@ -46,7 +46,7 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
     nodetool and Jolokia are asked a few times; nothing is changed.
     """
     from cli.doctor.examination import examine
-    from cli.doctor.examined_node import Case
+    from cli.doctor.examined_node import ExaminedNode
     from cli.doctor.finding import failed
     from cli.doctor.report_format import is_coloured, json_lines, text_lines
     from collector.host.cassandra_processes import local_nodes
@@ -54,7 +54,9 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
 
     options = {name: value for name, value in options.items() if value is not None}
     settings = LineSettings(jolokia=jolokia, **options)
-    case = Case(settings, tuple(local_nodes()), _advice(click.get_current_context()), os.environ, uid=os.geteuid())
+    case = ExaminedNode(
+        settings, tuple(local_nodes()), _advice(click.get_current_context()), os.environ, uid=os.geteuid()
+    )
     findings = examine(case, SystemClock(), [os.environ.get(PASSWORD, "")])
     if output == "json":
         lines = json_lines(findings)

@@ -130,7 +130,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--node", default="", help="What to call the node.  [its address]")
 @click.version_option(package_name="casstat", message="casstat %(version)s")
 def command(**options: Any) -> None:
-    """Watch the Cassandra node on this machine: a line every INTERVAL, COUNT times or until Ctrl-C.
+    """NodeSampler the Cassandra node on this machine: a line every INTERVAL, COUNT times or until Ctrl-C.
 
     INTERVAL is a duration: 10, 10s and 1m are all understood.
 

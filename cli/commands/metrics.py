@@ -15,7 +15,7 @@ def _object(metric: Metric) -> dict[str, object]:
         "kind": metric.kind.value,
         "unit": metric.unit,
         "labels": list(metric.labels),
-        "every_s": metric.tier.value,
+        "every_s": metric.scrape_interval.value,
         "columns": [shown.name for shown in metric.shown],
         "help": metric.help,
     }
@@ -26,7 +26,7 @@ def _text(metrics: list[Metric]) -> str:
     rows = []
     for metric in metrics:
         labels = f" {{{', '.join(metric.labels)}}}" if metric.labels else ""
-        pace = f" [{metric.tier.name.lower()}]" if metric.tier.value else ""
+        pace = f" [{metric.scrape_interval.name.lower()}]" if metric.scrape_interval.value else ""
         rows.append(f"{metric.name:{width}}  {metric.kind.value:9}  {metric.unit:7}  {metric.help}{labels}{pace}")
     return "\n".join(rows)
 

@@ -17,7 +17,7 @@ from cli.parameters.time_types import Duration, TimeOfDay, range_options
 from cli.recordings.recording_arguments import finding_text, recorded_bounds
 
 if TYPE_CHECKING:
-    from collector.journal.header import Head
+    from collector.journal.header import Header
     from collector.journal.reader import Entry
     from collector.model.sample import Sample
 
@@ -60,7 +60,7 @@ def command(
     PATH is what `casstat -w DIR` has written: DIR when it holds one node, DIR/NODE, or one of its files.
     """
     from cli.line.line_program import view_of
-    from cli.line.row_printer import Output, print_rows, shown
+    from cli.line.row_printer import RowPrinter, print_rows, shown
 
     options = {name: value for name, value in options.items() if value is not None}
     rows = options.pop("count_option", None)
@@ -81,14 +81,14 @@ def command(
             devices = head.disk, head.interface
             yield sample
 
-    output = Output(settings.output, rows, header=not settings.no_header)
+    output = RowPrinter(settings.output, rows, header=not settings.no_header)
     between_s = interval or first.head.interval_s
     print_rows(samples(), lambda sample: shown(view, devices, sample), between_s, output)
 
 
 def _played(
     entries: Iterable["Entry"], interval: float | None, speed: float | None
-) -> Iterator[tuple["Head", "Sample"]]:
+) -> Iterator[tuple["Header", "Sample"]]:
     """Yield what each session's samples say, at the pace that was chosen."""
     from collector.journal.replay import at_interval
     from collector.sampling.sample_stream import samples
@@ -111,7 +111,7 @@ class _Pace:
         self._entries = iter(entries)
         self._speed = speed
         self._last_s: float | None = None
-        self.head: Head | None = None
+        self.head: Header | None = None
 
     def __iter__(self) -> "_Pace":
         return self

@@ -13,7 +13,7 @@ POLL_S = 0.1
 
 
 @dataclass(frozen=True)
-class Site:
+class ClusterAddresses:
     """The cluster and its nodes; `load_metrics` is where its load tells Prometheus of itself, "" without a load."""
 
     cluster: LocalCluster

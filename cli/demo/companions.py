@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Protocol
 
 from cli.demo import demo_prometheus
-from cli.demo.cluster_addresses import Site
+from cli.demo.cluster_addresses import ClusterAddresses
 
 LOOK_S = 1.0
 
@@ -18,7 +18,7 @@ class Companion(Protocol):
     def check(self) -> None:
         """Raise DemoError when it cannot be started here: before anything else is."""
 
-    def start(self, site: Site) -> list[str]:
+    def start(self, site: ClusterAddresses) -> list[str]:
         """Start it and return what to tell people, by lines. Raises DemoError."""
 
 

@@ -7,7 +7,7 @@ import urllib.request
 from pathlib import Path
 
 from cli.demo.background_process import listens, require_free
-from cli.demo.cluster_addresses import Site
+from cli.demo.cluster_addresses import ClusterAddresses
 from cli.demo.demo_node import NodeSpec
 from cli.demo.java_runtime import DemoError
 from dashboards.rules.alert import JOB
@@ -23,7 +23,7 @@ def check() -> None:
     _program()
 
 
-def start(site: Site) -> list[str]:
+def start(site: ClusterAddresses) -> list[str]:
     """Start the agents and Prometheus. Raises DemoError when one of them does not come up."""
     first = site.nodes[0].address
     for spec in site.nodes:
@@ -56,7 +56,7 @@ def write_configuration(folder: Path, agents: list[str], load: str) -> None:
     (folder / "prometheus.yml").write_text(json.dumps(config, indent=1) + "\n")
 
 
-def _start_agent(site: Site, spec: NodeSpec) -> None:
+def _start_agent(site: ClusterAddresses, spec: NodeSpec) -> None:
     name = f"agent-{spec.home.name}"
     if name not in site.cluster.running():
         require_free(spec.address, AGENT_PORT)

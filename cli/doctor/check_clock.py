@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cli.doctor.finding import Finding, ok, warning
-from collector.host.clock_synchronisation import Discipline, read
+from collector.host.clock_synchronisation import ClockState, read
 from collector.host.kernel_files import text_of
 from collector.model.snapshot import SourceError
 
@@ -32,7 +32,7 @@ MANAGERS = {"apt-get": "apt-get install chrony", "dnf": "dnf install chrony", "z
 def examine(
     uid: int,
     root: Path = Path("/"),
-    ask: Callable[[], Discipline] = read,
+    ask: Callable[[], ClockState] = read,
     which: Callable[[str], str | None] = lambda name: shutil.which(name) or shutil.which(name, path=SYSTEM_PATH),
 ) -> Finding:
     """Return whether the clock is kept; `uid` is who would mend it."""

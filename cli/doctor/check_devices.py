@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from cli.doctor.examined_node import Case
+from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
 from collector.host.discovery import disk_of, interface_of
 from collector.host.disk import parse as parse_disks
@@ -20,7 +20,7 @@ DEFAULT = "00000000"
 UP = 0x1
 
 
-def disk(case: Case, host: Host) -> Finding:
+def disk(case: ExaminedNode, host: Host) -> Finding:
     """Return which disk is shown."""
     there = _names(lambda: parse_disks(text_of(host.proc / "diskstats"), ()))
     if (given := case.settings.disk) is not None:
@@ -42,14 +42,14 @@ def disk(case: Case, host: Host) -> Finding:
     )
 
 
-def _unknown(case: Case, host: Host, there: Sequence[str]) -> Finding:
+def _unknown(case: ExaminedNode, host: Host, there: Sequence[str]) -> Finding:
     what = f"no block device under {host.directories[0]}, as with a tmpfs, a network's or a pool's file system"
     candidates = [name for name in there if not name.startswith(NO_DISKS)]
     whole = [name for name in candidates if not any(name != one and name.startswith(one) for one in candidates)]
     return warning(DISK, what, "its columns show '-'", *_alternatives(case, "disk", whole))
 
 
-def interface(case: Case, host: Host, address: str) -> Finding:
+def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
     """Return which network interface is shown, for a node that announces `address`."""
     there = _names(lambda: parse_dev(text_of(host.net / "dev"), ()))
     if (given := case.settings.net_interface) is not None:
@@ -83,14 +83,14 @@ def default_routes(net: Path) -> list[str]:
     return list(dict.fromkeys(row[0] for row in rows if row[1] == DEFAULT and int(row[3], 16) & UP))
 
 
-def _given(subject: str, case: Case, option: str, name: str, there: Sequence[str]) -> Finding:
+def _given(subject: str, case: ExaminedNode, option: str, name: str, there: Sequence[str]) -> Finding:
     if name in there:
         return ok(subject, f"{name}, as given")
     candidates = [each for each in there if not each.startswith(NO_DISKS) and each != LOOPBACK] or there
     return problem(subject, f"no {subject} '{name}' on this machine", "", *_alternatives(case, option, candidates))
 
 
-def _alternatives(case: Case, option: str, names: Iterable[str]) -> tuple[str, ...]:
+def _alternatives(case: ExaminedNode, option: str, names: Iterable[str]) -> tuple[str, ...]:
     return alternatives(case.advice.line(**{option: name}) for name in names)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cli.doctor import check_policy, refusals
 from cli.doctor.check_jolokia_agent import NODELAY, at_start, attach
-from cli.doctor.examined_node import Case
+from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, failed, ok, problem, warning
 from cli.parameters.jolokia_options import connect
 from collector.cassandra.storage import SERVICE
@@ -39,7 +39,7 @@ NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
-class Way:
+class JolokiaTransport:
     """What there is to say of one way to the node; `facts` are what the node says through it, None if it is no way.
 
     release  Cassandra's version.
@@ -50,25 +50,25 @@ class Way:
     release: str = ""
 
 
-def examine(case: Case) -> Way:
+def examine(case: ExaminedNode) -> JolokiaTransport:
     """Ask Jolokia. Raises click.UsageError for options that cannot be meant."""
     if case.settings.source == "nodetool":
-        return Way((ok(SUBJECT, "not asked: --source nodetool"),))
+        return JolokiaTransport((ok(SUBJECT, "not asked: --source nodetool"),))
     if not case.url and case.chosen:
         what = f"process {case.chosen.pid} was started without a Jolokia agent"
-        return Way((problem(SUBJECT, what, "", *attach(case, case.chosen)),))
+        return JolokiaTransport((problem(SUBJECT, what, "", *attach(case, case.chosen)),))
     if not case.url:
-        return Way((problem(SUBJECT, "no node is known whose Jolokia could be asked"),))
+        return JolokiaTransport((problem(SUBJECT, "no node is known whose Jolokia could be asked"),))
     if unusable := _passwords(case):
-        return Way(unusable)
+        return JolokiaTransport(unusable)
     with closing(connect(case.url, case.settings.jolokia, case.environ)) as jolokia:
         try:
             return _asked(case, jolokia)
         except SourceError as error:
-            return Way((refusals.finding(case, jolokia, str(error)),))
+            return JolokiaTransport((refusals.finding(case, jolokia, str(error)),))
 
 
-def _passwords(case: Case) -> tuple[Finding, ...]:
+def _passwords(case: ExaminedNode) -> tuple[Finding, ...]:
     settings = case.settings.jolokia
     findings = []
     for path in (settings.jolokia_password_file, settings.jolokia_target_password_file):
@@ -85,26 +85,26 @@ def _told(path: Path | None, text: str) -> tuple[str, ...]:
     return (said, "casstat takes no password from it", f"chmod 600 {path}") if command else (text,)
 
 
-def _asked(case: Case, jolokia: Jolokia) -> Way:
+def _asked(case: ExaminedNode, jolokia: Jolokia) -> JolokiaTransport:
     facts = ask_facts(jolokia, TIMEOUT_S)
     (release,) = jolokia.ask([RELEASE], TIMEOUT_S)
     pid = local_pid(facts, case.here)
     if release.get("status") == check_policy.FORBIDDEN and not facts.started_ms:
-        return Way((check_policy.command(case, "read"),))
+        return JolokiaTransport((check_policy.command(case, "read"),))
     if release.get("status") == NOT_FOUND:
-        return Way((_no_cassandra(case, jolokia, facts, pid),))
+        return JolokiaTransport((_no_cassandra(case, jolokia, facts, pid),))
     if case.chosen and case.settings.jmx_port and pid != case.chosen.pid:
-        return Way((_other_node(case, jolokia, case.chosen, pid),))
+        return JolokiaTransport((_other_node(case, jolokia, case.chosen, pid),))
     findings = check_policy.examine(case, jolokia)
     if failed(findings):
-        return Way(tuple(findings))
+        return JolokiaTransport(tuple(findings))
     version = one_line(release.get("value", ""))
     seconds = [_seconds(jolokia) for _ in range(TIMES)]
     findings.insert(0, _pace(case, jolokia, statistics.median(seconds)))
-    return Way(tuple(findings), replace(facts, pid=pid, here=pid is not None), version)
+    return JolokiaTransport(tuple(findings), replace(facts, pid=pid, here=pid is not None), version)
 
 
-def _no_cassandra(case: Case, jolokia: Jolokia, facts: Facts, pid: int | None) -> Finding:
+def _no_cassandra(case: ExaminedNode, jolokia: Jolokia, facts: Facts, pid: int | None) -> Finding:
     if pid is not None:
         what = f"{jolokia.url} answers for process {pid}, a Cassandra that is starting: ask again"
         return problem(SUBJECT, what, "it knows nothing of itself yet", case.advice.command("doctor"))
@@ -112,7 +112,7 @@ def _no_cassandra(case: Case, jolokia: Jolokia, facts: Facts, pid: int | None) -
     return problem(SUBJECT, what, "", *_right_one(case, case.chosen or next(iter(case.here), None)))
 
 
-def _other_node(case: Case, jolokia: Jolokia, chosen: LocalNode, pid: int | None) -> Finding:
+def _other_node(case: ExaminedNode, jolokia: Jolokia, chosen: LocalNode, pid: int | None) -> Finding:
     meant = f"process {chosen.pid}, which has JMX port {chosen.jmx_port}"
     other = next((node for node in case.here if node.pid == pid), None)
     if other is None:
@@ -125,7 +125,7 @@ def _other_node(case: Case, jolokia: Jolokia, chosen: LocalNode, pid: int | None
     return problem(SUBJECT, what, "columns would be of two nodes", *mend)
 
 
-def _right_one(case: Case, node: LocalNode | None) -> tuple[str, ...]:
+def _right_one(case: ExaminedNode, node: LocalNode | None) -> tuple[str, ...]:
     """Return how to ask that node."""
     if node is None:
         return (case.advice.line(jolokia="http://NODE:8778/jolokia"),)
@@ -138,7 +138,7 @@ def _seconds(jolokia: Jolokia) -> float:
     return time.monotonic() - began_s
 
 
-def _pace(case: Case, jolokia: Jolokia, median_s: float) -> Finding:
+def _pace(case: ExaminedNode, jolokia: Jolokia, median_s: float) -> Finding:
     what = f"{jolokia.url} answers within {median_s * 1000:.1f} ms"
     if median_s - _round_trip_s(jolokia) < FLOOR_S:
         return ok(SUBJECT, what)

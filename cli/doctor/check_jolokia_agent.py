@@ -12,7 +12,7 @@ from cli.attach.target_process import SERVER
 from cli.demo.background_process import is_free
 from cli.demo.demo_cluster import cache_folder
 from cli.demo.java_runtime import JOLOKIA, JOLOKIA_1, JOLOKIA_2
-from cli.doctor.examined_node import Case
+from cli.doctor.examined_node import ExaminedNode
 from collector.host.cassandra_processes import LocalNode
 
 NAME = re.compile(r"jolokia(?:-agent)?-jvm-.*\.jar|jolokia-jvm\.jar")
@@ -34,7 +34,7 @@ ENV = "cassandra-env.sh"
 LAST_1 = "1.7.2"
 
 
-def attach(case: Case, node: LocalNode) -> tuple[str, ...]:
+def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
     """Return how to bring Jolokia into a node that runs on this machine, now and for good."""
     if java := _without_server(case, node):
         return (f"restart the node with a Java that has the module {SERVER}, which {java} has not",)
@@ -54,7 +54,7 @@ def attach(case: Case, node: LocalNode) -> tuple[str, ...]:
     return (steps[0], *(f"then: {step}" for step in steps[1:]), f"or: {for_good}")
 
 
-def _without_server(case: Case, node: LocalNode) -> Path | None:
+def _without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
     """Return the node's Java when Jolokia cannot listen in it."""
     try:
         java = (case.root / "proc" / str(node.pid) / "exe").readlink()
@@ -64,7 +64,7 @@ def _without_server(case: Case, node: LocalNode) -> Path | None:
     return java if modules and SERVER not in modules else None
 
 
-def at_start(case: Case, option: str) -> str:
+def at_start(case: ExaminedNode, option: str) -> str:
     """Return how to give the node's JVM an option."""
     return f'in {case.configuration(ENV)}, and restart the node: JVM_OPTS="$JVM_OPTS {option}"'
 
@@ -83,14 +83,14 @@ def _fetch(jar: Path, artifact: str) -> str:
     return f"fetch {jar.name} from {DOWNLOAD} into {jar.parent}"
 
 
-def free_port(case: Case) -> int:
+def free_port(case: ExaminedNode) -> int:
     """Return a port of the loopback address for Jolokia, its usual one if that can be had."""
     taken = {node.url.partition("://127.0.0.1:")[2].partition("/")[0] for node in case.here}
     ports = range(FIRST_PORT, FIRST_PORT + PORTS)
     return next((port for port in ports if str(port) not in taken and is_free("127.0.0.1", port)), FIRST_PORT)
 
 
-def find_jar(case: Case, node: LocalNode) -> Path | None:
+def find_jar(case: ExaminedNode, node: LocalNode) -> Path | None:
     """Return a Jolokia agent of this machine that the node's user can read, None when there is none."""
     owner = case.owner(node.pid)
     mine = owner is not None and owner.uid == 0
@@ -99,7 +99,7 @@ def find_jar(case: Case, node: LocalNode) -> Path | None:
     return next((jar for jar in found if f"-{major}." in jar.name), next(iter(found), None))
 
 
-def _jars(case: Case) -> Iterator[Path]:
+def _jars(case: ExaminedNode) -> Iterator[Path]:
     for node in case.here:
         for word in case.command(node.pid):
             if word.startswith("-javaagent:") and NAME.fullmatch(Path(word[11:].partition("=")[0]).name):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cli.doctor.examined_node import Case
+from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
 from collector.host.kernel_files import text_of
 from collector.log.logback import DEFAULT_PATTERN, LogPattern, parse
@@ -23,7 +23,7 @@ _PATTERN = re.compile(r"<pattern>(.*?)</pattern>", re.DOTALL)
 _FOLDER = re.compile(r"-Dcassandra\.logdir=(/.*)")
 
 
-def examine(case: Case) -> list[Finding]:
+def examine(case: ExaminedNode) -> list[Finding]:
     """Return what there is to say of the log that was given, or where one may be."""
     there = list(candidates(case))
     path = case.settings.log
@@ -44,7 +44,7 @@ def examine(case: Case) -> list[Finding]:
     return [_form(case, path, pattern, tail), *_level(case, path)]
 
 
-def _unreadable(case: Case, path: Path, error: OSError, there: Iterable[Path]) -> Finding:
+def _unreadable(case: ExaminedNode, path: Path, error: OSError, there: Iterable[Path]) -> Finding:
     what = f"{path}: {error.strerror}"
     if isinstance(error, PermissionError):
         owner = case.owner(case.chosen.pid) if case.chosen else None
@@ -54,7 +54,7 @@ def _unreadable(case: Case, path: Path, error: OSError, there: Iterable[Path]) -
     return problem(SUBJECT, what, "no events", *alternatives(others))
 
 
-def _form(case: Case, path: Path, pattern: LogPattern, tail: list[str]) -> Finding:
+def _form(case: ExaminedNode, path: Path, pattern: LogPattern, tail: list[str]) -> Finding:
     lines = [line for line in tail if line]
     if not lines or any(map(pattern.line, lines)):
         return ok(SUBJECT, f"{path} can be read")
@@ -66,7 +66,7 @@ def _form(case: Case, path: Path, pattern: LogPattern, tail: list[str]) -> Findi
     return problem(SUBJECT, what, why, case.advice.line(log_pattern="PATTERN"))
 
 
-def _configured(case: Case) -> Iterator[LogPattern]:
+def _configured(case: ExaminedNode) -> Iterator[LogPattern]:
     """Yield the patterns of the node's own configuration that are understood."""
     try:
         text = text_of(Path(case.configuration(LOGBACK)))
@@ -79,7 +79,7 @@ def _configured(case: Case) -> Iterator[LogPattern]:
             continue
 
 
-def _level(case: Case, path: Path) -> list[Finding]:
+def _level(case: ExaminedNode, path: Path) -> list[Finding]:
     """Return that the log keeps flushes to itself, if so."""
     if _is_best(case, path):
         return []
@@ -87,12 +87,12 @@ def _level(case: Case, path: Path) -> list[Finding]:
     return [warning(SUBJECT, what, "no events of these", case.advice.line(log=str(path.with_name(DEBUG))))]
 
 
-def _is_best(case: Case, path: Path) -> bool:
+def _is_best(case: ExaminedNode, path: Path) -> bool:
     """Return whether flushes stand in it: Cassandra 3 tells of them at DEBUG alone."""
     return not (case.release.startswith("3.") and path.name == SYSTEM and path.with_name(DEBUG).exists())
 
 
-def candidates(case: Case) -> Iterable[Path]:
+def candidates(case: ExaminedNode) -> Iterable[Path]:
     """Yield the logs that the node writes, so far as they can be found."""
     found = list(_open_logs(case))
     for word in case.command(case.chosen.pid) if case.chosen else ():
@@ -109,7 +109,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _open_logs(case: Case) -> list[Path]:
+def _open_logs(case: ExaminedNode) -> list[Path]:
     if case.chosen is None:
         return []
     try:

@@ -10,7 +10,7 @@ from collector.host.host_source import HostPart, HostSource
 from collector.host.kernel_files import Host
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
-from collector.sampling.node_sampler import Given, Watch
+from collector.sampling.node_sampler import Given, NodeSampler
 from collector.sampling.selection import Selection, Table
 
 SUBJECT = "machine"
@@ -65,7 +65,7 @@ class Known:
 def host_of(facts: Facts, given: Given, clock: Clock, root: Path = Path("/")) -> Host | None:
     """Return what of this machine the line watches, given what the node says; None for a node elsewhere."""
     here = facts.here or not facts.jvm
-    watch = Watch(Known(facts, "127.0.0.1" if here else ""), Selection(frozenset()), given, clock, root)
+    watch = NodeSampler(Known(facts, "127.0.0.1" if here else ""), Selection(frozenset()), given, clock, root)
     if facts.jvm:
         watch.learn()
     return watch.host if here else None

@@ -5,8 +5,8 @@ import pwd
 import re
 from collections.abc import Sequence
 
-from cli.doctor.check_jolokia import Way
-from cli.doctor.examined_node import Case
+from cli.doctor.check_jolokia import JolokiaTransport
+from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
 from collector.host.cassandra_processes import Facts, LocalNode
 from collector.host.kernel_files import text_of
@@ -18,7 +18,7 @@ ELSEWHERE = "http://NODE:8778/jolokia"
 _HIDDEN = re.compile(r"\bhidepid=(?:1|2|4|noaccess|invisible|ptraceable)\b")
 
 
-def examine(case: Case, facts: Facts | None, ways: Sequence[Way]) -> list[Finding]:
+def examine(case: ExaminedNode, facts: Facts | None, ways: Sequence[JolokiaTransport]) -> list[Finding]:
     """Return what there is to say of the process; `facts` are what the node said of itself, None when it did not."""
     release = next((way.release for way in ways if way.release), "")
     if facts is not None and not facts.here:
@@ -40,7 +40,7 @@ def _cassandra(release: str, address: str) -> str:
     )
 
 
-def _none(case: Case, *, answers: bool) -> Finding:
+def _none(case: ExaminedNode, *, answers: bool) -> Finding:
     """Return that no process of the node is seen here, though it may answer."""
     if (hidden := hides(case)) and case.uid != 0:
         what = f"no Cassandra process to be seen: {hidden} hides those of other users"
@@ -66,7 +66,7 @@ def _likely_user() -> str:
         return "root"
 
 
-def hides(case: Case) -> str:
+def hides(case: ExaminedNode) -> str:
     """Return the option by which /proc hides other users' processes, "" when it hides none."""
     try:
         mounts = text_of(case.root / "proc/self/mounts")
@@ -77,7 +77,7 @@ def hides(case: Case) -> str:
     return f"/proc's option {found[0]}" if found else ""
 
 
-def _process(case: Case, node: LocalNode, cassandra: str) -> Finding:
+def _process(case: ExaminedNode, node: LocalNode, cassandra: str) -> Finding:
     owner = case.owner(node.pid)
     port = f", JMX port {node.jmx_port}" if node.jmx_port else ""
     what = (
@@ -91,7 +91,7 @@ def _process(case: Case, node: LocalNode, cassandra: str) -> Finding:
     return warning(SUBJECT, what, "the line shows this one", *alternatives(mends))
 
 
-def _sight(case: Case, node: LocalNode) -> list[Finding]:
+def _sight(case: ExaminedNode, node: LocalNode) -> list[Finding]:
     """Return that this user may not look into the process, if so."""
     process = case.root / "proc" / str(node.pid)
     try:

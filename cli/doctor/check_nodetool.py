@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cli.demo.java_runtime import javas
-from cli.doctor.check_jolokia import Way
-from cli.doctor.examined_node import Case
+from cli.doctor.check_jolokia import JolokiaTransport
+from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, failed, ok, problem, warning
 from collector.host.cassandra_processes import Facts
 from collector.model.snapshot import SourceError
@@ -32,16 +32,16 @@ USUAL = (
 )
 
 
-def examine(case: Case, *, used: bool) -> Way:
+def examine(case: ExaminedNode, *, used: bool) -> JolokiaTransport:
     """Ask nodetool once; `used` when it is what the node will be asked with."""
     if case.settings.source == "jolokia" or (case.settings.source == "auto" and case.settings.jolokia.jolokia):
-        return Way((ok(SUBJECT, "not asked: --jolokia or --source says to ask Jolokia alone"),))
+        return JolokiaTransport((ok(SUBJECT, "not asked: --jolokia or --source says to ask Jolokia alone"),))
     program = case.nodetool
     if program is None:
-        return Way((_missing(case),))
+        return JolokiaTransport((_missing(case),))
     secret = _password_file(case)
     if failed(secret):
-        return Way(secret)
+        return JolokiaTransport(secret)
     connection = Connection(case.jmx_port, case.settings.jmx_user, case.settings.jmx_password_file)
     tool = Nodetool(program, connection, case.environ)
     began_s = time.monotonic()
@@ -50,13 +50,13 @@ def examine(case: Case, *, used: bool) -> Way:
         took_s = time.monotonic() - began_s
         facts = _facts(case, tool, text) if used else Facts()
     except SourceError as error:
-        return Way((_refused(case, program, str(error)), *secret))
+        return JolokiaTransport((_refused(case, program, str(error)), *secret))
     finally:
         tool.close()
-    return Way((_pace(case, program, took_s, used=used), *secret), facts)
+    return JolokiaTransport((_pace(case, program, took_s, used=used), *secret), facts)
 
 
-def _facts(case: Case, tool: Nodetool, text: str) -> Facts:
+def _facts(case: ExaminedNode, tool: Nodetool, text: str) -> Facts:
     said = dict(info.parse(text).said)
     said.update(status.parse(tool.run(["status"], TIMEOUT_S)).said)
     chosen = case.chosen
@@ -65,7 +65,7 @@ def _facts(case: Case, tool: Nodetool, text: str) -> Facts:
     return Facts(said.get(said.get("ID", ""), ""), directories, str(tool.program), pid=pid, here=True)
 
 
-def _missing(case: Case) -> Finding:
+def _missing(case: ExaminedNode) -> Finding:
     found = next((path for path in _candidates() if os.access(path, os.X_OK)), None)
     mend = case.advice.line(nodetool=str(found or "/path/to/cassandra/bin/nodetool"))
     return problem(SUBJECT, "not found on the PATH or beside the node's jars", "", mend)
@@ -76,7 +76,7 @@ def _candidates() -> Iterator[Path]:
     yield from sorted(Path("/opt").glob("*cassandra*/bin/nodetool"), reverse=True)
 
 
-def _password_file(case: Case) -> tuple[Finding, ...]:
+def _password_file(case: ExaminedNode) -> tuple[Finding, ...]:
     path = case.settings.jmx_password_file
     if path is None:
         return ()
@@ -95,7 +95,7 @@ def _password_file(case: Case) -> tuple[Finding, ...]:
     return ()
 
 
-def _refused(case: Case, program: Path, error: str) -> Finding:
+def _refused(case: ExaminedNode, program: Path, error: str) -> Finding:
     low = error.lower()
     if "authentication" in low or "credentials" in low or "invalid username or password" in low:
         return problem(SUBJECT, error, "", case.advice.line(**WHO))
@@ -109,7 +109,7 @@ def _refused(case: Case, program: Path, error: str) -> Finding:
     return problem(SUBJECT, error)
 
 
-def _java(case: Case) -> str:
+def _java(case: ExaminedNode) -> str:
     """Return how nodetool gets a Java: the first of this machine that is one, else how to install it."""
     for java in javas(case.environ):
         if java.name == "java" and os.access(java, os.X_OK):
@@ -120,16 +120,16 @@ def _java(case: Case) -> str:
     return "export JAVA_HOME=/path/to/java"
 
 
-def _port(case: Case) -> str:
+def _port(case: ExaminedNode) -> str:
     return f"JMX port {case.jmx_port}" if case.jmx_port else "nodetool's usual JMX port"
 
 
-def _other_ports(case: Case) -> tuple[str, ...]:
+def _other_ports(case: ExaminedNode) -> tuple[str, ...]:
     ports = [str(node.jmx_port) for node in case.here if node.jmx_port not in (None, case.jmx_port)]
     return alternatives(case.advice.line(jmx_port=port) for port in ports or ["PORT"])
 
 
-def _pace(case: Case, program: Path, took_s: float, *, used: bool) -> Finding:
+def _pace(case: ExaminedNode, program: Path, took_s: float, *, used: bool) -> Finding:
     what = f"{program} answers within {took_s:.1f} s"
     pace_s = PACE * took_s
     if not used or pace_s <= case.interval_s:

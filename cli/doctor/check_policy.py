@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.doctor.examined_node import Case
+from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, problem, warning
 from collector.catalogue import BEANS
 from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean import METRICS, Bean, Labels, Question, questions
-from collector.model.metric import Tier
+from collector.jolokia.mbean import METRICS, Labels, MBean, MBeanRequest, mbean_requests
+from collector.model.metric import ScrapeInterval
 
 SUBJECT = "jolokia"
 TIMEOUT_S = 10.0
@@ -36,7 +36,7 @@ _LOCATION = re.compile(r"-javaagent:.*policyLocation=(?:file:(?://)?)?(/[^,]*)")
 class Asked:
     """A question, and what Jolokia answered."""
 
-    question: Question
+    question: MBeanRequest
     answer: Mapping[str, Any]
 
     @property
@@ -53,7 +53,7 @@ class Asked:
         return self.answer.get("status") == FORBIDDEN or any(forbidden)
 
 
-def examine(case: Case, jolokia: Jolokia) -> list[Finding]:
+def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
     """Ask once for what casstat asks for, and return what is refused. Raises SourceError."""
     beans = {bean.place: bean for bean in reversed(BEANS)}
     searched = [bean for bean in beans.values() if bean.search]
@@ -70,19 +70,19 @@ def examine(case: Case, jolokia: Jolokia) -> list[Finding]:
 def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[Asked]:
     """Ask for every bean of the catalogue, of one pool, one table and so on."""
 
-    def first(bean: Bean) -> list[Labels]:
+    def first(bean: MBean) -> list[Labels]:
         return list((known[bean.place] if bean.search else bean.labels(()))[:1])
 
-    def tier(bean: Bean, _labels: Labels) -> Tier | None:
+    def scrape_interval(bean: MBean, _labels: Labels) -> ScrapeInterval | None:
         # All in one go, but what touches the node's disk.
-        return None if bean.metric.tier is Tier.HOURLY else Tier.TICK
+        return None if bean.metric.scrape_interval is ScrapeInterval.HOURLY else ScrapeInterval.TICK
 
-    wanted = questions(BEANS, {bean.family: first(bean) for bean in BEANS}, tier)
+    wanted = mbean_requests(BEANS, {bean.family: first(bean) for bean in BEANS}, scrape_interval)
     answers = jolokia.ask([question.request for question in wanted], TIMEOUT_S)
     return [Asked(question, answer) for question, answer in zip(wanted, answers, strict=True)]
 
 
-def _refusals(case: Case, asked: Sequence[Asked]) -> list[Finding]:
+def _refusals(case: ExaminedNode, asked: Sequence[Asked]) -> list[Finding]:
     executed = [each for each in asked if each.question.is_operation]
     read = [each for each in asked if not each.question.is_operation]
     if all(each.refused for each in read):
@@ -105,7 +105,7 @@ def _refusals(case: Case, asked: Sequence[Asked]) -> list[Finding]:
     return findings
 
 
-def _denied(case: Case, denied: Sequence[Asked], of: int) -> Finding:
+def _denied(case: ExaminedNode, denied: Sequence[Asked], of: int) -> Finding:
     kinds = dict.fromkeys(_kind(each.name) for each in denied)
     metrics = dict.fromkeys(bean.metric.name for each in denied for bean, _ in each.question.parts)
     allowed = (
@@ -122,7 +122,7 @@ def _denied(case: Case, denied: Sequence[Asked], of: int) -> Finding:
 
 
 def _hidden(
-    case: Case, jolokia: Jolokia, searched: Iterable[Bean], known: Mapping[str, Sequence[Labels]]
+    case: ExaminedNode, jolokia: Jolokia, searched: Iterable[MBean], known: Mapping[str, Sequence[Labels]]
 ) -> list[Finding]:
     """Return what is not found though it is there."""
     empty = [(bean, witness) for bean in searched if not known[bean.place] for witness in WITNESSES]
@@ -146,7 +146,7 @@ def _hidden(
     ]
 
 
-def command(case: Case, name: str) -> Finding:
+def command(case: ExaminedNode, name: str) -> Finding:
     """Return that the policy refuses one of Jolokia's commands altogether."""
     return problem(
         SUBJECT,
@@ -156,7 +156,7 @@ def command(case: Case, name: str) -> Finding:
     )
 
 
-def _where(case: Case) -> str:
+def _where(case: ExaminedNode) -> str:
     """Return which file holds the policy."""
     words = case.command(case.chosen.pid) if case.chosen else []
     return f"in {next((match[1] for word in words if (match := _LOCATION.match(word))), POLICY)}"
@@ -167,11 +167,11 @@ def _names(answer: Mapping[str, Any]) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
-def _first(bean: Bean) -> Labels:
+def _first(bean: MBean) -> Labels:
     return {label: values[0] for label, values in bean.only.items()}
 
 
-def _attribute(bean: Bean) -> str:
+def _attribute(bean: MBean) -> str:
     return "Count" if bean.attribute == "values()" else bean.attribute.partition(".")[0]
 
 

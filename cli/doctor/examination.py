@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cli.doctor import check_clock, check_devices, check_jolokia, check_log, check_machine, check_node, check_nodetool
-from cli.doctor.check_jolokia import Way
-from cli.doctor.examined_node import Case
+from cli.doctor.check_jolokia import JolokiaTransport
+from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, lessened
 from cli.doctor.report_format import hidden
 from collector.host.cassandra_processes import Facts
@@ -16,7 +16,7 @@ BY_NODETOOL = "nodetool is asked instead: every few seconds, and its percentiles
 BY_JOLOKIA = "not needed while Jolokia answers"
 
 
-def examine(case: Case, time: Clock, secrets: Iterable[str] = ()) -> list[Finding]:
+def examine(case: ExaminedNode, time: Clock, secrets: Iterable[str] = ()) -> list[Finding]:
     """Return what is found, without the secrets. Raises click.UsageError for options that cannot be meant."""
     first = check_jolokia.examine(case)
     second = check_nodetool.examine(case, used=first.facts is None)
@@ -33,14 +33,14 @@ def examine(case: Case, time: Clock, secrets: Iterable[str] = ()) -> list[Findin
     return [_without(each, list(secrets)) for each in findings]
 
 
-def _ways(first: Way, second: Way) -> list[Finding]:
+def _ways(first: JolokiaTransport, second: JolokiaTransport) -> list[Finding]:
     """Return what is said of both: what fails is no problem while the other answers."""
     by_jolokia = lessened(first.findings, BY_NODETOOL) if second.facts else first.findings
     by_nodetool = lessened(second.findings, BY_JOLOKIA) if first.facts else second.findings
     return [*by_jolokia, *by_nodetool]
 
 
-def _machine(case: Case, facts: Facts | None, time: Clock) -> list[Finding]:
+def _machine(case: ExaminedNode, facts: Facts | None, time: Clock) -> list[Finding]:
     if facts is None:
         chosen = case.chosen
         if chosen is None and not case.asks_here:

@@ -29,7 +29,7 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Case:
+class ExaminedNode:
     """What is examined. `here` are the Cassandra processes of this machine, `uid` is who asks."""
 
     settings: LineSettings = field(default_factory=LineSettings)

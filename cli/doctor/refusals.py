@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from cli.doctor.check_jolokia_agent import attach
 from cli.doctor.check_policy import POLICY, SUBJECT
-from cli.doctor.examined_node import Case
+from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, problem
 from collector.host.discovery import is_this_machine
 from collector.jolokia.client import Jolokia
@@ -14,12 +14,12 @@ from collector.jolokia.client import Jolokia
 _CLIENT = re.compile(r"No access from client (\S+) allowed")
 
 
-def finding(case: Case, jolokia: Jolokia, error: str) -> Finding:
+def finding(case: ExaminedNode, jolokia: Jolokia, error: str) -> Finding:
     """Return what an error of Jolokia's means; its message ends in advice that fits every command of casstat's."""
     return problem(SUBJECT, error, "", *_mend(case, jolokia, error))
 
 
-def _mend(case: Case, jolokia: Jolokia, error: str) -> tuple[str, ...]:
+def _mend(case: ExaminedNode, jolokia: Jolokia, error: str) -> tuple[str, ...]:
     if match := _CLIENT.search(error):
         return (f"in {POLICY}, inside <remote>, and restart the node: <host>{match[1]}</host>",)
     if "HTTP 404" in error or "is this Jolokia?" in error:
@@ -52,7 +52,7 @@ def _filled(value: str, jolokia: Jolokia) -> str:
     return value.format(url=other, port=jolokia.port)
 
 
-def _begin(case: Case, jolokia: Jolokia) -> tuple[str, ...]:
+def _begin(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
     """Return how to get a Jolokia to answer."""
     if not is_this_machine(jolokia.host):
         words = ("attach", "--jar", "JAR", "--host", jolokia.host, "--user", "USER", "--password-file", "FILE")

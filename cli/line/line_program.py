@@ -11,7 +11,7 @@ from cli.errors import CasstatError, note
 from cli.line.event_file import EventFile
 from cli.line.line_settings import DEFAULT_S, LineSettings
 from cli.line.missing_names import keyspace_text, port_text
-from cli.line.row_printer import Beginning, Output, print_rows, shown, with_devices
+from cli.line.row_printer import Beginning, RowPrinter, print_rows, shown, with_devices
 from cli.node.transports import Contact, Way, contact, ways
 from collector.host.cassandra_processes import local_nodes
 from collector.host.disk import parse as parse_disks
@@ -22,7 +22,7 @@ from collector.log.logback import DEFAULT_PATTERN
 from collector.log.logback import parse as parse_pattern
 from collector.model.clock import Clock, SystemClock, first_tick_in_s, ticks
 from collector.model.snapshot import SourceError
-from collector.sampling.node_sampler import Given, Watch, watched
+from collector.sampling.node_sampler import Given, NodeSampler, watched
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 from collector.sampling.source_reader import Source
 from exporters.line.operation_columns import Operations
@@ -50,7 +50,7 @@ def run(settings: LineSettings) -> None:
     clock = SystemClock()
     with ExitStack() as stack:
         events = stack.enter_context(closing(EventFile(settings.events, note))) if settings.events else None
-        output = Output(settings.output, rows, header=not settings.no_header, events=events)
+        output = RowPrinter(settings.output, rows, header=not settings.no_header, events=events)
         log = log_source(settings, clock)
         if log is not None:
             stack.enter_context(closing(log))
@@ -92,7 +92,9 @@ def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
         raise click.BadParameter(str(error), param_hint="--log-pattern") from None
 
 
-def _first_contact(settings: LineSettings, clock: Clock, extra: Sequence[Source]) -> tuple[View, Watch, Selection]:
+def _first_contact(
+    settings: LineSettings, clock: Clock, extra: Sequence[Source]
+) -> tuple[View, NodeSampler, Selection]:
     """Return what to show of the node, how to watch it, and what is read: the first way that answers, else the first.
 
     The node is asked about itself before the first tick; what is missing is said in one line.
@@ -100,11 +102,11 @@ def _first_contact(settings: LineSettings, clock: Clock, extra: Sequence[Source]
     given = Given(settings.node, _known_disk(settings.disk), _known_interface(settings.net_interface))
     shows: dict[str, tuple[View, Selection]] = {}
 
-    def watch_of(kind: str, way: Way) -> Watch:
+    def watch_of(kind: str, way: Way) -> NodeSampler:
         view = view_of(settings, kind)
         selection = _selection(settings, view)
         shows[kind] = view, selection
-        return Watch(way(selection, clock), selection, given, clock, extra=extra)
+        return NodeSampler(way(selection, clock), selection, given, clock, extra=extra)
 
     try:
         made = contact(ways(settings), watch_of)
@@ -168,7 +170,7 @@ def view_of(settings: LineSettings, kind: str) -> View:
     )
 
 
-def _say_what_is_missing(watch: Watch, view: View, passed: str) -> None:
+def _say_what_is_missing(watch: NodeSampler, view: View, passed: str) -> None:
     operations = view.operations
     if watch.kind == "nodetool":
         what = "percentiles marked ~ decay over minutes"

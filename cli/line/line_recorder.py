@@ -12,9 +12,9 @@ from cli.errors import CasstatError
 from collector.catalogue import CATALOGUE
 from collector.host import clock_synchronisation
 from collector.host.host_source import identity_of
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.writer import Journal, JournalError, Limits, bounded
-from collector.sampling.node_sampler import Watch, watched
+from collector.sampling.node_sampler import NodeSampler, watched
 from collector.sampling.selection import Selection
 
 
@@ -24,7 +24,7 @@ def limits_of(total_bytes: int | None, sync: str) -> Limits:
 
 
 def record(
-    watch: Watch,
+    watch: NodeSampler,
     folder: Path,
     limits: Limits,
     selection: Selection,
@@ -37,10 +37,10 @@ def record(
     wanted = selection.metrics
     metrics = tuple(metric for name, metric in sorted(CATALOGUE.items()) if wanted is None or name in wanted)
 
-    def head() -> Head:
+    def head() -> Header:
         disk, interface = watched(watch.host)
         boot, network = identity_of(watch.host)
-        return Head(
+        return Header(
             writer=version("casstat"),
             session=session,
             interval_s=interval_s,

@@ -26,7 +26,7 @@ BOLD, DIM, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 
 
 @dataclass(frozen=True)
-class Output:
+class RowPrinter:
     """How to print: "text", "json" or "csv", after how many rows to end (None: never), and whether with a header.
 
     events  where what the node's log tells is written; None for between the rows.
@@ -51,7 +51,7 @@ class Beginning:
 
 
 def print_rows(
-    samples: Iterable[Sample], show: Show, tick_s: float, output: Output, beginning: Beginning | None = None
+    samples: Iterable[Sample], show: Show, tick_s: float, output: RowPrinter, beginning: Beginning | None = None
 ) -> None:
     """Print a row for every sample; end after the last one, on Ctrl-C, or when nobody reads on."""
     whole = Summary()
@@ -114,7 +114,7 @@ class _Lines:
 
     is_screen = False
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: RowPrinter) -> None:
         self._header = output.header and output.form == "csv"
         self._text = json_csv.json_row if output.form == "json" else json_csv.csv_row
 
@@ -134,7 +134,7 @@ class _Lines:
 class _Text:
     """Rows for people."""
 
-    def __init__(self, interval_s: float, output: Output) -> None:
+    def __init__(self, interval_s: float, output: RowPrinter) -> None:
         self._interval_s = interval_s
         self._header = output.header
         self._events_between = output.events is None

@@ -13,11 +13,11 @@ from cli.node.node_selection import chosen, jmx_port, jolokia_url, nodetool
 from cli.parameters.jolokia_options import connect
 from collector.catalogue import BEANS
 from collector.host.cassandra_processes import LocalNode, local_nodes
-from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
 from collector.nodetool.runner import Connection, Nodetool
-from collector.sampling.node_sampler import Node, Watch
+from collector.sampling.node_sampler import Node, NodeSampler
 from collector.sampling.selection import Selection
 from collector.secrets import is_read_by_others
 
@@ -36,17 +36,17 @@ class Contact:
     """
 
     kind: str
-    watch: Watch
+    watch: NodeSampler
     answered: bool
     failed: tuple[str, ...]
 
 
-def contact(found: Iterable[tuple[str, Way]], watch_of: Callable[[str, Way], Watch]) -> Contact:
+def contact(found: Iterable[tuple[str, Way]], watch_of: Callable[[str, Way], NodeSampler]) -> Contact:
     """Ask the node about itself by one way after the other; `watch_of` makes the watch by a way of this kind.
 
     Raises click.UsageError when there is no way at all.
     """
-    failed: list[tuple[str, Watch, str]] = []
+    failed: list[tuple[str, NodeSampler, str]] = []
     for kind, way in found:
         watch = watch_of(kind, way)
         try:
@@ -75,7 +75,7 @@ def ways(settings: LineSettings, say: Callable[[str], None] = note) -> Iterator[
     _say_which(settings, here, say)
     if settings.source != "nodetool" and (url := jolokia_url(settings, node, here)):
         jolokia = connect(url, settings.jolokia)
-        yield "jolokia", lambda selection, clock: NodeSource(jolokia, BEANS, selection, clock)
+        yield "jolokia", lambda selection, clock: MBeanSource(jolokia, BEANS, selection, clock)
     if settings.source == "jolokia" or (settings.source == "auto" and settings.jolokia.jolokia):
         return
     program = nodetool(settings, node)
@@ -102,9 +102,9 @@ def _through_nodetool(program: Path, settings: LineSettings, port: int | None) -
             # It is nodetool's own, and may have been there before us: said, not refused.
             note(f"{settings.jmx_password_file}: can be read by others: chmod 600 {settings.jmx_password_file}")
         # Only where it is wanted: it brings a good deal along.
-        from collector.nodetool.nodetool_source import NodetoolNode
+        from collector.nodetool.nodetool_source import NodetoolSource
 
         connection = Connection(port, settings.jmx_user, settings.jmx_password_file)
-        return NodetoolNode(Nodetool(program, connection, os.environ), selection, clock, find)
+        return NodetoolSource(Nodetool(program, connection, os.environ), selection, clock, find)
 
     return make

@@ -16,8 +16,8 @@ from cli.safe_echo import echo
 from collector.journal.segments import journal_files
 from collector.journal.writer import Position, order
 from exporters.shipping.checkpoint import file_name
-from exporters.shipping.runtime import Means
-from exporters.shipping.shipper import Plan, Shipping
+from exporters.shipping.runtime import Runtime
+from exporters.shipping.shipper import Plan, Shipper
 from exporters.shipping.tick_queue import Journal, Recording
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import Sink, SinkUrlError
@@ -54,7 +54,7 @@ def _shipped(order: Order, url: str, files: list[Path]) -> bool:
     begin_s, end_s = recorded_bounds(order.begin, order.end, files)
     plan = Plan(_opened(files), kept=kept, share=1.0, begin_s=begin_s, end_s=end_s)
     patience = _Patience(order.patience_s)
-    shipping = patience.shipping = Shipping(sink, plan, Means(patience.wait), note)
+    shipping = patience.shipping = Shipper(sink, plan, Runtime(patience.wait), note)
     try:
         while not shipping.stopped and shipping.step():
             patience.show(shipping)
@@ -73,7 +73,7 @@ def _shipped(order: Order, url: str, files: list[Path]) -> bool:
 class _Patience:
     """Waits for a store that takes nothing, but not for ever; shows on a terminal how far it has come."""
 
-    shipping: Shipping
+    shipping: Shipper
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
@@ -94,7 +94,7 @@ class _Patience:
         time.sleep(max(min(seconds, left_s), 0.0))
         return seconds > left_s
 
-    def show(self, shipping: Shipping) -> None:
+    def show(self, shipping: Shipper) -> None:
         """Show how far it has come."""
         now_s = time.monotonic()
         if sys.stderr.isatty() and now_s - self._shown_s >= SHOWN_S:

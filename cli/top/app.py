@@ -18,11 +18,11 @@ from textual.widget import Widget
 from cli.top.column_sets import wanted
 from cli.top.key_bindings import pressed
 from cli.top.mouse import clicked, scrolled
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.screen import screen
-from cli.top.self_cost import Own
+from cli.top.self_cost import SelfCost
 from cli.top.styled_text import FINE, Line, Marks
-from cli.top.view_state import Look, position
+from cli.top.view_state import ViewState, position
 from exporters.live.frame import Frame
 from exporters.live.history import History
 from exporters.live.live_cluster import Wanted
@@ -61,7 +61,7 @@ class Top(App[None], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(
-        self, source: Source, look: Look, kind: str = "live", marks: Marks = FINE, *, colours: bool = True
+        self, source: Source, look: ViewState, kind: str = "live", marks: Marks = FINE, *, colours: bool = True
     ) -> None:
         """Take where frames come from, what to show first, and with which signs."""
         super().__init__(ansi_color=True)
@@ -69,10 +69,10 @@ class Top(App[None], inherit_bindings=False):
         self._kind = kind
         self._marks = marks
         self._styles = STYLES if colours else NO_COLOURS
-        self._own = Own()
+        self._own = SelfCost()
         self._drawn = 0
         self._drawn_s = self._played_s = float("-inf")
-        self._view = Lines(self._style)
+        self._view = ScreenLines(self._style)
         self.look = look
 
     def compose(self) -> ComposeResult:
@@ -114,7 +114,7 @@ class Top(App[None], inherit_bindings=False):
             return
         self._change(looks)
 
-    def _change(self, looks: Look) -> None:
+    def _change(self, looks: ViewState) -> None:
         """Show something else."""
         self.look = looks
         self._source.want(wanted(looks.chosen, (*looks.picked, looks.metric, looks.sort), looks.node))
@@ -144,10 +144,10 @@ class Top(App[None], inherit_bindings=False):
         self.look = replace(self.look, at_s=min(at_s, frames[-1].time_s), playing=not ends)
         self._draw()
 
-    def _scene(self) -> Scene:
+    def _scene(self) -> RenderContext:
         width, height = self.size
         frames: Sequence[Frame] = self._source.history.frames
-        return Scene(frames, self.look, width, height, self._marks, self._own.words(), self._kind)
+        return RenderContext(frames, self.look, width, height, self._marks, self._own.words(), self._kind)
 
     def _draw(self) -> None:
         self._drawn, self._drawn_s = self._source.history.number, time.monotonic()
@@ -162,8 +162,8 @@ class Top(App[None], inherit_bindings=False):
         return style
 
 
-class Lines(Widget):
-    """Lines as they are."""
+class ScreenLines(Widget):
+    """ScreenLines as they are."""
 
     DEFAULT_CSS = "Lines { width: 100%; height: 100%; }"
     can_focus = False

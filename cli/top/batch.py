@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.top.node_table import cluster_row, header, layout, node_row
-from cli.top.render_context import Scene, clock_time
+from cli.top.render_context import RenderContext, clock_time
 from cli.top.styled_text import ASCII, plain
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 from collector.printable import printable_json
 from exporters.line.cells import rounded
 from exporters.line.columns import Cell
@@ -18,9 +18,9 @@ from exporters.live.live_columns import COLUMNS, Cells
 WIDEST = 400
 
 
-def table_text(frame: Frame, look: Look, width: int = WIDEST) -> str:
+def table_text(frame: Frame, look: ViewState, width: int = WIDEST) -> str:
     """Return a frame as lines of plain text: when and of how many nodes it is, and the table."""
-    scene = Scene([frame], look, width, len(frame.nodes) + 20, ASCII)
+    scene = RenderContext([frame], look, width, len(frame.nodes) + 20, ASCII)
     chosen = layout(scene)
     lines = [header(scene, chosen), cluster_row(scene, chosen)]
     lines += [node_row(scene, chosen, node, pointed=False) for node in scene.order]

@@ -1,7 +1,7 @@
 """Charts of the cluster's last ticks, where few nodes leave room for them."""
 
 from cli.top.column_sets import set_of
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.styled_text import Line, Span, cut, number
 from exporters.live.live_columns import COLUMNS, PLACES, value
 from exporters.live.sparkline import chart
@@ -10,7 +10,7 @@ from exporters.live.sparkline import chart
 LOWEST, HIGHEST, TWO_WIDE = 5, 14, 80
 
 
-def lines(scene: Scene, room: int) -> list[Line]:
+def lines(scene: RenderContext, room: int) -> list[Line]:
     """Return as many charts as there is room for."""
     beside = 2 if scene.width >= TWO_WIDE else 1
     names = _names(scene)
@@ -28,14 +28,14 @@ def lines(scene: Scene, room: int) -> list[Line]:
     return made
 
 
-def _names(scene: Scene) -> list[str]:
+def _names(scene: RenderContext) -> list[str]:
     """Return the columns to draw: the one sorted by, the first of the set, what makes a node the worst, the others."""
     chosen = set_of(scene.look)
     first = [scene.look.sort] if scene.look.sort in PLACES else []
     return list(dict.fromkeys([*first, *chosen.columns[:1], *chosen.worst, *chosen.columns[1:]]))[:4]
 
 
-def _chart(scene: Scene, name: str, width: int, height: int) -> list[Line]:
+def _chart(scene: RenderContext, name: str, width: int, height: int) -> list[Line]:
     """Return one chart with its title, so many cells wide and lines high."""
     column = COLUMNS[PLACES[name]]
     values = scene.trend(name, None, width - 2)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 from exporters.line.columns import Column
 from exporters.live.frame import ALL
 from exporters.live.live_cluster import Wanted
@@ -120,7 +120,7 @@ SETS = (
 )
 
 
-def set_of(look: Look) -> ColumnSet:
+def set_of(look: ViewState) -> ColumnSet:
     """Return the set that is shown: the columns that were named, else one of `SETS`."""
     return ColumnSet("columns", look.picked, _TAILS) if look.picked else SETS[look.chosen]
 

@@ -1,7 +1,7 @@
 """The lines above the table: what, when, how many, and the cluster's figures with their last minutes."""
 
 from cli.top.column_sets import set_of
-from cli.top.render_context import Scene, clock_time
+from cli.top.render_context import RenderContext, clock_time
 from cli.top.severity import level, worst
 from cli.top.styled_text import Line, Span, clean, cut, number, span_of_time, width_of
 from exporters.live.frame import Frame, State
@@ -11,7 +11,7 @@ from exporters.live.sparkline import spark
 STYLES = ("", "warn", "bad")
 
 
-def title(scene: Scene) -> Line:
+def title(scene: RenderContext) -> Line:
     """Return the first line: the most important first, for what is too long is cut off."""
     frame, dot = scene.frame, scene.marks.dot
     parts = [Span(" casstat top", "title")]
@@ -36,7 +36,7 @@ def title(scene: Scene) -> Line:
     return cut((*parts, Span(" " * room), own) if room > 0 else tuple(parts), scene.width)
 
 
-def _when(scene: Scene, frame: Frame) -> str:
+def _when(scene: RenderContext, frame: Frame) -> str:
     look = scene.look
     moment = clock_time(frame.time_s, date=scene.source != "live" and scene.width > 90)
     if scene.source != "live":
@@ -46,7 +46,7 @@ def _when(scene: Scene, frame: Frame) -> str:
     return f"{moment} PAUSED, {span_of_time(scene.frames[-1].time_s - frame.time_s)} ago"
 
 
-def summary(scene: Scene, lines: int) -> list[Line]:
+def summary(scene: RenderContext, lines: int) -> list[Line]:
     """Return the cluster's figures: reads, writes and the rest, in so many lines."""
     frame = scene.frame
     if frame is None:
@@ -55,7 +55,7 @@ def summary(scene: Scene, lines: int) -> list[Line]:
     return [*made, _others(scene, frame)][:lines]
 
 
-def _operations(scene: Scene, frame: Frame, name: str, word: str) -> Line:
+def _operations(scene: RenderContext, frame: Frame, name: str, word: str) -> Line:
     cells = frame.cluster
     p99 = value(cells, f"{word}_p99_ms")
     spans = [
@@ -73,7 +73,7 @@ def _operations(scene: Scene, frame: Frame, name: str, word: str) -> Line:
     return cut(tuple(spans), scene.width)
 
 
-def _others(scene: Scene, frame: Frame) -> Line:
+def _others(scene: RenderContext, frame: Frame) -> Line:
     cells = frame.cluster
     spans = [Span(" machine", "bold")]
     gap = "  " if scene.width > 90 else " "
@@ -97,11 +97,11 @@ def _sum(frame: Frame, *names: str) -> float | None:
     return sum(known) if known else None
 
 
-def _trend(scene: Scene) -> int:
+def _trend(scene: RenderContext) -> int:
     return min(max((scene.width - 70) // 2, 5), 60)
 
 
-def footer(scene: Scene) -> Line:
+def footer(scene: RenderContext) -> Line:
     """Return the last line: the keys that matter most, or what is being typed."""
     look = scene.look
     if look.prompt:

@@ -3,7 +3,7 @@
 from textwrap import wrap
 
 from cli.top.column_sets import SETS
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.styled_text import Line, Span, cut
 from exporters.live.frame import State
 
@@ -39,7 +39,7 @@ NOTES = (
 LABEL = 27
 
 
-def lines(scene: Scene, room: int) -> list[Line]:
+def lines(scene: RenderContext, room: int) -> list[Line]:
     """Return the page, from the line that is scrolled to on."""
     width = scene.width
     signs = [*((scene.marks.states[state], text) for state, text in STATES.items())]

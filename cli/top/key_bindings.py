@@ -6,8 +6,8 @@ from dataclasses import replace
 from cli.parameters.time_types import TimeOfDay, duration_of, time_of
 from cli.top import screen, transposed
 from cli.top.column_sets import SETS, columns, set_of
-from cli.top.render_context import Scene
-from cli.top.view_state import Look
+from cli.top.render_context import RenderContext
+from cli.top.view_state import ViewState
 from exporters.live.live_columns import COLUMNS
 
 FAR, FASTEST, SLOWEST = 10, 64.0, 0.125
@@ -15,7 +15,7 @@ LONGEST = 60
 LONGEST_AGO_S = 1e8
 
 
-def pressed(scene: Scene, key: str, letter: str) -> Look | None:
+def pressed(scene: RenderContext, key: str, letter: str) -> ViewState | None:
     """Return what is to be seen after a key: its name, and the character that it types; None to leave."""
     look = replace(scene.look, said="")
     if look.prompt:
@@ -35,7 +35,7 @@ def pressed(scene: Scene, key: str, letter: str) -> Look | None:
     return does(scene, look) if does else look
 
 
-def _back(look: Look) -> Look:
+def _back(look: ViewState) -> ViewState:
     if look.help:
         return replace(look, help=False, first=0)
     if look.node is not None:
@@ -45,7 +45,7 @@ def _back(look: Look) -> Look:
     return replace(look, filter="", inverse=False, faults=False, first=0)
 
 
-def _typed(scene: Scene, look: Look, key: str, letter: str) -> Look:
+def _typed(scene: RenderContext, look: ViewState, key: str, letter: str) -> ViewState:
     if key in ("escape", "ctrl+c"):
         return replace(look, prompt="", typed="")
     if key == "backspace":
@@ -58,11 +58,11 @@ def _typed(scene: Scene, look: Look, key: str, letter: str) -> Look:
     return look
 
 
-def _filter(_: Scene, look: Look, typed: str) -> Look:
+def _filter(_: RenderContext, look: ViewState, typed: str) -> ViewState:
     return replace(look, filter=typed.removeprefix("!"), inverse=typed.startswith("!"), cursor=None)
 
 
-def _sort(_: Scene, look: Look, typed: str) -> Look:
+def _sort(_: RenderContext, look: ViewState, typed: str) -> ViewState:
     wanted = typed.strip().lower()
     if not wanted:
         return replace(look, sort="", reverse=False)
@@ -76,7 +76,7 @@ def _sort(_: Scene, look: Look, typed: str) -> Look:
     return replace(look, said=f"there is no column '{typed.strip()[:20]}'")
 
 
-def _seek(scene: Scene, look: Look, typed: str) -> Look:
+def _seek(scene: RenderContext, look: ViewState, typed: str) -> ViewState:
     if not scene.frames:
         return look
     words, last_s = typed.strip(), scene.frames[-1].time_s
@@ -93,14 +93,14 @@ def _seek(scene: Scene, look: Look, typed: str) -> Look:
     return _at(scene, look, moment.last_before(last_s) if isinstance(moment, TimeOfDay) else moment)
 
 
-def _at(scene: Scene, look: Look, time_s: float) -> Look:
+def _at(scene: RenderContext, look: ViewState, time_s: float) -> ViewState:
     first_s, last_s = scene.frames[0].time_s, scene.frames[-1].time_s
     said = "nothing is kept from before this" if time_s < first_s else ""
     return replace(look, at_s=min(max(time_s, first_s), last_s), playing=False, said=said)
 
 
-def _step(by: int) -> Callable[[Scene, Look], Look]:
-    def step(scene: Scene, look: Look) -> Look:
+def _step(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
+    def step(scene: RenderContext, look: ViewState) -> ViewState:
         if not scene.frames:
             return look
         place = min(max(scene.place + by, 0), len(scene.frames) - 1)
@@ -109,7 +109,7 @@ def _step(by: int) -> Callable[[Scene, Look], Look]:
     return step
 
 
-def _pause(scene: Scene, look: Look) -> Look:
+def _pause(scene: RenderContext, look: ViewState) -> ViewState:
     if scene.source != "live":
         return replace(look, playing=not look.playing)
     if look.at_s is not None:
@@ -117,16 +117,16 @@ def _pause(scene: Scene, look: Look) -> Look:
     return replace(look, at_s=scene.frames[-1].time_s) if scene.frames else look
 
 
-def _faster(factor: float) -> Callable[[Scene, Look], Look]:
+def _faster(factor: float) -> Callable[[RenderContext, ViewState], ViewState]:
     return lambda _, look: replace(look, speed=min(max(look.speed * factor, SLOWEST), FASTEST))
 
 
-def _ask(what: str) -> Callable[[Scene, Look], Look]:
+def _ask(what: str) -> Callable[[RenderContext, ViewState], ViewState]:
     return lambda _, look: replace(look, prompt=what, typed="")
 
 
-def _sort_beside(by: int) -> Callable[[Scene, Look], Look]:
-    def move(_: Scene, look: Look) -> Look:
+def _sort_beside(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
+    def move(_: RenderContext, look: ViewState) -> ViewState:
         names = ["", "node", *set_of(look).columns]
         at = names.index(look.sort) if look.sort in names else 0
         return replace(look, sort=names[(at + by) % len(names)], first=0)
@@ -134,15 +134,15 @@ def _sort_beside(by: int) -> Callable[[Scene, Look], Look]:
     return move
 
 
-def _transpose(scene: Scene, look: Look) -> Look:
+def _transpose(scene: RenderContext, look: ViewState) -> ViewState:
     if set_of(look).is_tables:
         return replace(look, said="tables have one layout")
     there = replace(look, transposed=not look.transposed, node=None, first=0)
     return replace(there, metric=transposed.metric_of(scene) if there.transposed else "")
 
 
-def _metric(by: int) -> Callable[[Scene, Look], Look]:
-    def move(scene: Scene, look: Look) -> Look:
+def _metric(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
+    def move(scene: RenderContext, look: ViewState) -> ViewState:
         if not look.transposed:
             return look
         names = list(dict.fromkeys(name for each in SETS for name in each.columns))
@@ -152,7 +152,7 @@ def _metric(by: int) -> Callable[[Scene, Look], Look]:
     return move
 
 
-def _enter(scene: Scene, look: Look) -> Look:
+def _enter(scene: RenderContext, look: ViewState) -> ViewState:
     if look.node is not None or look.transposed or set_of(look).is_tables:
         return look
     nodes = scene.order
@@ -160,10 +160,10 @@ def _enter(scene: Scene, look: Look) -> Look:
     return look if at is None else replace(look, node=at, cursor=at, first=0)
 
 
-def _move(by: int | None, whole: int = 0) -> Callable[[Scene, Look], Look]:
+def _move(by: int | None, whole: int = 0) -> Callable[[RenderContext, ViewState], ViewState]:
     """Move by rows, by `whole` screens of them, or (None) to the beginning or the end."""
 
-    def move(scene: Scene, look: Look) -> Look:
+    def move(scene: RenderContext, look: ViewState) -> ViewState:
         room = screen.rows(scene)
         if look.help or look.node is not None or set_of(look).is_tables or look.transposed:
             step = len(transposed.shown(scene)) if look.transposed else room
@@ -182,7 +182,7 @@ def _move(by: int | None, whole: int = 0) -> Callable[[Scene, Look], Look]:
     return move
 
 
-_MOVES: dict[str, Callable[[Scene, Look], Look]] = {
+_MOVES: dict[str, Callable[[RenderContext, ViewState], ViewState]] = {
     "up": _move(-1),
     "down": _move(1),
     "k": _move(-1),
@@ -192,7 +192,7 @@ _MOVES: dict[str, Callable[[Scene, Look], Look]] = {
     "home": _move(None, -1),
     "end": _move(None, 1),
 }
-_KEYS: dict[str, Callable[[Scene, Look], Look]] = {
+_KEYS: dict[str, Callable[[RenderContext, ViewState], ViewState]] = {
     **_MOVES,
     "?": lambda _, look: replace(look, help=True, first=0),
     "h": lambda _, look: replace(look, help=True, first=0),

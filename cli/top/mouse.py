@@ -5,14 +5,14 @@ from dataclasses import replace
 from cli.top import node_table, screen
 from cli.top.column_sets import set_of
 from cli.top.key_bindings import pressed
-from cli.top.render_context import Scene
-from cli.top.view_state import Look
+from cli.top.render_context import RenderContext
+from cli.top.view_state import ViewState
 
 WHEEL_ROWS = 3
 LEFT, RIGHT = 1, 3
 
 
-def clicked(scene: Scene, x: int, y: int, button: int = LEFT) -> Look:
+def clicked(scene: RenderContext, x: int, y: int, button: int = LEFT) -> ViewState:
     """Return what is to be seen after a click on a cell: a header sorts, a node is selected, a selected one opens.
 
     The right button leads back, as Esc does.
@@ -30,7 +30,7 @@ def clicked(scene: Scene, x: int, y: int, button: int = LEFT) -> Look:
     return _selected(scene, look, row - screen.TABLE_HEAD)
 
 
-def scrolled(scene: Scene, direction: int) -> Look:
+def scrolled(scene: RenderContext, direction: int) -> ViewState:
     """Return what is to be seen after a turn of the wheel, up (-1) or down (1)."""
     look = scene.look
     for _ in range(WHEEL_ROWS):
@@ -38,14 +38,14 @@ def scrolled(scene: Scene, direction: int) -> Look:
     return look
 
 
-def _sorted_by(scene: Scene, look: Look, x: int) -> Look:
+def _sorted_by(scene: RenderContext, look: ViewState, x: int) -> ViewState:
     name = node_table.column_at(scene, x)
     if not name:
         return look
     return replace(look, sort=name, reverse=not look.reverse and look.sort == name, first=0)
 
 
-def _selected(scene: Scene, look: Look, row: int) -> Look:
+def _selected(scene: RenderContext, look: ViewState, row: int) -> ViewState:
     nodes = scene.order[look.first : look.first + screen.rows(scene)]
     if not 0 <= row < len(nodes):
         return look

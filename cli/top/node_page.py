@@ -3,7 +3,7 @@
 from cli.top import tables_page
 from cli.top.column_sets import SETS
 from cli.top.node_table import glyph_of, why_not
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.severity import level
 from cli.top.styled_text import Line, Span, clean, cut, number
 from exporters.live.frame import NodeFrame, State
@@ -14,7 +14,7 @@ CELL, TREND = 40, 12
 LEVELS = ("", "warn", "bad")
 
 
-def lines(scene: Scene, room: int) -> list[Line]:
+def lines(scene: RenderContext, room: int) -> list[Line]:
     """Return the page, from the line that is scrolled to on."""
     node, frame = scene.look.node, scene.frame
     if node is None or frame is None or node >= len(frame.nodes):
@@ -32,7 +32,7 @@ def lines(scene: Scene, room: int) -> list[Line]:
     return shown + [cut((), scene.width)] * (room - len(shown))
 
 
-def _title(scene: Scene, node: NodeFrame) -> Line:
+def _title(scene: RenderContext, node: NodeFrame) -> Line:
     glyph, colour = glyph_of(node, scene.marks)
     spans = [Span(f" {glyph} ", colour), Span(clean(node.name, scene.marks), "bold")]
     spans.append(Span(f"  {clean(node.place, scene.marks)}", "dim"))
@@ -43,7 +43,7 @@ def _title(scene: Scene, node: NodeFrame) -> Line:
     return cut(tuple(spans), scene.width)
 
 
-def _figures(scene: Scene, node: int, found: NodeFrame) -> list[Line]:
+def _figures(scene: RenderContext, node: int, found: NodeFrame) -> list[Line]:
     """Return all that the sets of columns show, set by set, as many beside each other as fit."""
     beside = max(scene.width // CELL, 1)
     whole: list[Line] = []
@@ -59,7 +59,7 @@ def _figures(scene: Scene, node: int, found: NodeFrame) -> list[Line]:
     return whole
 
 
-def _cell(scene: Scene, node: int, found: NodeFrame, name: str) -> list[Span]:
+def _cell(scene: RenderContext, node: int, found: NodeFrame, name: str) -> list[Span]:
     number_of = value(found.cells, name)
     column = COLUMNS[PLACES[name]]
     trend = spark(scene.trend(name, node, TREND), TREND, scene.marks.spark)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from cli.top.column_sets import columns, set_of
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.severity import cluster_level, level, severity
 from cli.top.styled_text import Line, Marks, Span, clean, cut, fit, number, span_of_time
 from exporters.line.columns import Column
@@ -34,7 +34,7 @@ class Layout:
     columns: tuple[tuple[Column, int], ...]
 
 
-def layout(scene: Scene) -> Layout:
+def layout(scene: RenderContext) -> Layout:
     """Return what of the chosen columns fits: whole ones go, the least important first, the later of equals."""
     frame, look = scene.frame, scene.look
     names = [len(scene.name(node)) for node in range(len(frame.nodes))] if frame else []
@@ -62,7 +62,7 @@ def _keep(column: Column, sort: str) -> int:
     return 99 if column.name == sort else column.keep
 
 
-def header(scene: Scene, chosen: Layout) -> Line:
+def header(scene: RenderContext, chosen: Layout) -> Line:
     """Return the line with the columns' names; the one sorted by is marked."""
     look = scene.look
     mark = scene.marks.up if look.reverse else scene.marks.down
@@ -78,7 +78,7 @@ def header(scene: Scene, chosen: Layout) -> Line:
     return cut((*spans, Span(" " * scene.width, "head")), scene.width)
 
 
-def column_at(scene: Scene, x: int) -> str:
+def column_at(scene: RenderContext, x: int) -> str:
     """Return the column whose header stands at a cell, "node" for the names; "" for none."""
     chosen = layout(scene)
     left = 3 + chosen.name
@@ -92,18 +92,18 @@ def column_at(scene: Scene, x: int) -> str:
     return ""
 
 
-def trend_name(scene: Scene) -> str:
+def trend_name(scene: RenderContext) -> str:
     """Return what the sparklines are about: the column sorted by, else what makes a node the worst."""
     return f"{next(c.header for c in columns(set_of(scene.look)) if c.name == trend_column(scene))} trend"
 
 
-def trend_column(scene: Scene) -> str:
+def trend_column(scene: RenderContext) -> str:
     """Return the column that sparklines show."""
     chosen = set_of(scene.look)
     return scene.look.sort if scene.look.sort in chosen.columns else chosen.columns[0]
 
 
-def cluster_row(scene: Scene, chosen: Layout) -> Line:
+def cluster_row(scene: RenderContext, chosen: Layout) -> Line:
     """Return the line of all nodes together."""
     frame = scene.frame
     if frame is None:
@@ -115,7 +115,7 @@ def cluster_row(scene: Scene, chosen: Layout) -> Line:
     return cut((*spans, *_numbers(scene, chosen, frame.cluster, None, "bold")), scene.width)
 
 
-def node_row(scene: Scene, chosen: Layout, node: int, *, pointed: bool) -> Line:
+def node_row(scene: RenderContext, chosen: Layout, node: int, *, pointed: bool) -> Line:
     """Return a node's line: its figures, or why there are none."""
     frame = scene.frame
     if frame is None:
@@ -161,7 +161,7 @@ def glyph_of(node: NodeFrame, marks: Marks) -> tuple[str, str]:
     return marks.states[node.state], OF_STATE[node.state]
 
 
-def _numbers(scene: Scene, chosen: Layout, cells: Cells, node: int | None, usual: str) -> list[Span]:
+def _numbers(scene: RenderContext, chosen: Layout, cells: Cells, node: int | None, usual: str) -> list[Span]:
     spans = []
     for column, width in chosen.columns:
         found = value(cells, column.name)

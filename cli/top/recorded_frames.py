@@ -13,7 +13,7 @@ from exporters.files.merged_rows import Choice
 from exporters.identity import TOLD
 from exporters.line.table_rows import joint_tables, tables
 from exporters.line.view import running
-from exporters.live.frame import ALL, Frame, NodeFrame, State, Told
+from exporters.live.frame import ALL, ClusterEvent, Frame, NodeFrame, State
 from exporters.live.history import History
 from exporters.live.live_cluster import RUNNING, Wanted
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
@@ -34,14 +34,14 @@ class Moment(NamedTuple):
     cells: Cells
     state: State
     why: str
-    told: tuple[Told, ...]
+    told: tuple[ClusterEvent, ...]
     place: str
     cluster: str
     tables: Rows
     running: Rows
 
 
-class Recorded:
+class RecordedFrames:
     """The frames of a recording; nothing more of it is read when something else is shown."""
 
     def __init__(self, settings: MergeSettings) -> None:
@@ -89,7 +89,7 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
     names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
     few = len(run.nodes) <= NODES_WITH_TABLES
     for place in run.places:
-        rows, told, rows_of, ran = [], list[Told](), dict[int, Rows](), dict[int, Rows]()
+        rows, told, rows_of, ran = [], list[ClusterEvent](), dict[int, Rows](), dict[int, Rows]()
         for number, node in enumerate(run.nodes):
             moment = node.product.get(place)
             if moment is not None:

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from cli.top.severity import order
 from cli.top.styled_text import FINE, Marks, clean
-from cli.top.view_state import Look, position
+from cli.top.view_state import ViewState, position
 from exporters.live.frame import Frame
 from exporters.live.live_columns import PLACES
 
@@ -14,7 +14,7 @@ TREND_S = 300.0
 
 
 @dataclass(frozen=True)
-class Scene:
+class RenderContext:
     """The frames that there are, what to show of them, and how large the screen is.
 
     own     what casstat top itself costs, in words.
@@ -22,7 +22,7 @@ class Scene:
     """
 
     frames: Sequence[Frame]
-    look: Look
+    look: ViewState
     width: int
     height: int
     marks: Marks = FINE

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.top.column_sets import SETS
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 from exporters.live.live_columns import PLACES
 
 LARGEST_BYTES = 4096
@@ -25,13 +25,13 @@ def state_path(environ: Mapping[str, str]) -> Path | None:
     return Path(home) / ".local" / "state" / "casstat" / "top.json" if home.startswith("/") else None
 
 
-def remembered(path: Path | None) -> Look:
+def remembered(path: Path | None) -> ViewState:
     """Return the columns and order that were shown last; the usual ones for whatever cannot be read."""
     content = _content(path)
     sets = {each.name: number for number, each in enumerate(SETS)}
     chosen, sort, columns = content.get("set"), content.get("sort"), content.get("columns")
     names = columns[:MOST_COLUMNS] if isinstance(columns, list) else []
-    return Look(
+    return ViewState(
         chosen=sets.get(chosen, 0) if isinstance(chosen, str) else 0,
         picked=tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name in PLACES)),
         sort=sort if isinstance(sort, str) and (sort == "node" or sort in PLACES) else "",
@@ -39,7 +39,7 @@ def remembered(path: Path | None) -> Look:
     )
 
 
-def remember(path: Path | None, look: Look) -> None:
+def remember(path: Path | None, look: ViewState) -> None:
     """Keep the columns and the order for the next start, if that can be written."""
     if path is None:
         return

@@ -2,9 +2,9 @@
 
 from cli.top import charts, header_lines, help_page, node_page, node_table, tables_page, transposed
 from cli.top.column_sets import set_of
-from cli.top.render_context import Scene, clock_time
+from cli.top.render_context import RenderContext, clock_time
 from cli.top.styled_text import Line, Span, clean, cut
-from exporters.live.frame import Told
+from exporters.live.frame import ClusterEvent
 
 # So high, so many lines of events and of the cluster's figures.
 EVENTS = ((60, 10), (40, 7), (24, 4), (20, 3), (12, 1))
@@ -13,7 +13,7 @@ TABLE_HEAD = 2
 SUMMARY = ((18, 3), (14, 2), (10, 1))
 
 
-def screen(scene: Scene) -> list[Line]:
+def screen(scene: RenderContext) -> list[Line]:
     """Return the lines."""
     above = [header_lines.title(scene), *header_lines.summary(scene, _of(SUMMARY, scene.height))]
     below = [header_lines.footer(scene)]
@@ -24,24 +24,24 @@ def screen(scene: Scene) -> list[Line]:
     return [cut(line, scene.width) for line in lines[: scene.height]]
 
 
-def head_lines(scene: Scene) -> int:
+def head_lines(scene: RenderContext) -> int:
     """Return how many lines stand above the table or page."""
     return 1 + _of(SUMMARY, scene.height)
 
 
-def rows(scene: Scene) -> int:
+def rows(scene: RenderContext) -> int:
     """Return how many rows of nodes, or lines of a page, there is room for."""
     fixed = head_lines(scene) + 1 + (0 if scene.look.help else _of(EVENTS, scene.height))
     own = TABLE_HEAD if _is_table(scene) else 0
     return max(scene.height - fixed - own, 1)
 
 
-def _is_table(scene: Scene) -> bool:
+def _is_table(scene: RenderContext) -> bool:
     look = scene.look
     return not look.help and look.node is None and not look.transposed
 
 
-def _body(scene: Scene, room: int) -> list[Line]:
+def _body(scene: RenderContext, room: int) -> list[Line]:
     look = scene.look
     if look.help:
         return help_page.lines(scene, room)
@@ -56,7 +56,7 @@ def _body(scene: Scene, room: int) -> list[Line]:
     return (made + [cut((), scene.width)] * room)[:room]
 
 
-def _nodes(scene: Scene, room: int) -> list[Line]:
+def _nodes(scene: RenderContext, room: int) -> list[Line]:
     if scene.frame is None:
         return []
     chosen = node_table.layout(scene)
@@ -71,9 +71,9 @@ def _nodes(scene: Scene, room: int) -> list[Line]:
     return made + charts.lines(scene, room - len(made))
 
 
-def _events(scene: Scene, room: int) -> list[Line]:
+def _events(scene: RenderContext, room: int) -> list[Line]:
     """Return what happened last, up to the tick that is looked at; the newest at the bottom."""
-    frame, found = scene.frame, list[Told]()
+    frame, found = scene.frame, list[ClusterEvent]()
     if frame is not None and room:
         name = frame.nodes[scene.look.node].name if scene.look.node is not None else ""
         for each in reversed(scene.frames[: scene.place + 1]):
@@ -85,7 +85,7 @@ def _events(scene: Scene, room: int) -> list[Line]:
     return [_rule(scene), *shown, *blank][:room]
 
 
-def _rule(scene: Scene) -> Line:
+def _rule(scene: RenderContext) -> Line:
     nodes = len(scene.order)
     room = rows(scene)
     text = " events"
@@ -97,14 +97,14 @@ def _rule(scene: Scene) -> Line:
     return cut((Span(text + " " * scene.width, "head"),), scene.width)
 
 
-def _hidden(scene: Scene) -> int:
+def _hidden(scene: RenderContext) -> int:
     """Return how many columns of the set have no room in the table."""
     if not _is_table(scene) or set_of(scene.look).is_tables:
         return 0
     return len(set_of(scene.look).columns) - len(node_table.layout(scene).columns)
 
 
-def _event(scene: Scene, told: Told) -> Line:
+def _event(scene: RenderContext, told: ClusterEvent) -> Line:
     style = {"gone": "bad", "silent": "bad", "up": "good", "restart": "warn", "disagreement": "warn"}.get(told.kind, "")
     marks = scene.marks
     return cut(

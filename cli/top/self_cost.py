@@ -9,7 +9,7 @@ STATM = Path("/proc/self/statm")
 OVER_S = 5.0
 
 
-class Own:
+class SelfCost:
     """Tells the CPU that this process takes, as a share of one core, and its memory."""
 
     def __init__(self) -> None:

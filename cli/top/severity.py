@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from cli.top.column_sets import BASE, set_of
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 from dashboards.thresholds import THRESHOLDS, Severity
 from exporters.live.frame import Frame, NodeFrame, State
 from exporters.live.live_columns import COLUMNS, PLACES, SUMMED, Cells, value
@@ -61,7 +61,7 @@ def severity(node: NodeFrame) -> int:
     return max(_OF_STATE[node.state], worst_level(node.cells) if node.state is State.UP else 0)
 
 
-def order(frame: Frame, look: Look) -> list[int]:
+def order(frame: Frame, look: ViewState) -> list[int]:
     """Return the places of the nodes to be shown, in their order: the worst first, or by the column that was chosen.
 
     Nodes of which that is not known come last.
@@ -86,7 +86,7 @@ def _key(node: NodeFrame, found: Sequence[float], sign: int) -> tuple[bool, floa
     return most is None, sign * (most or 0.0), node.name
 
 
-def _is_shown(node: NodeFrame, look: Look) -> bool:
+def _is_shown(node: NodeFrame, look: ViewState) -> bool:
     if look.faults and not severity(node):
         return False
     if not look.filter:

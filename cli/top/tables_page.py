@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.styled_text import Line, Span, clean, cut, fit, number
 from exporters.line.table_rows import TableColumn, fitting
 from exporters.live.frame import ALL
@@ -11,7 +11,7 @@ from exporters.live.frame import ALL
 WIDTH, SHORTEST = 9, 20
 
 
-def rows_of(scene: Scene, node: int | None) -> Sequence[Mapping[str, Any]]:
+def rows_of(scene: RenderContext, node: int | None) -> Sequence[Mapping[str, Any]]:
     """Return the tables of a node, or of all together, those that the filter lets through."""
     frame, look = scene.frame, scene.look
     rows = frame.tables.get(ALL if node is None else node, ()) if frame else ()
@@ -23,7 +23,7 @@ def rows_of(scene: Scene, node: int | None) -> Sequence[Mapping[str, Any]]:
     ]
 
 
-def header(scene: Scene) -> Line:
+def header(scene: RenderContext) -> Line:
     """Return the line with the names of the figures."""
     text = "".join(f"{column.header:>{WIDTH}}" for column in _fitting(scene.width))
     return cut(
@@ -31,7 +31,7 @@ def header(scene: Scene) -> Line:
     )
 
 
-def lines(scene: Scene, node: int | None, first: int, room: int) -> list[Line]:
+def lines(scene: RenderContext, node: int | None, first: int, room: int) -> list[Line]:
     """Return the lines of tables from the one with number `first` on."""
     rows = rows_of(scene, node)
     if not rows:
@@ -40,7 +40,7 @@ def lines(scene: Scene, node: int | None, first: int, room: int) -> list[Line]:
     return [_line(scene, row) for row in rows[first : first + room]]
 
 
-def compactions(scene: Scene, node: int | None, room: int) -> list[Line]:
+def compactions(scene: RenderContext, node: int | None, room: int) -> list[Line]:
     """Return the compactions that run, the furthest first."""
     frame = scene.frame
     rows = frame.running.get(ALL if node is None else node, ()) if frame else ()
@@ -52,7 +52,7 @@ def compactions(scene: Scene, node: int | None, room: int) -> list[Line]:
     return found
 
 
-def _line(scene: Scene, row: Mapping[str, Any]) -> Line:
+def _line(scene: RenderContext, row: Mapping[str, Any]) -> Line:
     name = clean(f"{row['keyspace']}.{row['table']}", scene.marks)
     cells = (f"{number(row[key], digits, WIDTH - 1):>{WIDTH}}" for _, key, digits in _fitting(scene.width))
     return cut((Span(f"   {fit(name, _name(scene.width), scene.marks)}"), Span("".join(cells))), scene.width)

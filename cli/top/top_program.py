@@ -22,23 +22,23 @@ from cli.parameters.time_types import TimeOfDay
 from cli.safe_echo import echo
 from cli.top.column_sets import SETS, wanted
 from cli.top.node_table import why_not
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.saved_view import remember, remembered, state_path
 from cli.top.screen import screen
-from cli.top.self_cost import Own
+from cli.top.self_cost import SelfCost
 from cli.top.styled_text import ASCII, FINE, plain
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 from collector.jolokia.access import Access, AccessError
 from collector.jolokia.tls import client_context
 from exporters.live.agent_feed import of_agent
 from exporters.live.frame import Frame, NodeFrame, State
 from exporters.live.history import History
-from exporters.live.live_cluster import Live, Plan
+from exporters.live.live_cluster import LiveCluster, Plan
 from exporters.live.live_columns import is_whole
 from exporters.live.node_address import Target, TargetError, target_of
 
 if TYPE_CHECKING:
-    from cli.top.recorded_frames import Recorded
+    from cli.top.recorded_frames import RecordedFrames
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
 # How long --once waits, beyond two intervals, for nodes that failed once, and for nodes that have not answered at all.
@@ -77,7 +77,7 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
         return
     if not settings.nodes and not settings.seeds:
         raise click.UsageError("give a node, such as 'casstat top 10.0.0.7', --seed NODE, or --replay PATH")
-    live = Live(plan_of(settings, environ), wanted(look.chosen, look.picked), History())
+    live = LiveCluster(plan_of(settings, environ), wanted(look.chosen, look.picked), History())
     live.start()
     try:
         if _is_screen(settings, environ):
@@ -88,13 +88,13 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
         live.stop()
 
 
-def _first_look(settings: TopSettings, environ: Mapping[str, str]) -> Look:
+def _first_look(settings: TopSettings, environ: Mapping[str, str]) -> ViewState:
     """Return what to show first: the columns that were named; on a screen else what was shown last."""
     if not settings.columns:
-        return remembered(state_path(environ)) if _is_screen(settings, environ) else Look()
+        return remembered(state_path(environ)) if _is_screen(settings, environ) else ViewState()
     sets = [each.name.lower() for each in SETS]
     name = settings.columns[0]
-    return Look(chosen=sets.index(name)) if name in sets else Look(picked=settings.columns)
+    return ViewState(chosen=sets.index(name)) if name in sets else ViewState(picked=settings.columns)
 
 
 def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
@@ -137,14 +137,14 @@ def _agent_access(settings: JolokiaSettings, environ: Mapping[str, str]) -> tupl
         raise click.UsageError(of_agent(error.message).replace(PASSWORD, AGENT_PASSWORD)) from None
 
 
-def _replay(settings: TopSettings, path: Path, look: Look, environ: Mapping[str, str]) -> None:
+def _replay(settings: TopSettings, path: Path, look: ViewState, environ: Mapping[str, str]) -> None:
     # Only here: it brings the merge along.
     from cli.recordings.merge_program import MergeSettings
-    from cli.top.recorded_frames import POINTS, Recorded
+    from cli.top.recorded_frames import POINTS, RecordedFrames
 
     if settings.nodes or settings.seeds:
         raise click.UsageError("--replay shows a recording: no nodes with it")
-    recorded = Recorded(MergeSettings((path,), settings.interval, settings.begin, settings.end, points=POINTS))
+    recorded = RecordedFrames(MergeSettings((path,), settings.interval, settings.begin, settings.end, points=POINTS))
     frames = recorded.history.frames
     if _is_screen(settings, environ):
         _show(recorded, replace(look, at_s=frames[0].time_s, playing=True), "recording", settings, environ)
@@ -163,11 +163,17 @@ def _is_screen(settings: TopSettings, environ: Mapping[str, str]) -> bool:
     return is_terminal and not settings.once and settings.output == "text" and settings.count is None
 
 
-def _show(source: "Live | Recorded", look: Look, kind: str, settings: TopSettings, environ: Mapping[str, str]) -> None:
+def _show(
+    source: "LiveCluster | RecordedFrames",
+    look: ViewState,
+    kind: str,
+    settings: TopSettings,
+    environ: Mapping[str, str],
+) -> None:
     is_plain = settings.ascii or "utf" not in (sys.stdout.encoding or "").lower()
     marks = ASCII if is_plain else FINE
     source.history.wait(0, FIRST_S)
-    with _first_painted(Scene(source.history.frames, look, *shutil.get_terminal_size(), marks, "", kind)):
+    with _first_painted(RenderContext(source.history.frames, look, *shutil.get_terminal_size(), marks, "", kind)):
         # Only here, and when something is there to look at: it takes half a second to load.
         from cli.top.app import Top
 
@@ -179,7 +185,7 @@ def _show(source: "Live | Recorded", look: Look, kind: str, settings: TopSetting
 
 
 @contextmanager
-def _first_painted(scene: Scene) -> Iterator[None]:
+def _first_painted(scene: RenderContext) -> Iterator[None]:
     """Show a screen as plain lines until there is one with keys; leave the terminal as it was, whatever happens."""
     lines = "\r\n".join(plain(line) for line in screen(scene))
     sys.stderr.write(f"{OTHER_SCREEN}{HIDDEN_CURSOR}{lines}")
@@ -198,7 +204,7 @@ def _first_painted(scene: Scene) -> Iterator[None]:
         sys.stderr.flush()
 
 
-def _print_live(live: Live, look: Look, settings: TopSettings) -> None:
+def _print_live(live: LiveCluster, look: ViewState, settings: TopSettings) -> None:
     """Print tick by tick; a signal ends it as if it had been the last."""
     printer = _printer(settings, look)
     printed = number = 0
@@ -256,10 +262,10 @@ def _has_sample(node: NodeFrame) -> bool:
     return node.state is not State.NEW and any(cell == cell for cell in node.cells)
 
 
-def _printer(settings: TopSettings, look: Look) -> Callable[[Frame], None]:
+def _printer(settings: TopSettings, look: ViewState) -> Callable[[Frame], None]:
     from cli.top.batch import json_text, table_text
 
-    own = Own()
+    own = SelfCost()
     names = wanted(look.chosen, look.picked).columns
 
     def show(frame: Frame) -> None:

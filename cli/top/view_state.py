@@ -8,7 +8,7 @@ from exporters.live.frame import Frame
 
 
 @dataclass(frozen=True)
-class Look:
+class ViewState:
     """One choice of what is shown.
 
     chosen      which set of columns.

@@ -1,7 +1,7 @@
 """Key, row, counter and chunk cache, and the buffer pool."""
 
 from collector.jolokia.mbean import METRICS, counter, gauge
-from collector.model.metric import Aggregation, Tier
+from collector.model.metric import Aggregation, ScrapeInterval
 
 _BEAN = METRICS + "type=Cache,scope={cache},name="
 _POOL = METRICS + "type=BufferPool,scope={pool},name="
@@ -14,7 +14,7 @@ BEANS = (
         "Space that the cache takes.",
         _BEAN + "Size",
         unit="bytes",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
     gauge(
@@ -22,18 +22,22 @@ BEANS = (
         "Space that it may take.",
         _BEAN + "Capacity",
         unit="bytes",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
     gauge(
-        "cassandra_cache_entries", "Entries in the cache.", _BEAN + "Entries", tier=Tier.SLOW, across=Aggregation.SUM
+        "cassandra_cache_entries",
+        "Entries in the cache.",
+        _BEAN + "Entries",
+        scrape_interval=ScrapeInterval.SLOW,
+        across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_buffer_pool_bytes",
         "Memory that the pool takes.",
         _POOL + "Size",
         unit="bytes",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
     counter("cassandra_buffer_pool_misses_total", "Buffers allocated outside the pool.", _POOL + "Misses"),

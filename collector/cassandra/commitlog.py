@@ -1,7 +1,7 @@
 """Commit log and memtables: where writes wait."""
 
 from collector.jolokia.mbean import METRICS, counter, gauge, histogram
-from collector.model.metric import Aggregation, Tier
+from collector.model.metric import Aggregation, ScrapeInterval
 
 _LOG = METRICS + "type=CommitLog,name="
 _MEMTABLES = METRICS + "type=MemtablePool,name="
@@ -19,7 +19,7 @@ BEANS = (
         "Size of all commit log segments.",
         _LOG + "TotalCommitLogSize",
         unit="bytes",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
     histogram("cassandra_commitlog_commit_wait_seconds", "Waits for the log to be synced.", _LOG + "WaitingOnCommit"),

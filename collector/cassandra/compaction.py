@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from collector.jolokia.mbean import METRICS, Many, counter, gauge
-from collector.model.metric import Aggregation, Shown, Tier
+from collector.model.metric import Aggregation, ScrapeInterval, Shown
 
 _BEAN = METRICS + "type=Compaction,name="
 _MANAGER = "org.apache.cassandra.db:type=CompactionManager"
@@ -55,7 +55,7 @@ BEANS = (
         "cassandra_compaction_pending_by_table",
         "Compactions that are due, by table.",
         _BEAN + "PendingTasksByTableName",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         labels=("keyspace", "table"),
         many=_by_table,
         across=Aggregation.SUM,

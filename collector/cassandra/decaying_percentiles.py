@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 
 from collector.cassandra.requests import OPERATIONS
 from collector.cassandra.tables import LOCAL
-from collector.jolokia.mbean import METRICS, Bean
+from collector.jolokia.mbean import METRICS, MBean
 from collector.model.metric import Aggregation, Kind, Metric
 
 QUANTILES = {"0.5": "50thPercentile", "0.95": "95thPercentile", "0.99": "99thPercentile", "1": "Max"}
 QUANTILE = "quantile"
 
 
-def _decayed(kind: str, what: str, bean: str, labels: tuple[str, ...], only: Mapping[str, Sequence[str]]) -> list[Bean]:
+def _decayed(
+    kind: str, what: str, bean: str, labels: tuple[str, ...], only: Mapping[str, Sequence[str]]
+) -> list[MBean]:
     metric = Metric(
         f"cassandra_{kind}_decayed_seconds",
         Kind.GAUGE,
@@ -26,7 +28,7 @@ def _decayed(kind: str, what: str, bean: str, labels: tuple[str, ...], only: Map
         # Percentiles cannot be averaged: that of all requests is no higher than the slowest node's.
         across=Aggregation.MAX,
     )
-    return [Bean(metric, bean, attribute, only, fixed=(quantile,)) for quantile, attribute in QUANTILES.items()]
+    return [MBean(metric, bean, attribute, only, fixed=(quantile,)) for quantile, attribute in QUANTILES.items()]
 
 
 BEANS = (

@@ -1,7 +1,7 @@
 """The node's JVM: heap, garbage collectors, threads, CPU, files."""
 
 from collector.jolokia.mbean import counter, gauge
-from collector.model.metric import Aggregation, Shown, Tier
+from collector.model.metric import Aggregation, ScrapeInterval, Shown
 
 _MEMORY = "java.lang:type=Memory"
 _COLLECTOR = "java.lang:type=GarbageCollector,name={collector}"
@@ -62,10 +62,17 @@ BEANS = (
         "LastGcInfo.duration",
         unit="seconds",
         scale=1e-3,
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.MAX,
     ),
-    gauge("cassandra_jvm_threads", "Live threads.", _THREADING, "ThreadCount", tier=Tier.SLOW, across=Aggregation.SUM),
+    gauge(
+        "cassandra_jvm_threads",
+        "Live threads.",
+        _THREADING,
+        "ThreadCount",
+        scrape_interval=ScrapeInterval.SLOW,
+        across=Aggregation.SUM,
+    ),
     counter(
         "cassandra_jvm_cpu_seconds_total",
         "CPU time of the JVM.",
@@ -81,7 +88,7 @@ BEANS = (
         "Open file descriptors.",
         _SYSTEM,
         "OpenFileDescriptorCount",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
     gauge(
@@ -89,7 +96,7 @@ BEANS = (
         "File descriptors it may open.",
         _SYSTEM,
         "MaxFileDescriptorCount",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from collector.jolokia.mbean import METRICS, Many, counter, gauge, text
-from collector.model.metric import Aggregation, Tier
+from collector.model.metric import Aggregation, ScrapeInterval
 
 _STORAGE = METRICS + "type=Storage,name="
 SERVICE = "org.apache.cassandra.db:type=StorageService"
@@ -30,7 +30,11 @@ def _truth(answer: Any) -> Many:
 
 
 SCHEMA_VERSION = text(
-    "cassandra_schema_version", "The schema as this node knows it.", SERVICE, "SchemaVersion", tier=Tier.TICK
+    "cassandra_schema_version",
+    "The schema as this node knows it.",
+    SERVICE,
+    "SchemaVersion",
+    scrape_interval=ScrapeInterval.TICK,
 )
 
 BEANS = (
@@ -44,7 +48,7 @@ BEANS = (
         "What the node is doing, such as NORMAL.",
         SERVICE,
         "OperationMode",
-        tier=Tier.TICK,
+        scrape_interval=ScrapeInterval.TICK,
     ),
     gauge(
         "cassandra_native_transport_running",
@@ -60,7 +64,7 @@ BEANS = (
         _STORAGE + "Load",
         "Count",
         unit="bytes",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
     counter("cassandra_exceptions_total", "Exceptions that nobody caught.", _STORAGE + "Exceptions"),

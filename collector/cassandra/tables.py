@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from collector.jolokia.mbean import METRICS, Bean, Many, counter, gauge, histogram
+from collector.jolokia.mbean import METRICS, Many, MBean, counter, gauge, histogram
 from collector.model.histogram import COUNTS_WITH_ZERO
-from collector.model.metric import Aggregation, Tier
+from collector.model.metric import Aggregation, ScrapeInterval
 
 LOCAL = {"operation": ("Read", "Write", "Range")}
 COORDINATOR = {"operation": ("Read", "Write")}
@@ -18,7 +18,7 @@ def is_own(keyspace: str) -> bool:
     return keyspace == "system" or keyspace.startswith("system_")
 
 
-def _local(kind: str, bean: str) -> tuple[Bean, ...]:
+def _local(kind: str, bean: str) -> tuple[MBean, ...]:
     """Return operations, their time and their durations, of a keyspace or of a table."""
     return (
         counter(
@@ -46,11 +46,19 @@ def _local(kind: str, bean: str) -> tuple[Bean, ...]:
     )
 
 
-def _size(what: str, text: str, attribute: str, name: str, across: Aggregation = Aggregation.SUM) -> Bean:
-    return gauge(f"cassandra_table_{what}", text, _TABLE + name, attribute, across=across, unit="bytes", tier=Tier.SLOW)
+def _size(what: str, text: str, attribute: str, name: str, across: Aggregation = Aggregation.SUM) -> MBean:
+    return gauge(
+        f"cassandra_table_{what}",
+        text,
+        _TABLE + name,
+        attribute,
+        across=across,
+        unit="bytes",
+        scrape_interval=ScrapeInterval.SLOW,
+    )
 
 
-def _per_read(what: str, text: str, name: str, many: Callable[[Any], Many] | None = None) -> Bean:
+def _per_read(what: str, text: str, name: str, many: Callable[[Any], Many] | None = None) -> MBean:
     return histogram(f"cassandra_table_{what}", text, _TABLE + name, unit="1", many=many)
 
 
@@ -135,7 +143,7 @@ BEANS = (
         "Disk space that only snapshots hold.",
         _TABLE + "SnapshotsSize",
         unit="bytes",
-        tier=Tier.HOURLY,
+        scrape_interval=ScrapeInterval.HOURLY,
         across=Aggregation.SUM,
     ),
     gauge(
@@ -143,7 +151,7 @@ BEANS = (
         "Compressed size over uncompressed size.",
         _TABLE + "CompressionRatio",
         unit="ratio",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.MEAN,
     ),
     gauge(
@@ -151,7 +159,7 @@ BEANS = (
         "False positives of the bloom filter, of all its answers.",
         _TABLE + "BloomFilterFalseRatio",
         unit="ratio",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.MEAN,
     ),
     gauge(
@@ -160,14 +168,14 @@ BEANS = (
         _TABLE + "PercentRepaired",
         unit="ratio",
         scale=0.01,
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.MEAN,
     ),
     gauge(
         "cassandra_table_partitions",
         "Estimated number of partitions.",
         _TABLE + "EstimatedPartitionCount",
-        tier=Tier.HOURLY,
+        scrape_interval=ScrapeInterval.HOURLY,
         across=Aggregation.SUM,
     ),
 )

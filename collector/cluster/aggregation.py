@@ -128,7 +128,7 @@ def _rate(metric: Metric | None, rates: Sequence[Rate], nodes: int) -> Rate:
     # A node that has the metric, but not with these labels, counted nothing there.
     divisor = nodes if metric and metric.aggregation is Aggregation.MEAN else 1
     per_s = sum(rate.per_s for rate in rates) / divisor
-    return Rate(sum(rate.gained for rate in rates), max(rate.elapsed_s for rate in rates), per_s)
+    return Rate(sum(rate.increase for rate in rates), max(rate.elapsed_s for rate in rates), per_s)
 
 
 def _complete(metric: Metric | None, series: Series, samples: Sequence[Sample]) -> bool:
@@ -136,6 +136,6 @@ def _complete(metric: Metric | None, series: Series, samples: Sequence[Sample]) 
     counter = (metric.count, *series[1:]) if metric else series
     for sample in samples:
         counted = sample.values.get(counter)
-        if isinstance(counted, Rate) and counted.gained and series not in sample.values:
+        if isinstance(counted, Rate) and counted.increase and series not in sample.values:
             return False
     return True

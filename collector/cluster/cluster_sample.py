@@ -6,7 +6,7 @@ from collector.model.sample import Sample
 
 
 @dataclass(frozen=True)
-class Together:
+class ClusterSample:
     """What the nodes did together in one interval.
 
     answered  how many of them had a Cassandra that answered.

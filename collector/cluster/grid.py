@@ -6,7 +6,7 @@ from math import floor
 
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import WATCHED, Placement
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.reader import Entry
 from collector.model.metric import Series
 from collector.model.rates import Readings, Summary, rates, remember
@@ -14,7 +14,7 @@ from collector.model.sample import Derived, Sample
 from collector.model.snapshot import Event, Tick
 
 
-def placement(head: Head) -> Placement:
+def placement(head: Header) -> Placement:
     """Return where a recorded node runs."""
     return Placement(head.boot, head.network, head.disk, head.interface)
 
@@ -92,12 +92,12 @@ class _Held:
         return Bin(replace(whole, tick=tick, events=tuple(self._events)), self.ticks)
 
 
-def _named(head: Head, sample: Sample) -> Sample:
+def _named(head: Header, sample: Sample) -> Sample:
     values: dict[Series, Derived] = {renamed(head, series): value for series, value in sample.values.items()}
     return replace(sample, values=values)
 
 
-def renamed(head: Head, series: Series) -> Series:
+def renamed(head: Header, series: Series) -> Series:
     """Return what a series is called here."""
     metric = CATALOGUE.get(series[0])
     if metric is not None and metric.labels == ("device",) and series[1:] in ((head.disk,), (head.interface,)):

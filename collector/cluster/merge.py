@@ -8,11 +8,11 @@ from itertools import groupby
 from typing import Generic, TypeVar
 
 from collector.cluster import aggregation
-from collector.cluster.cluster_sample import Together
+from collector.cluster.cluster_sample import ClusterSample
 from collector.cluster.grid import Bin, Grid, bins, placement
 from collector.cluster.recordings import Recording
 from collector.journal.frames import Damage
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.read_limits import MAX_SERIES, SeriesLimit
 from collector.journal.reader import Entry
 from collector.journal.tick_order import Integrity, TickOrder
@@ -37,7 +37,7 @@ class NodeRun:
     """
 
     node: str
-    head: Head
+    head: Header
     bins: Mapping[int, Bin]
     integrity: Integrity = Integrity()  # noqa: RUF009 - it is frozen
 
@@ -47,7 +47,7 @@ class NodeResult(Generic[Product]):
     """What is kept of a node: `product` is what the caller made of its intervals."""
 
     node: str
-    head: Head
+    head: Header
     ticks: int
     missed: int
     integrity: Integrity
@@ -60,7 +60,7 @@ class Merged(Generic[Product]):
 
     grid: Grid
     nodes: tuple[NodeResult[Product], ...]
-    cluster: Mapping[int, Together]
+    cluster: Mapping[int, ClusterSample]
     places: range
 
 
@@ -168,7 +168,7 @@ def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:
 
 def together(
     metrics: Mapping[str, Metric], nodes: Sequence[NodeRun], spans: Sequence[Spans], grid: Grid, place: int
-) -> Together:
+) -> ClusterSample:
     """Return what the nodes did together in an interval of which something is known; `spans` are those of each node."""
     samples: list[tuple[aggregation.Placement, Sample]] = []
     lacking: set[Series] = set()
@@ -181,7 +181,7 @@ def together(
                 inside = {series for series, (first, last) in of_node.items() if first < place < last}
                 lacking |= inside - found.sample.values.keys()
     once = aggregation.counted_once(metrics, samples)
-    return Together(aggregation.merged(metrics, once, Tick(grid.end(place)), lacking), answered)
+    return ClusterSample(aggregation.merged(metrics, once, Tick(grid.end(place)), lacking), answered)
 
 
 def _sample(sample: Sample, metrics: Collection[str]) -> Sample:

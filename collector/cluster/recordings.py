@@ -7,12 +7,12 @@ from pathlib import Path
 from collector.cluster import aggregation
 from collector.journal.footer import Footer, last_footer
 from collector.journal.frames import MAGIC, Damage, Frames
-from collector.journal.header import Head, head_of
+from collector.journal.header import Header, head_of
 from collector.journal.read_limits import SeriesLimit
 from collector.journal.reader import Entry, lines_of, read
 from collector.journal.record_lines import parsed
 from collector.journal.segments import journal_files
-from collector.journal.validation import NONSENSE, names, tick_of
+from collector.journal.validation import MALFORMED, names, tick_of
 
 # So many beginnings of a frame are looked at from the end of a file, before all of it is read.
 TRIES = 64
@@ -30,7 +30,7 @@ class Session:
     """
 
     node: str
-    head: Head
+    head: Header
     files: tuple[Path, ...]
     begin_s: float
     end_s: float
@@ -65,7 +65,7 @@ def session_of(record: Entry | Footer) -> str:
 class _End:
     """The first or the last tick of a file."""
 
-    head: Head
+    head: Header
     node: str
     time_s: float
 
@@ -132,8 +132,8 @@ def _all_ends(lines: Iterable[bytes | Damage]) -> list[tuple[_End, _End]]:
     Values are of no concern here: taking up all changes would take long.
     """
     begins: dict[str, _End] = {}
-    lasts: dict[str, tuple[Head, str, bytes]] = {}
-    head: Head | None = None
+    lasts: dict[str, tuple[Header, str, bytes]] = {}
+    head: Header | None = None
     node = ""
     for text in lines:
         if isinstance(text, Damage):
@@ -147,18 +147,18 @@ def _all_ends(lines: Iterable[bytes | Damage]) -> list[tuple[_End, _End]]:
                 (node,) = names([content.get("n", node)])
                 if head is not None and head.session not in begins:
                     begins[head.session] = _End(head, node, tick_of(content).time_s)
-        except NONSENSE:
+        except MALFORMED:
             head = None
         if head is not None and head.session in begins:
             lasts[head.session] = head, node, text
     return [(first, _end(lasts[session], first)) for session, first in begins.items() if session in lasts]
 
 
-def _end(last: tuple[Head, str, bytes], first: _End) -> _End:
+def _end(last: tuple[Header, str, bytes], first: _End) -> _End:
     head, node, text = last
     try:
         return _End(head, node, tick_of(parsed(text)).time_s)
-    except NONSENSE:
+    except MALFORMED:
         return _End(head, node, first.time_s)
 
 

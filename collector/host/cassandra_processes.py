@@ -38,7 +38,7 @@ class Facts:
     started_ms   that JVM's start, milliseconds since the epoch.
     pid          that process as this machine sees it; None when it is not seen here.
     here         whether it runs on this machine.
-    origin       what its counters count from, as its batches say it.
+    origin       what its counters count from, as its scrapes say it.
     peers        the addresses of all nodes of its cluster that it knows, its own too.
     """
 

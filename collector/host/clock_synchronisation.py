@@ -23,7 +23,7 @@ class Timex(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Discipline:
+class ClockState:
     """How the kernel's clock is kept: whether it is, and the largest and the likely error, seconds."""
 
     synchronised: bool
@@ -31,10 +31,10 @@ class Discipline:
     likely_s: float
 
 
-def read() -> Discipline:
+def read() -> ClockState:
     """Return what the kernel says of its clock (adjtimex(2), which changes nothing here). Raises OSError."""
     timex = Timex()
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-    return Discipline(not timex.status & STA_UNSYNC, timex.maxerror / 1e6, timex.esterror / 1e6)
+    return ClockState(not timex.status & STA_UNSYNC, timex.maxerror / 1e6, timex.esterror / 1e6)

@@ -3,7 +3,7 @@
 import os
 
 from collector.host.kernel_files import Host
-from collector.model.metric import Aggregation, Kind, Metric, Owner, Tier, Values
+from collector.model.metric import Aggregation, Kind, Metric, Owner, ScrapeInterval, Values
 from collector.model.snapshot import SourceError
 
 _SIZE, _FREE, _AVAILABLE = METRICS = tuple(
@@ -13,7 +13,7 @@ _SIZE, _FREE, _AVAILABLE = METRICS = tuple(
         "bytes",
         text,
         ("mountpoint",),
-        Tier.SLOW,
+        ScrapeInterval.SLOW,
         across=Aggregation.SUM,
         owner=Owner.MACHINE,
     )

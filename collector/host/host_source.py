@@ -7,7 +7,7 @@ from pathlib import Path
 from collector.host.kernel_files import Host, text_of
 from collector.model.clock import EARLY_S, Clock
 from collector.model.metric import Metric, Values
-from collector.model.snapshot import Batch, SourceError
+from collector.model.snapshot import Scrape, SourceError
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -31,20 +31,20 @@ class HostSource:
         self._part = part
         self._host = host
         self._clock = clock
-        self._every_s = min(metric.tier.value for metric in part.metrics)
+        self._every_s = min(metric.scrape_interval.value for metric in part.metrics)
         self._due_s = 0.0
 
-    def read(self, timeout_s: float) -> Batch:
+    def read(self, timeout_s: float) -> Scrape:
         """Read the part if it is due. Raises SourceError when the kernel's files cannot be read."""
         now_s, host = self._clock.monotonic_s(), self._host()
         if host is None or now_s < self._due_s - EARLY_S:
-            return Batch(self.name, now_s)
+            return Scrape(self.name, now_s)
         try:
             values = self._part.read(host)
         except (IndexError, KeyError, ValueError) as error:
             raise SourceError(f"not in the form that is known: {error}") from None
         self._due_s = now_s + self._every_s
-        return Batch(self.name, self._clock.monotonic_s(), values, origin=self._part.origin(host))
+        return Scrape(self.name, self._clock.monotonic_s(), values, origin=self._part.origin(host))
 
 
 def identity_of(host: Host | None) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from collector.host import clock_synchronisation
 from collector.host.kernel_files import Host
-from collector.model.metric import Aggregation, Kind, Metric, Owner, Tier, Values
+from collector.model.metric import Aggregation, Kind, Metric, Owner, ScrapeInterval, Values
 
 _ERROR, _SYNCHRONISED = METRICS = (
     Metric(
@@ -12,7 +12,7 @@ _ERROR, _SYNCHRONISED = METRICS = (
         Kind.GAUGE,
         "seconds",
         "How far off the machine's clock is at most, as the kernel believes; absent while nothing keeps it right.",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.MAX,
         owner=Owner.MACHINE,
     ),
@@ -21,7 +21,7 @@ _ERROR, _SYNCHRONISED = METRICS = (
         Kind.GAUGE,
         "1",
         "Whether something keeps the machine's clock right: 1 or 0.",
-        tier=Tier.SLOW,
+        scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.MIN,
         owner=Owner.MACHINE,
     ),

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from collector.jolokia.access import NO_ACCESS, Access, AccessError
 from collector.jolokia.deadline_http import CHUNK_BYTES, BoundedConnection
-from collector.jolokia.failures import Failures, Silence
+from collector.jolokia.failures import ConnectionClosedError, Failures
 from collector.jolokia.failures import one_line as one_line
 from collector.jolokia.proxy_target import ProxyError, Target
 from collector.jolokia.tls import client_context
@@ -95,13 +95,13 @@ class Jolokia:
         kept = self._connection is not None
         try:
             raw = self._exchange(body, deadline_s)
-        except Silence:
+        except ConnectionClosedError:
             if not kept:
                 raise JolokiaError(f"{self.url}: {self._failures.of_silence(answered=self._answered)}") from None
             # A kept connection may have been closed meanwhile, for example by a restart: once more on a new one.
             try:
                 raw = self._exchange(body, deadline_s)
-            except Silence:
+            except ConnectionClosedError:
                 raise JolokiaError(f"{self.url}: {self._failures.of_silence(answered=self._answered)}") from None
         self._answered = True
         return self._answers(raw, len(requests))

@@ -22,7 +22,7 @@ ALERT = r"\x15\x03"
 HTTP, HTTPS = "give an http:// URL", "give an https:// URL"
 
 
-class Silence(Exception):  # noqa: N818 - nothing wrong with a connection that was idle for long
+class ConnectionClosedError(Exception):
     """The other side closed before it answered."""
 
 
@@ -35,11 +35,11 @@ class Failures:
     access: Access
 
     def of_error(self, error: Exception, *, greets: bool) -> str:
-        """Return what an exception means; `greets` when it came while TLS began. Raises Silence."""
+        """Return what an exception means; `greets` when it came while TLS began. Raises ConnectionClosedError."""
         if isinstance(error, TimeoutError):
             return f"no TLS connection in time: if it speaks none, {HTTP}" if greets else "no whole answer in time"
         if isinstance(error, ConnectionResetError | BrokenPipeError):
-            raise Silence from error
+            raise ConnectionClosedError from error
         if isinstance(error, http.client.IncompleteRead):
             return f"the answer broke off after {len(error.partial)} bytes"
         if isinstance(error, http.client.HTTPException):

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from collector.model.metric import Aggregation, Kind, Metric, Series, Shown, Tier, Value, Values
+from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Series, Shown, Value, Values
 
 METRICS = "org.apache.cassandra.metrics:"
 LARGEST = 2**63
@@ -28,7 +28,7 @@ _HOLE = re.compile(r"{(\w+)}")
 
 
 @dataclass(frozen=True)
-class Bean:
+class MBean:
     """Where a metric is found.
 
     name       ObjectName with {holes} for labels of the metric.
@@ -94,15 +94,15 @@ def counter(
     *,
     unit: str = "1",
     scale: float = 1.0,
-    tier: Tier = Tier.TICK,
+    scrape_interval: ScrapeInterval = ScrapeInterval.TICK,
     shown: tuple[Shown, ...] = (),
     across: Aggregation = Aggregation.SUM,
     only: Mapping[str, Sequence[str]] | None = None,
-) -> Bean:
+) -> MBean:
     """Return the row of a counter; `across` says how the rates of several nodes are aggregated."""
     labels = tuple(_HOLE.findall(bean))
-    metric = Metric(name, Kind.COUNTER, unit, text, labels, tier, scale, shown=shown, across=across)
-    return Bean(metric, bean, attribute, only or {})
+    metric = Metric(name, Kind.COUNTER, unit, text, labels, scrape_interval, scale, shown=shown, across=across)
+    return MBean(metric, bean, attribute, only or {})
 
 
 def gauge(
@@ -114,15 +114,15 @@ def gauge(
     across: Aggregation,
     unit: str = "1",
     scale: float = 1.0,
-    tier: Tier = Tier.TICK,
+    scrape_interval: ScrapeInterval = ScrapeInterval.TICK,
     shown: tuple[Shown, ...] = (),
     labels: tuple[str, ...] = (),
     many: Callable[[Any], Many] | None = None,
-) -> Bean:
+) -> MBean:
     """Return the row of a gauge; `labels` are those that `many` adds to the name's."""
     every = (*_HOLE.findall(bean), *labels)
-    metric = Metric(name, Kind.GAUGE, unit, text, every, tier, scale, shown=shown, across=across)
-    return Bean(metric, bean, attribute, many=many)
+    metric = Metric(name, Kind.GAUGE, unit, text, every, scrape_interval, scale, shown=shown, across=across)
+    return MBean(metric, bean, attribute, many=many)
 
 
 def histogram(
@@ -133,14 +133,14 @@ def histogram(
     unit: str = "seconds",
     count: str = "",
     total: str = "",
-    tier: Tier = Tier.TICK,
+    scrape_interval: ScrapeInterval = ScrapeInterval.TICK,
     only: Mapping[str, Sequence[str]] | None = None,
     many: Callable[[Any], Many] | None = None,
-) -> Bean:
+) -> MBean:
     """Return the row of a histogram, read through VALUES."""
     labels = tuple(_HOLE.findall(bean))
-    return Bean(
-        Metric(name, Kind.HISTOGRAM, unit, text, labels, tier, count=count, total=total),
+    return MBean(
+        Metric(name, Kind.HISTOGRAM, unit, text, labels, scrape_interval, count=count, total=total),
         bean,
         VALUES,
         only or {},
@@ -148,18 +148,20 @@ def histogram(
     )
 
 
-def text(name: str, what: str, bean: str, attribute: str, *, tier: Tier = Tier.SLOW) -> Bean:
+def text(
+    name: str, what: str, bean: str, attribute: str, *, scrape_interval: ScrapeInterval = ScrapeInterval.SLOW
+) -> MBean:
     """Return the row of a text, such as a version."""
-    return Bean(Metric(name, Kind.TEXT, "", what, (), tier), bean, attribute)
+    return MBean(Metric(name, Kind.TEXT, "", what, (), scrape_interval), bean, attribute)
 
 
 @dataclass(frozen=True)
-class Question:
+class MBeanRequest:
     """One request of a bulk, and what becomes of its answer: each part with the series it fills."""
 
     request: str
-    tier: Tier
-    parts: tuple[tuple[Bean, Series], ...]
+    scrape_interval: ScrapeInterval
+    parts: tuple[tuple[MBean, Series], ...]
     several: bool
 
     @property
@@ -184,7 +186,7 @@ class Question:
         return found
 
 
-def _taken(bean: Bean, series: Series, value: Any) -> Iterator[tuple[Series, Value]]:
+def _taken(bean: MBean, series: Series, value: Any) -> Iterator[tuple[Series, Value]]:
     parts: list[tuple[tuple[str, ...], Any]] = [((), value)]
     if bean.many is not None:
         try:
@@ -211,19 +213,19 @@ def _usable(kind: Kind, value: Any) -> Value | None:
     return value if isinstance(value, float) and math.isfinite(value) else None
 
 
-def questions(
-    beans: Iterable[Bean],
+def mbean_requests(
+    beans: Iterable[MBean],
     known: Mapping[str, Sequence[Labels]],
-    tier: Callable[[Bean, Labels], Tier | None],
-) -> list[Question]:
+    scrape_interval: Callable[[MBean, Labels], ScrapeInterval | None],
+) -> list[MBeanRequest]:
     """Return what to ask for the beans, several attributes of one MBean together.
 
-    `known` has the label values of each family; `tier` says how often to ask for one, or None for not at all.
+    `known` has the label values of each family; `scrape_interval` is how often to ask for one, None for never.
     """
-    groups: dict[tuple[str, bool, Tier], list[tuple[Bean, Series]]] = {}
+    groups: dict[tuple[str, bool, ScrapeInterval], list[tuple[MBean, Series]]] = {}
     for bean in beans:
         for labels in known.get(bean.family, ()):
-            if (pace := tier(bean, labels)) is not None:
+            if (pace := scrape_interval(bean, labels)) is not None:
                 series = (
                     bean.metric.name,
                     *(labels[label] for label in bean.metric.labels if label in labels),
@@ -231,14 +233,16 @@ def questions(
                 )
                 key = (bean.name.format_map(labels), bean.attribute == VALUES, pace)
                 groups.setdefault(key, []).append((bean, series))
-    return [_question(name, is_values, pace, parts) for (name, is_values, pace), parts in groups.items()]
+    return [_mbean_request(name, is_values, pace, parts) for (name, is_values, pace), parts in groups.items()]
 
 
-def _question(name: str, is_values: bool, tier: Tier, parts: list[tuple[Bean, Series]]) -> Question:
+def _mbean_request(
+    name: str, is_values: bool, scrape_interval: ScrapeInterval, parts: list[tuple[MBean, Series]]
+) -> MBeanRequest:
     if is_values:
         request: dict[str, Any] = {"type": "exec", "mbean": name, "operation": VALUES}
-        return Question(json.dumps(request), tier, tuple(parts), several=False)
+        return MBeanRequest(json.dumps(request), scrape_interval, tuple(parts), several=False)
     wanted = list(dict.fromkeys(bean.attribute.partition(".")[0] for bean, _ in parts))
     several = len(wanted) > 1
     request = {"type": "read", "mbean": name, "attribute": wanted if several else wanted[0]}
-    return Question(json.dumps(request), tier, tuple(parts), several)
+    return MBeanRequest(json.dumps(request), scrape_interval, tuple(parts), several)

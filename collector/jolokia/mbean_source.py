@@ -11,12 +11,12 @@ from collector.cassandra.jvm import START_TIME
 from collector.cassandra.storage import SCHEMA_VERSION, members
 from collector.host.cassandra_processes import Facts, local_nodes, local_pid
 from collector.jolokia.client import Jolokia, JolokiaError, one_line
-from collector.jolokia.mbean import Bean, Labels, Question, questions
+from collector.jolokia.mbean import Labels, MBean, MBeanRequest, mbean_requests
 from collector.jolokia.node_facts import ask_facts, ask_peers
 from collector.jolokia.table_budget import Ranking, Remainder
 from collector.model.clock import EARLY_S, Clock
-from collector.model.metric import Tier, Values
-from collector.model.snapshot import Batch, SourceError
+from collector.model.metric import ScrapeInterval, Values
+from collector.model.snapshot import Scrape, SourceError
 from collector.sampling.selection import Selection, Table
 
 FORBIDDEN, NOT_FOUND = 403, 404
@@ -37,7 +37,7 @@ class _Entry:
     `always` is for those that are never put off.
     """
 
-    def __init__(self, question: Question, *, always: bool) -> None:
+    def __init__(self, question: MBeanRequest, *, always: bool) -> None:
         self.question = question
         self.always = always
         self.due_s = 0.0
@@ -45,10 +45,10 @@ class _Entry:
         self.asked = False
 
     def heard(self, status: object, now_s: float, spread: float) -> None:
-        period_s = self.question.tier.value
+        period_s = self.question.scrape_interval.value
         if self.always or status not in (FORBIDDEN, NOT_FOUND):
             # The first time each waits a little less, so that they do not all come due in the same tick again.
-            at_first = not self.asked and period_s > Tier.OFTEN.value
+            at_first = not self.asked and period_s > ScrapeInterval.OFTEN.value
             self.due_s = now_s + period_s * (0.5 + spread / 2 if at_first else 1.0)
             self.pause_s, self.asked = 0.0, True
         else:
@@ -56,7 +56,7 @@ class _Entry:
             self.due_s = now_s + max(self.pause_s, period_s)
 
 
-class NodeSource:
+class MBeanSource:
     """Cassandra's metrics through Jolokia.
 
     Names are searched for at first contact, when the node was restarted or its schema changed (again after 1, 2,
@@ -68,7 +68,7 @@ class NodeSource:
     kind = "jolokia"
     paced = False
 
-    def __init__(self, jolokia: Jolokia, beans: Sequence[Bean], selection: Selection, clock: Clock) -> None:
+    def __init__(self, jolokia: Jolokia, beans: Sequence[MBean], selection: Selection, clock: Clock) -> None:
         self.sources = [self]
         wanted = selection.metrics
         self._jolokia = jolokia
@@ -116,7 +116,7 @@ class NodeSource:
         """Leave the node."""
         self._jolokia.close()
 
-    def read(self, timeout_s: float) -> Batch:
+    def read(self, timeout_s: float) -> Scrape:
         """Read what is due. Raises SourceError when the node does not answer usably within `timeout_s`."""
         began_s = self._clock.monotonic_s()
 
@@ -145,7 +145,7 @@ class NodeSource:
             self._ask_anew()
         problem = self._keep_up(values, now_s, left_s)
         values.update(self._remainder.of(values))
-        return Batch(self.name, now_s, values, self._origin, problem)
+        return Scrape(self.name, now_s, values, self._origin, problem)
 
     def _no_cassandra(self) -> str:
         return f"{self._jolokia.url}: a Jolokia, but of no Cassandra node (yet)"
@@ -162,11 +162,13 @@ class NodeSource:
 
     def _due(self, now_s: float) -> list[_Entry]:
         due = [entry for entry in self._entries if entry.due_s <= now_s + EARLY_S]
-        often = [entry for entry in due if entry.question.tier is Tier.TICK]
-        rare = sorted((entry for entry in due if entry.question.tier is not Tier.TICK), key=lambda e: e.due_s)
+        often = [entry for entry in due if entry.question.scrape_interval is ScrapeInterval.TICK]
+        rare = sorted(
+            (entry for entry in due if entry.question.scrape_interval is not ScrapeInterval.TICK), key=lambda e: e.due_s
+        )
         # The rarer first. So keyspaces come before their tables, however long the answer takes: what the tables did
         # meanwhile is then missing in the others until the next time, and not told twice.
-        return sorted(rare[:RARE_PER_TICK] + often, key=lambda entry: -entry.question.tier.value)
+        return sorted(rare[:RARE_PER_TICK] + often, key=lambda entry: -entry.question.scrape_interval.value)
 
     def _keep_up(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
         """Notice restarts and schema changes, look for new names when it is time; return what went wrong."""
@@ -206,7 +208,7 @@ class NodeSource:
         `tables` are the names that only change with the schema, `others` those that appear on first use. Takes as long
         as it must, whatever the interval. Raises SourceError when the node does not answer.
         """
-        families: dict[str, Bean] = {}
+        families: dict[str, MBean] = {}
         searches: dict[str, str] = {}
         for bean in self._beans:
             wanted = tables if "keyspace" in bean.metric.labels else others
@@ -243,8 +245,8 @@ class NodeSource:
             table = labels.get("keyspace", ""), labels.get("table", "")
             return "table" not in labels or table in active or selection.names(*table)
 
-        def tier(bean: Bean, labels: Mapping[str, str]) -> Tier | None:
-            return selection.tier(bean, labels, active)
+        def scrape_interval(bean: MBean, labels: Mapping[str, str]) -> ScrapeInterval | None:
+            return selection.scrape_interval(bean, labels, active)
 
         # Of thousands of tables few are read: the others are not gone through row by row.
         known = {family: [labels for labels in there if is_read(labels)] for family, there in self._known.items()}
@@ -252,15 +254,15 @@ class NodeSource:
         self._entries = []
         for question, always in [
             *((mark, True) for mark in self._mark_questions()),
-            *((each, False) for each in questions(self._beans, known, tier)),
+            *((each, False) for each in mbean_requests(self._beans, known, scrape_interval)),
         ]:
             entry = kept.get(question.request) or _Entry(question, always=always)
             entry.question = question
             self._entries.append(entry)
 
-    def _mark_questions(self) -> list[Question]:
+    def _mark_questions(self) -> list[MBeanRequest]:
         """Return what tells restarts and schema changes, where the wanted metrics do not."""
-        return questions(self._marks, {bean.family: [{}] for bean in self._marks}, lambda *_: Tier.TICK)
+        return mbean_requests(self._marks, {bean.family: [{}] for bean in self._marks}, lambda *_: ScrapeInterval.TICK)
 
 
 def _names(answer: Mapping[str, Any]) -> list[str]:

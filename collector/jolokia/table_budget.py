@@ -6,8 +6,8 @@ from heapq import nlargest
 from itertools import takewhile
 
 from collector.cassandra.tables import OPERATIONS, REMAINDERS
-from collector.jolokia.mbean import Labels, Question, questions
-from collector.model.metric import Series, Tier, Values
+from collector.jolokia.mbean import Labels, MBeanRequest, mbean_requests
+from collector.model.metric import ScrapeInterval, Series, Values
 from collector.sampling.selection import Selection, Table
 
 OTHERS = "(others)"
@@ -29,7 +29,7 @@ class Ranking:
         self._selection = selection
         self.active: frozenset[Table] = frozenset()
         self._queue: list[tuple[float, Table]] = []
-        self._rivals: dict[Table, list[Question]] = {}
+        self._rivals: dict[Table, list[MBeanRequest]] = {}
         self._counts: dict[Table, tuple[int, float]] = {}
         self._scores: dict[Table, float] = {}
 
@@ -50,7 +50,7 @@ class Ranking:
         self._queue = new + [(due_s, table) for due_s, table in self._queue if table in self._rivals]
         self.active = self._best()
 
-    def due(self, now_s: float) -> list[tuple[Table, Question]]:
+    def due(self, now_s: float) -> list[tuple[Table, MBeanRequest]]:
         """Return what to ask in this tick."""
         tables = [table for _, table in takewhile(lambda each: each[0] <= now_s, self._queue[:PER_TICK])]
         for table in tables:
@@ -101,11 +101,11 @@ class Ranking:
         return frozenset(nlargest(self._selection.tables, self._scores, key=rank))
 
 
-def _counts_of(table: Table) -> list[Question]:
+def _counts_of(table: Table) -> list[MBeanRequest]:
     labels: list[Labels] = [
         {"keyspace": table[0], "table": table[1], "operation": operation} for operation in ("Read", "Write")
     ]
-    return questions([OPERATIONS], {OPERATIONS.family: labels}, lambda *_: Tier.TICK)
+    return mbean_requests([OPERATIONS], {OPERATIONS.family: labels}, lambda *_: ScrapeInterval.TICK)
 
 
 class Remainder:
@@ -127,10 +127,10 @@ class Remainder:
         """Return the counters of the others, for the keyspaces that are among what was read in a tick."""
         now = {series: value for series, value in values.items() if series[0] in _NAMES and isinstance(value, int)}
         for series in {*self._tables, *(each for each in now if each[0] not in REMAINDERS)}:
-            gained, last = self._tables.get(series, (0, None))
+            increase, last = self._tables.get(series, (0, None))
             value = now.get(series)
             more = 0 if value is None or last is None else max(value - last, 0)
-            self._tables[series] = (gained + more, value)
+            self._tables[series] = (increase + more, value)
         found: Values = {}
         for series, value in now.items():
             if series[0] in REMAINDERS:
@@ -141,9 +141,9 @@ class Remainder:
         """Return the counter of the others of this keyspace."""
         name, keyspace, operation = series
         shown = 0
-        for table, (gained, last) in list(self._tables.items()):
+        for table, (increase, last) in list(self._tables.items()):
             if (table[0], table[1], table[3]) == (REMAINDERS[name], keyspace, operation):
-                shown += gained
+                shown += increase
                 self._tables[table] = (0, last)
                 if last is None:
                     del self._tables[table]

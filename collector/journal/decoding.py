@@ -1,4 +1,4 @@
-"""What a line says of a tick, read: see `coding` for what its letters mean."""
+"""What a line says of a tick, read: see `encoding` for what its letters mean."""
 
 from array import array
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from collector.journal import delta_codec
 from collector.journal.encoding import COST_UNIT, UNIT, State
 from collector.journal.validation import (
     LARGEST_COUNT,
+    MALFORMED,
     MOST_BUCKETS,
-    NONSENSE,
     CodingError,
     events_of,
     names,
@@ -21,7 +21,7 @@ from collector.journal.validation import (
     tick_of,
 )
 from collector.model.metric import Value, Values
-from collector.model.snapshot import Batch, Snapshot
+from collector.model.snapshot import Scrape, Snapshot
 
 
 def decoded(state: State, line: Mapping[str, Any]) -> Snapshot:
@@ -30,7 +30,7 @@ def decoded(state: State, line: Mapping[str, Any]) -> Snapshot:
         return _decoded(state, line)
     except CodingError:
         raise
-    except NONSENSE as error:
+    except MALFORMED as error:
         raise CodingError(f"does not fit what stands before it ({type(error).__name__}: {error})") from None
 
 
@@ -45,8 +45,8 @@ def _decoded(state: State, line: Mapping[str, Any]) -> Snapshot:
             raise CodingError(f"{' '.join(series)} has no value, or two")
         values[source][series] = value
     problems, events = problems_of(line, len(state.sources)), events_of(line, len(state.sources))
-    batches = [
-        Batch(
+    scrapes = [
+        Scrape(
             source,
             (state.at + (line["a"][place] if place else 0)) / UNIT,
             values[source],
@@ -57,7 +57,7 @@ def _decoded(state: State, line: Mapping[str, Any]) -> Snapshot:
         )
         for place, source in enumerate(state.sources)
     ]
-    return Snapshot(state.node, tick, tuple(batches))
+    return Snapshot(state.node, tick, tuple(scrapes))
 
 
 def take(state: State, line: Mapping[str, Any]) -> None:

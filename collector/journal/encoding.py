@@ -6,7 +6,7 @@
     z  how long the machine was suspended before it     i  whole numbers that changed    d  by how much
     r  gaps, suspends and restarts in words             j  other values that changed     f  to what
     b  the sources, in order, when new                  k  histograms that changed       g  from which bucket on
-    a  when each finished: the first since the last     h  by how much (see `letters`)   w  how many, at first
+    a  when each finished: the first since the last     h  by how much (see `delta_codec`)   w  how many, at first
        tick, the others since the first                 e  events: source's place, kind, text, time
     c  what each cost: wall and CPU time, 0.1 ms        p  problems: source's place, text
     o  what its counters count from, when new
@@ -22,7 +22,7 @@ from typing import Any
 
 from collector.journal import delta_codec
 from collector.model.metric import Series, Value
-from collector.model.snapshot import Batch, Snapshot
+from collector.model.snapshot import Scrape, Snapshot
 
 UNIT = 1e5
 # Of what a source cost, this much is enough.
@@ -69,22 +69,22 @@ class State:
 
 def quantised(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with its times as the journal keeps them: live rows are those of its replay."""
-    batches = tuple(
-        Batch(
-            batch.source,
-            _rounded(batch.at_s),
-            batch.values,
-            batch.origin,
-            batch.problem,
-            batch.events,
-            _rounded(batch.wall_s, COST_UNIT),
-            _rounded(batch.cpu_s, COST_UNIT),
+    scrapes = tuple(
+        Scrape(
+            scrape.source,
+            _rounded(scrape.at_s),
+            scrape.values,
+            scrape.origin,
+            scrape.problem,
+            scrape.events,
+            _rounded(scrape.wall_s, COST_UNIT),
+            _rounded(scrape.cpu_s, COST_UNIT),
         )
-        for batch in snapshot.batches
+        for scrape in snapshot.scrapes
     )
     tick = snapshot.tick
     tick = replace(tick, late_s=_rounded(tick.late_s), suspended_s=_rounded(tick.suspended_s))
-    return Snapshot(snapshot.node, tick, batches)
+    return Snapshot(snapshot.node, tick, scrapes)
 
 
 def _rounded(seconds: float, unit: float = UNIT) -> float:
@@ -93,7 +93,7 @@ def _rounded(seconds: float, unit: float = UNIT) -> float:
 
 def encoded(state: State, snapshot: Snapshot) -> Line:
     """Return what to write of a snapshot, which is quantised and has each source once, and take note of it."""
-    tick, batches = snapshot.tick, snapshot.batches
+    tick, scrapes = snapshot.tick, snapshot.scrapes
     line: Line = {"t": tick.time_s, "l": round(tick.late_s * UNIT)}
     if tick.missed:
         line["m"] = tick.missed
@@ -103,10 +103,12 @@ def encoded(state: State, snapshot: Snapshot) -> Line:
         line["r"] = records
     if snapshot.node != state.node:
         line["n"] = state.node = snapshot.node
-    line.update(_sources(state, batches))
+    line.update(_sources(state, scrapes))
     known = len(state.series)
     values = {
-        state.number(batch.source, series, value): value for batch in batches for series, value in batch.values.items()
+        state.number(scrape.source, series, value): value
+        for scrape in scrapes
+        for series, value in scrape.values.items()
     }
     if new := state.series[known:]:
         line["s"] = [[source, *series] for source, series in new]
@@ -126,28 +128,30 @@ def _records(state: State, snapshot: Snapshot) -> list[list[str]]:
     if tick.suspended_s:
         found.append(["suspend", f"suspended for {tick.suspended_s:.1f} s"])
     before = state.origins
-    anew = [b.source for b in snapshot.batches if b.origin and before.get(b.source, "") not in ("", b.origin)]
+    anew = [b.source for b in snapshot.scrapes if b.origin and before.get(b.source, "") not in ("", b.origin)]
     return [*found, ["restart", f"{', '.join(anew)} counted anew"]] if anew else found
 
 
-def _sources(state: State, batches: Sequence[Batch]) -> Line:
-    """Return what there is to say of the batches themselves."""
+def _sources(state: State, scrapes: Sequence[Scrape]) -> Line:
+    """Return what there is to say of the scrapes themselves."""
     line: Line = {}
-    names = [batch.source for batch in batches]
+    names = [scrape.source for scrape in scrapes]
     if names != state.sources:
         line["b"] = state.sources = names
-    if batches:
-        at = [round(batch.at_s * UNIT) for batch in batches]
+    if scrapes:
+        at = [round(scrape.at_s * UNIT) for scrape in scrapes]
         line["a"] = [at[0] - state.at, *(each - at[0] for each in at[1:])]
-        line["c"] = [round(cost * COST_UNIT) for batch in batches for cost in (batch.wall_s, batch.cpu_s)]
+        line["c"] = [round(cost * COST_UNIT) for scrape in scrapes for cost in (scrape.wall_s, scrape.cpu_s)]
         state.at = at[0]
-    origins = {batch.source: batch.origin for batch in batches if batch.origin != state.origins.get(batch.source, "")}
+    origins = {
+        scrape.source: scrape.origin for scrape in scrapes if scrape.origin != state.origins.get(scrape.source, "")
+    }
     if origins:
         line["o"] = origins
         state.origins.update(origins)
-    if problems := [[place, batch.problem] for place, batch in enumerate(batches) if batch.problem]:
+    if problems := [[place, scrape.problem] for place, scrape in enumerate(scrapes) if scrape.problem]:
         line["p"] = problems
-    events = [[place, e.kind, e.text, e.time_s] for place, batch in enumerate(batches) for e in batch.events]
+    events = [[place, e.kind, e.text, e.time_s] for place, scrape in enumerate(scrapes) for e in scrape.events]
     return {**line, "e": events} if events else line
 
 

@@ -17,7 +17,7 @@ class Removed:
     """Between what was read before and what comes next, files may be missing: the oldest are removed for room."""
 
 
-class Tail:
+class JournalFollower:
     """Follows a node's folder from its oldest file to its newest, and the newest as it grows."""
 
     def __init__(self, folder: Path, start: Position | None = None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from collector.journal.frames import MAGIC, Frames
 from collector.journal.header import is_number
-from collector.journal.validation import LAST_S, NONSENSE, CodingError, names
+from collector.journal.validation import LAST_S, MALFORMED, CodingError, names
 
 # More than a footer takes, whose longest part is a name.
 LARGEST_BYTES = 4096
@@ -67,6 +67,6 @@ def last_footer(path: Path) -> Footer | None:
     try:
         (line,) = Frames().feed(data[at:])
         footer = footer_of(json.loads(line)["end"], begin + at) if isinstance(line, bytes) else None
-    except NONSENSE:
+    except MALFORMED:
         return None
     return footer if footer is not None and footer.written_at == footer.offset else None

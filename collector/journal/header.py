@@ -7,14 +7,14 @@ from math import isfinite
 from typing import Any, TypeGuard
 
 from collector.catalogue import CATALOGUE
-from collector.model.metric import Kind, Metric, Tier
+from collector.model.metric import Kind, Metric, ScrapeInterval
 
 LARGEST = 1 << 63
 DAY_S = 86400
 
 
 @dataclass(frozen=True)
-class Head:
+class Header:
     """Who wrote what, and where.
 
     writer      casstat's version.
@@ -61,12 +61,12 @@ class Head:
         return {**found, "metrics": [_row(metric) for metric in self.metrics]}
 
 
-def head_of(content: Mapping[str, Any]) -> Head:
+def head_of(content: Mapping[str, Any]) -> Header:
     """Return what a full line says; fields of a newer writer are left out. Raises TypeError, ValueError, KeyError."""
-    known = {key: content[key] for key in Head.__dataclass_fields__ if key in content}
+    known = {key: content[key] for key in Header.__dataclass_fields__ if key in content}
     known["metrics"] = tuple(_metric(row) for row in content.get("metrics", ()))
     known["sources"] = tuple(content.get("sources", ()))
-    head = Head(**known)
+    head = Header(**known)
     texts = (
         head.writer,
         head.session,
@@ -129,17 +129,17 @@ def _row(metric: Metric) -> list[Any]:
         metric.unit,
         list(metric.labels),
         metric.scale,
-        metric.tier.value,
+        metric.scrape_interval.value,
         metric.count,
         metric.total,
     ]
 
 
 def _metric(row: Sequence[Any]) -> Metric:
-    name, kind, unit, labels, scale, tier, count, total, *_ = row
+    name, kind, unit, labels, scale, scrape_interval, count, total, *_ = row
     if not all(isinstance(text, str) for text in (name, unit, count, total, *labels)) or not isfinite(scale):
         raise ValueError("has a metric that is none")
-    metric = Metric(name, Kind(kind), unit, "", tuple(labels), Tier(tier), scale, count, total)
+    metric = Metric(name, Kind(kind), unit, "", tuple(labels), ScrapeInterval(scrape_interval), scale, count, total)
     known = CATALOGUE.get(name, metric)
     # How nodes are aggregated is not recorded: this version's catalogue says it for all recordings alike.
     return replace(metric, across=known.across, owner=known.owner) if known.meaning == metric.meaning else metric

@@ -9,10 +9,10 @@ from collector.journal.decoding import decoded
 from collector.journal.encoding import State
 from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage, Frames
-from collector.journal.header import Head, Start, head_of, is_number, lost_of, start_of
+from collector.journal.header import Header, Start, head_of, is_number, lost_of, start_of
 from collector.journal.read_limits import SeriesLimit
 from collector.journal.record_lines import parsed
-from collector.journal.validation import NONSENSE, CodingError
+from collector.journal.validation import MALFORMED, CodingError
 from collector.model.snapshot import Snapshot
 
 CHUNK_BYTES = 1 << 18
@@ -31,7 +31,7 @@ class Entry:
     number  the sequence number of the tick in its session; 0 in format 1.
     """
 
-    head: Head
+    head: Header
     snapshot: Snapshot
     rest: Mapping[str, Any] = field(default_factory=dict)
     lost: int = 0
@@ -57,7 +57,7 @@ class Reader:
         """Take the byte of the file at which the first frame begins, and how many series there may be."""
         self._frames = Frames(offset)
         self._limit = limit
-        self._head: Head | None = None
+        self._head: Header | None = None
         self._state = State()
         self._lost = 0
         self._start: Start | None = None
@@ -99,7 +99,7 @@ class Reader:
             if self._limit is not None:
                 self._limit.take(content.get("s", ()))
             snapshot = decoded(self._state, content)
-        except NONSENSE as error:
+        except MALFORMED as error:
             self._head = None
             yield Damage(self._frames.place, f"holds a line that {error}")
             return

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from collector.journal.reader import Entry
 from collector.model.metric import Series, Value
-from collector.model.snapshot import Batch, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick
 
 
 def at_interval(entries: Iterable[Entry], interval_s: float) -> Iterator[Entry]:
@@ -38,20 +38,20 @@ class _Held:
         self._last = entry
         self._missed = entry.snapshot.tick.missed
         self._number = 0
-        self._earlier: dict[int, tuple[Batch, dict[Series, Value]]] = {}
+        self._earlier: dict[int, tuple[Scrape, dict[Series, Value]]] = {}
         self._holder: dict[tuple[str, Series], int] = {}
 
     def add(self, entry: Entry) -> None:
         """Take the next entry."""
-        for batch in self._last.snapshot.batches:
-            if not batch.values and not batch.events:
+        for scrape in self._last.snapshot.scrapes:
+            if not scrape.values and not scrape.events:
                 continue
             self._number += 1
-            self._earlier[self._number] = batch, dict(batch.values)
-            self._holder.update(dict.fromkeys(((batch.source, series) for series in batch.values), self._number))
-        for batch in entry.snapshot.batches:
-            for series in batch.values:
-                self._drop(batch.source, series)
+            self._earlier[self._number] = scrape, dict(scrape.values)
+            self._holder.update(dict.fromkeys(((scrape.source, series) for series in scrape.values), self._number))
+        for scrape in entry.snapshot.scrapes:
+            for series in scrape.values:
+                self._drop(scrape.source, series)
         self._last = entry
         self._missed += entry.snapshot.tick.missed
 
@@ -59,18 +59,18 @@ class _Held:
         number = self._holder.pop((source, series), None)
         if number is None:
             return
-        batch, values = self._earlier[number]
+        scrape, values = self._earlier[number]
         del values[series]
-        if not values and not batch.events:
+        if not values and not scrape.events:
             del self._earlier[number]
 
     def joined(self) -> Entry:
         """Return the last entry with what only earlier ones contain."""
         snapshot = self._last.snapshot
         earlier = [
-            replace(batch, values=values, problem="")
-            for batch, values in self._earlier.values()
-            if values or batch.events
+            replace(scrape, values=values, problem="")
+            for scrape, values in self._earlier.values()
+            if values or scrape.events
         ]
         tick = Tick(snapshot.tick.time_s, snapshot.tick.late_s, self._missed)
-        return replace(self._last, snapshot=Snapshot(snapshot.node, tick, (*earlier, *snapshot.batches)))
+        return replace(self._last, snapshot=Snapshot(snapshot.node, tick, (*earlier, *snapshot.scrapes)))

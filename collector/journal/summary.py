@@ -75,11 +75,11 @@ class Info:
         self.nodes.add(snapshot.node)
         self.begin_s = snapshot.tick.time_s if self.begin_s is None else self.begin_s
         self.end_s = snapshot.tick.time_s
-        for batch in snapshot.batches:
-            histograms = sum(isinstance(value, tuple) for value in batch.values.values())
+        for scrape in snapshot.scrapes:
+            histograms = sum(isinstance(value, tuple) for value in scrape.values.values())
             self.histograms += histograms
-            self.points += len(batch.values) - histograms
-            self.series.update(batch.values)
+            self.points += len(scrape.values) - histograms
+            self.series.update(scrape.values)
 
 
 def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Info:

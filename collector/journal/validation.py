@@ -23,7 +23,7 @@ class CodingError(ValueError):
 
 
 # What nonsense in a line leads to; ValueError is every error of lines and coding.
-NONSENSE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
+MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 def tick_of(line: Mapping[str, Any]) -> Tick:

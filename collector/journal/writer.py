@@ -17,7 +17,7 @@ import zstandard
 from collector.journal.encoding import Line, State, encoded
 from collector.journal.footer import Footer
 from collector.journal.format_version import FULL_EVERY, VERSION
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.record_lines import sealed
 from collector.model.snapshot import Snapshot
 
@@ -67,7 +67,7 @@ class Limits:
 class Journal:
     """Writes what is read of a node. Trouble with the disk never stops the program: what is lost is counted."""
 
-    def __init__(self, folder: Path, head: Callable[[], Head], limits: Limits, say: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, head: Callable[[], Header], limits: Limits, say: Callable[[str], None]) -> None:
         """Take the folder as its only writer; `head` is asked anew for each full line, `say` tells people.
 
         Raises JournalError.

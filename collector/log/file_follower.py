@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.jolokia.client import one_line
-from collector.log.line_splitter import Lines
+from collector.log.line_splitter import LineSplitter
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
 
@@ -30,14 +30,14 @@ class _Open:
     seal: bytes = b""
 
 
-class Follower:
+class FileFollower:
     """Follows the file of a name. What stands in it at first sight is not read; all that comes later is."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
         self._clock = clock
         self._file: _Open | None = None
-        self._lines = Lines()
+        self._lines = LineSplitter()
         # A file that was seen to be missing is new when it comes: all of it is.
         self._from_start = False
         self._gone_since_s: float | None = None

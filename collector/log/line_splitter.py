@@ -6,7 +6,7 @@ from collections.abc import Iterator
 LONGEST_BYTES = 256 << 10
 
 
-class Lines:
+class LineSplitter:
     """Puts lines together. One that is longer than the bound is cut off there, and the rest of it skipped."""
 
     def __init__(self, longest_bytes: int = LONGEST_BYTES) -> None:

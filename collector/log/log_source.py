@@ -4,11 +4,11 @@ from collections import Counter
 from pathlib import Path
 
 from collector.jolokia.client import one_line
-from collector.log.file_follower import Follower
+from collector.log.file_follower import FileFollower
 from collector.log.log_events import event_of
 from collector.log.logback import LogPattern
 from collector.model.clock import Clock
-from collector.model.snapshot import Batch, Event, SourceError
+from collector.model.snapshot import Event, Scrape, SourceError
 
 NAME = "log"
 # What one tick may cost: the rest of the log is read in the next ones.
@@ -26,9 +26,9 @@ class LogSource:
         self._path = path
         self._pattern = pattern
         self._clock = clock
-        self._follower = Follower(path, clock)
+        self._follower = FileFollower(path, clock)
 
-    def read(self, timeout_s: float) -> Batch:
+    def read(self, timeout_s: float) -> Scrape:
         """Return the events since the last reading; of more than 100 in a tick, the others only counted.
 
         Raises SourceError when the log cannot be read, and nothing was read before that showed.
@@ -49,7 +49,7 @@ class LogSource:
             if not events:
                 raise
             problem = str(error)
-        return Batch(NAME, self._clock.monotonic_s(), problem=problem, events=(*events, *self._summed_up(more)))
+        return Scrape(NAME, self._clock.monotonic_s(), problem=problem, events=(*events, *self._summed_up(more)))
 
     def close(self) -> None:
         """Let go of the log."""

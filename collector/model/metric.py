@@ -21,7 +21,7 @@ class Kind(Enum):
     TEXT = "text"
 
 
-class Tier(Enum):
+class ScrapeInterval(Enum):
     """How often a metric is read: its value is the number of seconds between two readings."""
 
     TICK = 0.0
@@ -105,7 +105,7 @@ class Metric:
     unit: str
     help: str
     labels: tuple[str, ...] = ()
-    tier: Tier = Tier.TICK
+    scrape_interval: ScrapeInterval = ScrapeInterval.TICK
     scale: float = 1.0
     count: str = ""
     total: str = ""

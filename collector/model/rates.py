@@ -10,7 +10,7 @@ from collector.model import histogram
 from collector.model.histogram import Buckets, LayoutError
 from collector.model.metric import Kind, Metric, Series, Value
 from collector.model.sample import Derived, Rate, Reading, Sample
-from collector.model.snapshot import Batch, Event, Snapshot, Tick
+from collector.model.snapshot import Event, Scrape, Snapshot, Tick
 
 Catalogue = Mapping[str, Metric]
 Readings = dict[Series, Reading]
@@ -34,21 +34,21 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
     elapsed: dict[str, float] = {}
     events = of_the_tick(now.tick)
     anew = []
-    for batch in now.batches:
-        events.extend(batch.events)
-        if batch.problem:
-            events.append(Event("no_answer", f"{batch.source}: {batch.problem}"))
-        known = {series: last for series in batch.values if (last := before.get(series)) is not None}
-        same = {series: last for series, last in known.items() if _counts_on(last.origin, batch.origin)}
+    for scrape in now.scrapes:
+        events.extend(scrape.events)
+        if scrape.problem:
+            events.append(Event("no_answer", f"{scrape.source}: {scrape.problem}"))
+        known = {series: last for series in scrape.values if (last := before.get(series)) is not None}
+        same = {series: last for series, last in known.items() if _counts_on(last.origin, scrape.origin)}
         if len(same) < len(known):
-            anew.append(batch.source)
-        scalars = _scalars(catalogue, same, batch)
+            anew.append(scrape.source)
+        scalars = _scalars(catalogue, same, scrape)
         # Series that are read more rarely, or were missing for a while, look back further.
         elapsed_s = min((rate.elapsed_s for rate in scalars.values() if isinstance(rate, Rate)), default=None)
         if elapsed_s is not None:
-            elapsed[batch.source] = elapsed_s
+            elapsed[scrape.source] = elapsed_s
         values.update(scalars)
-        values.update(_histograms(catalogue, same, batch, scalars, events))
+        values.update(_histograms(catalogue, same, scrape, scalars, events))
     if anew:
         events.append(Event("restart", f"restarted: {', '.join(anew)} counted anew"))
     return Sample(now.node, now.tick, values, elapsed, tuple(events))
@@ -65,10 +65,10 @@ def _counts_on(before: str, now: str) -> bool:
     return before == now or not before or not now
 
 
-def _scalars(catalogue: Catalogue, before: Mapping[Series, Reading], batch: Batch) -> dict[Series, Derived]:
-    """Return the batch's gauges and texts, and the rates of its counters."""
+def _scalars(catalogue: Catalogue, before: Mapping[Series, Reading], scrape: Scrape) -> dict[Series, Derived]:
+    """Return the scrape's gauges and texts, and the rates of its counters."""
     values: dict[Series, Derived] = {}
-    for series, value in batch.values.items():
+    for series, value in scrape.values.items():
         metric = catalogue.get(series[0])
         if metric is None or isinstance(value, tuple):
             continue
@@ -78,7 +78,7 @@ def _scalars(catalogue: Catalogue, before: Mapping[Series, Reading], batch: Batc
             continue
         elif metric.kind is Kind.GAUGE:
             values[series] = float(value * metric.scale)
-        elif (last := before.get(series)) and (rate := _rate(metric, last, value, batch.at_s)):
+        elif (last := before.get(series)) and (rate := _rate(metric, last, value, scrape.at_s)):
             values[series] = rate
     return values
 
@@ -86,17 +86,17 @@ def _scalars(catalogue: Catalogue, before: Mapping[Series, Reading], batch: Batc
 def _histograms(
     catalogue: Catalogue,
     before: Mapping[Series, Reading],
-    batch: Batch,
+    scrape: Scrape,
     scalars: Mapping[Series, Derived],
     events: list[Event],
 ) -> dict[Series, Derived]:
-    """Return the batch's histograms of the interval; add to `events` what is wrong with the others."""
+    """Return the scrape's histograms of the interval; add to `events` what is wrong with the others."""
     values: dict[Series, Derived] = {}
-    for series in batch.values:
+    for series in scrape.values:
         metric, last = catalogue.get(series[0]), before.get(series)
-        if metric is None or metric.kind is not Kind.HISTOGRAM or last is None or batch.at_s <= last.at_s:
+        if metric is None or metric.kind is not Kind.HISTOGRAM or last is None or scrape.at_s <= last.at_s:
             continue
-        buckets, why = _checked(metric, series, last, batch, scalars)
+        buckets, why = _checked(metric, series, last, scrape, scalars)
         if buckets is not None:
             values[series] = buckets
         if why:
@@ -107,17 +107,17 @@ def _histograms(
 def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | None:
     if isinstance(last.value, str | tuple):
         return None
-    gained, elapsed_s = value - last.value, at_s - last.at_s
-    if elapsed_s <= 0 or gained < 0:
+    increase, elapsed_s = value - last.value, at_s - last.at_s
+    if elapsed_s <= 0 or increase < 0:
         return None
-    return Rate(gained * metric.scale, elapsed_s)
+    return Rate(increase * metric.scale, elapsed_s)
 
 
 def _checked(
-    metric: Metric, series: Series, last: Reading, batch: Batch, scalars: Mapping[Series, Derived]
+    metric: Metric, series: Series, last: Reading, scrape: Scrape, scalars: Mapping[Series, Derived]
 ) -> tuple[Buckets | None, str]:
     """Return the interval's buckets, or None and why they are not to be believed ("" when merely unknown)."""
-    now = batch.values[series]
+    now = scrape.values[series]
     if not isinstance(last.value, tuple) or not isinstance(now, tuple):
         return None, ""
     try:
@@ -128,19 +128,19 @@ def _checked(
         return None, ""
     since_start = Buckets(buckets.edges, now)
     counter, total = (metric.count, *series[1:]), (metric.total, *series[1:])
-    why = _count_differs(buckets, scalars.get(counter), batch.at_s - last.at_s) or _mean_differs(
-        since_start, batch.values.get(counter), batch.values.get(total)
+    why = _count_differs(buckets, scalars.get(counter), scrape.at_s - last.at_s) or _mean_differs(
+        since_start, scrape.values.get(counter), scrape.values.get(total)
     )
     return (None, why) if why else (buckets, "")
 
 
 def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) -> str:
-    """Hold the buckets against the counter beside them, where both cover the same time."""
+    """LastKnown the buckets against the counter beside them, where both cover the same time."""
     if not isinstance(counted, Rate) or counted.elapsed_s != elapsed_s:
         return ""
-    if abs(buckets.total - counted.gained) <= max(COUNT_SLACK_FEW, COUNT_SLACK * counted.gained):
+    if abs(buckets.total - counted.increase) <= max(COUNT_SLACK_FEW, COUNT_SLACK * counted.increase):
         return ""
-    return count_text(buckets.total, counted.gained)
+    return count_text(buckets.total, counted.increase)
 
 
 def count_text(total: float, counted: float) -> str:
@@ -149,7 +149,7 @@ def count_text(total: float, counted: float) -> str:
 
 
 def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | None) -> str:
-    """Hold the histogram's unit against the mean of the counters, over all values since the node's start.
+    """LastKnown the histogram's unit against the mean of the counters, over all values since the node's start.
 
     Over one interval a single slow request that is counted in one and not yet in the other would look like a
     wrong unit; over many values it does not.
@@ -178,13 +178,13 @@ def remember(before: Readings, now: Snapshot) -> None:
 
     What an earlier life of a source left is forgotten.
     """
-    for batch in now.batches:
+    for scrape in now.scrapes:
         ended: set[str] = set()
-        for series, value in batch.values.items():
+        for series, value in scrape.values.items():
             last = before.get(series)
-            if last is not None and not _counts_on(last.origin, batch.origin):
+            if last is not None and not _counts_on(last.origin, scrape.origin):
                 ended.add(last.origin)
-            before[series] = Reading(value, batch.at_s, batch.origin)
+            before[series] = Reading(value, scrape.at_s, scrape.origin)
         if ended:
             for series in [series for series, reading in before.items() if reading.origin in ended]:
                 del before[series]
@@ -210,7 +210,7 @@ class Summary:
 
     def _joined(self, series: Series, whole: Derived | None, value: Derived) -> Derived:
         if isinstance(value, Rate) and isinstance(whole, Rate):
-            return Rate(whole.gained + value.gained, whole.elapsed_s + value.elapsed_s)
+            return Rate(whole.increase + value.increase, whole.elapsed_s + value.elapsed_s)
         if isinstance(value, Buckets) and isinstance(whole, Buckets):
             return histogram.merge([whole, value])
         if isinstance(value, float):

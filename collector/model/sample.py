@@ -27,14 +27,14 @@ class Rate(NamedTuple):
                     the sum in any case, and the nodes need not cover the same time.
     """
 
-    gained: float
+    increase: float
     elapsed_s: float
-    together_per_s: float | None = None
+    aggregated_per_s: float | None = None
 
     @property
     def per_s(self) -> float:
         """The mean rate over the interval."""
-        return self.gained / self.elapsed_s if self.together_per_s is None else self.together_per_s
+        return self.increase / self.elapsed_s if self.aggregated_per_s is None else self.aggregated_per_s
 
 
 Derived = float | str | Rate | Buckets
@@ -51,7 +51,7 @@ class Sample:
     elapsed_s: Mapping[str, float]
     """By source: how long its rates of this interval cover."""
     events: tuple[Event, ...] = ()
-    held: Mapping[Series, Derived] = field(default_factory=dict)
+    last_known: Mapping[Series, Derived] = field(default_factory=dict)
     """What a source that answers at its own pace said before this interval: no news, and never part of a sum."""
     age_s: float | None = None
     """How long ago such a source was read; None where every source is read in every tick."""

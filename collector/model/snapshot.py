@@ -23,7 +23,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Batch:
+class Scrape:
     """What one source read in one tick.
 
     at_s      monotonic time at which the source finished: rates divide by differences of it.
@@ -64,4 +64,4 @@ class Snapshot:
 
     node: str
     tick: Tick
-    batches: tuple[Batch, ...]
+    scrapes: tuple[Scrape, ...]

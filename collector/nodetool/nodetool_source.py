@@ -9,7 +9,7 @@ from types import ModuleType
 from collector.catalogue import REPORTS
 from collector.host.cassandra_processes import Facts, LocalNode
 from collector.model.clock import EARLY_S, Clock
-from collector.model.snapshot import Batch, SourceError
+from collector.model.snapshot import Scrape, SourceError
 from collector.nodetool.reports import tablestats
 from collector.nodetool.reports.local_operations import sums
 from collector.nodetool.runner import Nodetool
@@ -26,7 +26,7 @@ STATUS = "status"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReportRequest:
     """One report that is wanted: its module, and nodetool's arguments for it."""
 
     module: ModuleType
@@ -34,7 +34,7 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """What its batches are called."""
+        """What its scrapes are called."""
         return PREFIX + self.arguments[0]
 
     @property
@@ -43,7 +43,7 @@ class Asked:
         return self.arguments == tuple(self.module.ARGUMENTS)
 
 
-def wanted(selection: Selection, *, always: Sequence[str] = ()) -> list[Asked]:
+def wanted(selection: Selection, *, always: Sequence[str] = ()) -> list[ReportRequest]:
     """Return the reports that fill what is selected, and those named in `always`; the reads and writes come first."""
     found = []
     for module in REPORTS:
@@ -52,7 +52,7 @@ def wanted(selection: Selection, *, always: Sequence[str] = ()) -> list[Asked]:
             arguments = module.arguments(selection.keyspace, selection.table)
         fills = selection.metrics is None or not selection.metrics.isdisjoint(module.FILLS)
         if arguments and (fills or arguments[0] in always):
-            found.append(Asked(module, tuple(arguments)))
+            found.append(ReportRequest(module, tuple(arguments)))
     return sorted(found, key=lambda asked: asked.arguments[0] != "tablestats")
 
 
@@ -63,7 +63,7 @@ class ReportSource:
     """
 
     def __init__(
-        self, name: str, ask: Callable[[], Batch], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
+        self, name: str, ask: Callable[[], Scrape], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
     ) -> None:
         """Take what asks, and how many times what it took must have passed before it is asked again."""
         self.name = name
@@ -72,39 +72,39 @@ class ReportSource:
         self._ask = ask
         self._pool = pool
         self._clock = clock
-        self._running: Future[tuple[Batch, float]] | None = None
+        self._running: Future[tuple[Scrape, float]] | None = None
         self._due_s = 0.0
         self._problem = ""
 
-    def start(self) -> Future[tuple[Batch, float]]:
+    def start(self) -> Future[tuple[Scrape, float]]:
         """Begin to ask, if that has not begun yet."""
         if self._running is None:
             self._running = self._pool.submit(self._timed)
         return self._running
 
-    def read(self, timeout_s: float) -> Batch:
+    def read(self, timeout_s: float) -> Scrape:
         """Return the report that has finished since the last tick, else nothing; ask again when it is time."""
         now_s = self._clock.monotonic_s()
-        batch = Batch(self.name, now_s, problem=self._problem)
+        scrape = Scrape(self.name, now_s, problem=self._problem)
         if self._running is not None and self._running.done():
-            batch, took_s = self._running.result()
+            scrape, took_s = self._running.result()
             self._running = None
             # One that was understood in part has answered: that is told once, and what it said is held on to.
-            self._problem = "" if batch.values else batch.problem
+            self._problem = "" if scrape.values else scrape.problem
             self._asked += 1
             # There is no rate before the second time: that one does not wait.
-            self._due_s = batch.at_s + (self._pace - 1) * took_s if self._asked > 1 else 0.0
+            self._due_s = scrape.at_s + (self._pace - 1) * took_s if self._asked > 1 else 0.0
         if now_s >= self._due_s - EARLY_S:
             self.start()
-        return batch
+        return scrape
 
-    def _timed(self) -> tuple[Batch, float]:
+    def _timed(self) -> tuple[Scrape, float]:
         began_s = self._clock.monotonic_s()
-        batch = self._ask()
-        return batch, batch.at_s - began_s
+        scrape = self._ask()
+        return scrape, scrape.at_s - began_s
 
 
-class NodetoolNode:
+class NodetoolSource:
     """The node that `tool` asks. `find` looks for its process on this machine."""
 
     kind = "nodetool"
@@ -137,7 +137,7 @@ class NodetoolNode:
             for each in wanted(Selection(frozenset()), always=("info", STATUS))
             if each.name not in {source.name for source in self.sources}
         ]
-        self._asking: list[Future[tuple[Batch, float]]] = []
+        self._asking: list[Future[tuple[Scrape, float]]] = []
 
     def learn(self, timeout_s: float) -> Facts:
         """Return what is known of the node; the first time, all reports are asked for and waited for.
@@ -148,8 +148,8 @@ class NodetoolNode:
             first = [*(source.start() for source in self.sources), *self._ask_once()]
             done, _ = wait(first, timeout_s)
             if not self._seen:
-                batches = [future.result()[0] for future in first if future in done]
-                problems = [f"{batch.source}: {batch.problem}" for batch in batches if batch.problem]
+                scrapes = [future.result()[0] for future in first if future in done]
+                problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
                 raise SourceError(next(iter(problems), f"no answer within {timeout_s:.0f} s"))
         address = self._addresses.get(self._said.get("ID", ""), "")
         if not address:
@@ -170,7 +170,7 @@ class NodetoolNode:
         del timeout_s
         return tuple(sorted(self.members))
 
-    def _ask_once(self) -> list[Future[tuple[Batch, float]]]:
+    def _ask_once(self) -> list[Future[tuple[Scrape, float]]]:
         """Ask for who the node is, unless that is under way."""
         if all(future.done() for future in self._asking):
             self._asking = [self._pool.submit(lambda each=each: (self._ask(each), 0.0)) for each in self._once]  # type: ignore[misc]
@@ -199,13 +199,13 @@ class NodetoolNode:
             return self._said.get("Generation No", "")
         return f"{self._local.pid} {self._local.started_s}"
 
-    def _ask(self, asked: Asked) -> Batch:
+    def _ask(self, asked: ReportRequest) -> Scrape:
         origin = self._origin()
         try:
             text = self._tool.run(asked.arguments, TIMEOUT_S)
         except SourceError as error:
             # Who shows it says whose problem it is.
-            return Batch(asked.name, self._clock.monotonic_s(), problem=str(error).removeprefix(f"{asked.name}: "))
+            return Scrape(asked.name, self._clock.monotonic_s(), problem=str(error).removeprefix(f"{asked.name}: "))
         at_s = self._clock.monotonic_s()
         report = asked.module.parse(text)
         # Who the node is: `info` tells its host id and generation, `status` the address of every host id.
@@ -217,12 +217,12 @@ class NodetoolNode:
                 self._said = {**self._said, **report.said}
         now = self._origin()
         if origin and now != origin:
-            return Batch(asked.name, at_s, problem="the node was restarted while it was asked")
+            return Scrape(asked.name, at_s, problem="the node was restarted while it was asked")
         values = dict(report.values)
         if not report.problems and asked.whole:
             values.update(sums(values))
         self._seen.update(series[0] for series in values)
-        return Batch(asked.name, at_s, values, now, _problem(report.problems))
+        return Scrape(asked.name, at_s, values, now, _problem(report.problems))
 
 
 def _problem(problems: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, SourceError, Tick
 from collector.sampling.sample_stream import samples
 from collector.sampling.selection import Selection, Table
-from collector.sampling.source_reader import Sampler, Source
+from collector.sampling.source_reader import Source, SourceReader
 
 LEARN_TIMEOUT_S = 5.0
 # The question comes between two ticks and must not delay the next one for long.
@@ -78,7 +78,7 @@ class Node(Protocol):
         """Leave the node."""
 
 
-class Watch:
+class NodeSampler:
     """Samples one node.
 
     Without a `node` only this machine is watched. `host` is None when the node runs on another machine: this
@@ -181,7 +181,7 @@ class Watch:
         sources += self._extra
         if self._way is not None:
             sources += self._way.sources
-        for snapshot in Sampler(sources, self._clock, interval_s).snapshots(lambda: self.node, ticks):
+        for snapshot in SourceReader(sources, self._clock, interval_s).snapshots(lambda: self.node, ticks):
             self._notice(snapshot)
             if self.record is not None:
                 self.record(snapshot)
@@ -200,7 +200,7 @@ class Watch:
     def _notice(self, snapshot: Snapshot) -> None:
         """Ask the node about itself after a start, and for its peers when the list is out of date."""
         own = set(self.node_sources)
-        origin = next((batch.origin for batch in snapshot.batches if batch.origin and batch.source in own), "")
+        origin = next((scrape.origin for scrape in snapshot.scrapes if scrape.origin and scrape.source in own), "")
         if not origin or self._way is None:
             return
         if origin != self._learned:

@@ -7,10 +7,10 @@ from collector.model.metric import Metric
 from collector.model.rates import Readings, rates, remember
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot
-from collector.sampling.last_known import Hold
+from collector.sampling.last_known import LastKnown
 
 
-class Sampling:
+class SampleStream:
     """Takes one snapshot after the other and says what happened since the one before."""
 
     def __init__(self, catalogue: Mapping[str, Metric], node: Sequence[str], *, paced: bool, met: bool) -> None:
@@ -21,14 +21,14 @@ class Sampling:
         """
         self._catalogue = catalogue
         self._node = node
-        self._hold = Hold(node) if paced else None
+        self._hold = LastKnown(node) if paced else None
         self._met = met
         self._before: Readings = {}
         self._started = False
 
     def take(self, snapshot: Snapshot) -> Sample | None:
         """Return what happened since the snapshot before; None for the first."""
-        self._met = self._met or any(batch.source in self._node and batch.values for batch in snapshot.batches)
+        self._met = self._met or any(scrape.source in self._node and scrape.values for scrape in snapshot.scrapes)
         sample = rates(self._catalogue, self._before, snapshot)
         remember(self._before, snapshot)
         if self._hold is not None:
@@ -42,8 +42,8 @@ class Sampling:
 def samples(
     catalogue: Mapping[str, Metric], snapshots: Iterable[Snapshot], node: Sequence[str], *, paced: bool, met: bool
 ) -> Iterator[Sample]:
-    """Yield what happened between one snapshot and the next, for every one after the first: see `Sampling`."""
-    sampling = Sampling(catalogue, node, paced=paced, met=met)
+    """Yield what happened between one snapshot and the next, for every one after the first: see `SampleStream`."""
+    sampling = SampleStream(catalogue, node, paced=paced, met=met)
     for snapshot in snapshots:
         sample = sampling.take(snapshot)
         if sample is not None:

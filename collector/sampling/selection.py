@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from collector.cassandra.tables import EVERY_TICK, REMAINDERS, is_own
-from collector.jolokia.mbean import Bean
-from collector.model.metric import Metric, Tier
+from collector.jolokia.mbean import MBean
+from collector.model.metric import Metric, ScrapeInterval
 
 DEFAULT_TABLES = 10
 """How many of the most active tables are read, where tables are wanted at all."""
@@ -15,16 +15,16 @@ Table = tuple[str, str]
 """A keyspace and a table of it."""
 
 
-def slowest_tier(metric: Metric) -> Tier:
+def slowest_tier(metric: Metric) -> ScrapeInterval:
     """Return how rarely a metric may be read where no keyspace or table is named.
 
     Operations of keyspaces, and with them those of all tables beyond the busiest, are read every ten seconds.
     """
     if metric.name in REMAINDERS or metric.name in REMAINDERS.values():
-        return Tier.OFTEN
+        return ScrapeInterval.OFTEN
     if "keyspace" not in metric.labels or metric.name in EVERY_TICK:
-        return metric.tier
-    return max(metric.tier, Tier.SLOW, key=lambda tier: tier.value)
+        return metric.scrape_interval
+    return max(metric.scrape_interval, ScrapeInterval.SLOW, key=lambda scrape_interval: scrape_interval.value)
 
 
 def is_pattern(name: str) -> bool:
@@ -57,22 +57,28 @@ class Selection:
         """Return whether the table is one of those named."""
         return bool(self.table) and fnmatchcase(table, self.table) and self.includes(keyspace)
 
-    def tier(self, bean: Bean, labels: Mapping[str, str], active: Collection[Table] = ()) -> Tier | None:
+    def scrape_interval(
+        self, bean: MBean, labels: Mapping[str, str], active: Collection[Table] = ()
+    ) -> ScrapeInterval | None:
         """Return how often to read this, or None for never; `active` are the tables read beside the named ones."""
-        tier = bean.metric.tier
+        scrape_interval = bean.metric.scrape_interval
         if self.metrics is not None and bean.metric.name not in self.metrics:
             return None
-        if tier is Tier.HOURLY and not self.hourly:
+        if scrape_interval is ScrapeInterval.HOURLY and not self.hourly:
             return None
         keyspace, table = labels.get("keyspace"), labels.get("table")
         if keyspace is None:
-            return tier
+            return scrape_interval
         if not self.includes(keyspace):
             return None
         if table is None and not self.keyspace:
-            return Tier.OFTEN if bean.metric.name in REMAINDERS else Tier.SLOW
+            return ScrapeInterval.OFTEN if bean.metric.name in REMAINDERS else ScrapeInterval.SLOW
         if table is None or self.names(keyspace, table):
-            return tier
+            return scrape_interval
         if (keyspace, table) not in active:
             return None
-        return tier if bean.metric.name in EVERY_TICK else max(tier, Tier.SLOW, key=lambda each: each.value)
+        return (
+            scrape_interval
+            if bean.metric.name in EVERY_TICK
+            else max(scrape_interval, ScrapeInterval.SLOW, key=lambda each: each.value)
+        )

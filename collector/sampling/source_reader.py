@@ -7,7 +7,7 @@ from typing import Protocol
 
 from collector.journal.encoding import quantised
 from collector.model.clock import Clock
-from collector.model.snapshot import Batch, Snapshot, SourceError, Tick
+from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick
 
 # Of an interval, how much a tick may wait for a node that does not answer; never longer than the limit.
 SHARE_OF_INTERVAL = 0.8
@@ -19,13 +19,13 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What its batches, errors and costs are called."""
+        """What its scrapes, errors and costs are called."""
 
-    def read(self, timeout_s: float) -> Batch:
+    def read(self, timeout_s: float) -> Scrape:
         """Read all that is due. Raises SourceError when that fails or takes longer than `timeout_s`."""
 
 
-class Sampler:
+class SourceReader:
     """Reads the sources of one node, in their order: those that cannot hang come first."""
 
     def __init__(self, sources: Sequence[Source], clock: Clock, interval_s: float) -> None:
@@ -39,10 +39,10 @@ class Sampler:
             ends_s = self._clock.monotonic_s() + self._timeout_s
             yield quantised(Snapshot(node(), tick, tuple(self._read(source, ends_s) for source in self._sources)))
 
-    def _read(self, source: Source, ends_s: float) -> Batch:
+    def _read(self, source: Source, ends_s: float) -> Scrape:
         began_s, cpu_s = self._clock.monotonic_s(), time.thread_time()
         try:
-            batch = source.read(max(0.0, ends_s - began_s))
+            scrape = source.read(max(0.0, ends_s - began_s))
         except SourceError as error:
-            batch = Batch(source.name, self._clock.monotonic_s(), problem=str(error))
-        return replace(batch, wall_s=self._clock.monotonic_s() - began_s, cpu_s=time.thread_time() - cpu_s)
+            scrape = Scrape(source.name, self._clock.monotonic_s(), problem=str(error))
+        return replace(scrape, wall_s=self._clock.monotonic_s() - began_s, cpu_s=time.thread_time() - cpu_s)

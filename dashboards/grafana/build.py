@@ -11,7 +11,7 @@ from grafana_foundation_sdk.models import dashboard as model
 from dashboards.grafana.contents.all_dashboards import BOARDS
 from dashboards.grafana.influxdb_queries import InfluxDB
 from dashboards.grafana.layout import places
-from dashboards.grafana.panel_model import Board
+from dashboards.grafana.panel_model import Dashboard
 from dashboards.grafana.panel_query import Store
 from dashboards.grafana.panels import drawn
 from dashboards.grafana.prometheus_queries import Prometheus
@@ -32,7 +32,7 @@ def made() -> Iterator[tuple[str, str]]:
             yield f"{store.name}/{board.name}.json", f"{text}\n"
 
 
-def _board(store: Store, board: Board, boards: Sequence[Board]) -> Any:
+def _board(store: Store, board: Dashboard, boards: Sequence[Dashboard]) -> Any:
     found = sdk.Dashboard(f"Cassandra: {board.title}" + ("" if store.name == "prometheus" else f" ({store.title})"))
     found = found.uid(uid(store, board)).description(board.text).tags(["casstat", "cassandra", store.name])
     found = found.timezone("browser").readonly().tooltip(model.DashboardCursorSync.CROSSHAIR).preload(False)
@@ -42,7 +42,7 @@ def _board(store: Store, board: Board, boards: Sequence[Board]) -> Any:
     return _filled(found, store, board).build()
 
 
-def _filled(found: Any, store: Store, board: Board) -> Any:
+def _filled(found: Any, store: Store, board: Dashboard) -> Any:
     """Return a board with its panels, numbered in their order."""
     number = y = 0
     for row in board.rows:

@@ -12,7 +12,7 @@ from collector.sampling.selection import slowest_tier
 from dashboards.expression import Expression, Ratio, Rest, metrics_of
 from dashboards.grafana import descriptions
 from dashboards.grafana.panel_colours import BLUE, PURPLE, VERMILLION
-from dashboards.grafana.panel_model import Board, Heat, Line, Note, Panel, Row, Split, Spread, States, Worst
+from dashboards.grafana.panel_model import Dashboard, Heatmap, Line, Note, Panel, Row, Split, Spread, States, Worst
 from dashboards.grafana.panel_query import Chosen, Mark, Query, ref
 from dashboards.influxql import Scope, spelled
 from dashboards.promql import NODE_LABELS
@@ -67,7 +67,7 @@ class InfluxDB:
         (label, ", ".join(f'"{each}"' for each in NODE_LABELS[: place + 1])) for place, label in enumerate(NODE_LABELS)
     )
 
-    def boards(self, boards: Sequence[Board]) -> list[Board]:
+    def boards(self, boards: Sequence[Dashboard]) -> list[Dashboard]:
         """Return what of the boards can be had: panels without what they lack, and a word on that."""
         found = []
         for board in boards:
@@ -101,7 +101,7 @@ class InfluxDB:
             told = f"Of each the worst moment in the time that is shown, the worst first.\n\n{told}"
         return f"{told}\n\n{GREATEST}" if descriptions.has_quantile(panel) else told
 
-    def chosen(self, board: Board) -> list[Chosen]:
+    def chosen(self, board: Dashboard) -> list[Chosen]:
         """Return the variables in their order."""
         titles = [("cluster", "Cluster"), ("dc", "Data centre"), ("rack", "Rack"), ("node", "Node")]
         titles += [("keyspace", "Keyspace"), ("table", "Table")] if board.tables else []
@@ -146,7 +146,7 @@ def _had(row: Row) -> tuple[Panel, ...]:
         lines = tuple(line for line in panel.lines if line.signal not in ELSEWHERE)
         if isinstance(panel, Note):
             found.append(panel)
-        elif lines and not isinstance(panel, Heat | Spread | States):
+        elif lines and not isinstance(panel, Heatmap | Spread | States):
             found.append(replace(panel, lines=lines))
     return () if all(isinstance(panel, Note) for panel in found) else tuple(found)
 

@@ -67,7 +67,7 @@ class Spread(Panel):
 
 
 @dataclass(frozen=True)
-class Heat(Panel):
+class Heatmap(Panel):
     """How many events took how long, over time."""
 
 
@@ -100,7 +100,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Board:
+class Dashboard:
     """A board; `tables` says whether keyspaces and tables may be chosen."""
 
     name: str

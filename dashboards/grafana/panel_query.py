@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dashboards.grafana.panel_model import Board, Panel
+from dashboards.grafana.panel_model import Dashboard, Panel
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Store(Protocol):
     def by(self) -> Sequence[tuple[str, str]]:
         """The choices of $by, and what each means in a query."""
 
-    def boards(self, boards: Sequence[Board]) -> list[Board]:
+    def boards(self, boards: Sequence[Dashboard]) -> list[Dashboard]:
         """Return what of the boards can be had from this store."""
 
     def queries(self, panel: Panel, tables: bool) -> list[Query]:
@@ -88,7 +88,7 @@ class Store(Protocol):
     def text_of(self, panel: Panel) -> str:
         """Return the panel's description."""
 
-    def chosen(self, board: Board) -> list[Chosen]:
+    def chosen(self, board: Dashboard) -> list[Chosen]:
         """Return the variables in their order: each narrows those after it down."""
 
     def marks(self) -> list[Mark]:

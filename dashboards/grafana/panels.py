@@ -12,7 +12,7 @@ from grafana_foundation_sdk.models.text import TextMode
 
 from dashboards.grafana import descriptions, panel_colours
 from dashboards.grafana.layout import Place
-from dashboards.grafana.panel_model import Board, Graph, Heat, Note, Number, Panel, Spread, States, Worst
+from dashboards.grafana.panel_model import Dashboard, Graph, Heatmap, Note, Number, Panel, Spread, States, Worst
 from dashboards.grafana.panel_query import Query, Store, ref
 from dashboards.grafana.threshold_steps import limits, lines
 from dashboards.grafana.variables import source_of, uid
@@ -30,7 +30,7 @@ SOFT_MAX = {
 }
 
 
-def drawn(store: Store, board: Board, panel: Panel, number: int, place: Place) -> Any:
+def drawn(store: Store, board: Dashboard, panel: Panel, number: int, place: Place) -> Any:
     """Return a panel in the SDK's terms."""
     kind = _note(panel) if isinstance(panel, Note) else _asking(store, board, panel)
     where = model.GridPos(x=place.x, y=place.y, w=place.width, h=place.height)
@@ -42,10 +42,10 @@ def _note(panel: Panel) -> Any:
     return text.Panel().mode(TextMode.MARKDOWN).content(panel.text)
 
 
-def _asking(store: Store, board: Board, panel: Panel) -> Any:
+def _asking(store: Store, board: Dashboard, panel: Panel) -> Any:
     queries = store.queries(panel, board.tables)
     made = _kind(store, panel, queries).datasource(source_of(store)).no_value(descriptions.no_value(panel))
-    if not isinstance(panel, Heat):
+    if not isinstance(panel, Heatmap):
         made = made.unit(panel.lines[0].of.unit.value)
     if step := store.least_step(panel):
         made = made.interval(step)
@@ -53,7 +53,7 @@ def _asking(store: Store, board: Board, panel: Panel) -> Any:
 
 
 def _kind(store: Store, panel: Panel, queries: list[Query]) -> Any:
-    if isinstance(panel, Heat):
+    if isinstance(panel, Heatmap):
         return _heat(panel)
     if isinstance(panel, Worst):
         return _worst(store, panel)
@@ -168,6 +168,6 @@ def _worst(store: Store, panel: Panel) -> Any:
 
 
 def _to_node(store: Store) -> dict[str, object]:
-    board = uid(store, Board("node", "Node", ""))
+    board = uid(store, Dashboard("node", "Node", ""))
     keep = "${__url_time_range}&${datasource:queryparam}&${cluster:queryparam}"
     return {"title": "Show this node", "url": f"/d/{board}?{keep}&var-node=${{__value.raw}}"}

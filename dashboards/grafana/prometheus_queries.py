@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from collector.catalogue import CATALOGUE
-from collector.model.metric import Tier
+from collector.model.metric import ScrapeInterval
 from collector.sampling.selection import slowest_tier
 from dashboards.expression import Expression, Quantile, Rate, Ratio, Rest
 from dashboards.grafana import descriptions
 from dashboards.grafana.panel_colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
-from dashboards.grafana.panel_model import Board, Graph, Heat, Line, Number, Panel, Split, Spread, Worst
+from dashboards.grafana.panel_model import Dashboard, Graph, Heatmap, Line, Number, Panel, Split, Spread, Worst
 from dashboards.grafana.panel_query import Chosen, Mark, Query
 from dashboards.promql import NODE_LABELS, Scope, selector, spelled
 from dashboards.signals import load
@@ -22,7 +22,7 @@ WINDOW = "$__rate_interval"
 # The window and the least step for rates of what is read more rarely than in every tick. The window holds at least four
 # readings, and two scrapes a minute apart. $__rate_interval does not: Grafana 10.0 makes it four times the scrape
 # interval of the data source, whatever the query's own step is.
-RARE = {Tier.OFTEN: ("2m", "30s"), Tier.SLOW: ("4m", "60s")}
+RARE = {ScrapeInterval.OFTEN: ("2m", "30s"), ScrapeInterval.SLOW: ("4m", "60s")}
 CLIENTS = {signal.name for signal in load.SIGNALS}
 # Every agent has it, whatever becomes of its node.
 ANY = "casstat_build_info"
@@ -38,7 +38,7 @@ class Prometheus:
         (label, ", ".join(NODE_LABELS[: place + 1])) for place, label in enumerate(NODE_LABELS)
     )
 
-    def boards(self, boards: Sequence[Board]) -> list[Board]:
+    def boards(self, boards: Sequence[Dashboard]) -> list[Dashboard]:
         """Return all of them."""
         return list(boards)
 
@@ -46,7 +46,7 @@ class Prometheus:
         """Return what a panel asks."""
         if isinstance(panel, Spread):
             return _spread(panel, tables)
-        if isinstance(panel, Heat):
+        if isinstance(panel, Heatmap):
             return [_heat(panel, tables)]
         return [_query(panel, line, tables) for line in panel.lines]
 
@@ -64,7 +64,7 @@ class Prometheus:
             return f"{told}\n\nOnly {worst} in the time range."
         return told
 
-    def chosen(self, board: Board) -> list[Chosen]:
+    def chosen(self, board: Dashboard) -> list[Chosen]:
         """Return the variables in their order."""
         # All jobs that serve casstat's metrics, and no others: this one is not matched by a regular expression.
         found = [Chosen("job", "Job", f"label_values({ANY}, job)", all_value="")]
@@ -184,7 +184,9 @@ def _worst(line: Line, text: str, at: str = "") -> str:
 def _window(line: Line) -> tuple[str, str]:
     """Return the window of a line's rates and its query's least step; "" for the data source's scrape interval."""
     tiers = [slowest_tier(CATALOGUE[name]) for name in _rates(line.of.expression) if name in CATALOGUE]
-    return RARE.get(max(tiers, key=lambda tier: tier.value, default=Tier.TICK), (WINDOW, ""))
+    return RARE.get(
+        max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK), (WINDOW, "")
+    )
 
 
 def _rates(expression: Expression) -> Iterator[str]:

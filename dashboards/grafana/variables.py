@@ -7,7 +7,7 @@ from typing import Any
 from grafana_foundation_sdk.builders import dashboard as sdk
 from grafana_foundation_sdk.models import dashboard as model
 
-from dashboards.grafana.panel_model import Board, Split
+from dashboards.grafana.panel_model import Dashboard, Split
 from dashboards.grafana.panel_query import Chosen, Mark, Store
 
 SOURCE = "${datasource}"
@@ -19,7 +19,7 @@ def source_of(store: Store) -> Any:
     return model.DataSourceRef(type_val=store.name, uid=SOURCE)
 
 
-def variables(store: Store, board: Board) -> list[Any]:
+def variables(store: Store, board: Dashboard) -> list[Any]:
     """Return the variables: the data source first, then from the whole to its parts."""
     chosen = [_chosen(store, each) for each in store.chosen(board)]
     source = sdk.DatasourceVariable("datasource").label("Data source").type(store.name)
@@ -52,7 +52,7 @@ def _custom(name: str, title: str, choices: Sequence[tuple[str, str]], first: st
     return made.options(options).current(current).allow_custom_value(False)
 
 
-def links(store: Store, boards: Sequence[Board]) -> list[Any]:
+def links(store: Store, boards: Sequence[Dashboard]) -> list[Any]:
     """Return the links to all boards of the same store; they keep the time and what is chosen."""
     return [
         sdk.DashboardLink(board.title)
@@ -66,7 +66,7 @@ def links(store: Store, boards: Sequence[Board]) -> list[Any]:
     ]
 
 
-def uid(store: Store, board: Board) -> str:
+def uid(store: Store, board: Dashboard) -> str:
     """Return what a board is known by, whatever its title."""
     return f"casstat-{board.name}" if store.name == "prometheus" else f"casstat-{board.name}-{store.name}"
 

@@ -6,7 +6,7 @@ The buckets are added up once; longer windows add up what was recorded, which co
 from dashboards.expression import where
 from dashboards.promql import selector
 from dashboards.rules.alert import CRITICAL, MATCH, WARNING, WINDOW
-from dashboards.rules.recording_rule import Recorded
+from dashboards.rules.recording_rule import RecordingRule
 from dashboards.thresholds import OBJECTIVES, Objective
 from exporters.prometheus.upper_bounds import LABELLED_LENGTH, Edges
 
@@ -33,16 +33,16 @@ def label_at(bound_s: float) -> str:
     return Edges((bound_s,)).bounds("seconds", LABELLED_LENGTH)[0].le
 
 
-def recorded() -> tuple[Recorded, ...]:
+def recorded() -> tuple[RecordingRule, ...]:
     """Return what is recorded, in the order in which it is needed."""
     buckets = f"sum by ({', '.join((*BY, 'operation', 'le'))}) (rate({selector(DURATION, (), MATCH)}[{WINDOW}]))"
     windows = sorted({window for pair in WINDOWS.values() for window in pair}, key=_length)
     shares = (
-        Recorded(record(window), _share(each, window), {"operation": each.operation})
+        RecordingRule(record(window), _share(each, window), {"operation": each.operation})
         for each in OBJECTIVES.values()
         for window in windows
     )
-    return Recorded(BUCKETS, buckets), *shares
+    return RecordingRule(BUCKETS, buckets), *shares
 
 
 def _share(objective: Objective, window: str) -> str:

@@ -6,7 +6,7 @@ from dashboards.expression import Level, Rate, aggregation_of
 from dashboards.promql import FUNCTIONS
 from dashboards.rules.alert import CLUSTER, WINDOW, across, asked
 from dashboards.rules.alerts.cluster import ANSWERS
-from dashboards.rules.recording_rule import Recorded
+from dashboards.rules.recording_rule import RecordingRule
 from exporters.live.live_columns import NEEDS
 from exporters.prometheus.metric_family import QUANTILE, TOTAL
 
@@ -14,17 +14,19 @@ NODES = "cluster:casstat_nodes:count"
 """The number of nodes that answer: cluster values of a moment are made of them."""
 
 
-def recorded() -> tuple[Recorded, ...]:
+def recorded() -> tuple[RecordingRule, ...]:
     """Return a series for each metric that columns of `top` are made of, and the number of nodes."""
     metrics = [CATALOGUE[name] for name in sorted(NEEDS)]
-    return Recorded(NODES, across("count", f"{ANSWERS} == 1", CLUSTER)), *map(_recorded, filter(_is_recorded, metrics))
+    return RecordingRule(NODES, across("count", f"{ANSWERS} == 1", CLUSTER)), *map(
+        _recorded, filter(_is_recorded, metrics)
+    )
 
 
 def _is_recorded(metric: Metric) -> bool:
     return metric.kind in (Kind.COUNTER, Kind.GAUGE) and QUANTILE not in metric.labels
 
 
-def _recorded(metric: Metric) -> Recorded:
+def _recorded(metric: Metric) -> RecordingRule:
     """Return the series, named as Prometheus recommends: level, metric without `_total`, operations without `sum`."""
     # A node's watched devices have other names on each machine.
     labels = tuple(label for label in metric.labels if label != "device")
@@ -35,4 +37,4 @@ def _recorded(metric: Metric) -> Recorded:
         # The series of one node add up before nodes are averaged: time in collection is that of all collectors.
         labels = labels if function == expression.within else ()
     name = f"{'_'.join((*CLUSTER, *labels))}:{metric.name.removesuffix(TOTAL)}:{operation}"
-    return Recorded(name, asked(expression, (*CLUSTER, *labels)))
+    return RecordingRule(name, asked(expression, (*CLUSTER, *labels)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordingRule:
     """One series that is recorded: its name, its query, and labels that tell it from others of that name."""
 
     name: str

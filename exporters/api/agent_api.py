@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from exporters.recent_ticks import Recent
+from exporters.recent_ticks import RecentTicks
 
 
 class TooFastError(Exception):
     """So much is changed at once that the agent cannot take it up; the message says why."""
 
 
-class Served(Protocol):
+class AgentApi(Protocol):
     """The agent behind the API; every method may be called from any thread and returns at once."""
 
-    recent: Recent
+    recent: RecentTicks
     """The last ticks."""
     journal: Path
     """The folder with the journal's files."""

@@ -1,4 +1,4 @@
-"""The API as an application: which path answers what. Who may ask is `auth`, how much of it at once `limits`."""
+"""The API as an application: which path answers what. `auth` checks access, `request_limits` bounds the requests."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from exporters.api import journal_endpoint, runs_endpoint
-from exporters.api.agent_api import Served
+from exporters.api.agent_api import AgentApi
 from exporters.api.metrics_endpoint import exposition
 from exporters.api.openapi import PATHS, description
 from exporters.api.responses import answer, refusal, said
@@ -44,7 +44,7 @@ class Endpoint:
         await made(scope, receive, send)
 
 
-def build(served: Served, clock: Callable[[], float] = time.time) -> Starlette:
+def build(served: AgentApi, clock: Callable[[], float] = time.time) -> Starlette:
     """Return the application that serves `served`; `clock` is the wall clock."""
     found = Starlette(
         routes=[Route(path, endpoint) for path, endpoint in endpoints(served, clock).items()],
@@ -54,7 +54,7 @@ def build(served: Served, clock: Callable[[], float] = time.time) -> Starlette:
     return found
 
 
-def endpoints(served: Served, clock: Callable[[], float]) -> dict[str, Endpoint]:
+def endpoints(served: AgentApi, clock: Callable[[], float]) -> dict[str, Endpoint]:
     """Return what answers on which path."""
     samples = Samples(served)
     described = description(version("casstat"))

@@ -12,7 +12,7 @@ from exporters.api.host_header import Hosts
 from exporters.api.responses import refusal
 from exporters.api.web_access import WebConfig
 from exporters.api.write_permission import refused_write
-from exporters.rate_limited_logger import Seldom
+from exporters.rate_limited_logger import RateLimitedLogger
 
 READS = ("GET", "HEAD", "OPTIONS", "TRACE")
 
@@ -25,7 +25,7 @@ class Guard:
         app: ASGIApp,
         config: Callable[[], WebConfig],
         passwords: Passwords,
-        say: Seldom,
+        say: RateLimitedLogger,
         hosts: Hosts,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -7,7 +7,7 @@ MOST = 512
 HEAD_S, BODY_S, IDLE_S, STALLED_S = 10.0, 10.0, 75.0, 30.0
 
 
-class Visit:
+class ClientConnection:
     """One connection, from the moment it is accepted, and until when it may be as it is."""
 
     def __init__(self, end: Callable[[], object], now_s: float) -> None:
@@ -48,24 +48,24 @@ class Visit:
         return now_s >= min(self._until_s, self._stalled_until_s)
 
 
-class Visits:
+class Connections:
     """All connections. Where there are too many, who waits longest makes room: first of those that never asked."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._all: dict[Visit, None] = {}
+        self._all: dict[ClientConnection, None] = {}
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def enter(self, visit: Visit) -> bool:
+    def enter(self, visit: ClientConnection) -> bool:
         """Take one more in; return whether there is room for it."""
         if len(self._all) >= self._most and not self.make_room():
             return False
         self._all[visit] = None
         return True
 
-    def leave(self, visit: Visit) -> None:
+    def leave(self, visit: ClientConnection) -> None:
         """Forget one that is gone."""
         self._all.pop(visit, None)
 

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.journal.footer import last_footer
 from collector.journal.writer import SUFFIX, files_of
-from exporters.api.agent_api import Served
+from exporters.api.agent_api import AgentApi
 from exporters.api.responses import answer, number, refusal
 
 CHUNK_BYTES = 1 << 18
@@ -47,14 +47,14 @@ class File:
         return {"name": self.name, "size_bytes": self.size_bytes, **known, "written": self.written}
 
 
-async def listed(served: Served, request: Request) -> Response:
+async def listed(served: AgentApi, request: Request) -> Response:
     """Return the files, or those that can hold a time from `from` to `to`. Raises ValueError with a message."""
     from_s, to_s = number(request, "from"), number(request, "to")
     files = between(await asyncio.to_thread(files_in, served), from_s, to_s)
     return answer([file.content() for file in files])
 
 
-def files_in(served: Served) -> list[File]:
+def files_in(served: AgentApi) -> list[File]:
     """Return the journal's files, the oldest first; none where the folder cannot be read."""
     try:
         paths = [path for path in files_of(served.journal) if not path.is_symlink()]
@@ -133,7 +133,7 @@ def asked_range(header: str, size: int) -> tuple[int, int] | None:
     return (begin, end) if begin < end else None
 
 
-async def download(served: Served, name: str) -> ASGIApp:
+async def download(served: AgentApi, name: str) -> ASGIApp:
     """Return a file as long as it is now, or the range of it that is asked for.
 
     The tag says which file it is and not how long, for a journal's file only ever grows: a download goes on where it

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from exporters.api.agent_api import Served
+from exporters.api.agent_api import AgentApi
 from exporters.api.responses import accepted, takes
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -22,7 +22,7 @@ def prefers_openmetrics(accept: str) -> bool:
     return openmetrics > text
 
 
-def exposition(served: Served, request: Request) -> Response:
+def exposition(served: AgentApi, request: Request) -> Response:
     """Return the exposition of the last tick."""
     openmetrics = prefers_openmetrics(request.headers.get("accept", ""))
     compressed = takes(request.headers.get("accept-encoding", ""), "gzip") > 0

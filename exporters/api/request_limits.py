@@ -12,7 +12,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from exporters.api.connections import Visit
+from exporters.api.connections import ClientConnection
 
 HEAD_BYTES, BODY_BYTES = 16 << 10, 64 << 10
 # With the sizes of its chunks and what else may stand around a body.
@@ -32,10 +32,10 @@ class BoundedProtocol(HttpToolsProtocol):
         config: Config,
         state: ServerState,
         loop: asyncio.AbstractEventLoop,
-        visit: Visit,
+        visit: ClientConnection,
         log: logging.Logger,
         admitted: Callable[[asyncio.Transport], bool],
-        left: Callable[[Visit], None],
+        left: Callable[[ClientConnection], None],
     ) -> None:
         """Take, beside what uvicorn's takes, whom to tell, and who says whether somebody is let in at all."""
         super().__init__(config, state, {}, loop)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from exporters.api.agent_api import Served, TooFastError
+from exporters.api.agent_api import AgentApi, TooFastError
 from exporters.api.responses import answer, encoded, refusal, said
 
 LONGEST_NAME, LONGEST_TEXT = 100, 1000
@@ -19,7 +19,7 @@ MOST_LISTED = 1000
 PAGE_BYTES = 1 << 20
 
 
-async def listed(served: Served, request: Request) -> Response:
+async def listed(served: AgentApi, request: Request) -> Response:
     """Return a page of the runs, the oldest first, with a link to the next one. Raises ValueError with a message."""
     limit = request.query_params.get("limit", str(MOST_LISTED))
     if not re.fullmatch(r"[1-9][0-9]{0,3}", limit) or int(limit) > MOST_LISTED:
@@ -43,19 +43,19 @@ def _later(runs: Sequence[Mapping[str, Any]], after: str) -> Sequence[Mapping[st
     return runs[index + 1 :]
 
 
-async def begin(served: Served, request: Request) -> Response:
+async def begin(served: AgentApi, request: Request) -> Response:
     """Begin a run. Raises ValueError with a message."""
     name = await _told(request, "name", LONGEST_NAME)
     return await _done(lambda: served.begin_run(name), 201)
 
 
-async def mark(served: Served, request: Request) -> Response:
+async def mark(served: AgentApi, request: Request) -> Response:
     """Mark a run. Raises ValueError with a message."""
     text = await _told(request, "text", LONGEST_TEXT)
     return await _done(lambda: served.mark_run(request.path_params["run"], text), 201)
 
 
-async def end(served: Served, request: Request) -> Response:
+async def end(served: AgentApi, request: Request) -> Response:
     """End a run."""
     return await _done(lambda: served.end_run(request.path_params["run"]), 200)
 

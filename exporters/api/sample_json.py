@@ -48,7 +48,7 @@ def encoded(sample: Sample, identity: Identity | None = None) -> dict[str, Any]:
         "elapsed_s": dict(sample.elapsed_s),
         "events": [_event(event) for event in sample.events],
         "values": _grouped((series, _value(value)) for series, value in sample.values.items()),
-        "held": _grouped((series, _value(value)) for series, value in sample.held.items()),
+        "held": _grouped((series, _value(value)) for series, value in sample.last_known.items()),
         "age_s": sample.age_s,
         "spread": _grouped((series, [_number(each) for each in both]) for series, both in sample.spread.items()),
     }
@@ -80,7 +80,7 @@ def _grouped(values: Iterable[tuple[Series, Any]]) -> dict[str, list[list[Any]]]
 
 def _value(value: Derived) -> Any:
     if isinstance(value, Rate):
-        return list(value if value.together_per_s is not None else value[:2])
+        return list(value if value.aggregated_per_s is not None else value[:2])
     if isinstance(value, Buckets):
         return _histogram(value)
     if isinstance(value, str) or isfinite(value):
@@ -142,10 +142,10 @@ def _derived(value: Any) -> Derived:
         return _finite(value)
     if len(value) == 1:
         return _NOT_FINITE[value[0]]
-    gained, elapsed_s, *together = map(_finite, value)
+    increase, elapsed_s, *together = map(_finite, value)
     if elapsed_s <= 0 or len(together) > 1:
         raise WireError("has a rate that is none")
-    return Rate(gained, elapsed_s, *together)
+    return Rate(increase, elapsed_s, *together)
 
 
 def _buckets(content: Mapping[str, Any]) -> Buckets:

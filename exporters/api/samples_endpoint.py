@@ -16,10 +16,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from collector.model.metric import Series
 from collector.model.sample import Sample
 from exporters.api import sample_json
-from exporters.api.agent_api import Served
+from exporters.api.agent_api import AgentApi
 from exporters.api.client_addresses import client_of
 from exporters.api.responses import EVENTS, JSON, number, refusal, takes
-from exporters.recent_ticks import Moment, Recent
+from exporters.recent_ticks import Moment, RecentTicks
 
 HEARTBEAT_S = 15.0
 MOST_LISTENERS, MOST_LISTENERS_PER_CLIENT = 32, 16
@@ -31,9 +31,9 @@ _Moments = AsyncGenerator[Moment | None, None]
 
 
 class Samples:
-    """Serves the samples that `Recent` keeps; what is asked for without a choice is encoded once a tick."""
+    """Serves the samples that `RecentTicks` keeps; what is asked for without a choice is encoded once a tick."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: AgentApi) -> None:
         self._recent = served.recent
         self._encoded: dict[int, bytes] = {}
         self._listeners: Counter[str] = Counter()
@@ -128,7 +128,7 @@ async def _gone(receive: Receive) -> None:
 
 
 async def _live(
-    recent: Recent, since_s: float | None, gone: "asyncio.Future[None]"
+    recent: RecentTicks, since_s: float | None, gone: "asyncio.Future[None]"
 ) -> AsyncGenerator[Moment | None, None]:
     """Yield the moments after that time, then each one as it comes, and None while there are none for a while.
 
@@ -187,12 +187,12 @@ def _choice(patterns: Sequence[str]) -> Fits | None:
 
 
 def _chosen(sample: Sample, fits: Fits) -> Sample:
-    names = {series[0] for mapping in (sample.values, sample.held, sample.spread) for series in mapping}
+    names = {series[0] for mapping in (sample.values, sample.last_known, sample.spread) for series in mapping}
     wanted = {name for name in names if fits(name)}
     return replace(
         sample,
         values=_of(sample.values.items(), wanted),
-        held=_of(sample.held.items(), wanted),
+        last_known=_of(sample.last_known.items(), wanted),
         spread=_of(sample.spread.items(), wanted),
     )
 

@@ -16,12 +16,12 @@ from starlette.types import ASGIApp
 from exporters.api.auth import Guard
 from exporters.api.certificate_reloader import Access, named
 from exporters.api.client_addresses import is_loopback
-from exporters.api.connections import HEAD_S, IDLE_S, MOST, Visit, Visits
+from exporters.api.connections import HEAD_S, IDLE_S, MOST, ClientConnection, Connections
 from exporters.api.credentials import Passwords
 from exporters.api.host_header import Hosts
 from exporters.api.listen_address import address, bound
 from exporters.api.request_limits import BoundedProtocol
-from exporters.rate_limited_logger import Seldom
+from exporters.rate_limited_logger import RateLimitedLogger
 
 LOOK_S = 1.0
 GRACE_S = 0.2
@@ -54,7 +54,7 @@ class Server:
     ) -> None:
         """Bind `listen` (HOST:PORT), read the web configuration, and serve; `say` is called from any thread.
 
-        At most `most` are connected at once. `names` are those of the agent beside the machine's own (see `hosts`).
+        At most `most` are connected at once. `names` are more names of the agent (see `host_header`).
         Raises ListenError, WebConfigError.
         """
         access = Access(web_config, say)
@@ -64,7 +64,7 @@ class Server:
         if config.users and config.tls is None and not is_loopback(self.address[0]):
             say(f"{web_config}: passwords are sent readable for everybody on the way: configure tls_server_config too")
         self._passwords = Passwords()
-        seldom = Seldom(say)
+        seldom = RateLimitedLogger(say)
         hosts = Hosts([address(listen)[0], *names])
         guarded = Guard(app, lambda: access.config, self._passwords, seldom, hosts)
         self._serving = _Serving(guarded, access, seldom, most)
@@ -84,7 +84,7 @@ class Server:
 class _Serving(uvicorn.Server):
     """Uvicorn's server, which accepts connections itself: before TLS is agreed upon they count too."""
 
-    def __init__(self, app: ASGIApp, access: Access, say: Seldom, most: int) -> None:
+    def __init__(self, app: ASGIApp, access: Access, say: RateLimitedLogger, most: int) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -103,7 +103,7 @@ class _Serving(uvicorn.Server):
         self._access = access
         self._tls = access.context()
         self._say = say
-        self._visits = Visits(most)
+        self._visits = Connections(most)
         self._log = logging.Logger("casstat.http", logging.ERROR)
         self._log.addHandler(_Handler(say))
         self._ends = asyncio.Event()
@@ -172,7 +172,7 @@ class _Serving(uvicorn.Server):
                 self._visits.make_room()
                 await asyncio.sleep(0.1)
                 continue
-            visit = Visit(connection.close, loop.time())
+            visit = ClientConnection(connection.close, loop.time())
             if not self._visits.enter(visit):
                 self._say("full", f"{len(self._visits)} are connected, and no more are let in")
                 connection.close()
@@ -187,7 +187,9 @@ class _Serving(uvicorn.Server):
             # It had no time to begin.
             connection.close()
 
-    async def _greet(self, loop: asyncio.AbstractEventLoop, connection: socket.socket, peer: str, visit: Visit) -> None:
+    async def _greet(
+        self, loop: asyncio.AbstractEventLoop, connection: socket.socket, peer: str, visit: ClientConnection
+    ) -> None:
         """Agree upon TLS, where that is spoken, and hand the connection to its protocol."""
 
         def protocol() -> BoundedProtocol:
@@ -241,7 +243,7 @@ def _reason(error: OSError) -> str:
 class _Handler(logging.Handler):
     """Says in one line what uvicorn would print as a traceback."""
 
-    def __init__(self, say: Seldom) -> None:
+    def __init__(self, say: RateLimitedLogger) -> None:
         super().__init__()
         self._seldom = say
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from collector.cluster.aggregation import NAME, WATCHED
-from collector.cluster.cluster_sample import Together
+from collector.cluster.cluster_sample import ClusterSample
 from collector.cluster.merge import NodeRun
 from collector.model.metric import Series
 from collector.model.sample import Sample
@@ -48,7 +48,7 @@ class Table:
         """The names of the columns."""
         return list(self.row(NAME, Sample("", NEVER, {}, {}), 0, 0, ("", "")))
 
-    def cluster_row(self, found: Together, nodes: int) -> Row:
+    def cluster_row(self, found: ClusterSample, nodes: int) -> Row:
         """Return the row of all `nodes` together in an interval."""
         return self.row(NAME, found.sample, found.answered, nodes - found.answered, ("", ""))
 
@@ -68,7 +68,7 @@ class Table:
             "interval_s": rounded(interval_s(sample), 6),
             "nodes": answered,
             "nodes_missing": missing,
-            **{word: rounded(operations.gained(sample, operation)) for operation, word in OPERATIONS},
+            **{word: rounded(operations.increase(sample, operation)) for operation, word in OPERATIONS},
             **cells_with_ends(self.view.columns, sample, dict(zip((DISK, INTERFACE), devices, strict=True))),
             "percentiles": "decayed" if operations.is_decayed(sample) else "interval",
             "late_ms": rounded(1000 * sample.tick.late_s),

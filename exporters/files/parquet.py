@@ -24,7 +24,7 @@ from collector.cluster.recordings import Recording
 from collector.journal.read_limits import SeriesLimit
 from collector.journal.reader import lines_of
 from collector.journal.tick_order import TickOrder
-from collector.journal.validation import NONSENSE
+from collector.journal.validation import MALFORMED
 from collector.journal.writer import bounded
 from collector.model import histogram
 from collector.model.metric import Metric, Series
@@ -67,7 +67,7 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str, 
                     metrics.update(block.head.catalogue)
                     try:
                         _take(block, carry, values, buckets, offset_s)
-                    except NONSENSE as error:
+                    except MALFORMED as error:
                         raise StrangeError(str(error)) from None
     tables = {"values": _values(values, metrics), "buckets": _buckets(buckets, metrics)}
     return [_written(table, _partition(folder, name, run, recording.node)) for name, table in tables.items()]

@@ -22,7 +22,7 @@ class Word:
 
 
 @dataclass
-class Lanes:
+class LabelLanes:
     """Rows of labels between two edges, filled from the lowest one on; what has no room is left out."""
 
     left: float

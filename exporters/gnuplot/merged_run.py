@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from collector.cluster.aggregation import NAME
 from collector.cluster.merge import Merged, NodeRun
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.model.histogram import Buckets
 from collector.model.snapshot import Event
@@ -91,7 +91,7 @@ def footer(merged: Merged[NodeRows]) -> list[str]:
     ]
 
 
-def clocks(heads: Sequence[Head]) -> str:
+def clocks(heads: Sequence[Header]) -> str:
     """Return how far apart the nodes' clocks may have been."""
     if len(heads) == 1 or (heads[0].boot and len({head.boot for head in heads}) == 1):
         return "one clock"

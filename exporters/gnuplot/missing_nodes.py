@@ -32,17 +32,17 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingNodes:
     """What is missing in the whole run: the gaps, in order, and for each time whether it is in one."""
 
     gaps: tuple[Gap, ...]
     incomplete: tuple[bool, ...]
 
 
-def missing(run: Run) -> Missing:
+def missing(run: Run) -> MissingNodes:
     """Return what is missing in the run. A time with the same nodes missing is one gap."""
     found = _missing(run)
-    return Missing(tuple(_gaps(run, found)), tuple(count > 0 for _, count in found))
+    return MissingNodes(tuple(_gaps(run, found)), tuple(count > 0 for _, count in found))
 
 
 def gaps_of(run: Run, node: str) -> list[Gap]:

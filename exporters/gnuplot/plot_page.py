@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
 from exporters.gnuplot.data_files import Columns
-from exporters.gnuplot.missing_nodes import Missing
+from exporters.gnuplot.missing_nodes import MissingNodes
 from exporters.gnuplot.plot_colours import Theme
 from exporters.gnuplot.plot_data import Run
 from exporters.gnuplot.text_escaping import quoted, shortened, wrapped
@@ -61,7 +61,7 @@ class Page:
     width: int
     height: int
     theme: Theme
-    missing: Missing
+    missing: MissingNodes
 
     @property
     def data(self) -> str:

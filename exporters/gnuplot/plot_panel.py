@@ -19,7 +19,7 @@ HOVER = "hypertext point pt 7 ps 1 lc rgb '#FF000000'"
 
 
 @dataclass(frozen=True)
-class Look:
+class LineStyle:
     """How a line is drawn: its colour (a variable of the script), and what tells it from the others without colour."""
 
     colour: str
@@ -40,7 +40,7 @@ class Line:
     title: str
     value: str
     values: Values
-    look: Look
+    look: LineStyle
     second: bool = False
 
     def plot(self, page: Page) -> str:

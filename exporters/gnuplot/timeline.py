@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from exporters.gnuplot.event_marks import groups
-from exporters.gnuplot.label_lanes import LANE_PX, Lanes
+from exporters.gnuplot.label_lanes import LANE_PX, LabelLanes
 from exporters.gnuplot.missing_nodes import Gap
 from exporters.gnuplot.plot_data import Mark, Phase
 from exporters.gnuplot.plot_page import SMALL_PT, Page
@@ -25,7 +25,7 @@ class Timeline:
         self.phases = [phase for phase in phases if axis.inside(phase.begin_s, phase.end_s)]
         self.gaps = _seen(gaps, axis)
         self.groups = groups(marks, axis)
-        self.lanes = Lanes(axis.left, axis.right)
+        self.lanes = LabelLanes(axis.left, axis.right)
         self._place()
 
     def _place(self) -> None:

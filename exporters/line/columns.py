@@ -53,11 +53,11 @@ def per_s(sample: Sample, series: Series) -> float | None:
 def ratio(sample: Sample, part: Series, whole: Series) -> float | None:
     """Return what one counter gained over what another did in the same time: a mean, or a share; None for 0 / 0."""
     above, below = sample.values.get(part), sample.values.get(whole)
-    if not isinstance(above, Rate) or not isinstance(below, Rate) or not below.gained:
+    if not isinstance(above, Rate) or not isinstance(below, Rate) or not below.increase:
         return None
     if above.elapsed_s != below.elapsed_s:
         return None
-    return above.gained / below.gained
+    return above.increase / below.increase
 
 
 def times(factor: float, value: float | None) -> float | None:
@@ -80,7 +80,7 @@ def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") ->
 
     def share(sample: Sample) -> Cell:
         rates = {mode: sample.values.get((_CPU, mode)) for mode in _CPU_MODES}
-        seconds = {mode: rate.gained for mode, rate in rates.items() if isinstance(rate, Rate)}
+        seconds = {mode: rate.increase for mode, rate in rates.items() if isinstance(rate, Rate)}
         total_s = sum(seconds.values())
         if len(seconds) < len(_CPU_MODES) or not total_s:
             return None

@@ -59,10 +59,10 @@ class Operations:
         rates = self._rates(sample, self.count, operation).values()
         return sum(rate.per_s for rate in rates) if rates else None
 
-    def gained(self, sample: Sample, operation: str) -> float | None:
+    def increase(self, sample: Sample, operation: str) -> float | None:
         """Return how many there were in the interval, so far as its counters cover it."""
         rates = self._rates(sample, self.count, operation).values()
-        return sum(rate.gained for rate in rates) if rates else None
+        return sum(rate.increase for rate in rates) if rates else None
 
     def mean_s(self, sample: Sample, operation: str) -> float | None:
         """Return how long they took in the mean, so far as number and time are known; None where there were none."""
@@ -71,12 +71,12 @@ class Operations:
             return number(sample, self.series(DECAYED_MEAN, operation)) if self.table else None
         counts = self._rates(sample, self.count, operation)
         known = [
-            (counts[labels].gained, total.gained)
+            (counts[labels].increase, total.increase)
             for labels, total in totals.items()
             if labels in counts and counts[labels].elapsed_s == total.elapsed_s
         ]
-        count = sum(gained for gained, _ in known)
-        return sum(gained for _, gained in known) / count if count else None
+        count = sum(increase for increase, _ in known)
+        return sum(increase for _, increase in known) / count if count else None
 
     def buckets(self, sample: Sample, operation: str) -> Buckets | None:
         """Return the durations of the interval, merged."""

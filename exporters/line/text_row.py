@@ -109,6 +109,6 @@ def marks(sample: Sample, interval: float) -> str:
     covered_s = interval_s(sample)
     if covered_s is not None and covered_s > GAP_SHARE * interval:
         words.append(f"over {covered_s:.1f} s")
-    elif sample.held and sample.age_s is not None:
+    elif sample.last_known and sample.age_s is not None:
         words.append(f"Cassandra {sample.age_s:.1f} s old")
     return "; ".join(words)

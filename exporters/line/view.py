@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from collector.catalogue import CATALOGUE
-from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.mbean_source import MBeanSource
 from collector.model.sample import Sample
 from collector.model.snapshot import Event
 from exporters.line.columns import (
@@ -28,7 +28,7 @@ from exporters.line.table_rows import NEEDS as TABLE_METRICS
 DECAYED_MARK = "~"
 # The report of nodetool with the reads and writes in it.
 OPERATIONS_REPORT = "nodetool tablestats"
-_OF_CASSANDRA = (NodeSource.name, OPERATIONS_REPORT)
+_OF_CASSANDRA = (MBeanSource.name, OPERATIONS_REPORT)
 _DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
 # What is said of the row itself; all other events are what a log told.
 _OF_THE_ROW = {"missed", "suspended", "no_answer", "restart", "disagreement"}
@@ -172,7 +172,7 @@ def without_running(sample: Sample) -> Sample:
 
 def with_held(sample: Sample) -> Sample:
     """Return the sample as people want to see it: what is held stands in for what is not new."""
-    return replace(sample, values={**sample.held, **sample.values}) if sample.held else sample
+    return replace(sample, values={**sample.last_known, **sample.values}) if sample.last_known else sample
 
 
 def said(sample: Sample) -> str:

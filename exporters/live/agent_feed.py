@@ -10,11 +10,11 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from collector.jolokia.access import Access
-from collector.jolokia.failures import Failures, Silence, one_line
+from collector.jolokia.failures import ConnectionClosedError, Failures, one_line
 from collector.model.sample import Sample
 from exporters.api.sample_json import WireError, decoded
 from exporters.live.agent_connection import Answer, Events, Link, LinkError
-from exporters.live.frame_assembler import Known
+from exporters.live.frame_assembler import NodeInfo
 from exporters.live.live_columns import needed
 from exporters.live.node_address import Target
 
@@ -27,13 +27,13 @@ JSON, EVENTS = "application/json", "text/event-stream"
 MOST_PEERS, LONGEST_ADDRESS = 2000, 64
 
 
-class Heard(Protocol):
+class FeedListener(Protocol):
     """Who takes what an agent says; all times are wall time."""
 
     def sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
         """Take a sample; `is_last` for the last one there was, which may have been there for a while."""
 
-    def known(self, key: str, known: Known, address: str, peers: Sequence[str]) -> None:
+    def known(self, key: str, known: NodeInfo, address: str, peers: Sequence[str]) -> None:
         """Take what is known of the node, its own address, and the addresses of all nodes of its cluster."""
 
     def failed(self, key: str, why: str) -> None:
@@ -44,7 +44,13 @@ class AgentFeed:
     """Follows one agent until it is cancelled."""
 
     def __init__(
-        self, key: str, target: Target, access: Access, tls: ssl.SSLContext | None, heard: Heard, links: set[Link]
+        self,
+        key: str,
+        target: Target,
+        access: Access,
+        tls: ssl.SSLContext | None,
+        heard: FeedListener,
+        links: set[Link],
     ) -> None:
         """Take what it is called, where it is, who to be for it, and the set of links whose deadlines are watched."""
         self._key = key
@@ -218,7 +224,7 @@ class AgentFeed:
             return os.strerror(error.errno or 0)
         try:
             return of_agent(self._failures.of_error(error, greets=False))
-        except Silence:
+        except ConnectionClosedError:
             if self._ever_answered:
                 return "it closed the connection"
             return of_agent(f"it {self._failures.of_silence(answered=False)}")
@@ -229,12 +235,12 @@ def of_agent(text: str) -> str:
     return text.replace("--jolokia-", "--agent-").replace("Jolokia", "the agent")
 
 
-def known_of(content: Mapping[str, Any]) -> Known:
+def known_of(content: Mapping[str, Any]) -> NodeInfo:
     """Return what an agent says of its node, so far as it is what it should be."""
     place = "/".join(filter(None, (_text(content, "dc"), _text(content, "rack"))))
     interval_s = content.get("interval_s")
     usable = isinstance(interval_s, int | float) and 0.01 <= interval_s <= 86400
-    return Known(
+    return NodeInfo(
         _text(content, "cluster"),
         place,
         _text(content, "source") == "nodetool",

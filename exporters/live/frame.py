@@ -25,7 +25,7 @@ class State(Enum):
     """Nothing is known yet."""
 
 
-class Told(NamedTuple):
+class ClusterEvent(NamedTuple):
     """An event: when (seconds since the epoch), of which node, what kind, and what is said of it."""
 
     time_s: float
@@ -66,6 +66,6 @@ class Frame:
     nodes: tuple[NodeFrame, ...]
     cluster: Cells
     counted: int
-    events: tuple[Told, ...] = ()
+    events: tuple[ClusterEvent, ...] = ()
     tables: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     running: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)

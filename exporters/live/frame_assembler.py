@@ -19,9 +19,9 @@ from collector.model.sample import Sample
 from collector.model.snapshot import Tick
 from exporters.line.table_rows import joint_tables, tables
 from exporters.line.view import running
-from exporters.live.frame import ALL, Frame, NodeFrame, State, Told
+from exporters.live.frame import ALL, ClusterEvent, Frame, NodeFrame, State
 from exporters.live.live_columns import EVERY, NOTHING, SUMMED, Cells, cells_of, is_whole
-from exporters.live.sanitise import LATEST_S, LONGEST_NAME, MOST_EVENTS, state_of, tame, told_of
+from exporters.live.sanitise import LATEST_S, LONGEST_NAME, MOST_EVENTS, sanitised, state_of, told_of
 
 # Of the last samples the one that was fastest on its way tells how far off a node's clock is.
 DELAYS = 5
@@ -33,7 +33,7 @@ MERGED_LATER = 16
 
 
 @dataclass(frozen=True)
-class Known:
+class NodeInfo:
     """What is known of a node beside its samples.
 
     local       whether only local reads and writes are known of it: it is asked through nodetool.
@@ -57,7 +57,7 @@ class _Node:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.known = Known()
+        self.known = NodeInfo()
         self.bins: dict[int, list[Sample]] = {}
         self.delays: deque[float] = deque(maxlen=DELAYS)
         self.heard_s: float | None = None
@@ -65,7 +65,7 @@ class _Node:
         self.problem = ""
         self.state = State.NEW
         self.why = ""
-        self.events: list[Told] = []
+        self.events: list[ClusterEvent] = []
         self.cells: Cells = NOTHING
         self.twin = ""
         self._summed: frozenset[Series] = frozenset()
@@ -83,7 +83,7 @@ class _Node:
         return before - now if self.state in (State.UP, State.CHANGING) else frozenset()
 
 
-class Gathering:
+class FrameAssembler:
     """Takes samples and failures of nodes, each by the key it was met under, and closes frames."""
 
     def __init__(self, interval_s: float) -> None:
@@ -108,7 +108,7 @@ class Gathering:
         """Have frames tell of columns with these names, and of tables: of the node with this place, of ALL, or none."""
         self._names, self._tables = names, tables
 
-    def know(self, key: str, known: Known) -> None:
+    def know(self, key: str, known: NodeInfo) -> None:
         """Take what is known of a node."""
         node = self._nodes[key]
         node.known = replace(
@@ -131,7 +131,7 @@ class Gathering:
         if place > self._closed and len(node.bins) < MERGED_LATER:
             held = node.bins.setdefault(place, [])
             if len(held) < MERGED_LATER * DELAYS:
-                held.append(tame(sample))
+                held.append(sanitised(sample))
         node.events += [told for event in sample.events[:MOST_EVENTS] if (told := told_of(node.name, event, sample))]
         del node.events[:-MOST_EVENTS]
 
@@ -141,9 +141,9 @@ class Gathering:
         pace_s = node.known.interval_s or self._interval_s
         if abs(now_s - sample.tick.time_s) <= PATIENCE * pace_s:
             node.name, node.heard_s, node.problem = one_line(sample.node)[:LONGEST_NAME] or node.name, now_s, ""
-            node.bins.setdefault(self._open, []).append(tame(sample))
+            node.bins.setdefault(self._open, []).append(sanitised(sample))
 
-    def known(self, key: str) -> Known:
+    def known(self, key: str) -> NodeInfo:
         """Return what is known of a node beside its samples."""
         return self._nodes[key].known
 
@@ -213,7 +213,7 @@ class Gathering:
         for sample in held:
             summary.add(sample)
         whole = summary.sample()
-        return None if whole is None else replace(whole, events=held[-1].events, held=held[-1].held)
+        return None if whole is None else replace(whole, events=held[-1].events, last_known=held[-1].last_known)
 
     def _tell_twins(self) -> None:
         """Find nodes that are there twice, under two addresses: they count once."""
@@ -244,7 +244,7 @@ class Gathering:
                 cells, age_s = node.cells, None
         why = f"is the node at {node.twin}, and counts once" if node.twin else node.why
         if before is not node.state and State.NEW not in (before, node.state):
-            node.events.append(Told(end_s, node.name, node.state.value, why or f"is {node.state.value} again"))
+            node.events.append(ClusterEvent(end_s, node.name, node.state.value, why or f"is {node.state.value} again"))
         return NodeFrame(node.name, node.state, cells, why, age_s, node.known.place)
 
     def _cluster(self, joined: Sequence[tuple[_Node, Sample]], tick: Tick) -> tuple[Sample, int, Cells]:
@@ -271,7 +271,7 @@ class Gathering:
             return {}, {}
         return {wanted: tables(sample)[:MOST_TABLES]}, {wanted: running(sample)[:MOST_TABLES]}
 
-    def _events(self) -> tuple[Told, ...]:
+    def _events(self) -> tuple[ClusterEvent, ...]:
         found = [told for node in self._nodes.values() for told in node.events]
         for node in self._nodes.values():
             node.events = []
@@ -280,5 +280,5 @@ class Gathering:
 
 def _with_gauges(sample: Sample) -> Sample:
     """Return the sample with the last known gauges of sources that answer at their own pace."""
-    gauges = {series: value for series, value in sample.held.items() if isinstance(value, float)}
+    gauges = {series: value for series, value in sample.last_known.items() if isinstance(value, float)}
     return replace(sample, values={**gauges, **sample.values}) if gauges else sample

@@ -7,15 +7,15 @@ from contextlib import closing
 from collector.catalogue import BEANS
 from collector.host.host_source import identity_of
 from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock, ticks
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, SourceError, Tick
-from collector.sampling.node_sampler import Given, Watch
+from collector.sampling.node_sampler import Given, NodeSampler
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 from exporters.identity import Identity
-from exporters.live.agent_feed import Heard
-from exporters.live.frame_assembler import Known
+from exporters.live.agent_feed import FeedListener
+from exporters.live.frame_assembler import NodeInfo
 from exporters.live.live_columns import TABLE_METRICS
 
 LEARN_S = 3.0
@@ -40,7 +40,7 @@ class _Clock(SystemClock):
 class JolokiaFeed:
     """Samples one node until it is stopped; `heard` is called from its thread."""
 
-    def __init__(self, key: str, connect: Callable[[], Jolokia], interval_s: float, heard: Heard) -> None:
+    def __init__(self, key: str, connect: Callable[[], Jolokia], interval_s: float, heard: FeedListener) -> None:
         self._key = key
         self._connect = connect
         self._interval_s = interval_s
@@ -81,7 +81,7 @@ class JolokiaFeed:
             metrics | {"cassandra_cluster_name", "cassandra_datacenter", "cassandra_rack"}, "", "", tables
         )
         given = Given(before=jolokia.host)
-        with closing(Watch(NodeSource(jolokia, BEANS, selection, clock), selection, given, clock)) as watch:
+        with closing(NodeSampler(MBeanSource(jolokia, BEANS, selection, clock), selection, given, clock)) as watch:
             try:
                 watch.learn(LEARN_S)
             except SourceError as error:
@@ -107,17 +107,19 @@ class JolokiaFeed:
         else:
             self._heard.sample(self._key, sample)
 
-    def _know(self, identity: Identity, watch: Watch) -> None:
+    def _know(self, identity: Identity, watch: NodeSampler) -> None:
         peers = watch.facts.peers
         if self._told == (identity, peers):
             return
         self._told = identity, peers
         place = "/".join(filter(None, (identity.dc, identity.rack)))
-        known = Known(identity.cluster, place, False, self._interval_s, *identity_of(watch.host))
+        known = NodeInfo(identity.cluster, place, False, self._interval_s, *identity_of(watch.host))
         self._heard.known(self._key, known, watch.facts.address, peers)
 
 
 def problem_of(snapshot: Snapshot, sources: Collection[str]) -> str:
     """Return why these sources said nothing in a snapshot; "" when they did."""
-    own = [batch for batch in snapshot.batches if batch.source in sources]
-    return "" if any(batch.values for batch in own) else next((batch.problem for batch in own if batch.problem), "")
+    own = [scrape for scrape in snapshot.scrapes if scrape.source in sources]
+    return (
+        "" if any(scrape.values for scrape in own) else next((scrape.problem for scrape in own if scrape.problem), "")
+    )

@@ -14,7 +14,7 @@ from collector.model.sample import Sample
 from exporters.live.agent_connection import Link, LinkError
 from exporters.live.agent_feed import AgentFeed
 from exporters.live.frame import ALL
-from exporters.live.frame_assembler import Gathering, Known
+from exporters.live.frame_assembler import FrameAssembler, NodeInfo
 from exporters.live.history import History
 from exporters.live.live_columns import COLUMNS, EVERY, TABLE_METRICS, needs, patterns, shown_by
 from exporters.live.node_address import Target
@@ -62,7 +62,7 @@ class Plan:
     connect: "Callable[[str], Jolokia]"
 
 
-class Live:
+class LiveCluster:
     """Follows nodes from `start` to `stop`; frames are in `history`."""
 
     def __init__(self, plan: Plan, wanted: Wanted, history: History, clock: Callable[[], float] = time.time) -> None:
@@ -70,7 +70,7 @@ class Live:
         self._plan = plan
         self._wanted = wanted
         self._clock = clock
-        self._gathering = Gathering(plan.interval_s)
+        self._gathering = FrameAssembler(plan.interval_s)
         self._links: set[Link] = set()
         self._agents: dict[str, AgentFeed] = {}
         self._jolokias: dict[str, JolokiaFeed] = {}
@@ -108,7 +108,7 @@ class Live:
         """Take note that a node does not answer."""
         self._here(self._gathering.failed, key, why, self._clock())
 
-    def known(self, key: str, known: Known, address: str, peers: Sequence[str]) -> None:
+    def known(self, key: str, known: NodeInfo, address: str, peers: Sequence[str]) -> None:
         """Take what is known of a node; of a seed, who else there is."""
         self._here(self._gathering.know, key, known)
         target = self._targets[key]

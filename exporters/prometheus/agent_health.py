@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from collector.log.log_events import KINDS
 from collector.log.log_source import NAME as LOG
-from collector.model.snapshot import Batch, Event, Snapshot
+from collector.model.snapshot import Event, Scrape, Snapshot
 from exporters.shipping.sink_health import SinkHealth
 
 # Kinds of events that are not a log's, and that every agent looks out for.
@@ -25,11 +25,11 @@ class SourceHealth:
     cpu_s: float = 0.0
     errors: int = 0
 
-    def after(self, batch: Batch) -> "SourceHealth":
+    def after(self, scrape: Scrape) -> "SourceHealth":
         """Return how it fares after one more tick."""
-        up = not batch.problem or bool(batch.values)
+        up = not scrape.problem or bool(scrape.values)
         return SourceHealth(
-            up, self.wall_s + batch.wall_s, self.cpu_s + batch.cpu_s, self.errors + (1 if batch.problem else 0)
+            up, self.wall_s + scrape.wall_s, self.cpu_s + scrape.cpu_s, self.errors + (1 if scrape.problem else 0)
         )
 
 
@@ -55,8 +55,8 @@ class TickHealth:
         tick = snapshot.tick
         place = bisect_left(LATE_S, tick.late_s)
         sources = dict(self.sources)
-        for batch in snapshot.batches:
-            sources[batch.source] = sources.get(batch.source, SourceHealth()).after(batch)
+        for scrape in snapshot.scrapes:
+            sources[scrape.source] = sources.get(scrape.source, SourceHealth()).after(scrape)
         return replace(
             self,
             ticks=self.ticks + 1,
@@ -69,7 +69,7 @@ class TickHealth:
         )
 
     def _events(self, snapshot: Snapshot, events: Sequence[Event]) -> Mapping[str, int]:
-        read = [batch.source for batch in snapshot.batches if not batch.problem]
+        read = [scrape.source for scrape in snapshot.scrapes if not scrape.problem]
         new = KINDS - self.events.keys() if LOG in read else frozenset[str]()
         if not (events or new):
             return self.events

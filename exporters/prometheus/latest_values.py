@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from collector.model.metric import Metric, Series, Value
-from collector.model.snapshot import Batch, Snapshot
-from exporters.bounded_labels import Bounded
+from collector.model.snapshot import Scrape, Snapshot
+from exporters.bounded_labels import BoundedLabels
 
 # A series is shown for so many of its own periods after its last reading.
 PERIODS = 2.5
@@ -40,11 +40,11 @@ class _Source:
     held: dict[Series, _Held] = field(default_factory=dict)
 
 
-class Known:
+class LatestValues:
     """Takes every snapshot from one thread; any thread may ask what is known."""
 
     def __init__(self, catalogue: Mapping[str, Metric], interval_s: float = 1.0) -> None:
-        self._bounded = Bounded(catalogue)
+        self._bounded = BoundedLabels(catalogue)
         self._interval_s = interval_s
         self._sources: dict[str, _Source] = {}
         self._lock = Lock()
@@ -60,9 +60,9 @@ class Known:
     def take(self, snapshot: Snapshot) -> None:
         """Take up what was read in a tick."""
         with self._lock:
-            for batch in snapshot.batches:
-                self._take(batch)
-            self._at_s = max((batch.at_s for batch in snapshot.batches), default=self._at_s)
+            for scrape in snapshot.scrapes:
+                self._take(scrape)
+            self._at_s = max((scrape.at_s for scrape in snapshot.scrapes), default=self._at_s)
             if not 0 <= self._at_s - self._swept_s < FORGET_S:
                 self._sweep()
             self.ticks += 1
@@ -83,22 +83,22 @@ class Known:
                 if held.until_s >= now_s
             }
 
-    def _take(self, batch: Batch) -> None:
-        source = self._sources.get(batch.source)
+    def _take(self, scrape: Scrape) -> None:
+        source = self._sources.get(scrape.source)
         if source is None:
-            source = self._sources[batch.source] = _Source()
-        if batch.origin and batch.origin != source.origin:
+            source = self._sources[scrape.source] = _Source()
+        if scrape.origin and scrape.origin != source.origin:
             if source.origin:
                 self._forget(source.origin)
-            source.origin = batch.origin
-        if batch.values or batch.problem:
-            source.silent = not batch.values
-        held, at_s = source.held, batch.at_s
-        for series, value in self._bounded.values(batch.values).items():
+            source.origin = scrape.origin
+        if scrape.values or scrape.problem:
+            source.silent = not scrape.values
+        held, at_s = source.held, scrape.at_s
+        for series, value in self._bounded.values(scrape.values).items():
             last = held.get(series)
             if last is None:
                 metric = self.catalogue.get(series[0])
-                held[series] = _Held(value, at_s, metric.tier.value if metric else 0.0, self._interval_s)
+                held[series] = _Held(value, at_s, metric.scrape_interval.value if metric else 0.0, self._interval_s)
                 continue
             last.value = value
             period_s = at_s - last.at_s

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from collector.model.metric import Kind, Metric, Tier
+from collector.model.metric import Kind, Metric, ScrapeInterval
 from exporters.identity import TOLD
 
 INFO = "cassandra_info"
@@ -65,7 +65,7 @@ def is_info(metric: Metric) -> bool:
     Other texts (the operation mode, the schema's version) are labels of series of their own, always 1: a text that
     changes ends one series and begins another, and must not take along all else that is said of the node.
     """
-    return metric.kind is Kind.TEXT and metric.tier is not Tier.TICK and (metric.name,) not in TOLD
+    return metric.kind is Kind.TEXT and metric.scrape_interval is not ScrapeInterval.TICK and (metric.name,) not in TOLD
 
 
 def text_label(metric: Metric) -> str:

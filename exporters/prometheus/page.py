@@ -12,9 +12,9 @@ from collector.model.metric import Metric
 from collector.model.snapshot import Event, Snapshot
 from exporters.identity import Identity
 from exporters.prometheus.agent_health import AgentHealth, TickHealth
-from exporters.prometheus.latest_values import Known
+from exporters.prometheus.latest_values import LatestValues
 from exporters.prometheus.rendering import Options, Part, Rendering, document
-from exporters.prometheus.self_metrics import Own
+from exporters.prometheus.self_metrics import SelfMetrics
 
 TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -47,8 +47,8 @@ class Page:
         catalogue: Mapping[str, Metric] = CATALOGUE,
     ) -> None:
         """Take a registry for the agent's own metrics, what tells how it fares, and the clock of the batches."""
-        self._known = Known(catalogue, interval_s)
-        self._own = Own(registry, health)
+        self._known = LatestValues(catalogue, interval_s)
+        self._own = SelfMetrics(registry, health)
         self._catalogue, self._say = self._known.catalogue, say
         self._rendering = Rendering(options, self._catalogue, say)
         self._now_s = now_s

@@ -16,7 +16,7 @@ from exporters.shipping.sink_health import SinkHealth
 Rows = Mapping[tuple[str, ...], float]
 
 
-class Own(Collector):
+class SelfMetrics(Collector):
     """Puts the agent's metrics into a registry; `health` is asked whenever they are wanted."""
 
     def __init__(self, registry: CollectorRegistry, health: Callable[[], AgentHealth]) -> None:

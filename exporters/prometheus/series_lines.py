@@ -25,7 +25,7 @@ class Body(NamedTuple):
     series: int
 
 
-class Lines:
+class SeriesLines:
     """Writes the series of one node; `identity` are the labels that all of them begin with."""
 
     def __init__(self, catalogue: Mapping[str, Metric], edges: Edges, identity: Mapping[str, str]) -> None:

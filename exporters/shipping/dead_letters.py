@@ -10,7 +10,7 @@ LARGEST_BYTES = 4 << 20
 MODE = 0o640
 
 
-class Aside:
+class DeadLetters:
     """Writes refused points into a file, the first ones: what broke first tells most. None for nowhere."""
 
     def __init__(self, path: Path | None) -> None:

@@ -4,8 +4,8 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from exporters.rate_limited_logger import Seldom
-from exporters.shipping.dead_letters import Aside
+from exporters.rate_limited_logger import RateLimitedLogger
+from exporters.shipping.dead_letters import DeadLetters
 from exporters.sinks.sink import RefusedError, Sink, TooLargeError, UnavailableError
 
 MOST_POINTS = 5000
@@ -25,7 +25,9 @@ Points = Sequence[bytes]
 class Delivery:
     """Sends what it is given, in order, as often as it takes; remembers what of it the store has."""
 
-    def __init__(self, sink: Sink, aside: Aside, seldom: Seldom, monotonic_s: Callable[[], float]) -> None:
+    def __init__(
+        self, sink: Sink, aside: DeadLetters, seldom: RateLimitedLogger, monotonic_s: Callable[[], float]
+    ) -> None:
         self._sink = sink
         self._aside = aside
         self._seldom = seldom

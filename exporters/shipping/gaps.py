@@ -24,7 +24,7 @@ class Seen:
     lost: int | None = None
 
 
-class Holes:
+class Gaps:
     """Watches one tick after the other."""
 
     def __init__(self, say: Callable[[str, str], None]) -> None:
@@ -88,5 +88,5 @@ def missing(before: Seen, now: Seen, interval_s: float, missed: int, *, marked: 
 
 def _seen(entry: Entry) -> Seen:
     snapshot = entry.snapshot
-    at_s = max((batch.at_s for batch in snapshot.batches), default=None)
+    at_s = max((scrape.at_s for scrape in snapshot.scrapes), default=None)
     return Seen(snapshot.tick.time_s, entry.head.session, at_s, entry.lost)

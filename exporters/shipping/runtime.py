@@ -8,7 +8,7 @@ from threading import Event
 
 
 @dataclass(frozen=True)
-class Means:
+class Runtime:
     """Clocks, waiting and chance.
 
     wait       waits so many seconds, or until it is told to stop; returns whether it is.
@@ -23,6 +23,6 @@ class Means:
     chance: Callable[[], float] = random.random
 
 
-def real(stop: Event) -> Means:
+def real(stop: Event) -> Runtime:
     """Return the machine's own, which wait until `stop` is set."""
-    return Means(stop.wait)
+    return Runtime(stop.wait)

@@ -5,23 +5,23 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 
-from collector.journal.follower import Tail
+from collector.journal.follower import JournalFollower
 from collector.journal.writer import Position
 from collector.model.metric import Metric
 from collector.model.sample import Sample
-from exporters.bounded_labels import Bounded
+from exporters.bounded_labels import BoundedLabels
 from exporters.identity import Identity
-from exporters.rate_limited_logger import Seldom
-from exporters.recent_ticks import Recent
+from exporters.rate_limited_logger import RateLimitedLogger
+from exporters.recent_ticks import RecentTicks
 from exporters.shipping import checkpoint as checkpoints
 from exporters.shipping.checkpoint import CheckpointError, checkpoint_path, file_name
-from exporters.shipping.dead_letters import Aside
+from exporters.shipping.dead_letters import DeadLetters
 from exporters.shipping.delivery import MOST_POINTS, Delivery
-from exporters.shipping.gaps import Holes
+from exporters.shipping.gaps import Gaps
 from exporters.shipping.retry_delay import Backoff
-from exporters.shipping.runtime import Means
+from exporters.shipping.runtime import Runtime
 from exporters.shipping.sink_health import SinkHealth
-from exporters.shipping.tick_queue import Journal, ShipTick, Ticks
+from exporters.shipping.tick_queue import Journal, ShipTick, TickQueue
 from exporters.sinks.sink import Sink, UnavailableError
 
 # How long to wait for news, and for a journal that cannot be read.
@@ -49,7 +49,7 @@ class Plan:
     start: Position | None = None
     identity: Identity = field(default_factory=Identity)
     kept: Path | None = None
-    recent: Recent | None = None
+    recent: RecentTicks | None = None
     share: float = SHARE
     begin_s: float = -inf
     end_s: float = inf
@@ -57,34 +57,34 @@ class Plan:
 
 def following(folder: Path) -> Callable[[Position | None], Journal]:
     """Return what opens the journal in a folder that is being written."""
-    return lambda start: Tail(folder, start)
+    return lambda start: JournalFollower(folder, start)
 
 
-class Shipping:
+class Shipper:
     """Brings what is recorded to one sink; it lives in one thread, and `health` may be asked from all."""
 
-    def __init__(self, sink: Sink, plan: Plan, means: Means, say: Callable[[str], None]) -> None:
+    def __init__(self, sink: Sink, plan: Plan, means: Runtime, say: Callable[[str], None]) -> None:
         """Take where to, what, time and chance, and what tells people."""
         self._sink = sink
         self._plan = plan
         self._means = means
         self._say = say
-        self._seldom = Seldom(lambda text: say(f"{sink.name}: {text}"), means.monotonic_s)
-        self._holes = Holes(self._seldom)
+        self._seldom = RateLimitedLogger(lambda text: say(f"{sink.name}: {text}"), means.monotonic_s)
+        self._holes = Gaps(self._seldom)
         kept = plan.kept
         self._path = None if kept is None else checkpoint_path(kept, sink.name)
-        aside = Aside(None if kept is None else kept / f"{file_name(sink.name)}.refused")
+        aside = DeadLetters(None if kept is None else kept / f"{file_name(sink.name)}.refused")
         self._delivery = Delivery(sink, aside, self._seldom, means.monotonic_s)
         self._backoff = Backoff(means.chance)
         begin = self._loaded()
-        self._ticks = Ticks(plan.opened, begin, self._plan.start, self._holes, plan.recent, plan.identity)
+        self._ticks = TickQueue(plan.opened, begin, self._plan.start, self._holes, plan.recent, plan.identity)
         self._reached_s = None if begin is None else begin.time_s
         self._unsaved: ShipTick | None = None
         self._saved_s = -inf
         self._down_s: float | None = None
         self._health = SinkHealth(sink.name)
         self._catalogue: Mapping[str, Metric] = {}
-        self._bounded = Bounded(self._catalogue)
+        self._bounded = BoundedLabels(self._catalogue)
         self._busy_s, self._used_s = means.monotonic_s(), means.cpu_s()
         self._behind = False
         self.ticks = 0
@@ -144,7 +144,7 @@ class Shipping:
 
     def _encoded(self, tick: ShipTick, sample: Sample) -> list[bytes]:
         if tick.catalogue is not self._catalogue:
-            self._catalogue, self._bounded = tick.catalogue, Bounded(tick.catalogue)
+            self._catalogue, self._bounded = tick.catalogue, BoundedLabels(tick.catalogue)
         sample = replace(sample, values=self._bounded.values(sample.values))
         return self._sink.encode(self._bounded.catalogue, tick.identity, sample)
 

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Protocol
 
 from collector.journal.follower import Removed
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.reader import Entry, read
 from collector.journal.tick_order import Finding, Repeated, TickOrder
 from collector.journal.writer import Position
 from collector.model.metric import Metric
 from collector.model.sample import Sample
-from collector.sampling.sample_stream import Sampling
+from collector.sampling.sample_stream import SampleStream
 from exporters.identity import Identity
-from exporters.recent_ticks import Moment, Recent
+from exporters.recent_ticks import Moment, RecentTicks
 from exporters.shipping.checkpoint import Checkpoint
-from exporters.shipping.gaps import Holes
+from exporters.shipping.gaps import Gaps
 
 # Some series are read once a minute: two readings of them make a rate.
 LOOK_BACK_S = 150.0
@@ -106,7 +106,7 @@ class Restarts:
         return self._frames[0][1]
 
 
-class Ticks:
+class TickQueue:
     """Hands out every tick after a checkpoint, in order."""
 
     def __init__(
@@ -114,8 +114,8 @@ class Ticks:
         opened: Callable[[Position | None], Journal],
         begin: Checkpoint | None,
         start: Position | None,
-        holes: Holes,
-        recent: Recent | None = None,
+        holes: Gaps,
+        recent: RecentTicks | None = None,
         identity: Identity | None = None,
     ) -> None:
         """Take what opens the journal at a place, None for its oldest, and the checkpoint.
@@ -127,7 +127,7 @@ class Ticks:
         self._recent = recent
         self._held: deque[Moment] = deque()
         self._number: int | None = None
-        self._head: Head | None = None
+        self._head: Header | None = None
         self._last: ShipTick | None = None
         self._done = begin
         self._start = start
@@ -149,7 +149,7 @@ class Ticks:
         done = self._done
         self._journal = self._opened(self._start if done is None else done.position)
         self._polled: Iterator[Entry | Finding | Removed] | None = None
-        self._sampling: Sampling | None = None
+        self._sampling: SampleStream | None = None
         self._restarts = Restarts()
         self._identity = self._first if done is None else done.identity
         self._head = None
@@ -195,7 +195,7 @@ class Ticks:
     def _of_entry(self, entry: Entry) -> ShipTick:
         if self._head is None or entry.head.session != self._head.session:
             head = self._head = entry.head
-            self._sampling = Sampling(head.catalogue, head.sources, paced=head.paced, met=head.met)
+            self._sampling = SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
             self._restarts.begin()
         assert self._sampling is not None  # noqa: S101 - there is one for each head
         if self._sought is None:
@@ -223,7 +223,7 @@ class Ticks:
         self._number, self._identity = moment.number, moment.identity
         return self._handed(self._made(moment.tick.time_s, moment.sample, moment.position))
 
-    def _remembered(self, recent: Recent, last: ShipTick) -> bool:
+    def _remembered(self, recent: RecentTicks, last: ShipTick) -> bool:
         """Fill up with what came after the last tick; return whether something did."""
         if self._number is not None:
             moments = recent.after(self._number)

@@ -10,17 +10,17 @@ import pytest
 
 from cli.doctor import check_clock, check_devices, check_node
 from cli.doctor.command_hints import Advice
-from cli.doctor.examined_node import Case
+from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, State, failed, lessened, ok, problem, warning
 from cli.doctor.report_format import hidden, is_coloured, json_lines, text_lines
 from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
 from collector.host.cassandra_processes import Facts, LocalNode
-from collector.host.clock_synchronisation import Discipline
+from collector.host.clock_synchronisation import ClockState
 from collector.host.kernel_files import Host
 
-LOST = Discipline(synchronised=False, largest_s=16.0, likely_s=16.0)
-KEPT = Discipline(synchronised=True, largest_s=0.0035, likely_s=0.00001)
+LOST = ClockState(synchronised=False, largest_s=16.0, likely_s=16.0)
+KEPT = ClockState(synchronised=True, largest_s=0.0035, likely_s=0.00001)
 SECRET = "hunter2"  # noqa: S105 - the secret of nothing
 MAY_SET = "CapBnd:\t000001ffffffffff\n"
 ROUTE = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n"
@@ -46,7 +46,7 @@ def there(*names: str) -> Programs:
     return lambda name: f"/usr/sbin/{name}" if name in names else None
 
 
-def of_clock(root: Path, *programs: str, uid: int = 0, discipline: Discipline = LOST) -> Finding:
+def of_clock(root: Path, *programs: str, uid: int = 0, discipline: ClockState = LOST) -> Finding:
     return check_clock.examine(uid, root, lambda: discipline, there(*programs))
 
 
@@ -99,7 +99,7 @@ def test_in_a_container_the_machine_must_mend_it(root: Path, status: str, users:
 
 
 def test_a_kernel_that_does_not_tell_is_no_problem(root: Path) -> None:
-    def refused() -> Discipline:
+    def refused() -> ClockState:
         raise OSError(1, "Operation not permitted")
 
     found = check_clock.examine(0, root, refused)
@@ -122,14 +122,14 @@ def routed(root: Path, *names: str) -> Host:
 
 
 def test_of_several_default_routes_one_is_to_be_chosen(root: Path) -> None:
-    case = Case(advice=Advice(flags={"--interval": "5"}), root=root)
+    case = ExaminedNode(advice=Advice(flags={"--interval": "5"}), root=root)
     found = check_devices.interface(case, routed(root, "eth0", "eth1"), "")
     assert found.state is State.WARNING
     assert found.mend == (
         "casstat --interval 5 --net-interface eth0",
         "or: casstat --interval 5 --net-interface eth1",
     )
-    chosen = Case(LineSettings(net_interface="eth1"), root=root)
+    chosen = ExaminedNode(LineSettings(net_interface="eth1"), root=root)
     assert check_devices.interface(chosen, routed(root, "eth0", "eth1"), "") == ok("interface", "eth1, as given")
     assert check_devices.interface(case, routed(root, "eth0"), "").state is State.OK
 
@@ -139,7 +139,7 @@ def test_of_several_default_routes_one_is_to_be_chosen(root: Path) -> None:
 
 def test_processes_may_be_hidden_from_this_user(root: Path) -> None:
     put(root, "proc/self/mounts", "proc /proc proc rw,hidepid=invisible 0 0\n")
-    (found,) = check_node.examine(Case(root=root, uid=1000), None, [])
+    (found,) = check_node.examine(ExaminedNode(root=root, uid=1000), None, [])
     assert found.state is State.PROBLEM
     assert "/proc's option hidepid=invisible hides those of other users" in found.what
     assert found.mend[0].startswith("sudo -u ")
@@ -148,14 +148,14 @@ def test_processes_may_be_hidden_from_this_user(root: Path) -> None:
 def test_a_node_elsewhere_is_no_fault(root: Path) -> None:
     facts = Facts("10.0.0.7", (), "1@x", here=False)
     (found,) = check_node.examine(
-        Case(LineSettings(jolokia=JolokiaSettings(jolokia="http://10.0.0.7:8778")), root=root), facts, []
+        ExaminedNode(LineSettings(jolokia=JolokiaSettings(jolokia="http://10.0.0.7:8778")), root=root), facts, []
     )
     assert (found.state, found.mend) == (State.OK, ())
 
 
 def test_a_process_that_has_ended_meanwhile_is_said_to_have(root: Path) -> None:
     put(root, "proc/7/status", f"Uid:\t{os.geteuid()}\t{os.geteuid()}\t0\t0\n")
-    case = Case(here=(LocalNode(7, 1.0),), root=root, uid=os.geteuid())
+    case = ExaminedNode(here=(LocalNode(7, 1.0),), root=root, uid=os.geteuid())
     gone = check_node.examine(case, Facts(pid=7, here=True), [])
     assert "has ended meanwhile" in gone[-1].what
 

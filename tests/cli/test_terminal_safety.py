@@ -13,7 +13,7 @@ import pytest
 from cli.main import main
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Values
-from collector.model.snapshot import Batch, Event, Snapshot
+from collector.model.snapshot import Event, Scrape, Snapshot
 from tests.collector.cluster.recorded_nodes import busy, record
 
 UNSAFE = "".join(
@@ -46,20 +46,20 @@ def hostile(name: str) -> list[Snapshot]:
     """Return ticks of a node whose names, texts and events are all hostile."""
     found = []
     for number, snapshot in enumerate(busy("10.0.0.1", 8)):
-        (batch,) = snapshot.batches
+        (scrape,) = snapshot.scrapes
         texts: Values = {
             (metric.name,): name for metric in CATALOGUE.values() if metric.kind.value == "text" and not metric.labels
         }
         values: Values = {
-            **batch.values,
+            **scrape.values,
             **texts,
             ("cassandra_table_operations_total", name, name, "Read"): 100 * number,
             ("cassandra_compaction_size", "1", name, name, name): 100,
             ("cassandra_compaction_progress", "1", name, name, name): number,
             ("cassandra_compaction_pending",): 1,
         }
-        problem = Batch("nodetool", batch.at_s, problem=name, events=(Event(name, name), Event("gc", name)))
-        found.append(replace(snapshot, node=name, batches=(replace(batch, values=values), problem)))
+        problem = Scrape("nodetool", scrape.at_s, problem=name, events=(Event(name, name), Event("gc", name)))
+        found.append(replace(snapshot, node=name, scrapes=(replace(scrape, values=values), problem)))
     return found
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from collector.jolokia.mbean import METRICS, Bean, counter, histogram
+from collector.jolokia.mbean import METRICS, MBean, counter, histogram
 from collector.jolokia.mbean import gauge as any_gauge
-from collector.jolokia.mbean_source import NodeSource
-from collector.model.metric import Aggregation, Tier
-from collector.model.snapshot import Batch
+from collector.jolokia.mbean_source import MBeanSource
+from collector.model.metric import Aggregation, ScrapeInterval
+from collector.model.snapshot import Scrape
 from collector.sampling.selection import Selection
 from tests.collector.fakes import FakeClock, FakeJolokia
 
@@ -27,8 +27,8 @@ DURATIONS = histogram("request_seconds", "Text.", REQUEST, only={"operation": ("
 ACTIVE = gauge("pool_active", "Text.", POOL + "ActiveTasks")
 SSTABLES = gauge("table_sstables", "Text.", TABLE + "LiveSSTableCount")
 READS = counter("keyspace_reads_total", "Text.", KEYSPACE + "ReadLatency")
-SIZE = gauge("table_bytes", "Text.", TABLE + "LiveDiskSpaceUsed", "Count", tier=Tier.SLOW)
-SNAPSHOTS = gauge("table_snapshots_bytes", "Text.", TABLE + "SnapshotsSize", tier=Tier.HOURLY)
+SIZE = gauge("table_bytes", "Text.", TABLE + "LiveDiskSpaceUsed", "Count", scrape_interval=ScrapeInterval.SLOW)
+SNAPSHOTS = gauge("table_snapshots_bytes", "Text.", TABLE + "SnapshotsSize", scrape_interval=ScrapeInterval.HOURLY)
 COMPACTIONS = gauge("compaction_pending", "Text.", PENDING)
 
 Beans = dict[str, dict[str, Any]]
@@ -86,12 +86,12 @@ class Node:
     """A fake node and the source that reads it: all its tables, unless the `selection` says otherwise."""
 
     def __init__(
-        self, watched: Sequence[Bean], *there: Beans, selection: Selection | None = None, takes_s: float = 0.0
+        self, watched: Sequence[MBean], *there: Beans, selection: Selection | None = None, takes_s: float = 0.0
     ) -> None:
         self.clock = FakeClock()
         self.jolokia = FakeJolokia(clock=self.clock, takes_s=takes_s)
         self.add(own(), *there)
-        self.source = NodeSource(self.jolokia, watched, selection or ALL_TABLES, self.clock)
+        self.source = MBeanSource(self.jolokia, watched, selection or ALL_TABLES, self.clock)
 
     def add(self, *there: Beans) -> None:
         for beans in there:
@@ -104,7 +104,7 @@ class Node:
         """Change the schema."""
         self.jolokia.beans[SERVICE]["SchemaVersion"] += "+"
 
-    def tick(self, after_s: float = 1.0) -> Batch:
+    def tick(self, after_s: float = 1.0) -> Scrape:
         """Read, and let `after_s` pass."""
         began_s = self.clock.monotonic_s()
         try:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from collector.model.metric import Kind, Metric, Series, Value, Values
 from collector.model.rates import Readings, rates, remember
 from collector.model.sample import Rate, Sample
-from collector.model.snapshot import Batch, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick
 
 COUNT = Metric("requests_total", Kind.COUNTER, "1", "Requests.", ("operation",))
 TIME = Metric("request_seconds_total", Kind.COUNTER, "seconds", "Their time.", ("operation",), scale=1e-6)
@@ -29,17 +29,17 @@ BYTES: Series = (LOAD.name,)
 STATE: Series = (MODE.name,)
 
 
-def batch(at_s: float, values: Values, origin: str = "1", source: str = "node", problem: str = "") -> Batch:
-    return Batch(source, at_s, values, origin, problem)
+def scrape(at_s: float, values: Values, origin: str = "1", source: str = "node", problem: str = "") -> Scrape:
+    return Scrape(source, at_s, values, origin, problem)
 
 
-def snapshot(*batches: Batch, missed: int = 0) -> Snapshot:
-    return Snapshot("node", Tick(batches[0].at_s if batches else 0.0, missed=missed), batches)
+def snapshot(*scrapes: Scrape, missed: int = 0) -> Snapshot:
+    return Snapshot("node", Tick(scrapes[0].at_s if scrapes else 0.0, missed=missed), scrapes)
 
 
 def one(at_s: float, values: Values, origin: str = "1") -> Snapshot:
     """Return a snapshot of one source."""
-    return snapshot(batch(at_s, values, origin))
+    return snapshot(scrape(at_s, values, origin))
 
 
 def counted(at_s: float, value: Value, origin: str = "1") -> Snapshot:

@@ -8,7 +8,7 @@ import pytest
 
 from collector.catalogue import BEANS, CATALOGUE, HOST, REPORTS
 from collector.jolokia.mbean import METRICS, VALUES
-from collector.model.metric import Aggregation, Kind, Metric, Shown, Tier
+from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Shown
 from collector.nodetool.reports.local_operations import METRICS as SUMS
 from exporters.line.operation_columns import Operations
 from exporters.line.view import View
@@ -80,7 +80,7 @@ def test_a_column_names_one_series_of_its_metric() -> None:
 
 
 def test_a_column_needs_only_what_is_read_every_tick() -> None:
-    assert breakers(lambda metric: not metric.shown or metric.tier is Tier.TICK) == []
+    assert breakers(lambda metric: not metric.shown or metric.scrape_interval is ScrapeInterval.TICK) == []
 
 
 def test_the_catalogue_has_every_row_of_every_source_and_every_report() -> None:
@@ -160,7 +160,7 @@ def test_names_of_the_widest_line_are_words_for_programs_and_headers_have_no_bla
 def test_the_line_shows_nothing_that_is_read_more_rarely(operations: Operations) -> None:
     view = View(operations, disk="vda", interface="eth0", wide=True, compactions=True)
     for name in view.metrics(view.columns):
-        assert CATALOGUE[name].tier is Tier.TICK
+        assert CATALOGUE[name].scrape_interval is ScrapeInterval.TICK
 
 
 def test_every_column_of_a_metric_is_in_the_widest_line() -> None:

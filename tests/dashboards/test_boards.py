@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from collector.catalogue import CATALOGUE
-from collector.model.metric import Tier
+from collector.model.metric import ScrapeInterval
 from collector.sampling.selection import slowest_tier
 from dashboards.grafana import dashboard_files
 from dashboards.grafana.contents.all_dashboards import BOARDS
@@ -283,11 +283,11 @@ def test_rates_of_what_is_read_rarely_have_a_window_of_several_readings() -> Non
         for target in (target for panel in asking(board) for target in panel["targets"]):
             rates = re.findall(r"(?:rate|increase)\((\w+?)(?:_bucket)?\{[^}]*\}\[([^\]]+)\]", target["expr"])
             tiers = [(slowest_tier(CATALOGUE[name]), window) for name, window in rates if name in CATALOGUE]
-            for tier, window in tiers:
-                if tier is Tier.TICK and len({each for each, _ in tiers}) == 1:
+            for scrape_interval, window in tiers:
+                if scrape_interval is ScrapeInterval.TICK and len({each for each, _ in tiers}) == 1:
                     assert window == "$__rate_interval", target["expr"]
-                elif tier is not Tier.TICK:
-                    assert 60 * float(window.removesuffix("m")) >= 4 * tier.value, target["expr"]
+                elif scrape_interval is not ScrapeInterval.TICK:
+                    assert 60 * float(window.removesuffix("m")) >= 4 * scrape_interval.value, target["expr"]
 
 
 def test_the_worst_series_are_chosen_once_for_the_whole_time_range() -> None:

@@ -12,7 +12,7 @@ from dashboards.grafana import descriptions
 from dashboards.grafana.influxdb_queries import InfluxDB
 from dashboards.grafana.layout import COLUMNS, places
 from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
-from dashboards.grafana.panel_model import Board, Graph, Heat, Line, Note, Panel, Row, Split, Worst, of
+from dashboards.grafana.panel_model import Dashboard, Graph, Heatmap, Line, Note, Panel, Row, Split, Worst, of
 from dashboards.grafana.panel_query import Store
 from dashboards.grafana.prometheus_queries import Prometheus
 from dashboards.grafana.threshold_steps import limits, lines
@@ -124,7 +124,7 @@ def test_tables_are_chosen_where_there_are_variables_for_them() -> None:
 
 def test_a_heat_map_of_what_has_no_buckets_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="no buckets"):
-        Prometheus().queries(Heat(of("reads")), tables=False)
+        Prometheus().queries(Heatmap(of("reads")), tables=False)
 
 
 def test_influxdb_calculates_within_a_measurement_and_grafana_across() -> None:
@@ -139,13 +139,13 @@ def test_influxdb_calculates_within_a_measurement_and_grafana_across() -> None:
 
 
 def test_what_influxdb_lacks_is_left_out_and_told() -> None:
-    heat, own, mixed = Heat(of("read_p99")), Graph(of("sink_lag")), Graph(of("load_operations", "reads"))
-    board = Board("x", "X", "", (Row("gone", (heat, own)), Row("left", (heat, mixed))))
+    heat, own, mixed = Heatmap(of("read_p99")), Graph(of("sink_lag")), Graph(of("load_operations", "reads"))
+    board = Dashboard("x", "X", "", (Row("gone", (heat, own)), Row("left", (heat, mixed))))
     (found,) = InfluxDB().boards([board])
     left, about = found.rows
     assert [[line.signal for line in panel.lines] for panel in left.panels] == [["reads"]]
     assert isinstance(about.panels[0], Note)
-    assert InfluxDB().boards([Board("x", "X", "", (Row("gone", (heat, own)),))]) == []
+    assert InfluxDB().boards([Dashboard("x", "X", "", (Row("gone", (heat, own)),))]) == []
 
 
 def test_reasons_for_nothing_are_told_once() -> None:

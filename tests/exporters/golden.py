@@ -7,7 +7,7 @@ FOLDER = Path(__file__).parent.parent / "golden"
 
 
 def check(name: str, text: str) -> None:
-    """Hold `text` against the file of this name."""
+    """LastKnown `text` against the file of this name."""
     path = FOLDER / name
     if os.environ.get("UPDATE_GOLDEN") == "1":
         FOLDER.mkdir(exist_ok=True)

@@ -49,7 +49,7 @@ def cpu() -> dict[Series, Derived]:
         "softirq": 0.08,
         "steal": 0.1,
     }
-    return {("casstat_cpu_seconds_total", mode): Rate(gained, ELAPSED_S) for mode, gained in seconds.items()}
+    return {("casstat_cpu_seconds_total", mode): Rate(increase, ELAPSED_S) for mode, increase in seconds.items()}
 
 
 def disk() -> dict[Series, Derived]:

@@ -5,19 +5,19 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from collector.catalogue import CATALOGUE
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits
 from collector.model.metric import Kind, Values
 from collector.model.snapshot import Snapshot, Tick
-from exporters.bounded_labels import UNBOUNDED, Bounded
+from exporters.bounded_labels import UNBOUNDED, BoundedLabels
 from exporters.identity import Identity
 from exporters.prometheus.agent_health import AgentHealth
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
-from exporters.shipping.runtime import Means
-from exporters.shipping.shipper import Plan, Shipping, following
+from exporters.shipping.runtime import Runtime
+from exporters.shipping.shipper import Plan, Shipper, following
 from exporters.sinks.parts.registry import sink_of
-from tests.collector.snapshots import batch, snapshot
+from tests.collector.snapshots import scrape, snapshot
 from tests.exporters.prometheus.parsed import parsed
 from tests.exporters.shipping.shipped import Store, drain
 
@@ -35,13 +35,13 @@ def compactions(number: int) -> Values:
 
 def ticks() -> list[Snapshot]:
     return [
-        Snapshot("n", Tick(1_795_000_000.0 + number), snapshot(batch(5.0 + number, compactions(number))).batches)
+        Snapshot("n", Tick(1_795_000_000.0 + number), snapshot(scrape(5.0 + number, compactions(number))).scrapes)
         for number in range(TICKS)
     ]
 
 
 def test_no_metric_has_an_unbounded_label() -> None:
-    bounded = Bounded(CATALOGUE).catalogue
+    bounded = BoundedLabels(CATALOGUE).catalogue
     assert bounded.keys() == CATALOGUE.keys()
     for name, metric in bounded.items():
         assert UNBOUNDED.isdisjoint(metric.labels)
@@ -50,14 +50,16 @@ def test_no_metric_has_an_unbounded_label() -> None:
 
 
 def test_values_are_summed_over_the_other_labels() -> None:
-    assert Bounded(CATALOGUE).values(compactions(7)) == {
+    assert BoundedLabels(CATALOGUE).values(compactions(7)) == {
         PENDING: 7,
         (DONE.name, "ks", "t", "Compaction"): 214,
         (SIZE.name, "ks", "t", "Compaction"): 2000,
     }
     plain: Values = {PENDING: 7}
-    assert Bounded(CATALOGUE).values(plain) is plain
-    assert Bounded(CATALOGUE).values({(SIZE.name, "too", "few"): 1, (DONE.name, "1", "k", "t", "c"): "text"}) == {}
+    assert BoundedLabels(CATALOGUE).values(plain) is plain
+    assert (
+        BoundedLabels(CATALOGUE).values({(SIZE.name, "too", "few"): 1, (DONE.name, "1", "k", "t", "c"): "text"}) == {}
+    )
 
 
 def test_a_page_has_one_series_for_all_compactions_of_a_table() -> None:
@@ -75,14 +77,14 @@ def test_a_page_has_one_series_for_all_compactions_of_a_table() -> None:
 
 def test_sinks_get_one_series_for_all_compactions_of_a_table(tmp_path: Path) -> None:
     metrics = tuple(CATALOGUE.values())
-    journal = Journal(tmp_path, lambda: Head("1", 1.0, "s", sources=("node",), metrics=metrics), Limits(), print)
+    journal = Journal(tmp_path, lambda: Header("1", 1.0, "s", sources=("node",), metrics=metrics), Limits(), print)
     for each in ticks():
         journal.append(each)
     journal.close()
     for url in ("influxdb+http://h/b", "graphite://h/p", "graphite://h/p?tags=1", "blueflood+http://h/t"):
         store, sink = Store(), sink_of(url)
         store.encode = sink.encode  # type: ignore[method-assign]
-        drain(shipping := Shipping(store, Plan(following(tmp_path)), Means(lambda _: False), print))
+        drain(shipping := Shipper(store, Plan(following(tmp_path)), Runtime(lambda _: False), print))
         shipping.close()
         sink.close()
         points = [point for point in store.taken if b"compaction_" in point and b"pending" not in point]

@@ -155,15 +155,15 @@ class Load:
 
     def shown(self) -> float:
         """Return how many reads the rows tell of."""
-        return sum(gained(self.rows))
+        return sum(increase(self.rows))
 
     def check(self) -> None:
         """No read is lost, none is told twice, and no row tells of more than was done."""
         assert abs(self.shown() - self.done) < 1e-3 * self.done + 1
-        assert max(gained(self.rows), default=0) <= self.done + 1
+        assert max(increase(self.rows), default=0) <= self.done + 1
 
 
-def gained(rows: list[Row]) -> list[float]:
+def increase(rows: list[Row]) -> list[float]:
     """Return how many reads each row tells of, leaving out those that tell nothing."""
     return [row["reads_per_s"] * row["interval_s"] for row in rows if row["reads_per_s"] is not None]
 

@@ -8,10 +8,10 @@ from types import TracebackType
 from cli.line.row_printer import shown
 from collector.catalogue import BEANS
 from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import ticks
 from collector.model.snapshot import SourceError, Tick
-from collector.sampling.node_sampler import Given, Watch, watched
+from collector.sampling.node_sampler import Given, NodeSampler, watched
 from collector.sampling.selection import Selection
 from exporters.line import json_csv
 from exporters.line.operation_columns import Operations
@@ -91,7 +91,7 @@ class Simulation:
         view = View(self._operations)
         wanted = view.metrics(view.columns)
         selection = Selection(wanted, self._operations.keyspace, self._operations.table)
-        watch = Watch(NodeSource(self._jolokia, BEANS, selection, self.clock), selection, Given(), self.clock)
+        watch = NodeSampler(MBeanSource(self._jolokia, BEANS, selection, self.clock), selection, Given(), self.clock)
         with suppress(SourceError):
             watch.learn(3.0)
         for sample in watch.samples(ticks(self.clock, self._interval_s), self._interval_s):

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from tests.faults.fake_jolokia import FakeJolokia
-from tests.faults.program import gained, kinds
+from tests.faults.program import increase, kinds
 from tests.faults.simulated import SetClock, Simulation, tick_list
 
 HOUR = 3600.0
@@ -39,7 +39,7 @@ def test_setting_the_clock_between_ticks_costs_no_row_and_makes_no_spike(
     assert all(0 < row["interval_s"] <= 2 * interval_s + 0.001 for row in rows)
     assert all(row["interval_s"] == pytest.approx(interval_s, abs=1.1e-5) for row in rows[2:])
     assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in line.rows[1:])
-    assert sum(gained(line.rows)) == pytest.approx(line.done, rel=1e-4)
+    assert sum(increase(line.rows)) == pytest.approx(line.done, rel=1e-4)
     assert not any({"restart", "no_answer", "disagreement"} & kinds(row) for row in rows)
 
 
@@ -61,7 +61,7 @@ def test_setting_the_clock_while_the_line_waits_makes_nobody_wait_longer(step_s:
         assert line.clock.monotonic - before_s < 6.001
     assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in rows)
     assert all(row["late_ms"] < 1000 for row in rows)
-    assert sum(gained(rows)) == pytest.approx(line.done, rel=1e-4)
+    assert sum(increase(rows)) == pytest.approx(line.done, rel=1e-4)
 
 
 def test_a_clock_that_is_set_back_again_and_again_stops_nothing(fake: FakeJolokia) -> None:

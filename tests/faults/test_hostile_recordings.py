@@ -9,7 +9,7 @@ import zstandard
 
 from cli.main import main
 from collector.catalogue import CATALOGUE
-from collector.journal.header import Head
+from collector.journal.header import Header
 from tests.collector.cluster.recorded_nodes import busy, record
 from tests.collector.cluster.test_bad_input import HEADS, NONSENSE, changed
 from tests.faults.program import is_clean
@@ -77,7 +77,7 @@ def test_series_of_all_metrics_with_other_labels(
     numbers = [3, *(1 for _ in series[1:])]
     head = {
         **json.loads(lines[0])["head"],
-        "metrics": Head("1", 1.0, metrics=tuple(CATALOGUE.values())).content()["metrics"],
+        "metrics": Header("1", 1.0, metrics=tuple(CATALOGUE.values())).content()["metrics"],
     }
     for value in VALUES:
         second = changed(lines[1], {"s": series, "x": numbers, "j": numbers, "f": [value for _ in series]})

@@ -100,5 +100,5 @@ def test_cut_at_every_byte_of_the_end_the_sums_are_those_of_what_remains(tmp_pat
         file.write_bytes(whole[: len(whole) - place])
         merged, _ = both(spoilt, other)
         told = [each for node in merged.nodes for each in reads_of(node.product).values()]
-        assert all(gained == pytest.approx(10 * covers_s) for gained, covers_s in told)
-        assert sum(gained for gained, _ in together(merged).values()) == sum(gained for gained, _ in told)
+        assert all(increase == pytest.approx(10 * covers_s) for increase, covers_s in told)
+        assert sum(increase for increase, _ in together(merged).values()) == sum(increase for increase, _ in told)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.faults import faults
 from tests.faults.fake_jolokia import FakeJolokia
-from tests.faults.program import Load, Program, gained, is_clean, kinds, known, run, texts, unknown
+from tests.faults.program import Load, Program, increase, is_clean, kinds, known, run, texts, unknown
 from tests.faults.simulated import Simulation
 
 TABLE = ("ks", "t")
@@ -20,7 +20,7 @@ def test_a_restart_between_two_ticks_is_one_row_without_rates(fake: FakeJolokia)
         assert kinds(row) == {"restart"}
         after = line.next(1000)
     assert (after["reads_per_s"], after["read_mean_ms"], after["events"]) == (1000, 0.5, [])
-    assert sum(gained(line.rows)) == 2000
+    assert sum(increase(line.rows)) == 2000
 
 
 @pytest.mark.parametrize("past", [0, 5, 10**12])
@@ -38,7 +38,7 @@ def test_every_restart_of_several_is_seen(fake: FakeJolokia) -> None:
             assert line.next(100)["reads_per_s"] == 100
             fake.node.restart()
             assert kinds(line.next(100)) == {"restart"}
-    assert sum(gained(line.rows)) == 400
+    assert sum(increase(line.rows)) == 400
 
 
 def test_a_node_that_was_gone_for_an_hour_and_came_back_anew_is_a_restart(fake: FakeJolokia) -> None:
@@ -64,7 +64,7 @@ def test_a_node_that_hung_for_an_hour_is_one_row_over_the_gap(fake: FakeJolokia)
     assert all(unknown(row) and kinds(row) == {"no_answer"} for row in gone)
     assert (back["reads_per_s"], back["interval_s"], back["read_mean_ms"]) == (10, 61 * 60, 0.5)
     assert back["read_p99_ms"] is not None
-    assert sum(gained(line.rows)) == line.done
+    assert sum(increase(line.rows)) == line.done
 
 
 def test_the_running_program_goes_on_when_the_node_comes_back_anew(fake: FakeJolokia) -> None:
@@ -121,7 +121,7 @@ def test_what_is_dropped_is_absent_and_what_is_created_appears(table: str, fake:
         local(200)
         row = line.next()
     assert (row["reads_per_s"], row["read_mean_ms"]) == (200, 0.5)
-    assert sum(gained(line.rows)) == 500
+    assert sum(increase(line.rows)) == 500
     assert not any(kinds(row) for row in line.rows)
 
 
@@ -133,7 +133,7 @@ def test_a_table_that_comes_while_it_is_waited_for_shows_no_spike(fake: FakeJolo
         line.until(known, within=5)
         fake.node.add("Read", 50, 500, TABLE)
         assert line.next()["reads_per_s"] == 50
-    assert sum(gained(line.rows)) == 50
+    assert sum(increase(line.rows)) == 50
 
 
 def test_a_schema_that_changes_in_every_tick_loses_nothing(fake: FakeJolokia) -> None:

@@ -12,7 +12,7 @@ from collector.jolokia.mbean import properties
 from collector.jolokia.node_facts import ask_facts
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json, Twist, error, is_about
-from tests.faults.program import Load, Program, Row, gained, is_one_line, kinds, known, run, texts, unknown, within
+from tests.faults.program import Load, Program, Row, increase, is_one_line, kinds, known, run, texts, unknown, within
 from tests.faults.simulated import Simulation
 
 COUNT = "type=ClientRequest,scope=Read,name=Latency"
@@ -78,7 +78,7 @@ def without_percentiles(row: Row) -> bool:
 
 def check_right(line: Simulation) -> None:
     """No row has a rate, mean or percentile that never was."""
-    assert all(0 <= number <= line.done for number in gained(line.rows))
+    assert all(0 <= number <= line.done for number in increase(line.rows))
     assert {row["reads_per_s"] for row in line.rows} <= {None, 0, 2000}
     assert {row["read_mean_ms"] for row in line.rows} <= {None, 0.5}
     assert all(row[name] is None or LOW_MS <= row[name] <= HIGH_MS for row in line.rows for name in PERCENTILES)
@@ -128,7 +128,7 @@ def test_buckets_that_are_none_leave_percentiles_empty(name: str, line: Simulati
     line.until(with_percentiles, 2000)
     assert all(without_percentiles(row) and row["reads_per_s"] == 2000 for row in rows)
     check_right(line)
-    assert sum(gained(line.rows)) == pytest.approx(line.done)
+    assert sum(increase(line.rows)) == pytest.approx(line.done)
 
 
 @pytest.mark.parametrize("length", [1, 2, 127, 129, 150, 164, 166, 1000])

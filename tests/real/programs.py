@@ -166,6 +166,6 @@ def eventually(what: Callable[[], bool], patience_s: float = 30.0) -> None:
         time.sleep(0.05)
 
 
-def gained(rows: list[Row], rate: str) -> float:
+def increase(rows: list[Row], rate: str) -> float:
     """Return what the rows' rates add up to."""
     return sum(float(row[rate] * row["interval_s"]) for row in rows if row[rate] is not None)

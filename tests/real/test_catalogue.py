@@ -7,13 +7,13 @@ from cli.demo.demo_node import Node
 from collector.cassandra.decaying_percentiles import DECAYED
 from collector.catalogue import BEANS, CATALOGUE, HOST
 from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean import Bean
-from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.mbean import MBean
+from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock, ticks
-from collector.model.metric import Kind, Tier
+from collector.model.metric import Kind, ScrapeInterval
 from collector.model.rates import Readings, rates, remember
 from collector.model.snapshot import Snapshot
-from collector.sampling.node_sampler import Given, Watch
+from collector.sampling.node_sampler import Given, NodeSampler
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 from tests.real.programs import Load, prepare
 
@@ -50,8 +50,8 @@ OTHER_WAYS = set(CATALOGUE) - BY_JOLOKIA | {bean.metric.name for bean in BEANS i
 
 def snapshots(node: Node, selection: Selection) -> Iterator[Snapshot]:
     clock = SystemClock()
-    way = NodeSource(Jolokia(node.spec.jolokia_url), BEANS, selection, clock)
-    with closing(Watch(way, selection, Given(), clock)) as watch:
+    way = MBeanSource(Jolokia(node.spec.jolokia_url), BEANS, selection, clock)
+    with closing(NodeSampler(way, selection, Given(), clock)) as watch:
         assert watch.learn()
         yield from watch.snapshots(ticks(clock, 1.0), 1.0)
 
@@ -63,12 +63,12 @@ def test_every_metric_is_read_or_known_to_be_absent(each_node: Node) -> None:
     for number, snapshot in enumerate(snapshots(each_node, Selection(keyspace="demo", table="*"))):
         sample = rates(CATALOGUE, before, snapshot)
         remember(before, snapshot)
-        read |= {series[0] for batch in snapshot.batches for series in batch.values}
+        read |= {series[0] for scrape in snapshot.scrapes for series in scrape.values}
         derived |= {series[0] for series in sample.values}
         assert [event for event in sample.events if event.kind != "missed"] == []
         if number == 4:
             break
-    hourly = {name for name, metric in CATALOGUE.items() if metric.tier is Tier.HOURLY}
+    hourly = {name for name, metric in CATALOGUE.items() if metric.scrape_interval is ScrapeInterval.HOURLY}
     old = SINCE_4_1 if each_node.spec.version.startswith("4.0") else set()
     assert set(CATALOGUE) - read - ON_FIRST_USE - LIMITS - KERNEL - OTHER_WAYS == hourly | old
     # Read once a minute: their rates are known after the second minute.
@@ -76,14 +76,14 @@ def test_every_metric_is_read_or_known_to_be_absent(each_node: Node) -> None:
     assert read - derived <= slow
 
 
-def is_slow(bean: Bean) -> bool:
+def is_slow(bean: MBean) -> bool:
     return bean.metric.kind in (Kind.COUNTER, Kind.HISTOGRAM) and "keyspace" in bean.metric.labels
 
 
 def test_tables_of_the_load_are_found_and_the_systems_left_out(node: Node) -> None:
     prepare(node, "--tables", "3")
-    batch = next(snapshots(node, Selection(tables=DEFAULT_TABLES))).batches[-1]
-    tables = {series[1:3] for series in batch.values if series[0] == "cassandra_table_live_sstables"}
+    scrape = next(snapshots(node, Selection(tables=DEFAULT_TABLES))).scrapes[-1]
+    tables = {series[1:3] for series in scrape.values if series[0] == "cassandra_table_live_sstables"}
     assert {("demo", "t000"), ("demo", "t001"), ("demo", "t002")} <= tables
     assert not any(keyspace.startswith("system") for keyspace, _ in tables)
 
@@ -93,7 +93,7 @@ def test_what_the_load_did_is_in_the_tables_counters(node: Node) -> None:
     selection = Selection(frozenset({"cassandra_table_operations_total"}), "demo", "t000")
 
     def reads() -> int:
-        values = next(snapshots(node, selection)).batches[-1].values
+        values = next(snapshots(node, selection)).scrapes[-1].values
         count = values["cassandra_table_operations_total", "demo", "t000", "Read"]
         assert isinstance(count, int)
         return count

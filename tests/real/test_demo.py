@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from tests.real.nodes import light
-from tests.real.programs import casstat, eventually, gained
+from tests.real.programs import casstat, eventually, increase
 
 FIRST_ADDRESS = "127.0.170.1"
 
@@ -46,7 +46,7 @@ def test_nodes_come_up_are_loaded_watched_and_leave_nothing_behind(folder: Path)
     assert status.returncode == 0
     assert [line.split()[0] for line in status.stdout.splitlines()] == ["node1", "node2", "load"]
     with casstat("1", "--wide", "--jolokia", f"http://{addresses[1]}:8778/jolokia") as line:
-        line.wait_for(lambda rows: gained(rows, "reads_per_s") > 50)
+        line.wait_for(lambda rows: increase(rows, "reads_per_s") > 50)
     assert line.rows[-1]["node"] == addresses[1]
     down = run(folder, "down")
     assert down.stdout.split() == ["stopped", "node1,", "node2,", "load"]

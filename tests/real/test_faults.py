@@ -3,7 +3,7 @@
 import pytest
 
 from cli.demo.demo_node import Node
-from tests.real.programs import Row, ask, casstat, gained, load, prepare
+from tests.real.programs import Row, ask, casstat, increase, load, prepare
 
 RATE = 200
 
@@ -54,7 +54,7 @@ def test_a_node_that_stands_still_loses_no_operation(node: Node) -> None:
         after = reads(node)
     waited = next(row for row in line.rows if row["interval_s"] > 2.5)
     assert waited["reads_per_s"] is not None
-    assert gained(line.rows, "reads_per_s") == pytest.approx(after - before, rel=0.005)
+    assert increase(line.rows, "reads_per_s") == pytest.approx(after - before, rel=0.005)
     # Ticks go on each second all the while.
     times = [row["time"] for row in line.rows]
     assert times == list(range(times[0], times[0] + len(times)))

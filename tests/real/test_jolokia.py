@@ -14,7 +14,7 @@ from cli.demo.demo_node import Node
 from collector.catalogue import BEANS
 from collector.jolokia.access import Access
 from collector.jolokia.client import Jolokia, JolokiaError
-from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.mbean_source import MBeanSource
 from collector.jolokia.node_facts import ask_facts
 from collector.model.clock import SystemClock
 from collector.sampling.selection import Selection
@@ -89,10 +89,10 @@ def test_either_version_gives_all_there_is(met: Met) -> None:
         assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
         (version,) = met.ask(url, {"type": "version"})
         assert version["value"]["agent"].split(".")[0] == met.version.split(".")[0]
-        source = NodeSource(jolokia, BEANS, Selection(), SystemClock())
-        batch = source.read(TIMEOUT_S)
-    assert batch.problem == ""
-    names = {series[0] for series in batch.values}
+        source = MBeanSource(jolokia, BEANS, Selection(), SystemClock())
+        scrape = source.read(TIMEOUT_S)
+    assert scrape.problem == ""
+    names = {series[0] for series in scrape.values}
     assert {"cassandra_client_requests_total", "cassandra_client_request_duration_seconds"} & names
     assert len(names) > 50
 

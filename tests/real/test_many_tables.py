@@ -10,11 +10,11 @@ from cli.demo.demo_node import Node
 from collector.cassandra.tables import REMAINDERS
 from collector.catalogue import BEANS
 from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.mbean_source import MBeanSource
 from collector.jolokia.table_budget import OTHERS
 from collector.model.clock import SystemClock, ticks
 from collector.model.sample import Rate, Sample
-from collector.sampling.node_sampler import Given, Watch
+from collector.sampling.node_sampler import Given, NodeSampler
 from collector.sampling.selection import Selection
 from exporters.line.table_rows import NEEDS, tables
 from tests.real.nodes import QUICK_SCHEMA, light, spec_of
@@ -52,8 +52,8 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 def samples(big: Node) -> Iterator[Iterator[Sample]]:
     clock = SystemClock()
     selection = Selection(frozenset(NEEDS), tables=BUSY)
-    way = NodeSource(Jolokia(big.spec.jolokia_url), BEANS, selection, clock)
-    with closing(Watch(way, selection, Given(), clock)) as watch:
+    way = MBeanSource(Jolokia(big.spec.jolokia_url), BEANS, selection, clock)
+    with closing(NodeSampler(way, selection, Given(), clock)) as watch:
         watch.learn(60.0)
         yield watch.samples(ticks(clock, 1.0), 1.0)
 
@@ -67,7 +67,7 @@ def shown(sample: Sample) -> set[str]:
 def operations(sample: Sample, metric: str) -> float:
     """Return how many reads and writes of the keyspace the sample tells of, in all of a metric's series together."""
     return sum(
-        rate.gained
+        rate.increase
         for series, rate in sample.values.items()
         if series[0] == metric and series[1] == "big" and isinstance(rate, Rate) and is_told(sample, series, rate)
     )
@@ -107,7 +107,7 @@ def test_the_busy_ones_are_found_and_all_adds_up(big: Node, samples: Iterator[Sa
     assert sum(operations(each, TABLE_COUNT) for each in first + seen) == pytest.approx(did, rel=0.005)
     late = seen[found + 10 :]
     others = sum(
-        rate.gained
+        rate.increase
         for each in late
         for series, rate in each.values.items()
         if series[0] == TABLE_COUNT and OTHERS in series and isinstance(rate, Rate)

@@ -15,7 +15,7 @@ from collector.sampling.selection import DEFAULT_TABLES, Selection
 from exporters.identity import Identity
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import NODE_EXPORTERS, Options
-from tests.collector.snapshots import batch, snapshot
+from tests.collector.snapshots import scrape, snapshot
 from tests.exporters.prometheus.parsed import one_of_each, parsed
 from tests.exporters.prometheus.test_names import HEALTH
 from tests.real.programs import load, prepare
@@ -41,7 +41,7 @@ def page_of(found: Iterator[Snapshot], *, machine: bool) -> Page:
 def synthetic() -> Iterator[Snapshot]:
     now_s = SystemClock().monotonic_s()
     for number in range(TICKS):
-        yield snapshot(batch(now_s + number, one_of_each()))
+        yield snapshot(scrape(now_s + number, one_of_each()))
 
 
 def promtool(text: bytes) -> tuple[int, list[str]]:
@@ -67,7 +67,7 @@ def is_node_exporters(complaint: str) -> bool:
 
 
 def check(machines: Page, own: Page) -> None:
-    """Hold promtool's word against a page with and one without the names that node_exporter has."""
+    """LastKnown promtool's word against a page with and one without the names that node_exporter has."""
     assert complaints(own) == []
     assert [each for each in complaints(machines) if not is_node_exporters(each)] == []
     for page in (machines, own):

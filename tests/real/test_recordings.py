@@ -86,14 +86,14 @@ def before_the_first_tick(folder: Path, killed_s: float) -> float:
     found: dict[tuple[str, ...], Any] = {}
     origin = ""
     for entry in entries(folder):
-        for batch in entry.snapshot.batches:
-            if batch.source == "cassandra" and batch.values:
+        for scrape in entry.snapshot.scrapes:
+            if scrape.source == "cassandra" and scrape.values:
                 if entry.snapshot.tick.time_s < killed_s:
-                    origin = batch.origin
-                elif batch.origin != origin:
+                    origin = scrape.origin
+                elif scrape.origin != origin:
                     for series in (READS, WRITES):
-                        if series in batch.values:
-                            found.setdefault(series, batch.values[series])
+                        if series in scrape.values:
+                            found.setdefault(series, scrape.values[series])
     return float(sum(found.values()))
 
 
@@ -128,16 +128,16 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(three_nodes: l
     (row,) = [row for row in rows if row["node"] == "cluster"]
     assert (row["nodes"], row["nodes_missing"]) == ("3", "0")
     for scope, word in (("Read", "read"), ("Write", "write")):
-        gained = [
+        increase = [
             sum(of[at] for of in (counts[scope] for counts in after)) - sum(counts[scope][at] for counts in before)
             for at in range(len(before[0][scope]))
         ]
-        buckets = Buckets(edges_of("seconds", len(gained)), tuple(gained))
+        buckets = Buckets(edges_of("seconds", len(increase)), tuple(increase))
         for q in (50, 95, 99):
             expected_s = quantile(buckets, q / 100)
             assert expected_s is not None
             assert float(row[f"{word}_p{q}_ms"]) == pytest.approx(1000 * expected_s, abs=0.00006)
-        assert float(row[f"{word}s"]) == sum(gained)
+        assert float(row[f"{word}s"]) == sum(increase)
 
     # The one that was killed is a hole; what the others did goes on, and is marked as theirs alone.
     rows = merged(recording, tmp_path / "killed", "--from", str(killed_from_s), "--until", str(ended_s))

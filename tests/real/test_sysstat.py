@@ -22,7 +22,7 @@ from collector.host.disk import parse as parse_disks
 from collector.host.kernel_files import Host
 from collector.model.rates import Readings, rates, remember
 from collector.model.sample import Sample
-from collector.model.snapshot import Batch, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick
 from exporters.line.columns import Column, cpu_columns, disk_columns, network_columns
 from tests.real.programs import PATIENCE_S
 
@@ -99,10 +99,10 @@ def of_casstat(captures: tuple[Path, Path, float]) -> Sample:
     before: Readings = {}
     for root, at_s in zip(captures[:2], (0.0, captures[2]), strict=True):
         host = Host(root, disks=(DISK,), interfaces=(INTERFACE,))
-        batches = tuple(
-            Batch(part.name, at_s, part.read(host)) for part in HOST if part.name in ("cpu", "disk", "network")
+        scrapes = tuple(
+            Scrape(part.name, at_s, part.read(host)) for part in HOST if part.name in ("cpu", "disk", "network")
         )
-        snapshot = Snapshot("here", Tick(at_s), batches)
+        snapshot = Snapshot("here", Tick(at_s), scrapes)
         sample = rates(CATALOGUE, before, snapshot)
         remember(before, snapshot)
     return sample

@@ -91,12 +91,12 @@ def test_a_jolokia_as_the_seed_shows_the_same(cluster: Cluster) -> None:
 
 def test_the_clusters_percentile_is_that_of_the_buckets_that_the_agents_serve(cluster: Cluster) -> None:
     from exporters.api.sample_json import decoded
-    from exporters.live.frame_assembler import Gathering
+    from exporters.live.frame_assembler import FrameAssembler
     from exporters.live.live_columns import value
 
     # The load is there.
     settled("--seed", ADDRESSES[0])
-    gathering = Gathering(1.0)
+    gathering = FrameAssembler(1.0)
     told = [
         {each.tick.time_s: each for each in map(decoded, agent.json("/api/v1/samples?since=0"))}
         for agent in cluster.agents

@@ -11,7 +11,7 @@ from tests.real.programs import (
     ask,
     bucket_counts,
     casstat,
-    gained,
+    increase,
     load,
     prepare,
     text_of_casstat,
@@ -64,8 +64,8 @@ def test_operations_and_percentiles_are_those_of_the_client_and_of_the_buckets(e
         after = {scope: bucket_counts(each_node, scope) for scope in ("Read", "Write")}
     assert counted["errors"] == 0
     assert counted["reads"] + counted["writes"] == pytest.approx(RATE * SECONDS, rel=0.01)
-    assert gained(line.rows, "reads_per_s") == pytest.approx(counted["reads"], rel=0.005)
-    assert gained(line.rows, "writes_per_s") == pytest.approx(counted["writes"], rel=0.005)
+    assert increase(line.rows, "reads_per_s") == pytest.approx(counted["reads"], rel=0.005)
+    assert increase(line.rows, "writes_per_s") == pytest.approx(counted["writes"], rel=0.005)
     average = average_row(text)
     for scope, short in (("Read", "Rd"), ("Write", "Wrt")):
         for q in (50, 99):
@@ -82,9 +82,9 @@ def test_a_table_shows_its_own_operations(each_node: Node) -> None:
         counted = Load(each_node, RATE, 8, "--tables", "3").wait()
         one.wait_for_rows(2)
         all_of_them.wait_for_rows(2)
-    assert gained(all_of_them.rows, "reads_per_s") == pytest.approx(counted["reads"], rel=0.005)
-    assert gained(all_of_them.rows, "writes_per_s") == pytest.approx(counted["writes"], rel=0.005)
-    assert gained(one.rows, "reads_per_s") == pytest.approx(counted["reads"] / 3, rel=0.15)
+    assert increase(all_of_them.rows, "reads_per_s") == pytest.approx(counted["reads"], rel=0.005)
+    assert increase(all_of_them.rows, "writes_per_s") == pytest.approx(counted["writes"], rel=0.005)
+    assert increase(one.rows, "reads_per_s") == pytest.approx(counted["reads"] / 3, rel=0.15)
     assert any(row["read_p99_ms"] for row in one.rows)
 
 

@@ -6,7 +6,7 @@ from collector.catalogue import CATALOGUE
 from collector.journal.reader import Entry, read
 from collector.journal.segments import journal_files
 from collector.model.sample import Sample
-from collector.sampling.sample_stream import Sampling
+from collector.sampling.sample_stream import SampleStream
 from exporters.identity import Identity
 from exporters.sinks.parts.points import EVENTS, events, rows, tags, time_ms
 from tests.real.stores import Points, name
@@ -19,7 +19,7 @@ def recorded(folder: Path) -> list[tuple[Identity, Sample]]:
     for entry in (each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)):
         head = entry.head
         if head.session != session:
-            session, sampling = head.session, Sampling(head.catalogue, head.sources, paced=head.paced, met=head.met)
+            session, sampling = head.session, SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
         identity = identity.told(entry.snapshot)
         assert sampling is not None
         if (sample := sampling.take(entry.snapshot)) is not None:

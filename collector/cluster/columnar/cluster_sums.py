@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from collector.cluster import aggregation
-from collector.cluster.cluster_sample import Together
+from collector.cluster.cluster_sample import ClusterSample
 from collector.cluster.columnar.decode import Ints
 from collector.cluster.columnar.node_columns import Column
 from collector.cluster.columnar.series_rates import Flags, Floats
@@ -84,10 +84,10 @@ class ClusterSums:
         answered: Flags = np.any(covered, axis=0) if covered else np.zeros(len(rows), bool)
         self.answered[rows] += answered
         averaged: dict[str, Flags] = {}
-        for series, (gained, elapsed) in self._meant(column.sums.counters):
+        for series, (increase, elapsed) in self._meant(column.sums.counters):
             metric = self.metrics[series[0]]
             known = self._once(where.shared(metric, series), rows, elapsed > 0)
-            self._count(series, rows[known], gained[known], elapsed[known])
+            self._count(series, rows[known], increase[known], elapsed[known])
             if metric.aggregation is Aggregation.MEAN:
                 averaged[series[0]] = averaged.get(series[0], False) | known
         for name, known in averaged.items():
@@ -148,15 +148,15 @@ class ClusterSums:
         taken[rows] |= known
         return first
 
-    def _count(self, series: Series, rows: Ints, gained: Floats, elapsed: Floats) -> None:
+    def _count(self, series: Series, rows: Ints, increase: Floats, elapsed: Floats) -> None:
         if series not in self.counters:
             self.counters[series] = self._floats(), self._floats(), self._floats(), self._ints(), self._ints()
         gain, rate, longest, nodes, busy = self.counters[series]
-        gain[rows] += gained
-        rate[rows] += gained / elapsed
+        gain[rows] += increase
+        rate[rows] += increase / elapsed
         longest[rows] = np.maximum(longest[rows], elapsed)
         nodes[rows] += 1
-        busy[rows] += gained > 0
+        busy[rows] += increase > 0
 
     def _gauge(self, series: Series, rows: Ints, mean: Floats, least: Floats, most: Floats) -> None:
         join, empty = _GAUGES[self.metrics[series[0]].aggregation]
@@ -214,7 +214,7 @@ class ClusterSums:
         said = self.texts.setdefault(place, {})
         said[series] = text if said.get(series, text) == text else None
 
-    def together(self, grid: Grid) -> dict[int, Together]:
+    def together(self, grid: Grid) -> dict[int, ClusterSample]:
         """Return what the nodes did together in each interval of which anything is known."""
         rows = np.nonzero(self.nodes)[0].tolist()
         values: dict[int, dict[Series, Derived]] = {row: {} for row in rows}
@@ -242,7 +242,7 @@ class ClusterSums:
             place = int(self.places[row])
             tick = Tick(grid.end(place))
             sample = Sample(aggregation.NAME, tick, values[row], covered, spread=spread[row])
-            found[place] = Together(sample, int(self.answered[row]))
+            found[place] = ClusterSample(sample, int(self.answered[row]))
         return found
 
     def _buckets(

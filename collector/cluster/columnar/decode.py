@@ -18,7 +18,7 @@ from collector.journal import delta_codec
 from collector.journal.encoding import UNIT
 from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage
-from collector.journal.header import Head, Start, head_of, lost_of, start_of
+from collector.journal.header import Header, Start, head_of, lost_of, start_of
 from collector.journal.read_limits import SeriesLimit
 from collector.journal.reader import number_of
 from collector.journal.validation import (
@@ -105,7 +105,7 @@ class Block:
     events     of each line, the log's and those of the line itself; without what is derived from values.
     """
 
-    head: Head
+    head: Header
     start: Start | None = None
     first: int = 0
     nodes: list[str] = field(default_factory=list)
@@ -183,13 +183,13 @@ class Block:
         order = np.argsort(numbers, kind="stable")
         found = [self.histograms.values[place] for place in order.tolist()]
         first = whole([first for first, _ in found])
-        sizes, gained = _spelled([text for _, text in found])
-        if (first < 0).any() or np.abs(gained.astype(np.float64)).sum() > LARGEST_SUM:
+        sizes, increase = _spelled([text for _, text in found])
+        if (first < 0).any() or np.abs(increase.astype(np.float64)).sum() > LARGEST_SUM:
             raise CodingError("buckets that cannot be")
-        some = np.nonzero(gained)[0]
+        some = np.nonzero(increase)[0]
         of = np.repeat(np.arange(len(found)), sizes)[some]
         bucket = first[of] + some - (np.cumsum(sizes) - sizes)[of]
-        return lines[order][of], numbers[order][of], bucket, gained[some]
+        return lines[order][of], numbers[order][of], bucket, increase[some]
 
 
 def _spelled(texts: Sequence[str]) -> tuple[Ints, Ints]:
@@ -201,12 +201,12 @@ def _spelled(texts: Sequence[str]) -> tuple[Ints, Ints]:
             numbers += _NUMBER.findall(text)
             text = _NUMBER.sub(_STANDS_FOR_NUMBER, text)
         parts.append(text)
-    gained = np.frombuffer("".join(parts).encode(), np.uint8).astype(np.int64) - FIRST_LETTER
-    places = np.nonzero(gained == _LAST)[0]
-    if len(places) != len(numbers) or (gained < 0).any() or (gained > _LAST).any():
+    increase = np.frombuffer("".join(parts).encode(), np.uint8).astype(np.int64) - FIRST_LETTER
+    places = np.nonzero(increase == _LAST)[0]
+    if len(places) != len(numbers) or (increase < 0).any() or (increase > _LAST).any():
         raise CodingError("what is no gain of a bucket")
-    gained[places] = whole([int(number[:-1]) for number in numbers])
-    return np.asarray([len(part) for part in parts], np.int64), gained
+    increase[places] = whole([int(number[:-1]) for number in numbers])
+    return np.asarray([len(part) for part in parts], np.int64), increase
 
 
 def blocks(found: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Block | Damage | Footer]:

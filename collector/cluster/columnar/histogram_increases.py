@@ -56,7 +56,7 @@ def bucket_gains(
     metrics: Mapping[str, Metric],
     goes_on: Flags,
     values: Floats,
-    gained: Floats,
+    increase: Floats,
     valid: Flags,
     elapsed: Floats,
     there: Flags,
@@ -88,7 +88,7 @@ def bucket_gains(
             found.wrong.extend((int(at), f"{' '.join(series)}: {error}") for at in np.nonzero(counted[:, place])[0])
             counted[:, place] = False
             continue
-        check = _Check(place, places.get((source, (metric.count, *series[1:]))), values, gained, valid, elapsed)
+        check = _Check(place, places.get((source, (metric.count, *series[1:]))), values, increase, valid, elapsed)
         scale = metrics[metric.count].scale if metric.count in metrics else 1.0
         check.counts(gains[0], gains[2], scale, counted, series, found.wrong)
         if len(beginnings) == 1:
@@ -140,7 +140,7 @@ class _Check:
     place: int
     counter: int | None
     values: Floats
-    gained: Floats
+    increase: Floats
     valid: Flags
     elapsed: Floats
 
@@ -150,7 +150,7 @@ class _Check:
         if self.counter is None:
             return
         totals = np.bincount(line, gain, len(self.values))
-        expected = self.gained[:, self.counter] * scale
+        expected = self.increase[:, self.counter] * scale
         with np.errstate(invalid="ignore"):
             same = self.valid[:, self.counter] & (self.elapsed[:, self.counter] == self.elapsed[:, self.place])
             far = np.abs(totals - expected) > np.maximum(COUNT_SLACK_FEW, COUNT_SLACK * expected)

@@ -9,7 +9,7 @@ import numpy as np
 from collector.cluster.columnar.decode import Ints
 from collector.cluster.columnar.series_rates import Floats
 from collector.cluster.grid import Bin, Grid
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.model import histogram
 from collector.model.histogram import Buckets
@@ -39,7 +39,7 @@ class Column:
     """A node's intervals as columns: `places` says which interval each row is."""
 
     node: str
-    head: Head
+    head: Header
     places: list[int]
     sums: Sums
     units: Mapping[str, str]
@@ -52,7 +52,7 @@ class Column:
     integrity: Integrity
 
     def bins(self, grid: Grid, wanted: Collection[str | Series] | None = None) -> dict[int, Bin]:
-        """Return the intervals as `bins` does, with the `wanted` metrics and series alone, None for all."""
+        """Return the intervals as `grid.bins` does, with the `wanted` metrics and series alone, None for all."""
         values, spread = self._values(wanted)
         covered = {source: elapsed.tolist() for source, elapsed in self.elapsed.items()}
         found = {}
@@ -68,9 +68,11 @@ class Column:
     ) -> tuple[list[dict[Series, Derived]], list[dict[Series, tuple[float, float]]]]:
         values: list[dict[Series, Derived]] = [dict(texts) for texts in self.texts]
         spread: list[dict[Series, tuple[float, float]]] = [{} for _ in self.places]
-        for series, (gained, elapsed) in _chosen(self.sums.counters, wanted):
+        for series, (increase, elapsed) in _chosen(self.sums.counters, wanted):
             rows = np.nonzero(elapsed)[0]
-            for row, gain, elapsed_s in zip(rows.tolist(), gained[rows].tolist(), elapsed[rows].tolist(), strict=True):
+            for row, gain, elapsed_s in zip(
+                rows.tolist(), increase[rows].tolist(), elapsed[rows].tolist(), strict=True
+            ):
                 values[row][series] = Rate(gain, elapsed_s)
         for series, (number, total, least, most) in _chosen(self.sums.gauges, wanted):
             rows = np.nonzero(number)[0]

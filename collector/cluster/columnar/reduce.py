@@ -1,4 +1,4 @@
-"""A node's recording on a grid of times, a block of lines at once: what `bins` says, a great deal faster.
+"""A node's recording on a grid of times, a block of lines at once: what `grid.bins` returns, a great deal faster.
 
 It needs numpy and orjson, which come with casstat[analysis] and are never loaded while sampling.
 """
@@ -15,11 +15,11 @@ from collector.cluster.grid import Grid, renamed
 from collector.cluster.recordings import Recording
 from collector.journal.footer import Footer
 from collector.journal.frames import Damage
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.read_limits import MAX_SERIES, SeriesLimit
 from collector.journal.reader import lines_of
 from collector.journal.tick_order import Integrity, TickOrder
-from collector.journal.validation import NONSENSE
+from collector.journal.validation import MALFORMED
 from collector.model.metric import Kind, Series
 from collector.model.rates import of_the_tick
 from collector.model.snapshot import Event, Tick
@@ -84,7 +84,7 @@ class _Building:
                 try:
                     with np.errstate(over="ignore"):
                         self._take(each)
-                except NONSENSE as error:
+                except MALFORMED as error:
                     raise StrangeError(str(error)) from None
 
     def _take(self, block: Block) -> None:
@@ -121,7 +121,7 @@ class _Building:
         for column, text in found.texts.get(line, ()):
             texts[renamed(block.head, found.keys[column][1])] = text
 
-    def column(self, node: str, head: Head) -> Column:
+    def column(self, node: str, head: Header) -> Column:
         """Return what was taken."""
         self._end()
         places = sorted(self._ticks)
@@ -171,7 +171,7 @@ def _part(block: Block, found: Rates, order: Ints, places: Ints, starts: Ints) -
     cells = np.ix_(order, of(Kind.COUNTER))
     valid = found.valid[cells]
     counters = [names[place] for place in of(Kind.COUNTER)]
-    gained = summed(found.gained[cells], valid) * scale[of(Kind.COUNTER)]
+    increase = summed(found.increase[cells], valid) * scale[of(Kind.COUNTER)]
     elapsed = summed(found.elapsed[cells], valid)
     times = np.where(valid, found.elapsed[cells], np.inf)
     sources = [found.keys[place][0] for place in of(Kind.COUNTER)]
@@ -190,7 +190,7 @@ def _part(block: Block, found: Rates, order: Ints, places: Ints, starts: Ints) -
     )
     bucketed = [place for place in found.lengths if kinds[place] is Kind.HISTOGRAM]
     histograms = _histograms(found, bucketed, names, order, starts)
-    return _Part(places, (counters, gained, elapsed), gauges, histograms, covered)
+    return _Part(places, (counters, increase, elapsed), gauges, histograms, covered)
 
 
 def _histograms(

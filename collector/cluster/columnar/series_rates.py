@@ -40,7 +40,7 @@ class Rates:
     keys     sources and series.
     there    what each line tells of.
     exact    the last whole number of each series; of the `odd` columns `values` alone has the numbers, if any.
-    valid    where a counter's `gained` (raw) and `elapsed` are known.
+    valid    where a counter's `increase` (raw) and `elapsed` are known.
     known    where a gauge's value (raw) is in `values`.
     counted  where a histogram's gains are known; they are in `buckets`: line, column, bucket, gain.
     lengths  how many buckets a column has.
@@ -54,7 +54,7 @@ class Rates:
     exact: Ints
     odd: frozenset[int]
     values: Floats
-    gained: Floats
+    increase: Floats
     elapsed: Floats
     valid: Flags
     known: Flags
@@ -71,14 +71,14 @@ def rates_of(block: Block, carry: Carry, metrics: Mapping[str, Metric]) -> Rates
     there = _presence(block)
     columns = _Columns(block, carry, there)
     kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in block.series]
-    values, gained, exact = _values(block, carry, there, kinds)
+    values, increase, exact = _values(block, carry, there, kinds)
     counter, gauge, bucketed = (
         np.asarray([kind is each for kind in kinds], bool) for each in (Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM)
     )
     numbers = ~np.isnan(values)
-    valid = columns.goes_on & counter & (gained >= 0)
+    valid = columns.goes_on & counter & (increase >= 0)
     found = bucket_gains(
-        block, carry, metrics, columns.goes_on & bucketed, values, gained, valid, columns.elapsed, there
+        block, carry, metrics, columns.goes_on & bucketed, values, increase, valid, columns.elapsed, there
     )
     _remember(block, carry, columns, values, exact, found.totals)
     return Rates(
@@ -87,7 +87,7 @@ def rates_of(block: Block, carry: Carry, metrics: Mapping[str, Metric]) -> Rates
         exact,
         frozenset({place for _, place, _ in block.others} | found.lengths.keys()),
         values,
-        gained,
+        increase,
         columns.elapsed,
         valid,
         there & gauge & numbers,
@@ -196,7 +196,7 @@ def _values(block: Block, carry: Carry, there: Flags, kinds: Sequence[Kind | Non
     before = np.asarray([value if isinstance(value, int) else 0 for value in kept], np.int64)
     unseen = np.arange(lines)[:, None] < first
     exact = np.where(unseen, before, exact)
-    gained = np.diff(exact, axis=0, prepend=before[None, :]).astype(np.float64)
+    increase = np.diff(exact, axis=0, prepend=before[None, :]).astype(np.float64)
     values = exact.astype(np.float64)
     odd = {place for _, place, _ in block.others}
     odd |= {place for place, value in enumerate(kept) if isinstance(value, float)}
@@ -208,10 +208,10 @@ def _values(block: Block, carry: Carry, there: Flags, kinds: Sequence[Kind | Non
         with np.errstate(invalid="ignore"):
             last = kept[place]
             earlier = np.where(unseen[:-1, place], np.nan if last is None else last, values[:-1, place])
-            gained[:, place] = values[:, place] - np.concatenate([[np.nan if last is None else last], earlier])
+            increase[:, place] = values[:, place] - np.concatenate([[np.nan if last is None else last], earlier])
     for _, place, _ in block.lengths:
-        values[:, place] = gained[:, place] = np.nan
-    return values, gained, exact
+        values[:, place] = increase[:, place] = np.nan
+    return values, increase, exact
 
 
 def _check(block: Block, there: Flags, kinds: Sequence[Kind | None], at: Ints, column: Ints, changed: Ints) -> None:

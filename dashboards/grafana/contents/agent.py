@@ -1,10 +1,10 @@
 """casstat itself: whether what the other boards show is whole."""
 
-from dashboards.grafana.panel_model import Board, Graph, Heat, Number, Row, Split, States, of
+from dashboards.grafana.panel_model import Dashboard, Graph, Heatmap, Number, Row, Split, States, of
 
 SOURCE, SINK = ("source",), ("sink",)
 
-BOARD = Board(
+BOARD = Dashboard(
     "agent",
     "casstat itself",
     "casstat's agents. Whether what the other boards show is whole, and what it costs the nodes.",
@@ -15,7 +15,7 @@ BOARD = Board(
                 Number(of("ticks"), "Ticks per second", split=Split.CLUSTER, width=6),
                 Graph(of("ticks_missed"), width=9),
                 Graph(of("tick_late_p99"), width=9),
-                Heat(of("tick_late_p99"), "Tick lateness, distribution", width=12),
+                Heatmap(of("tick_late_p99"), "Tick lateness, distribution", width=12),
                 States(of("node_answers"), split=Split.NODE, width=12),
             ),
         ),

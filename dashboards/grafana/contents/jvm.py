@@ -1,11 +1,11 @@
 """Cassandra's JVM: whether it stops for garbage collection, and why."""
 
-from dashboards.grafana.panel_model import Board, Graph, Number, Row, Split, Worst, of
+from dashboards.grafana.panel_model import Dashboard, Graph, Number, Row, Split, Worst, of
 
 NODE = Split.NODE
 COLLECTOR = ("collector",)
 
-BOARD = Board(
+BOARD = Dashboard(
     "jvm",
     "JVM and GC",
     "Whether Cassandra's JVM stops for garbage collection, and why. A node that collects answers nobody.",

@@ -1,6 +1,6 @@
 """How long requests take: their distribution, percentiles of all nodes together and of each."""
 
-from dashboards.grafana.panel_model import Board, Graph, Heat, Line, Row, Split, Spread, of
+from dashboards.grafana.panel_model import Dashboard, Graph, Heatmap, Line, Row, Split, Spread, of
 
 ALL = Split.CLUSTER
 
@@ -19,7 +19,7 @@ def _row(operation: str, title: str) -> Row:
     return Row(
         title,
         (
-            Heat(of(f"{operation}_p99"), f"{title}, distribution", width=12, height=9),
+            Heatmap(of(f"{operation}_p99"), f"{title}, distribution", width=12, height=9),
             Graph(_ladder(operation), f"{title}, all nodes together", split=ALL, width=12, height=9),
             Graph(of(f"{operation}_p50")),
             Graph(of(f"{operation}_p99")),
@@ -30,7 +30,7 @@ def _row(operation: str, title: str) -> Row:
     )
 
 
-BOARD = Board(
+BOARD = Dashboard(
     "latency",
     "Latency",
     "How long requests take. Percentiles come from the buckets of all nodes that are drawn as one, never from others.",

@@ -1,6 +1,6 @@
 """A load test: what the clients saw and what the servers did, on one axis."""
 
-from dashboards.grafana.panel_model import Board, Graph, Heat, Row, Split, of
+from dashboards.grafana.panel_model import Dashboard, Graph, Heatmap, Row, Split, of
 
 ALL = Split.CLUSTER
 EACH = ("client", "operation")
@@ -9,7 +9,7 @@ BOTH = (
     "network, the driver, or a queue before the cluster."
 )
 
-BOARD = Board(
+BOARD = Dashboard(
     "load",
     "Load test",
     "A load test. What the clients saw and what the servers did, on one axis; runs and their phases are marked.",
@@ -68,8 +68,8 @@ BOARD = Board(
                     width=12,
                     height=9,
                 ),
-                Heat(of("load_read_p99"), "Client read latency, distribution", width=12),
-                Heat(of("load_write_p99"), "Client write latency, distribution", width=12),
+                Heatmap(of("load_read_p99"), "Client read latency, distribution", width=12),
+                Heatmap(of("load_write_p99"), "Client write latency, distribution", width=12),
             ),
         ),
         Row(

@@ -1,8 +1,8 @@
 """One node, or some beside each other: what it is asked, where work waits, what its machine does."""
 
-from dashboards.grafana.panel_model import Board, Graph, Row, Split, States, of
+from dashboards.grafana.panel_model import Dashboard, Graph, Row, Split, States, of
 
-BOARD = Board(
+BOARD = Dashboard(
     "node",
     "Node",
     "One node, or some beside each other. What it is asked, where its work waits, what its machine does.",

@@ -1,11 +1,11 @@
 """The cluster at a glance: is it well, and if not, where to look."""
 
-from dashboards.grafana.panel_model import Board, Graph, Number, Row, Split, Spread, Worst, of
+from dashboards.grafana.panel_model import Dashboard, Graph, Number, Row, Split, Spread, Worst, of
 
 CLUSTER = Split.CLUSTER
 TABLE = ("keyspace", "table")
 
-BOARD = Board(
+BOARD = Dashboard(
     "overview",
     "Cluster overview",
     "Whether the cluster is well. The worst nodes and tables lead to the boards that tell more.",

@@ -1,10 +1,10 @@
 """What becomes of the data: memtables, the commit log, flushes, compaction, disks, caches."""
 
-from dashboards.grafana.panel_model import Board, Graph, Number, Row, Split, of
+from dashboards.grafana.panel_model import Dashboard, Graph, Number, Row, Split, of
 
 TABLE = ("keyspace", "table")
 
-BOARD = Board(
+BOARD = Dashboard(
     "storage",
     "Compaction and storage",
     "What becomes of the data on the nodes' disks. Whether flushes and compactions keep up, and the room they have.",

@@ -1,6 +1,6 @@
 """Keyspaces and tables: which of them is busy, slow, large, or badly modelled."""
 
-from dashboards.grafana.panel_model import Board, Graph, Row, Split, Worst, of
+from dashboards.grafana.panel_model import Dashboard, Graph, Row, Split, Worst, of
 
 TABLE = ("keyspace", "table")
 ALL = Split.CLUSTER
@@ -14,7 +14,7 @@ def _worst(signal: str, title: str) -> Worst:
     return Worst(of(signal), title, split=ALL, each=TABLE)
 
 
-BOARD = Board(
+BOARD = Dashboard(
     "tables",
     "Tables",
     "Keyspaces and tables. Which is busy, slow, large, or badly modelled; of all nodes that are chosen together.",

@@ -6,16 +6,16 @@ from exporters.gnuplot import value_axis
 from exporters.gnuplot.data_files import Columns, Values, has_lone, known, series, thinned
 from exporters.gnuplot.plot_data import Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.gnuplot.plot_panel import Line, Look, axis, can_be_drawn, hover, legend, plot, stacked
+from exporters.gnuplot.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stacked
 from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
 
 SIZE = (1200, 900)
 _PANELS = (
-    ("reads_per_s", "reads/s", Look("reads", 7), False),
-    ("writes_per_s", "writes/s", Look("writes", 9), False),
-    ("read_p99_ms", "read p99, ms", Look("reads", 7), True),
-    ("write_p99_ms", "write p99, ms", Look("writes", 9), True),
+    ("reads_per_s", "reads/s", LineStyle("reads", 7), False),
+    ("writes_per_s", "writes/s", LineStyle("writes", 9), False),
+    ("read_p99_ms", "read p99, ms", LineStyle("reads", 7), True),
+    ("write_p99_ms", "write p99, ms", LineStyle("writes", 9), True),
 )
 
 
@@ -49,7 +49,7 @@ def _data(run: Run, most: int) -> Columns:
     return thinned(columns, most)
 
 
-def _panel(page: Page, box: Box, data: Columns, name: str, label: str, look: Look, *, log: bool) -> list[str]:
+def _panel(page: Page, box: Box, data: Columns, name: str, label: str, look: LineStyle, *, log: bool) -> list[str]:
     low, middle, high = (data[f"{name}_{what}"] for what in ("min", "median", "max"))
     scale = (value_axis.logarithmic if log else value_axis.linear)([*known(low), *known(high)], box.height)
     edges = f"(column('{name}_min')):(column('{name}_max'))"

@@ -10,7 +10,7 @@ from exporters.gnuplot.label_lanes import LANE_PX
 from exporters.gnuplot.missing_nodes import gaps_of
 from exporters.gnuplot.plot_data import Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TEXT_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.gnuplot.plot_panel import Line, Look, axis, can_be_drawn, hover, legend, plot, stacked
+from exporters.gnuplot.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stacked
 from exporters.gnuplot.plots import band
 from exporters.gnuplot.text_escaping import heading, shortened
 from exporters.gnuplot.time_axis import END_PX, time_axis
@@ -22,7 +22,7 @@ _ROW_PX = 300
 _BETWEEN_PX = 36
 _NAME_PX = 20
 # Each node's columns in the data file, and how they are drawn.
-_READS, _WRITES = Look("reads", 7), Look("writes", 9)
+_READS, _WRITES = LineStyle("reads", 7), LineStyle("writes", 9)
 _COLUMNS = (
     ("reads_per_s", "reads", _READS),
     ("writes_per_s", "writes", _WRITES),

@@ -3,7 +3,7 @@
 from exporters.gnuplot.data_files import Columns, Values, has_lone, known, series, thinned
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.gnuplot.plot_panel import Line, Look, axis, column, legend, lines_panel, plot, stacked
+from exporters.gnuplot.plot_panel import Line, LineStyle, axis, column, legend, lines_panel, plot, stacked
 from exporters.gnuplot.text_escaping import heading
 from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
@@ -13,10 +13,10 @@ from exporters.gnuplot.value_axis import linear
 MOST_NODES = 12
 PANELS = 7
 _LATENCY = (
-    ("p50", Look("green", 7)),
-    ("p95", Look("orange", 5)),
-    ("p99", Look("tail", 9, width=1.8)),
-    ("max", Look("faint", 0, "'.'", 1.2)),
+    ("p50", LineStyle("green", 7)),
+    ("p95", LineStyle("orange", 5)),
+    ("p99", LineStyle("tail", 9, width=1.8)),
+    ("max", LineStyle("faint", 0, "'.'", 1.2)),
 )
 # From the bottom of the stack to its top, and what each is filled with.
 _CPU = (("user", "blue"), ("nice", "yellow"), ("system", "vermillion"), ("iowait", "sky"), ("steal", "ink"))
@@ -83,11 +83,11 @@ def _operations(page: Page, box: Box, data: Columns) -> list[str]:
     for number, (_, values) in enumerate(each):
         word = "reads" if 2 * number < len(each) else "writes"
         title = f"{word}, each node" if 2 * number in (0, len(each)) else ""
-        look = Look(word, dash="solid" if word == "reads" else "'-'", width=0.7)
+        look = LineStyle(word, dash="solid" if word == "reads" else "'-'", width=0.7)
         lines.append(Line(title, f"column({2 + len(_COLUMNS) + number})", values, look))
     for name, point in zip(_OPERATIONS, (7, 9), strict=True):
         word = name.partition("_")[0]
-        lines.append(Line(f"{word}, sum", column(name), data[name], Look(word, point, width=2.4)))
+        lines.append(Line(f"{word}, sum", column(name), data[name], LineStyle(word, point, width=2.4)))
     return lines_panel(page, box, "operations/s", lines)
 
 
@@ -99,8 +99,8 @@ def _latency(page: Page, box: Box, data: Columns, word: str) -> list[str]:
 def _upkeep(page: Page, box: Box, data: Columns) -> list[str]:
     pending = "compactions_pending"
     lines = [
-        Line("GC", column("gc_pct"), data["gc_pct"], Look("vermillion", 5)),
-        Line("pending", column(pending), data[pending], Look("green", 9, "'-'", 1.6), second=True),
+        Line("GC", column("gc_pct"), data["gc_pct"], LineStyle("vermillion", 5)),
+        Line("pending", column(pending), data[pending], LineStyle("green", 9, "'-'", 1.6), second=True),
     ]
     return lines_panel(page, box, "GC, % of time", lines, second_label="compactions")
 
@@ -129,5 +129,5 @@ def _machine(
     lines = []
     for name, title, colour, point in zip(names, titles, ("reads", "writes"), (7, 9), strict=True):
         values = [None if value is None else value * by for value in data[name]]
-        lines.append(Line(title, column(name, factor), values, Look(colour, point)))
+        lines.append(Line(title, column(name, factor), values, LineStyle(colour, point)))
     return lines_panel(page, box, label, lines)

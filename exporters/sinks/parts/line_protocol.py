@@ -43,11 +43,11 @@ class Lines:
             if not head:
                 continue
             if type(value) is Rate:
-                gained, elapsed_s, together = value
-                if not gained:
+                increase, elapsed_s, together = value
+                if not increase:
                     lines.append(head + no_rate)
                     continue
-                number = gained / elapsed_s if together is None else together
+                number = increase / elapsed_s if together is None else together
                 if number - number == 0:
                     # The time between two readings is known to five digits, and all 17 take twice as long.
                     lines.append(b"%bper_s=%.12g%b" % (head, number, tail))

@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.agent.line_limiter import AGAIN_S, MOST_PER_MINUTE, Log
+from cli.agent.line_limiter import AGAIN_S, MOST_PER_MINUTE, LineLimiter
 
 
 class Said:
     def __init__(self) -> None:
         self.now_s = 1000.0
         self.lines: list[str] = []
-        self.log = Log(self.lines.append, lambda: self.now_s)
+        self.log = LineLimiter(self.lines.append, lambda: self.now_s)
 
 
 def test_the_same_line_is_said_once_a_minute_with_how_often_it_was_held_back() -> None:

@@ -1,4 +1,4 @@
-"""Runs: what was begun is there after a restart, is an event in the next tick, and ends once."""
+"""RunStore: what was begun is there after a restart, is an event in the next tick, and ends once."""
 
 import json
 import resource
@@ -14,7 +14,7 @@ from cli.agent.run_store import (
     SHOWN,
     SHOWN_MARKS,
     Run,
-    Runs,
+    RunStore,
 )
 from exporters.api.agent_api import TooFastError
 from tests.collector.fakes import FakeClock
@@ -24,7 +24,7 @@ LONG = "\N{FIRE}" * 1000
 
 def test_a_run_with_its_marks_is_there_after_a_restart(tmp_path: Path) -> None:
     clock = FakeClock(1_795_000_000.0)
-    runs = Runs(tmp_path, clock, pytest.fail)
+    runs = RunStore(tmp_path, clock, pytest.fail)
     run = runs.begin("ramp é")
     clock.busy(10)
     runs.mark(run["id"], "100 clients")
@@ -38,12 +38,12 @@ def test_a_run_with_its_marks_is_there_after_a_restart(tmp_path: Path) -> None:
         "marks": [{"time_s": 1_795_000_010.0, "text": "100 clients"}],
     }
     runs.begin("second")
-    assert Runs(tmp_path, clock, pytest.fail).every() == runs.every()
+    assert RunStore(tmp_path, clock, pytest.fail).every() == runs.every()
     assert [each["name"] for each in runs.every()] == ["ramp é", "second"]
 
 
 def test_prometheus_is_told_of_the_last_runs(tmp_path: Path) -> None:
-    runs = Runs(tmp_path, FakeClock(1_795_000_000.0), pytest.fail)
+    runs = RunStore(tmp_path, FakeClock(1_795_000_000.0), pytest.fail)
     begun = [runs.begin(f"run {number}") for number in range(SHOWN + 2)]
     for number in range(SHOWN_MARKS + 2):
         runs.mark(begun[-1]["id"], f"mark {number}")
@@ -53,7 +53,7 @@ def test_prometheus_is_told_of_the_last_runs(tmp_path: Path) -> None:
 
 
 def test_what_happens_is_an_event_of_the_next_tick_once(tmp_path: Path) -> None:
-    runs = Runs(tmp_path, FakeClock(1_795_000_000.0), pytest.fail)
+    runs = RunStore(tmp_path, FakeClock(1_795_000_000.0), pytest.fail)
     run = runs.begin("ramp")
     runs.mark(run["id"], "more")
     runs.end(run["id"])
@@ -66,7 +66,7 @@ def test_what_happens_is_an_event_of_the_next_tick_once(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_not_there_or_has_ended_cannot_be_marked_or_ended(tmp_path: Path) -> None:
-    runs = Runs(tmp_path, FakeClock(), pytest.fail)
+    runs = RunStore(tmp_path, FakeClock(), pytest.fail)
     run = runs.begin("ramp")
     runs.end(run["id"])
     with pytest.raises(ValueError, match="the run ramp has ended"):
@@ -80,17 +80,17 @@ def test_a_run_that_is_not_there_or_has_ended_cannot_be_marked_or_ended(tmp_path
 
 def test_lines_that_tell_of_no_run_are_counted_and_left_out(tmp_path: Path) -> None:
     said: list[str] = []
-    Runs(tmp_path, FakeClock(), pytest.fail).begin("ramp")
+    RunStore(tmp_path, FakeClock(), pytest.fail).begin("ramp")
     with (tmp_path / FILE).open("a") as file:
         file.write('{"run": "x", "mark_s": 1, "text": "of nobody"}\n[]\n{\nnull\n{"run": "y", "begin_s": "soon"}\n{"ru')
-    assert [run["name"] for run in Runs(tmp_path, FakeClock(), said.append).every()] == ["ramp"]
+    assert [run["name"] for run in RunStore(tmp_path, FakeClock(), said.append).every()] == ["ramp"]
     assert said == [f"{tmp_path / FILE}: 6 lines tell of no run and are left out"]
-    Runs(tmp_path, FakeClock(), lambda _: None).begin("second")
-    assert [run["name"] for run in Runs(tmp_path, FakeClock(), said.append).every()] == ["ramp", "second"]
+    RunStore(tmp_path, FakeClock(), lambda _: None).begin("second")
+    assert [run["name"] for run in RunStore(tmp_path, FakeClock(), said.append).every()] == ["ramp", "second"]
 
 
 def test_what_cannot_be_kept_on_disk_did_not_happen(tmp_path: Path) -> None:
-    runs = Runs(tmp_path, FakeClock(), pytest.fail)
+    runs = RunStore(tmp_path, FakeClock(), pytest.fail)
     runs.begin("first")
     size = (tmp_path / FILE).stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -114,7 +114,7 @@ def size_of(runs: list[Run]) -> int:
     return len(json.dumps(runs, ensure_ascii=False).encode())
 
 
-def fill(runs: Runs, identifier: str, marks: int = 10_000) -> int:
+def fill(runs: RunStore, identifier: str, marks: int = 10_000) -> int:
     """Mark a run until it is full; return how many marks it took."""
     for number in range(marks):
         if number % MOST_EVENTS == 0:
@@ -127,7 +127,7 @@ def fill(runs: Runs, identifier: str, marks: int = 10_000) -> int:
 
 
 def test_a_run_is_bounded_and_ends_all_the_same(tmp_path: Path) -> None:
-    runs = Runs(tmp_path, FakeClock(), pytest.fail)
+    runs = RunStore(tmp_path, FakeClock(), pytest.fail)
     run = runs.begin("ramp")
     marks = fill(runs, run["id"])
     assert 200 < marks < 300
@@ -139,7 +139,7 @@ def test_a_run_is_bounded_and_ends_all_the_same(tmp_path: Path) -> None:
 
 def test_all_runs_together_are_bounded_and_the_oldest_that_ended_goes_first(tmp_path: Path) -> None:
     said: list[str] = []
-    runs = Runs(tmp_path, FakeClock(), said.append)
+    runs = RunStore(tmp_path, FakeClock(), said.append)
     going_on = runs.begin("going on")
     for number in range(6):
         run = runs.begin(f"run {number}")
@@ -152,14 +152,14 @@ def test_all_runs_together_are_bounded_and_the_oldest_that_ended_goes_first(tmp_
     assert names == ["going on", *[f"run {number}" for number in range(7 - len(names), 6)]]
     assert "runs were forgotten: all take 4 MiB" in said[0]
     # What is on disk is what is in memory.
-    assert Runs(tmp_path, FakeClock(), pytest.fail).every() == runs.every()
+    assert RunStore(tmp_path, FakeClock(), pytest.fail).every() == runs.every()
     assert runs.end(going_on["id"])["end_s"]
 
 
 def test_many_short_runs_are_bounded_too(tmp_path: Path) -> None:
     content = "".join(f'{{"run": "{number}", "begin_s": 1, "name": "x"}}\n' for number in range(17_000))
     (tmp_path / FILE).write_text(content)
-    runs = Runs(tmp_path, FakeClock(), lambda _: None)
+    runs = RunStore(tmp_path, FakeClock(), lambda _: None)
     assert 10_000 < len(runs.every()) < 17_000
     assert runs.every()[-1]["id"] == "16999"
     runs.begin("one more")
@@ -167,7 +167,7 @@ def test_many_short_runs_are_bounded_too(tmp_path: Path) -> None:
 
 
 def test_what_waits_for_the_next_tick_is_bounded(tmp_path: Path) -> None:
-    runs = Runs(tmp_path, FakeClock(), pytest.fail)
+    runs = RunStore(tmp_path, FakeClock(), pytest.fail)
     run = runs.begin("ramp")
     for _ in range(MOST_EVENTS - 1):
         runs.mark(run["id"], "x")
@@ -190,18 +190,18 @@ def test_the_end_of_a_huge_file_is_taken_up_and_the_file_made_small(
         for number in range(1200):
             mark = {"run": "a", "mark_s": number, "text": LONG}
             file.write(json.dumps(mark, ensure_ascii=False).encode() + b"\n")
-    runs = Runs(tmp_path, FakeClock(), said.append)
+    runs = RunStore(tmp_path, FakeClock(), said.append)
     assert [run["name"] for run in runs.every()] == ["kept"]
     assert size_of(runs.every()) <= MOST_RUN_BYTES
     assert (tmp_path / FILE).stat().st_size <= MOST_RUN_BYTES
     assert len(said) == 2
-    assert Runs(tmp_path, FakeClock(), pytest.fail).every() == runs.every()
+    assert RunStore(tmp_path, FakeClock(), pytest.fail).every() == runs.every()
 
 
 def test_a_file_that_cannot_be_made_small_is_no_reason_to_end(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"\0" * (MOST_BYTES + 1))
     (tmp_path / f".{FILE}.new").mkdir()
-    runs = Runs(tmp_path, FakeClock(), lambda _: None)
+    runs = RunStore(tmp_path, FakeClock(), lambda _: None)
     with pytest.raises(IsADirectoryError):
         runs.begin("ramp")
     assert runs.every() == []

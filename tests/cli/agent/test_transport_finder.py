@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from cli.agent.transport_finder import EVERY_S, Finder
+from cli.agent.transport_finder import EVERY_S, TransportFinder
 from cli.node.transports import Way
 from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean_source import NodeSource
+from collector.jolokia.mbean_source import MBeanSource
 from collector.model.snapshot import SourceError
-from collector.sampling.node_sampler import Given, Watch
+from collector.sampling.node_sampler import Given, NodeSampler
 from collector.sampling.selection import Selection
 from tests.collector.fakes import FakeClock
 
@@ -25,17 +25,17 @@ class Found:
         self.answers = False
         self.tried = 0
         self.closed: list[str] = []
-        self.finder = Finder(self.ways, self.watch_of, self.clock.monotonic_s)
+        self.finder = TransportFinder(self.ways, self.watch_of, self.clock.monotonic_s)
 
     def ways(self) -> Iterable[tuple[str, Way]]:
         self.tried += 1
         for kind in ("jolokia", "nodetool"):
-            yield kind, lambda selection, clock: NodeSource(Jolokia(NOBODY), [], selection, clock)
+            yield kind, lambda selection, clock: MBeanSource(Jolokia(NOBODY), [], selection, clock)
 
-    def watch_of(self, kind: str, way: Way) -> Watch:
+    def watch_of(self, kind: str, way: Way) -> NodeSampler:
         found = self
 
-        class Learning(Watch):
+        class Learning(NodeSampler):
             def learn(self, timeout_s: float = 0.0) -> bool:
                 del timeout_s
                 if kind != "nodetool" or not found.answers:

@@ -8,7 +8,7 @@ import pytest
 from cli.line.countdown import countdown_text
 from cli.line.line_program import view_of
 from cli.line.line_settings import LineSettings
-from cli.line.row_printer import Beginning, Output, print_rows, shown
+from cli.line.row_printer import Beginning, RowPrinter, print_rows, shown
 from cli.main import main
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
@@ -29,7 +29,7 @@ def run_of(answers: str) -> list[Sample]:
 
 
 def printed(samples: list[Sample], view: View, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    print_rows(samples, lambda _: view, 1.0, Output("text", None, header=True))
+    print_rows(samples, lambda _: view, 1.0, RowPrinter("text", None, header=True))
     return capsys.readouterr().out.splitlines()
 
 
@@ -77,7 +77,7 @@ def test_the_header_is_printed_before_the_first_interval_is_over(form: str, caps
         before = capsys.readouterr().out
         yield busy()
 
-    print_rows(samples(), lambda _: view, 1.0, Output(form, 1, header=True), Beginning(view, 10.0))
+    print_rows(samples(), lambda _: view, 1.0, RowPrinter(form, 1, header=True), Beginning(view, 10.0))
     assert before.split()[0].startswith("Rds/s" if form == "text" else "time,interval_s")
     assert len(capsys.readouterr().out.splitlines()) == 1
 
@@ -95,7 +95,7 @@ def test_an_end_before_the_first_row_says_that_nothing_was_measured(capsys: pyte
         def __iter__(self) -> Iterator[Sample]:
             raise KeyboardInterrupt
 
-    print_rows(Interrupted(), lambda _: plain(), 10.0, Output("json", None, header=True), Beginning(plain(), 10.0))
+    print_rows(Interrupted(), lambda _: plain(), 10.0, RowPrinter("json", None, header=True), Beginning(plain(), 10.0))
     assert capsys.readouterr().err == "casstat: nothing measured yet: the first row takes a whole interval (10 s)\n"
 
 

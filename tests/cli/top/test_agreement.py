@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cli.recordings.merge_program import MergeSettings, merged
 from cli.top.batch import json_text
-from cli.top.recorded_frames import Recorded
+from cli.top.recorded_frames import RecordedFrames
 from collector.catalogue import CATALOGUE
 from collector.cluster import aggregation
 from collector.cluster.columnar import cluster_sums
@@ -24,9 +24,9 @@ from collector.cluster.merge import Job, Merged, NodeRun, merged_plainly
 from collector.cluster.recordings import recordings, sessions
 from collector.journal.encoding import quantised
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
-from collector.model.snapshot import Batch, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick
 from exporters.files.merged_rows import Choice, table_of
-from exporters.live.frame_assembler import Gathering, Known
+from exporters.live.frame_assembler import FrameAssembler, NodeInfo
 from exporters.live.live_columns import EVERY, PLACES
 from tests.collector.cluster.recorded_nodes import BEGIN_S, record
 
@@ -99,9 +99,9 @@ def snapshots(node: Node) -> Iterator[Snapshot]:
         # Of a node that has just come back nothing is known before.
         if tick in node.silent and tick - 1 not in node.away and tick not in node.restarts:
             del own["cassandra_compaction_pending",]
-        batches = [Batch("cassandra", 50.0 + tick, own, str(starts))] if tick not in node.away else []
-        batches.append(Batch("host", 50.0 + tick, dict(_machine(node, tick)), "boot"))
-        yield quantised(Snapshot(node.name, Tick(BEGIN_S + tick), tuple(batches)))
+        scrapes = [Scrape("cassandra", 50.0 + tick, own, str(starts))] if tick not in node.away else []
+        scrapes.append(Scrape("host", 50.0 + tick, dict(_machine(node, tick)), "boot"))
+        yield quantised(Snapshot(node.name, Tick(BEGIN_S + tick), tuple(scrapes)))
 
 
 def _value(kind: Kind, series: Series, counts: dict[Series, int], chance: Random) -> int:
@@ -156,16 +156,16 @@ def rows_of(run: Merged[Any], choice: Choice) -> dict[float, Row]:
 
 def of_top(folder: Path, interval_s: float) -> dict[float, Row]:
     """Return the cluster's rows of `casstat top --replay --format json`."""
-    frames = Recorded(MergeSettings((folder,), interval_s)).history.frames
+    frames = RecordedFrames(MergeSettings((folder,), interval_s)).history.frames
     return {frame.time_s: json.loads(json_text(frame, (None, None), EVERY))["cluster"] for frame in frames}
 
 
 def of_live(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
     """Return the cluster's rows of `casstat top` whose agents send the nodes' samples."""
-    gathering = Gathering(run.grid.interval_s)
+    gathering = FrameAssembler(run.grid.interval_s)
     for node in nodes:
         gathering.meet(node.name, node.name)
-        known = Known("", "", False, run.grid.interval_s, node.machine, node.network, node.disk, "eth0")
+        known = NodeInfo("", "", False, run.grid.interval_s, node.machine, node.network, node.disk, "eth0")
         gathering.know(node.name, known)
     rows = {}
     for place in run.places:

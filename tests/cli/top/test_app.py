@@ -8,7 +8,7 @@ import pytest
 from cli.top.app import Top
 from cli.top.column_sets import wanted
 from cli.top.styled_text import ASCII, FINE, Marks, plain
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 from exporters.live.history import History
 from exporters.live.live_cluster import Wanted
 from tests.exporters.live.generated_frames import frames
@@ -29,7 +29,7 @@ class Made:
         self.wanted.append(wanted)
 
 
-def driven(steps: Any, source: Made, look: Look = Look(), marks: Marks = FINE, **more: Any) -> Top:  # noqa: B008
+def driven(steps: Any, source: Made, look: ViewState = ViewState(), marks: Marks = FINE, **more: Any) -> Top:  # noqa: B008
     """Run the app without a terminal, have `steps` press keys, and return it."""
 
     async def drive() -> Top:
@@ -107,7 +107,7 @@ def test_a_recording_plays_until_its_end() -> None:
         app._play(0.0)
         assert (app.look.at_s, app.look.playing) == (FRAMES[2].time_s, False)
 
-    driven(steps, source, Look(at_s=FRAMES[0].time_s, playing=True, speed=1.0), kind="recording")
+    driven(steps, source, ViewState(at_s=FRAMES[0].time_s, playing=True, speed=1.0), kind="recording")
 
 
 def test_without_colours_none_are_drawn() -> None:

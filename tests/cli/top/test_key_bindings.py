@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.top.key_bindings import pressed
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.screen import screen
 from cli.top.styled_text import plain
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 from exporters.live.frame import Frame
 from tests.exporters.live.generated_frames import frames
 
@@ -30,9 +30,9 @@ NAMES = (
 )
 
 
-def after(*keys: str, look: Look = Look(), made: list[Frame] = FRAMES, source: str = "live") -> Look:  # noqa: B008
+def after(*keys: str, look: ViewState = ViewState(), made: list[Frame] = FRAMES, source: str = "live") -> ViewState:  # noqa: B008
     for key in keys:
-        scene = Scene(made, look, 80, 24, source=source)
+        scene = RenderContext(made, look, 80, 24, source=source)
         found = pressed(scene, key, " " if key == "space" else key if len(key) == 1 else "")
         assert found is not None
         look = found
@@ -51,26 +51,26 @@ def typed(*words: str) -> list[str]:
     st.sampled_from(["live", "recording"]),
 )
 def test_no_keys_lead_to_a_screen_that_cannot_be(keys: list[str], made: list[Frame], source: str) -> None:
-    look = Look()
+    look = ViewState()
     for key in keys:
-        scene = Scene(made, look, 80, 24, source=source)
+        scene = RenderContext(made, look, 80, 24, source=source)
         found = pressed(scene, key, key if len(key) == 1 else "")
         assert found is not None
         look = found
-        lines = screen(Scene(made, look, 80, 24, source=source))
+        lines = screen(RenderContext(made, look, 80, 24, source=source))
         assert [len(plain(line)) for line in lines] == [80] * 24
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
 def test_leaving(key: str) -> None:
-    assert pressed(Scene(FRAMES, Look(), 80, 24), key, key if key == "q" else "") is None
+    assert pressed(RenderContext(FRAMES, ViewState(), 80, 24), key, key if key == "q" else "") is None
     # What is typed is typed.
     assert after("/", "q").typed == "q"
 
 
 def test_sets_of_columns() -> None:
     assert after("3").chosen == 2
-    assert after("3", "1") == Look()
+    assert after("3", "1") == ViewState()
 
 
 def test_pause_steps_and_going_on() -> None:
@@ -86,8 +86,8 @@ def test_pause_steps_and_going_on() -> None:
 
 def test_a_paused_screen_stays_at_its_tick_while_others_come() -> None:
     look = after("left", made=FRAMES[:20])
-    lines = [plain(line) for line in screen(Scene(FRAMES, look, 100, 24))]
-    assert lines[4:] == [plain(line) for line in screen(Scene(FRAMES[:20], look, 100, 24))][4:]
+    lines = [plain(line) for line in screen(RenderContext(FRAMES, look, 100, 24))]
+    assert lines[4:] == [plain(line) for line in screen(RenderContext(FRAMES[:20], look, 100, 24))][4:]
     assert "PAUSED, 11 s ago" in lines[0]
 
 
@@ -117,11 +117,11 @@ def test_seeking_a_time_of_day(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_filter_its_inverse_and_back() -> None:
     look = after(*typed("/", "0.0.2", "enter"))
     assert (look.filter, look.inverse) == ("0.0.2", False)
-    assert Scene(FRAMES, look, 80, 24).order == [1]
+    assert RenderContext(FRAMES, look, 80, 24).order == [1]
     look = after(*typed("/", "!0.0.2", "enter"))
-    assert 1 not in Scene(FRAMES, look, 80, 24).order
+    assert 1 not in RenderContext(FRAMES, look, 80, 24).order
     assert after("escape", look=look).filter == ""
-    assert Scene(FRAMES, after(*typed("/", "dc1/r2", "enter")), 80, 24).order == [1, 4]
+    assert RenderContext(FRAMES, after(*typed("/", "dc1/r2", "enter")), 80, 24).order == [1, 4]
 
 
 def test_sorting() -> None:
@@ -131,26 +131,29 @@ def test_sorting() -> None:
     assert after(">").sort == "node"
     assert after(">", ">", "<").sort == "node"
     by_name = after(">")
-    assert Scene(FRAMES, by_name, 80, 24).order == list(range(6))
-    assert Scene(FRAMES, after("r", look=by_name), 80, 24).order == list(range(6))[::-1]
+    assert RenderContext(FRAMES, by_name, 80, 24).order == list(range(6))
+    assert RenderContext(FRAMES, after("r", look=by_name), 80, 24).order == list(range(6))[::-1]
     assert after("w", look=by_name).sort == ""
 
 
 def test_the_worst_come_first() -> None:
     # Never there, gone; silent; slow; and those with which all is well, the slower first.
-    assert Scene(FRAMES, Look(), 80, 24).order[:4] == [3, 5, 2, 1] or Scene(FRAMES, Look(), 80, 24).order[0] == 3
+    assert (
+        RenderContext(FRAMES, ViewState(), 80, 24).order[:4] == [3, 5, 2, 1]
+        or RenderContext(FRAMES, ViewState(), 80, 24).order[0] == 3
+    )
 
 
 def test_faults_only() -> None:
     look = after("f")
-    assert set(Scene(FRAMES, look, 80, 24).order) == {1, 2, 3, 5}
-    assert after("escape", look=look) == Look()
+    assert set(RenderContext(FRAMES, look, 80, 24).order) == {1, 2, 3, 5}
+    assert after("escape", look=look) == ViewState()
 
 
 def test_moving_scrolls_and_follows_the_node() -> None:
     many = frames(2, nodes=60)
     look = after("end", made=many)
-    scene = Scene(many, look, 80, 24)
+    scene = RenderContext(many, look, 80, 24)
     assert look.cursor == scene.order[-1]
     lines = [plain(line) for line in screen(scene)]
     assert any(line.startswith(">") for line in lines)
@@ -161,7 +164,7 @@ def test_moving_scrolls_and_follows_the_node() -> None:
 
 def test_one_node_and_back() -> None:
     look = after("down", "enter")
-    assert look.node == Scene(FRAMES, Look(), 80, 24).order[1]
+    assert look.node == RenderContext(FRAMES, ViewState(), 80, 24).order[1]
     assert after("escape", look=look).node is None
 
 
@@ -182,7 +185,7 @@ def test_help_from_everywhere_and_back() -> None:
 
 
 def test_of_a_recording_space_plays() -> None:
-    look = after("space", look=Look(at_s=FRAMES[0].time_s), source="recording")
+    look = after("space", look=ViewState(at_s=FRAMES[0].time_s), source="recording")
     assert look.playing
     assert after("+", "+", "-", look=look).speed == 2
     assert not after("left", look=look, source="recording").playing

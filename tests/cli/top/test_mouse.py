@@ -1,21 +1,21 @@
 """The mouse: headers sort, nodes are selected and opened, the wheel moves, the right button leads back."""
 
 from cli.top.mouse import RIGHT, clicked, scrolled
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.screen import head_lines, screen
 from cli.top.styled_text import plain
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 from tests.exporters.live.generated_frames import frames
 
 FRAMES = frames()
 WIDTH, HEIGHT = 120, 40
 
 
-def scene(look: Look = Look(), height: int = HEIGHT) -> Scene:  # noqa: B008
-    return Scene(FRAMES, look, WIDTH, height)
+def scene(look: ViewState = ViewState(), height: int = HEIGHT) -> RenderContext:  # noqa: B008
+    return RenderContext(FRAMES, look, WIDTH, height)
 
 
-def at(text: str, look: Look = Look()) -> tuple[int, int]:  # noqa: B008
+def at(text: str, look: ViewState = ViewState()) -> tuple[int, int]:  # noqa: B008
     """Return where a text stands on the screen."""
     lines = [plain(line) for line in screen(scene(look))]
     row = next(number for number, line in enumerate(lines) if text in line and number >= head_lines(scene(look)))
@@ -51,8 +51,8 @@ def test_a_click_selects_a_node_and_a_second_one_opens_it() -> None:
 
 def test_a_click_elsewhere_changes_nothing() -> None:
     for y in (0, 1, head_lines(scene()) + 1, HEIGHT - 1):
-        assert clicked(scene(), 5, y) == Look()
-    assert clicked(scene(Look(prompt="/")), *at("10.0.0.5")) == Look(prompt="/")
+        assert clicked(scene(), 5, y) == ViewState()
+    assert clicked(scene(ViewState(prompt="/")), *at("10.0.0.5")) == ViewState(prompt="/")
 
 
 def test_the_wheel_moves_the_cursor() -> None:

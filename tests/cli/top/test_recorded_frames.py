@@ -8,7 +8,7 @@ import pytest
 from cli.errors import CasstatError
 from cli.main import main
 from cli.recordings.merge_program import MergeSettings
-from cli.top.recorded_frames import Recorded
+from cli.top.recorded_frames import RecordedFrames
 from exporters.live.frame import State
 from exporters.live.live_columns import value
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
@@ -25,7 +25,7 @@ def test_its_rows_are_those_of_the_merge(rec: Path, tmp_path: Path) -> None:
     assert main(["merge", str(rec), "-i", "1", "-o", str(tmp_path / "merged")]) == 0
     with next((tmp_path / "merged").glob("rows.tsv*")).open(newline="") as file:
         rows = {(row["node"], float(row["time"])): row for row in csv.DictReader(file, delimiter="\t")}
-    frames = Recorded(MergeSettings((rec,), 1.0)).history.frames
+    frames = RecordedFrames(MergeSettings((rec,), 1.0)).history.frames
     compared = 0
     for frame in frames:
         for name, cells in [("cluster", frame.cluster), *((node.name, node.cells) for node in frame.nodes)]:
@@ -42,7 +42,7 @@ def test_its_rows_are_those_of_the_merge(rec: Path, tmp_path: Path) -> None:
 
 
 def test_a_node_whose_recording_ends_is_gone_and_has_no_numbers(rec: Path) -> None:
-    frames = Recorded(MergeSettings((rec,), 1.0)).history.frames
+    frames = RecordedFrames(MergeSettings((rec,), 1.0)).history.frames
     assert frames[0].time_s > BEGIN_S
     ended = frames[-1].nodes[1]
     assert (ended.name, ended.state) == ("b", State.GONE)
@@ -56,4 +56,4 @@ def test_a_node_whose_recording_ends_is_gone_and_has_no_numbers(rec: Path) -> No
 def test_nothing_is_told(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(CasstatError, match="nothing is recorded there"):
-        Recorded(MergeSettings((tmp_path / "empty",)))
+        RecordedFrames(MergeSettings((tmp_path / "empty",)))

@@ -11,9 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.top.saved_view import remember, remembered, state_path
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 
-LOOKS = (Look(), Look(chosen=3, sort="gc_pct", reverse=True), Look(picked=("reads_per_s", "heap_pct"), sort="node"))
+LOOKS = (
+    ViewState(),
+    ViewState(chosen=3, sort="gc_pct", reverse=True),
+    ViewState(picked=("reads_per_s", "heap_pct"), sort="node"),
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),
     lambda values: st.lists(values) | st.dictionaries(st.text(), values),
@@ -21,7 +25,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_columns_and_order_are_remembered(look: Look, tmp_path: Path) -> None:
+def test_columns_and_order_are_remembered(look: ViewState, tmp_path: Path) -> None:
     path = tmp_path / "state" / "casstat" / "top.json"
     remember(path, look)
     assert remembered(path) == look
@@ -29,9 +33,9 @@ def test_columns_and_order_are_remembered(look: Look, tmp_path: Path) -> None:
 
 
 def test_what_was_shown_of_one_cluster_is_not_remembered(tmp_path: Path) -> None:
-    remember(tmp_path / "top.json", Look(filter="secret", cursor=7, node=7, at_s=5.0))
+    remember(tmp_path / "top.json", ViewState(filter="secret", cursor=7, node=7, at_s=5.0))
     assert "secret" not in (tmp_path / "top.json").read_text()
-    assert remembered(tmp_path / "top.json") == Look()
+    assert remembered(tmp_path / "top.json") == ViewState()
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,7 @@ def test_the_file_is_in_the_users_state_directory(environ: dict[str, str], path:
 )
 def test_a_damaged_file_means_the_usual_columns(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "top.json").write_bytes(content)
-    assert remembered(tmp_path / "top.json") == Look()
+    assert remembered(tmp_path / "top.json") == ViewState()
 
 
 @given(st.dictionaries(st.sampled_from(["set", "columns", "sort", "reverse"]), JSON))
@@ -61,14 +65,16 @@ def test_whatever_a_file_says_is_a_look(content: dict[str, object]) -> None:
         path = Path(folder, "top.json")
         path.write_text(json.dumps(content))
         look = remembered(path)
-        assert look == replace(Look(), chosen=look.chosen, picked=look.picked, sort=look.sort, reverse=look.reverse)
+        assert look == replace(
+            ViewState(), chosen=look.chosen, picked=look.picked, sort=look.sort, reverse=look.reverse
+        )
 
 
 def test_what_is_no_file_is_not_read_and_what_cannot_be_written_is_not_kept(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "top.json")
-    assert remembered(tmp_path / "top.json") == Look()
+    assert remembered(tmp_path / "top.json") == ViewState()
     (tmp_path / "link").symlink_to("/dev/zero")
-    assert remembered(tmp_path / "link") == Look()
-    assert remembered(None) == remembered(tmp_path) == remembered(tmp_path / "nosuch") == Look()
-    remember(Path("/proc/nowhere/top.json"), Look())
-    remember(None, Look())
+    assert remembered(tmp_path / "link") == ViewState()
+    assert remembered(None) == remembered(tmp_path) == remembered(tmp_path / "nosuch") == ViewState()
+    remember(Path("/proc/nowhere/top.json"), ViewState())
+    remember(None, ViewState())

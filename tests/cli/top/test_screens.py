@@ -9,33 +9,33 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.top import batch
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.screen import screen
 from cli.top.styled_text import ASCII, FINE, Marks, clean, number, plain
-from cli.top.view_state import Look
-from exporters.live.frame import Frame, NodeFrame, State, Told
+from cli.top.view_state import ViewState
+from exporters.live.frame import ClusterEvent, Frame, NodeFrame, State
 from exporters.live.sparkline import chart
 from tests.exporters import golden
 from tests.exporters.live.generated_frames import frames
 
 FRAMES = frames()
 LOOKS = {
-    "requests": Look(),
-    "latency": Look(chosen=1, sort="read_p99_ms"),
-    "compaction": Look(chosen=2),
-    "jvm": Look(chosen=3),
-    "disk": Look(chosen=4),
-    "network": Look(chosen=5),
-    "tables": Look(chosen=6),
-    "node": Look(node=1),
-    "gone": Look(node=3),
-    "transposed": Look(transposed=True, metric="read_p99_ms"),
-    "help": Look(help=True),
-    "paused": Look(at_s=FRAMES[9].time_s),
-    "faults": Look(faults=True),
-    "filtered": Look(filter="0.2", inverse=True),
-    "typing": Look(prompt="/", typed="dc1"),
-    "nothing": Look(filter="nobody"),
+    "requests": ViewState(),
+    "latency": ViewState(chosen=1, sort="read_p99_ms"),
+    "compaction": ViewState(chosen=2),
+    "jvm": ViewState(chosen=3),
+    "disk": ViewState(chosen=4),
+    "network": ViewState(chosen=5),
+    "tables": ViewState(chosen=6),
+    "node": ViewState(node=1),
+    "gone": ViewState(node=3),
+    "transposed": ViewState(transposed=True, metric="read_p99_ms"),
+    "help": ViewState(help=True),
+    "paused": ViewState(at_s=FRAMES[9].time_s),
+    "faults": ViewState(faults=True),
+    "filtered": ViewState(filter="0.2", inverse=True),
+    "typing": ViewState(prompt="/", typed="dc1"),
+    "nothing": ViewState(filter="nobody"),
 }
 SIZES = ((60, 20), (80, 24), (120, 40), (200, 60))
 OWN = "top 3 % CPU, 61 MB"
@@ -51,8 +51,8 @@ def _central_europe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def shown(look: Look, width: int, height: int, marks: Marks = FINE, made: list[Frame] = FRAMES) -> list[str]:
-    scene = Scene(made, look, width, height, marks, OWN)
+def shown(look: ViewState, width: int, height: int, marks: Marks = FINE, made: list[Frame] = FRAMES) -> list[str]:
+    scene = RenderContext(made, look, width, height, marks, OWN)
     return [plain(line) for line in screen(scene)]
 
 
@@ -72,7 +72,7 @@ def test_with_plain_letters_they_look_as_they_did() -> None:
 
 
 def test_the_table_for_scripts_looks_as_it_did() -> None:
-    golden.check("top.once.txt", batch.table_text(FRAMES[-1], Look()))
+    golden.check("top.once.txt", batch.table_text(FRAMES[-1], ViewState()))
 
 
 def test_the_object_for_programs_looks_as_it_did() -> None:
@@ -87,7 +87,7 @@ def test_the_object_for_programs_looks_as_it_did() -> None:
     st.integers(0, 99),
     st.sampled_from([FINE, ASCII]),
 )
-def test_every_screen_has_exactly_its_size(look: Look, width: int, height: int, first: int, marks: Marks) -> None:
+def test_every_screen_has_exactly_its_size(look: ViewState, width: int, height: int, first: int, marks: Marks) -> None:
     lines = shown(replace(look, first=first), width, height, marks)
     assert len(lines) == height
     assert all(len(line) == width and line.isprintable() for line in lines)
@@ -104,8 +104,8 @@ def test_before_the_first_answer_there_is_a_screen_too() -> None:
 def test_text_from_elsewhere_steers_no_terminal(name: str, why: str, age_s: float, state: State) -> None:
     last = FRAMES[-1]
     node = NodeFrame(name, state, last.nodes[0].cells, why, age_s if 0 <= age_s < 1e9 else None, why)
-    odd = replace(last, name=name, nodes=(node, *last.nodes[1:]), events=(Told(last.time_s, name, why, why),))
-    for look in (Look(), Look(node=0), Look(transposed=True)):
+    odd = replace(last, name=name, nodes=(node, *last.nodes[1:]), events=(ClusterEvent(last.time_s, name, why, why),))
+    for look in (ViewState(), ViewState(node=0), ViewState(transposed=True)):
         for line in shown(look, 100, 30, made=[*FRAMES[:-1], odd]):
             assert len(line) == 100
             assert line.isprintable()
@@ -143,13 +143,13 @@ def test_numbers_lose_digits_before_they_lose_their_size(value: float | None, te
 
 def test_columns_are_shed_and_never_the_names_or_the_one_sorted_by() -> None:
     for width in range(24, 200):
-        header = shown(Look(sort="peers_unreachable"), width, 30)[4]
+        header = shown(ViewState(sort="peers_unreachable"), width, 30)[4]
         assert "NODE" in header
         assert "Unrch" in header
 
 
 def test_what_is_wrong_is_told_by_a_sign_and_not_by_colour_alone() -> None:
-    lines = shown(Look(), 120, 40)
+    lines = shown(ViewState(), 120, 40)
     signs = {line[3:12].strip(): line[1] for line in lines[6:12]}
     assert signs == {
         "10.0.0.6": "·",
@@ -162,7 +162,7 @@ def test_what_is_wrong_is_told_by_a_sign_and_not_by_colour_alone() -> None:
 
 
 def test_transposed_names_are_whole_where_there_is_room_and_keep_their_ends_where_not() -> None:
-    look = Look(transposed=True, metric="reads_per_s")
+    look = ViewState(transposed=True, metric="reads_per_s")
     named = [
         replace(frame, nodes=tuple(replace(n, name=f"127.0.191.{i}") for i, n in enumerate(frame.nodes)))
         for frame in FRAMES
@@ -175,20 +175,20 @@ def test_transposed_names_are_whole_where_there_is_room_and_keep_their_ends_wher
 def test_few_nodes_leave_room_for_charts_and_many_do_not() -> None:
     def charts(nodes: int) -> int:
         made = frames(nodes=nodes)
-        return sum("  max " in line for line in shown(Look(), 120, 40, made=made))
+        return sum("  max " in line for line in shown(ViewState(), 120, 40, made=made))
 
     assert charts(2) == 2
     assert charts(30) == 0
 
 
 def test_columns_that_do_not_fit_are_counted() -> None:
-    rule = next(line for line in shown(Look(), 80, 24) if line.startswith(" events"))
+    rule = next(line for line in shown(ViewState(), 80, 24) if line.startswith(" events"))
     assert " of 17 columns do not fit)" in rule
-    assert not any("columns do not fit" in line for line in shown(Look(), 250, 40))
+    assert not any("columns do not fit" in line for line in shown(ViewState(), 250, 40))
 
 
 def test_columns_can_be_named() -> None:
-    header = shown(Look(picked=("heap_pct", "reads_per_s")), 80, 24)[4]
+    header = shown(ViewState(picked=("heap_pct", "reads_per_s")), 80, 24)[4]
     assert header.split()[:4] == ["NODE", "DC/RACK", "Heap%", "Rds/s"]
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from collector.catalogue import CATALOGUE
 from collector.journal.encoding import quantised
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits
 from collector.model.histogram import offsets
 from collector.model.metric import Series, Value
-from collector.model.snapshot import Batch, Event, Snapshot, Tick
+from collector.model.snapshot import Event, Scrape, Snapshot, Tick
 
 BEGIN_S = 1_795_000_000
 REQUESTS = "cassandra_client_requests_total"
@@ -66,20 +66,20 @@ def snapshots(made: Made) -> list[Snapshot]:
                 ("cassandra_release_version",): "4.0.17" if made.nanos else "5.0.8",
             }
         problem = "" if reads is not None else "Connection refused"
-        own = Batch("cassandra", at_s, values, "1" if values else "", problem, made.events.get(number, ()))
+        own = Scrape("cassandra", at_s, values, "1" if values else "", problem, made.events.get(number, ()))
         host: dict[Series, Value] = {
             ("node_disk_reads_completed_total", made.disk): 10 * number,
             ("node_network_receive_packets_total", "eth0"): 3 * number,
             **{("casstat_cpu_seconds_total", mode): number * share for mode, share in CPU.items()},
         }
         tick = Tick(BEGIN_S + number * made.interval_s + made.ahead_s)
-        found.append(quantised(Snapshot(made.name, tick, (Batch("host", at_s, host, "boot"), own))))
+        found.append(quantised(Snapshot(made.name, tick, (Scrape("host", at_s, host, "boot"), own))))
     return found
 
 
 def record(made: Made, folder: Path, name: str = "") -> Path:
     """Record the node into a folder of its own in `folder`."""
-    head = Head(
+    head = Header(
         writer="1.0",
         interval_s=made.interval_s,
         session=f"{made.name} {name}",

@@ -16,12 +16,12 @@ from collector.cluster.merge import Job, Merged, NodeRun, merge, merged_plainly
 from collector.cluster.recordings import recordings, sessions
 from collector.journal import writer
 from collector.journal.encoding import quantised
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits
 from collector.model.histogram import Buckets, edges_of, offsets
 from collector.model.metric import Values
 from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Batch, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick
 
 # A multiple of all intervals.
 BEGIN_S = 1_795_000_000.0
@@ -52,8 +52,8 @@ def busy(
             counts[bisect_left(offsets(buckets - 1), latency_us * PER_UNIT[buckets])] += 1
             number, total_us = number + 1, total_us + latency_us
         values: Values = {READS: number, READ_TIME: total_us, READ_DURATION: tuple(counts)}
-        batch = Batch("cassandra", 50.0 + tick * interval_s, values, origin or node)
-        found.append(quantised(Snapshot(node, Tick(round(begin_s + tick * interval_s, 3)), (batch,))))
+        scrape = Scrape("cassandra", 50.0 + tick * interval_s, values, origin or node)
+        found.append(quantised(Snapshot(node, Tick(round(begin_s + tick * interval_s, 3)), (scrape,))))
     return found
 
 
@@ -62,7 +62,7 @@ def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "FULL_EVERY", full_every)
         content = {"session": folder.name, "sources": ("cassandra",), "metrics": METRICS, "interval_s": 1.0, **head}
-        with closing(Journal(folder, partial(Head, "1", **content), Limits(sync="never"), pytest.fail)) as journal:
+        with closing(Journal(folder, partial(Header, "1", **content), Limits(sync="never"), pytest.fail)) as journal:
             for snapshot in ticks:
                 journal.append(snapshot)
     return folder
@@ -115,7 +115,7 @@ def close(one: Derived, other: Derived) -> bool:
 def reads_of(rows: Mapping[int, Bin]) -> dict[int, tuple[float, float]]:
     """Return how many reads each interval tells of, and how long they cover."""
     found = {place: each.sample.values.get(READS) for place, each in rows.items()}
-    return {place: (rate.gained, rate.elapsed_s) for place, rate in found.items() if isinstance(rate, Rate)}
+    return {place: (rate.increase, rate.elapsed_s) for place, rate in found.items() if isinstance(rate, Rate)}
 
 
 def together(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
@@ -123,7 +123,7 @@ def together(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
     found = {}
     for place, each in merged.cluster.items():
         rate = each.sample.values.get(READS)
-        found[place - merged.places.start] = (rate.gained if isinstance(rate, Rate) else 0.0, each.answered)
+        found[place - merged.places.start] = (rate.increase if isinstance(rate, Rate) else 0.0, each.answered)
     return found
 
 

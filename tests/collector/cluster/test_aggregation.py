@@ -30,8 +30,8 @@ def test_gains_and_rates_are_sums_whatever_time_each_covers(rates: list[Rate]) -
     whole = merged(METRICS, [sample({("requests_total",): rate}, rate.elapsed_s) for rate in rates], TICK)
     found = whole.values["requests_total",]
     assert isinstance(found, Rate)
-    assert found.gained == sum(rate.gained for rate in rates)
-    assert found.per_s == pytest.approx(sum(rate.gained / rate.elapsed_s for rate in rates))
+    assert found.increase == sum(rate.increase for rate in rates)
+    assert found.per_s == pytest.approx(sum(rate.increase / rate.elapsed_s for rate in rates))
     assert whole.elapsed_s == {"cassandra": max(rate.elapsed_s for rate in rates)}
 
 
@@ -47,7 +47,7 @@ def test_percentiles_are_those_of_all_values(counts: list[tuple[int, ...]], q: f
 def test_without_the_buckets_of_a_node_that_did_something_there_is_no_percentile() -> None:
     buckets = Buckets(EDGES, (1,) * 165)
     has = sample({("requests_total",): Rate(165.0, 5.0), ("duration_seconds",): buckets})
-    busy, idle = (sample({("requests_total",): Rate(gained, 5.0)}) for gained in (1.0, 0.0))
+    busy, idle = (sample({("requests_total",): Rate(increase, 5.0)}) for increase in (1.0, 0.0))
     assert ("duration_seconds",) not in merged(METRICS, [has, busy], TICK).values
     assert ("duration_seconds",) in merged(METRICS, [has, idle], TICK).values
 
@@ -97,7 +97,7 @@ def test_nodes_on_one_machine_report_its_series_once() -> None:
     def rates(*placements: Placement) -> list[float]:
         once = counted_once(catalogue, [(placement, sample(values)) for placement in placements])
         found = [merged(catalogue, once, TICK).values[series] for series in values]
-        return [rate.gained for rate in found if isinstance(rate, Rate)]
+        return [rate.increase for rate in found if isinstance(rate, Rate)]
 
     here = Placement("m", "net1", "sda", "eth0")
     assert rates(here, here) == [10, 3, 2]

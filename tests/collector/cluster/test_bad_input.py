@@ -52,10 +52,10 @@ def check_spoilt(pair: tuple[Path, bytes, Path], content: bytes) -> None:
     merged, _ = both(spoilt, other)
     for node in merged.nodes:
         # Ten reads each second: what is told of a gap covers all of it.
-        assert all(gained == pytest.approx(10 * covers_s) for gained, covers_s in reads_of(node.product).values())
-    assert sum(gained for gained, _ in reads_of(merged.nodes[-1].product).values()) == 220
-    told = [gained for node in merged.nodes for gained, _ in reads_of(node.product).values()]
-    assert sum(gained for gained, _ in together(merged).values()) == pytest.approx(sum(told))
+        assert all(increase == pytest.approx(10 * covers_s) for increase, covers_s in reads_of(node.product).values())
+    assert sum(increase for increase, _ in reads_of(merged.nodes[-1].product).values()) == 220
+    told = [increase for node in merged.nodes for increase, _ in reads_of(node.product).values()]
+    assert sum(increase for increase, _ in together(merged).values()) == pytest.approx(sum(told))
 
 
 @given(st.data())
@@ -98,12 +98,12 @@ def test_a_node_that_is_missing_for_a_third_is_a_hole(tmp_path: Path) -> None:
 def test_a_node_that_did_not_answer_for_a_third_covers_the_gap(tmp_path: Path) -> None:
     silent = busy("b", 30)
     for number in range(10, 20):
-        (batch,) = silent[number].batches
-        silent[number] = replace(silent[number], batches=(replace(batch, values={}, problem="no answer"),))
+        (scrape,) = silent[number].scrapes
+        silent[number] = replace(silent[number], scrapes=(replace(scrape, values={}, problem="no answer"),))
     merged, _ = both(record(tmp_path / "a", busy("a", 30)), record(tmp_path / "b", silent))
     told = reads_of(merged.nodes[1].product)
-    assert all(gained == 10 * covers_s for gained, covers_s in told.values())
-    assert sum(gained for gained, _ in told.values()) == 290
+    assert all(increase == 10 * covers_s for increase, covers_s in told.values())
+    assert sum(increase for increase, _ in told.values()) == 290
     assert 1 in [answered for _, answered in together(merged).values()]
 
 
@@ -127,8 +127,12 @@ def test_a_clock_that_is_set_while_it_is_recorded_loses_and_doubles_nothing(tmp_
     whole = record(tmp_path / "whole", ticks)
     until_then = record(tmp_path / "then", [replace(tick, node="b") for tick in ticks[:20]])
     merged, _ = both(whole, until_then, record(tmp_path / "c", busy("c", 30)))
-    assert [sum(gained for gained, _ in reads_of(node.product).values()) for node in merged.nodes] == [290, 190, 290]
-    assert sum(gained for gained, _ in together(merged).values()) == 770
+    assert [sum(increase for increase, _ in reads_of(node.product).values()) for node in merged.nodes] == [
+        290,
+        190,
+        290,
+    ]
+    assert sum(increase for increase, _ in together(merged).values()) == 770
 
 
 def test_two_recordings_years_apart_take_no_more_room_than_they_have(tmp_path: Path) -> None:
@@ -178,7 +182,7 @@ def test_a_node_that_is_renamed_is_one_node(tmp_path: Path) -> None:
     merged, notes = both(early, record(tmp_path / "late", late, process="7@a"))
     assert [node.node for node in merged.nodes] == ["new"]
     assert notes == ["new was also recorded as old: it is the same process"]
-    assert sum(gained for gained, _ in together(merged).values()) == 280
+    assert sum(increase for increase, _ in together(merged).values()) == 280
 
 
 def test_what_is_recorded_twice_counts_once(tmp_path: Path) -> None:
@@ -229,7 +233,7 @@ def test_a_run_without_any_operation_is_nothing_special(tmp_path: Path) -> None:
 
 def test_buckets_of_an_unknown_layout_are_left_out(tmp_path: Path) -> None:
     strange = [
-        replace(tick, batches=(replace(tick.batches[0], values={**tick.batches[0].values, READ_DURATION: (7,) * 99}),))
+        replace(tick, scrapes=(replace(tick.scrapes[0], values={**tick.scrapes[0].values, READ_DURATION: (7,) * 99}),))
         for tick in busy("a", 12)
     ]
     merged, _ = both(record(tmp_path / "a", strange), record(tmp_path / "b", busy("b", 12)))
@@ -332,7 +336,7 @@ def merged_with(folder: Path, found: list[bytes], other: Path) -> dict[int, tupl
     (folder / "x.jsonl.zst").write_bytes(zstandard.compress(b"".join(found)))
     merged, _ = both(folder, other)
     (told,) = [reads_of(node.product) for node in merged.nodes if node.node == "b"]
-    assert sum(gained for gained, _ in told.values()) == 110
+    assert sum(increase for increase, _ in told.values()) == 110
     return together(merged)
 
 
@@ -380,8 +384,8 @@ def test_metrics_that_mean_two_things_are_not_added_up(tmp_path: Path) -> None:
 
 
 def _with(tick: Snapshot, series: tuple[str, ...], value: int) -> Snapshot:
-    (batch,) = tick.batches
-    return replace(tick, batches=(replace(batch, values={**batch.values, series: value}),))
+    (scrape,) = tick.scrapes
+    return replace(tick, scrapes=(replace(scrape, values={**scrape.values, series: value}),))
 
 
 def _metrics(folder: Path) -> tuple[Metric, ...]:

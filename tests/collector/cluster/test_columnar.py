@@ -19,13 +19,13 @@ from collector.cluster.merge import Job, NodeRun, merge, merged_plainly, node_ru
 from collector.cluster.recordings import recordings, sessions
 from collector.journal import writer
 from collector.journal.encoding import quantised
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.journal.writer import Journal, Limits
 from collector.model.histogram import Buckets
 from collector.model.metric import Kind, Metric, Series, Value
 from collector.model.sample import Derived, Rate
-from collector.model.snapshot import Batch, Event, Snapshot, Tick
+from collector.model.snapshot import Event, Scrape, Snapshot, Tick
 
 METRICS = (
     Metric("requests_total", Kind.COUNTER, "1", "", ("operation",)),
@@ -82,12 +82,12 @@ EVENTS = st.lists(st.builds(Event, st.sampled_from(["gc", "flush"]), st.sampled_
 
 def laid_out(snapshot: Snapshot) -> Snapshot:
     """Give the histograms the layout that their node has since its start; small ones are easier to look at."""
-    batches = []
-    for batch in snapshot.batches:
-        length = LAYOUTS[batch.origin[-1:] in "02468"]
-        values = {s: (v * 60)[:length] if isinstance(v, tuple) else v for s, v in batch.values.items()}
-        batches.append(replace(batch, values=values))
-    return replace(snapshot, batches=tuple(batches))
+    scrapes = []
+    for scrape in snapshot.scrapes:
+        length = LAYOUTS[scrape.origin[-1:] in "02468"]
+        values = {s: (v * 60)[:length] if isinstance(v, tuple) else v for s, v in scrape.values.items()}
+        scrapes.append(replace(scrape, values=values))
+    return replace(snapshot, scrapes=tuple(scrapes))
 
 
 @st.composite
@@ -102,7 +102,7 @@ def ticks(draw: st.DrawFn) -> list[Snapshot]:
         if draw(st.integers(0, 5)) == 0:
             origins["cassandra"] += 1
         series = draw(st.lists(st.sampled_from(list(VALUES)), unique=True))
-        own = Batch(
+        own = Scrape(
             "cassandra",
             at_s,
             {("heap_bytes",): draw(NUMBERS), **{each: draw(VALUES[each]) for each in series}} if series else {},
@@ -115,10 +115,10 @@ def ticks(draw: st.DrawFn) -> list[Snapshot]:
             ("node_disk_reads_completed_total", device): draw(st.integers(0, 1000)),
             ("node_memory_MemAvailable_bytes",): draw(NUMBERS),
         }
-        disk = Batch("disk", at_s - 0.01, machine, "boot")
-        batches = draw(st.sampled_from([(own, disk), (own, disk), (disk, own), (disk,)]))
+        disk = Scrape("disk", at_s - 0.01, machine, "boot")
+        scrapes = draw(st.sampled_from([(own, disk), (own, disk), (disk, own), (disk,)]))
         tick = Tick(time_s, draw(st.floats(0, 0.5)), draw(st.integers(0, 2)), draw(st.sampled_from([0.0, 3.5])))
-        found.append(quantised(Snapshot("n", tick, batches)))
+        found.append(quantised(Snapshot("n", tick, scrapes)))
     return found
 
 
@@ -158,7 +158,7 @@ def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "") -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "FULL_EVERY", 5)
         for number, snapshots in enumerate(runs):
-            head = Head("1", 1.0, str(number), boot=boot, sources=("cassandra",), disk="vda", metrics=METRICS)
+            head = Header("1", 1.0, str(number), boot=boot, sources=("cassandra",), disk="vda", metrics=METRICS)
             with closing(Journal(folder, partial(replace, head), Limits(sync="never"), pytest.fail)) as journal:
                 for snapshot in snapshots:
                     journal.append(laid_out(snapshot))

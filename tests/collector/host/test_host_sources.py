@@ -6,12 +6,12 @@ import pytest
 
 from collector.catalogue import HOST
 from collector.host import clock_synchronisation
-from collector.host.clock_synchronisation import Discipline
+from collector.host.clock_synchronisation import ClockState
 from collector.host.host_source import HostSource
 from collector.host.kernel_files import MAX_FILE_BYTES, Host, text_of
 from collector.host.process import PAGE_BYTES
 from collector.model.metric import Values
-from collector.model.snapshot import Batch, SourceError
+from collector.model.snapshot import Scrape, SourceError
 from tests.collector import captures
 from tests.collector.fakes import FakeClock
 
@@ -22,10 +22,10 @@ NODE = Host(captures.HOST, CASSANDRA)
 
 
 def read(name: str, host: Host = NODE) -> Values:
-    batch = HostSource(PARTS[name], lambda: host, FakeClock()).read(1.0)
-    assert batch.source == name
-    assert batch.problem == ""
-    return dict(batch.values)
+    scrape = HostSource(PARTS[name], lambda: host, FakeClock()).read(1.0)
+    assert scrape.source == name
+    assert scrape.problem == ""
+    return dict(scrape.values)
 
 
 def tree(root: Path, files: dict[str, str]) -> Host:
@@ -284,8 +284,8 @@ def test_what_is_read_once_a_minute_is_in_every_tick_of_a_minute_though_ticks_ar
 
 def test_of_a_node_elsewhere_nothing_of_this_machine_is_read() -> None:
     for part in HOST:
-        batch = HostSource(part, lambda: None, FakeClock()).read(1.0)
-        assert batch == Batch(part.name, FakeClock().monotonic_s())
+        scrape = HostSource(part, lambda: None, FakeClock()).read(1.0)
+        assert scrape == Scrape(part.name, FakeClock().monotonic_s())
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_every_part_reads_only_its_own_metrics() -> None:
 
 def test_the_clock_is_this_machines_and_no_captured_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        clock_synchronisation, "read", lambda: Discipline(synchronised=True, largest_s=0.25, likely_s=0.001)
+        clock_synchronisation, "read", lambda: ClockState(synchronised=True, largest_s=0.25, likely_s=0.001)
     )
     assert read("timekeeping") == {}
     assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 1, ("casstat_clock_error_seconds",): 0.25}
@@ -327,14 +327,14 @@ def test_the_clock_is_this_machines_and_no_captured_trees(monkeypatch: pytest.Mo
 
 def test_a_clock_that_nothing_keeps_right_has_no_largest_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        clock_synchronisation, "read", lambda: Discipline(synchronised=False, largest_s=16.0, likely_s=16.0)
+        clock_synchronisation, "read", lambda: ClockState(synchronised=False, largest_s=16.0, likely_s=16.0)
     )
     assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 0}
 
 
 @pytest.mark.parametrize("error", [PermissionError(1, "Operation not permitted"), AttributeError("adjtimex")])
 def test_a_kernel_that_does_not_tell_is_no_problem(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def refuse() -> Discipline:
+    def refuse() -> ClockState:
         raise error
 
     monkeypatch.setattr(clock_synchronisation, "read", refuse)

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from collector.catalogue import BEANS
-from collector.jolokia.mbean import METRICS, Bean, properties
+from collector.jolokia.mbean import METRICS, MBean, properties
 from collector.model.metric import Series, Value, Values
 from collector.sampling.selection import Selection
 from tests.collector import captures
@@ -105,7 +105,7 @@ def test_every_captured_answer_is_one_that_jolokia_gives(version: str) -> None:
         assert pair["response"]["status"] == 200
 
 
-def expanded(bean: Bean) -> list[str]:
+def expanded(bean: MBean) -> list[str]:
     """Return the `name` property for all label values that are known beforehand."""
     name = properties(bean.name).get("name", "")
     values = product(*bean.only.values())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.catalogue import BEANS
-from collector.jolokia.mbean import questions
+from collector.jolokia.mbean import mbean_requests
 from collector.model.histogram import difference, quantile
 from collector.model.metric import Kind, Values
 
@@ -39,7 +39,7 @@ def taken(metric: str, value: Any) -> Values:
     """Return what is made of `value` when it is the answer for the metric's attribute."""
     bean = next(bean for bean in BEANS if bean.metric.name == metric)
     labels = {hole: hole for hole in bean.holes}
-    (question,) = questions([bean], {bean.family: [labels]}, lambda each, _: each.metric.tier)
+    (question,) = mbean_requests([bean], {bean.family: [labels]}, lambda each, _: each.metric.scrape_interval)
     return question.values({"value": value, "status": 200})
 
 

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from collector.jolokia.mbean import (
     METRICS,
     VALUES,
-    Bean,
     Labels,
-    Question,
+    MBean,
+    MBeanRequest,
     counter,
     histogram,
+    mbean_requests,
     properties,
-    questions,
     text,
 )
-from collector.model.metric import Tier, Value, Values
+from collector.model.metric import ScrapeInterval, Value, Values
 from tests.collector.nodes import gauge
 
 TABLE = METRICS + "type=Table,keyspace={keyspace},scope={table},name="
@@ -30,25 +30,25 @@ REQUEST = METRICS + "type=ClientRequest,scope={operation},name="
 BOTH = {"operation": ("Read", "Write")}
 
 
-def every_tick(bean: Bean, _labels: Mapping[str, str]) -> Tier | None:
-    return bean.metric.tier
+def every_tick(bean: MBean, _labels: Mapping[str, str]) -> ScrapeInterval | None:
+    return bean.metric.scrape_interval
 
 
-def asked(beans: Sequence[Bean], known: Mapping[str, Sequence[Labels]]) -> list[Question]:
-    return questions(beans, known, every_tick)
+def asked(beans: Sequence[MBean], known: Mapping[str, Sequence[Labels]]) -> list[MBeanRequest]:
+    return mbean_requests(beans, known, every_tick)
 
 
-def alone(bean: Bean, labels: Labels | None = None) -> Question:
+def alone(bean: MBean, labels: Labels | None = None) -> MBeanRequest:
     """Return the one question for one bean."""
     (question,) = asked([bean], {bean.family: [labels or {}]})
     return question
 
 
-def answered(bean: Bean, value: Any, status: int = 200) -> Values:
+def answered(bean: MBean, value: Any, status: int = 200) -> Values:
     return alone(bean).values({"value": value, "status": status})
 
 
-def request(question: Question) -> dict[str, Any]:
+def request(question: MBeanRequest) -> dict[str, Any]:
     found = json.loads(question.request)
     assert isinstance(found, dict)
     return found
@@ -180,14 +180,17 @@ def test_no_attribute_that_reading_changes_is_ever_asked_for() -> None:
 
 def test_what_is_read_more_rarely_is_a_request_of_its_own() -> None:
     name = METRICS + "type=Cache,scope={cache},name=Size"
-    beans = [gauge("often", "Text.", name), gauge("rarely", "Text.", name, tier=Tier.SLOW)]
+    beans = [gauge("often", "Text.", name), gauge("rarely", "Text.", name, scrape_interval=ScrapeInterval.SLOW)]
     found = asked(beans, {beans[0].family: [{"cache": "KeyCache"}]})
-    assert [(question.tier, len(question.parts)) for question in found] == [(Tier.TICK, 1), (Tier.SLOW, 1)]
+    assert [(question.scrape_interval, len(question.parts)) for question in found] == [
+        (ScrapeInterval.TICK, 1),
+        (ScrapeInterval.SLOW, 1),
+    ]
 
 
 def test_what_is_not_wanted_is_not_asked_for() -> None:
     bean = gauge("pending", "Text.", METRICS + "type=Compaction,name=PendingTasks")
-    assert questions([bean], {bean.family: [{}]}, lambda *_: None) == []
+    assert mbean_requests([bean], {bean.family: [{}]}, lambda *_: None) == []
     assert asked([bean], {}) == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from collector.cassandra import storage, tables
 from collector.jolokia.mbean_source import RARE_PER_TICK
 from collector.jolokia.table_budget import OTHERS
-from collector.model.metric import Tier
+from collector.model.metric import ScrapeInterval
 from collector.model.snapshot import SourceError
 from collector.sampling.selection import Selection
 from tests.collector.nodes import (
@@ -43,11 +43,11 @@ def size_of(name: str) -> str:
 
 def test_the_first_read_brings_everything() -> None:
     node = Node([REQUESTS, DURATIONS, ACTIVE, SSTABLES, SIZE], requests(), pool("ReadStage"), table("ks", "t1"))
-    batch = node.tick()
-    assert batch.source == "cassandra"
-    assert batch.problem == ""
+    scrape = node.tick()
+    assert scrape.source == "cassandra"
+    assert scrape.problem == ""
     assert (
-        batch.values.items()
+        scrape.values.items()
         >= {
             ("requests_total", "Read"): 100,
             ("requests_total", "Write"): 100,
@@ -230,11 +230,11 @@ def test_what_is_read_once_a_minute_is_in_every_tick_of_a_minute() -> None:
 def test_one_tick_asks_for_no_more_than_so_many_rare_things() -> None:
     names = [f"t{number}" for number in range(2 * RARE_PER_TICK + 50)]
     node = Node([SIZE, REQUESTS], requests(), *(table("ks", name) for name in names))
-    batches = [node.tick() for _ in range(3)]
-    rare = [sum(series[0] == "table_bytes" for series in batch.values) for batch in batches]
+    scrapes = [node.tick() for _ in range(3)]
+    rare = [sum(series[0] == "table_bytes" for series in scrape.values) for scrape in scrapes]
     assert rare == [RARE_PER_TICK, RARE_PER_TICK, 50]
-    assert all(("requests_total", "Read") in batch.values for batch in batches)
-    assert len({series for batch in batches for series in batch.values if series[0] == "table_bytes"}) == len(names)
+    assert all(("requests_total", "Read") in scrape.values for scrape in scrapes)
+    assert len({series for scrape in scrapes for series in scrape.values if series[0] == "table_bytes"}) == len(names)
 
 
 @pytest.mark.parametrize("slow", [20, 25, 30])
@@ -258,7 +258,7 @@ def test_a_slow_answer_does_not_tell_twice_what_a_table_did_meanwhile(slow: int)
 
 def test_what_is_costly_is_never_asked_for() -> None:
     node = Node([SNAPSHOTS, SSTABLES], table("ks", "t1"))
-    assert SNAPSHOTS.metric.tier is Tier.HOURLY
+    assert SNAPSHOTS.metric.scrape_interval is ScrapeInterval.HOURLY
     node.tick()
     assert not node.source.asks_for("table_snapshots_bytes")
     assert node.source.asks_for("table_sstables")
@@ -357,8 +357,8 @@ def test_a_search_that_failed_after_a_change_is_made_up_for(change: Callable[[No
     assert "not now" in node.tick().problem
     node.jolokia.refusing = ""
     for _ in range(3):
-        batch = node.tick()
-    assert ("table_sstables", "ks", "t2") in batch.values
+        scrape = node.tick()
+    assert ("table_sstables", "ks", "t2") in scrape.values
 
 
 def test_a_failed_search_spoils_no_values() -> None:
@@ -366,9 +366,9 @@ def test_a_failed_search_spoils_no_values() -> None:
     node.tick()
     node.alter()
     node.jolokia.refusing = "not now"
-    batch = node.tick()
-    assert batch.problem
-    assert ("requests_total", "Read") in batch.values
+    scrape = node.tick()
+    assert scrape.problem
+    assert ("requests_total", "Read") in scrape.values
 
 
 def test_a_refused_search_is_told_in_one_line() -> None:

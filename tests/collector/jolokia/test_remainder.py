@@ -150,9 +150,9 @@ class Keyspace:
         self.count = 10**6
         self.tables: Counter[str] = Counter(dict.fromkeys(TABLES, 10**5))
 
-    def do(self, gained: Gains) -> None:
-        self.count += sum(gained.values())
-        self.tables.update(gained)
+    def do(self, increase: Gains) -> None:
+        self.count += sum(increase.values())
+        self.tables.update(increase)
 
 
 def play(keyspace: Keyspace, step: Step) -> tuple[int | None, Gains]:
@@ -173,11 +173,11 @@ class Reader:
     """Who shows the tables: it takes what each gained from one tick to the next, as rates do."""
 
     def __init__(self) -> None:
-        self.gained = 0
+        self.increase = 0
         self._last: Gains = {}
 
     def see(self, tables: Gains) -> None:
-        self.gained += sum(max(count - self._last.get(table, count), 0) for table, count in tables.items())
+        self.increase += sum(max(count - self._last.get(table, count), 0) for table, count in tables.items())
         self._last = tables
 
 
@@ -191,7 +191,7 @@ def run(played: Sequence[Step]) -> list[tuple[int, int, int]]:
         rest = read(remainder, count, **tables)
         assert (rest is None) == (count is None)
         if count is not None and rest is not None:
-            found.append((count, reader.gained, rest))
+            found.append((count, reader.increase, rest))
     return found
 
 

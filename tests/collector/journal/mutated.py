@@ -169,7 +169,7 @@ def reads_of(folder: Path, *, plainly: bool = False) -> tuple[float, Integrity]:
     merged = merged_plainly(found, job) if plainly else merge(found, job)
     values = [each.sample.values.get(READS) for node in merged.nodes for each in node.product.values()]
     integrity = sum((node.integrity for node in merged.nodes), Integrity())
-    return sum(value.gained for value in values if isinstance(value, Rate)), integrity
+    return sum(value.increase for value in values if isinstance(value, Rate)), integrity
 
 
 class _Reading:
@@ -204,8 +204,8 @@ class _Reading:
         self.ticks += 1
         self._last[session] = max(self._last.get(session, 0), entry.number + 1)
         self._begin(session, entry.start.first if entry.start else 0)
-        for batch in entry.snapshot.batches:
-            count = batch.values.get(READS)
+        for scrape in entry.snapshot.scrapes:
+            count = scrape.values.get(READS)
             if isinstance(count, int):
                 self.reads += count - self._counts.get(session, count)
                 self._counts[session] = count

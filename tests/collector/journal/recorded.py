@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from collector.journal.encoding import quantised
 from collector.model.metric import Series, Value
-from collector.model.snapshot import Batch, Event, Snapshot, Tick
+from collector.model.snapshot import Event, Scrape, Snapshot, Tick
 
 TEXTS = st.text(max_size=8)
 SERIES = st.tuples(st.sampled_from(["a_total", "b_bytes", "c_seconds", "d"]), st.sampled_from(["", "x", 'ü\n"']))
@@ -15,10 +15,10 @@ EVENTS = st.builds(Event, TEXTS, TEXTS, st.none() | st.floats(0, 1e11))
 SECONDS = st.floats(0, 1e9)
 
 
-def batches(source: str) -> st.SearchStrategy[Batch]:
+def scrapes(source: str) -> st.SearchStrategy[Scrape]:
     series: st.SearchStrategy[Series] = SERIES
     return st.builds(
-        Batch,
+        Scrape,
         st.just(source),
         SECONDS,
         st.dictionaries(series, VALUES, max_size=6),
@@ -34,5 +34,5 @@ SNAPSHOTS = st.builds(
     Snapshot,
     st.sampled_from(["10.0.0.1", "node\t1"]),
     st.builds(Tick, st.floats(0, 1e11), SECONDS, st.integers(0, 1000), st.just(0.0) | SECONDS),
-    st.tuples(batches("cpu"), batches("cassandra")) | st.tuples(batches("cpu")) | st.just(()),
+    st.tuples(scrapes("cpu"), scrapes("cassandra")) | st.tuples(scrapes("cpu")) | st.just(()),
 ).map(quantised)

@@ -23,7 +23,7 @@ def same(one: Snapshot, other: Snapshot) -> bool:
 
 
 def _kinds(snapshot: Snapshot) -> list[dict[tuple[str, ...], type]]:
-    return [{series: type(value) for series, value in batch.values.items()} for batch in snapshot.batches]
+    return [{series: type(value) for series, value in scrape.values.items()} for scrape in snapshot.scrapes]
 
 
 @given(LISTS)

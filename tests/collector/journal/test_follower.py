@@ -8,21 +8,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.journal import writer
-from collector.journal.follower import Removed, Tail
-from collector.journal.header import Head
+from collector.journal.follower import JournalFollower, Removed
+from collector.journal.header import Header
 from collector.journal.reader import Entry
 from collector.journal.tick_order import Lost
 from collector.journal.writer import Journal, Limits, Position, files_of
 from collector.model.metric import Kind, Metric
-from collector.model.snapshot import Batch, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick
 
-HEAD = Head(writer="1.0", interval_s=1.0, metrics=(Metric("a_total", Kind.COUNTER, "1", ""),))
+HEAD = Header(writer="1.0", interval_s=1.0, metrics=(Metric("a_total", Kind.COUNTER, "1", ""),))
 LIMITS = Limits(file_bytes=1500, sync="never")
 TICKS = 50
 
 
 def tick(number: int) -> Snapshot:
-    return Snapshot("n", Tick(1_795_000_000.0 + number), (Batch("cpu", 5.0 + number, {("a_total",): 7 * number}),))
+    return Snapshot("n", Tick(1_795_000_000.0 + number), (Scrape("cpu", 5.0 + number, {("a_total",): 7 * number}),))
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "node"
 
 
-def snapshots(tail: Tail) -> list[Snapshot]:
+def snapshots(tail: JournalFollower) -> list[Snapshot]:
     found = []
     for each in tail.poll():
         assert isinstance(each, Entry)
@@ -44,7 +44,10 @@ def snapshots(tail: Tail) -> list[Snapshot]:
 
 
 def test_what_is_appended_is_followed_from_file_to_file(folder: Path) -> None:
-    with closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal, closing(Tail(folder)) as tail:
+    with (
+        closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal,
+        closing(JournalFollower(folder)) as tail,
+    ):
         assert list(tail.poll()) == []
         for number in range(TICKS):
             journal.append(tick(number))
@@ -61,13 +64,16 @@ def test_reading_begins_at_any_place_that_was_reached(folder: Path, reached: int
     for file in files_of(folder) if folder.exists() else ():
         file.unlink()
     places: list[Position] = []
-    with closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal, closing(Tail(folder)) as tail:
+    with (
+        closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal,
+        closing(JournalFollower(folder)) as tail,
+    ):
         for number in range(TICKS):
             journal.append(tick(number))
             (entry,) = (each for each in tail.poll() if isinstance(each, Entry))
             assert tail.position(entry) == journal.position
             places.append(journal.position)
-    with closing(Tail(folder, places[reached])) as again:
+    with closing(JournalFollower(folder, places[reached])) as again:
         assert snapshots(again) == [tick(number) for number in range(places.index(places[reached]), TICKS)]
 
 
@@ -79,14 +85,17 @@ def test_where_the_file_is_gone_that_is_told_and_the_next_one_read(folder: Path)
             places.append(journal.position)
     gone = [place.file for place in places].count(places[0].file)
     files_of(folder)[0].unlink()
-    with closing(Tail(folder, places[1])) as tail:
+    with closing(JournalFollower(folder, places[1])) as tail:
         removed, *rest = tail.poll()
     assert removed == Removed()
     assert [each.snapshot for each in rest if isinstance(each, Entry)] == [tick(n) for n in range(gone, TICKS)]
 
 
 def test_files_that_are_removed_while_one_is_read_are_told(folder: Path) -> None:
-    with closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal, closing(Tail(folder)) as tail:
+    with (
+        closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal,
+        closing(JournalFollower(folder)) as tail,
+    ):
         journal.append(tick(0))
         assert snapshots(tail) == [tick(0)]
         number = 0
@@ -111,5 +120,5 @@ def test_a_place_beyond_the_end_of_its_file_is_none(folder: Path) -> None:
     with closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal:
         journal.append(tick(0))
         name = journal.position.file
-    with closing(Tail(folder, Position(name, 10**6))) as tail:
+    with closing(JournalFollower(folder, Position(name, 10**6))) as tail:
         assert list(tail.poll()) == [Removed()]

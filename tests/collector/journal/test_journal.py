@@ -18,17 +18,17 @@ from collector.journal import writer
 from collector.journal.encoding import State, encoded
 from collector.journal.footer import Footer
 from collector.journal.frames import Damage
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.reader import Entry, Reader, read
 from collector.journal.record_lines import sealed
 from collector.journal.summary import size_of
 from collector.journal.writer import LOCK, SUFFIX, Journal, JournalError, Limits, files_of
 from collector.model.metric import Kind, Metric
-from collector.model.snapshot import Batch, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick
 from tests.collector.journal.recorded import SNAPSHOTS
 
 METRIC = Metric("a_total", Kind.COUNTER, "1", "")
-HEAD = Head(
+HEAD = Header(
     writer="1.0",
     interval_s=1.0,
     zone=3600,
@@ -47,7 +47,7 @@ shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def tick(number: int) -> Snapshot:
-    return Snapshot("n", Tick(1_795_000_000.0 + number), (Batch("cpu", 5.0 + number, {("a_total",): 7 * number}),))
+    return Snapshot("n", Tick(1_795_000_000.0 + number), (Scrape("cpu", 5.0 + number, {("a_total",): 7 * number}),))
 
 
 @pytest.fixture
@@ -230,8 +230,8 @@ def test_a_newer_writers_fields_are_kept(folder: Path) -> None:
 
 def test_gaps_suspends_and_restarts_stand_there_in_words(folder: Path) -> None:
     one, other = tick(0), replace(tick(5), tick=Tick(1_795_000_005.0, 0.0, 4, 3.5))
-    later = [replace(batch, origin="later") for batch in other.batches]
-    ticks = [replace(one, batches=(replace(one.batches[0], origin="early"),)), replace(other, batches=tuple(later))]
+    later = [replace(scrape, origin="later") for scrape in other.scrapes]
+    ticks = [replace(one, scrapes=(replace(one.scrapes[0], origin="early"),)), replace(other, scrapes=tuple(later))]
     with zstandard.open(written(folder, ticks), "rt", encoding="utf-8") as lines:
         records = [json.loads(line).get("r") for line in lines]
     told = [["gap", "4 ticks missed"], ["suspend", "suspended for 3.5 s"], ["restart", "cpu counted anew"]]

@@ -9,7 +9,7 @@ import zstandard
 from cli.main import main
 from collector.journal.footer import last_footer
 from collector.journal.frames import MAGIC
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.segments import is_written
 from collector.journal.summary import Info, info
 from collector.journal.tick_order import Integrity
@@ -37,7 +37,7 @@ def frames_of(file: Path) -> list[bytes]:
 
 def reads(folder: Path) -> float:
     merged, _ = both(folder)
-    return sum(gained for node in merged.nodes for gained, _ in reads_of(node.product).values())
+    return sum(increase for node in merged.nodes for increase, _ in reads_of(node.product).values())
 
 
 def checked(folder: Path) -> tuple[Info, Integrity]:
@@ -74,7 +74,7 @@ def test_a_partial_copy_counts_once(folder: Path, name: str, share: float) -> No
 
 def test_files_are_read_in_the_order_in_which_they_were_created(tmp_path: Path) -> None:
     limits = Limits(file_bytes=1500, sync="never")
-    journal = Journal(tmp_path, lambda: Head("1", 1.0, "s"), limits, pytest.fail)
+    journal = Journal(tmp_path, lambda: Header("1", 1.0, "s"), limits, pytest.fail)
     for snapshot in busy("a", 600):
         journal.append(snapshot)
     journal.close()
@@ -151,7 +151,7 @@ def test_two_recordings_in_one_file_are_both_read(tmp_path: Path, folder: Path) 
 
 def test_a_recording_is_open_while_its_writer_holds_the_lock(tmp_path: Path) -> None:
     ticks = busy("a", TICKS)
-    first = Journal(tmp_path, lambda: Head("1", 1.0, "first"), Limits(sync="never"), pytest.fail)
+    first = Journal(tmp_path, lambda: Header("1", 1.0, "first"), Limits(sync="never"), pytest.fail)
     first.append(ticks[0])
     assert is_written(tmp_path)
     assert info([tmp_path]).state == "open"
@@ -162,7 +162,7 @@ def test_a_recording_is_open_while_its_writer_holds_the_lock(tmp_path: Path) -> 
     file.write_bytes(content)
     assert not is_written(tmp_path)
     assert info([tmp_path]).state == "ended without a footer"
-    second = Journal(tmp_path, lambda: Head("1", 1.0, "second"), Limits(sync="never"), pytest.fail)
+    second = Journal(tmp_path, lambda: Header("1", 1.0, "second"), Limits(sync="never"), pytest.fail)
     second.append(ticks[1])
     found = info([tmp_path])
     assert (found.open, found.integrity.unfinished) == (1, 1)
@@ -171,7 +171,7 @@ def test_a_recording_is_open_while_its_writer_holds_the_lock(tmp_path: Path) -> 
 
 def test_files_that_were_removed_for_room_are_no_damage(tmp_path: Path) -> None:
     journal = Journal(
-        tmp_path, lambda: Head("1", 1.0, "s"), Limits(1500, total_bytes=6000, sync="never"), lambda _: None
+        tmp_path, lambda: Header("1", 1.0, "s"), Limits(1500, total_bytes=6000, sync="never"), lambda _: None
     )
     for snapshot in busy("a", 600):
         journal.append(snapshot)

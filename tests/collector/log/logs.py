@@ -5,7 +5,7 @@ from pathlib import Path
 
 from collector.log.log_source import LogSource
 from collector.log.logback import DEFAULT_PATTERN, parse
-from collector.model.snapshot import Batch
+from collector.model.snapshot import Scrape
 from tests.collector.fakes import FakeClock
 
 PATTERN = parse(DEFAULT_PATTERN)
@@ -39,15 +39,15 @@ class Log:
         with self.path.open("ab") as file:
             file.write(data)
 
-    def read(self) -> Batch:
+    def read(self) -> Scrape:
         self.clock.busy(1.0)
         return self.source.read(TIMEOUT_S)
 
     def told(self) -> list[str]:
         """Return what one reading tells, which is all there is."""
-        batch = self.read()
-        assert batch.problem == ""
-        return [event.text for event in batch.events]
+        scrape = self.read()
+        assert scrape.problem == ""
+        return [event.text for event in scrape.events]
 
 
 def open_files() -> set[str]:

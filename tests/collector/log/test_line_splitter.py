@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.log.line_splitter import Lines
+from collector.log.line_splitter import LineSplitter
 
 LONGEST = 8
 PIECES = st.sampled_from([b"a", b"b" * 7, b"c" * 9, b"\n", b"\r", b"\r\n", b"\xff", b"\x00"])
@@ -19,7 +19,7 @@ def chopped(data: bytes, places: list[int]) -> list[bytes]:
 
 
 def lines_of(pieces: list[bytes], longest: int = LONGEST) -> list[bytes]:
-    lines = Lines(longest)
+    lines = LineSplitter(longest)
     return [line for piece in pieces for line in lines.complete(piece)]
 
 
@@ -35,20 +35,20 @@ def test_lines_are_those_that_end_cut_off_at_the_bound(data: bytes) -> None:
 
 
 def test_half_a_line_waits_for_its_rest() -> None:
-    lines = Lines()
+    lines = LineSplitter()
     assert list(lines.complete(b"one\ntw")) == [b"one"]
     assert list(lines.complete(b"o")) == []
     assert list(lines.complete(b"\r\n")) == [b"two"]
 
 
 def test_a_line_without_an_end_takes_no_room() -> None:
-    lines = Lines(LONGEST)
+    lines = LineSplitter(LONGEST)
     assert [line for _ in range(1000) for line in lines.complete(b"x" * 100)] == [b"x" * LONGEST]
     assert lines._begun == b""
     assert list(lines.complete(b"xx\nnext\n")) == [b"next"]
 
 
 def test_what_begins_in_a_line_begins_with_the_next() -> None:
-    lines = Lines()
+    lines = LineSplitter()
     lines.begin(in_a_line=True)
     assert list(lines.complete(b"rest\nwhole\n")) == [b"whole"]

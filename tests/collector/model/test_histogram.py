@@ -196,16 +196,16 @@ def test_of_nothing_nothing_is_known(layout: Layout) -> None:
     assert mean_bounds(nothing) is None
 
 
-@given(before=counts, gained=counts)
-def test_a_difference_is_what_was_added(before: list[int], gained: list[int]) -> None:
-    after = [a + b for a, b in zip(before, gained, strict=True)]
+@given(before=counts, increase=counts)
+def test_a_difference_is_what_was_added(before: list[int], increase: list[int]) -> None:
+    after = [a + b for a, b in zip(before, increase, strict=True)]
     found = difference("seconds", before, after)
-    assert found == Buckets(edges_of("seconds", 128), tuple(gained))
+    assert found == Buckets(edges_of("seconds", 128), tuple(increase))
 
 
-@given(before=counts, gained=counts, bucket=st.integers(0, 127))
-def test_there_is_no_difference_when_a_bucket_went_back(before: list[int], gained: list[int], bucket: int) -> None:
-    after = [a + b for a, b in zip(before, gained, strict=True)]
+@given(before=counts, increase=counts, bucket=st.integers(0, 127))
+def test_there_is_no_difference_when_a_bucket_went_back(before: list[int], increase: list[int], bucket: int) -> None:
+    after = [a + b for a, b in zip(before, increase, strict=True)]
     before[bucket] = after[bucket] + 1
     assert difference("seconds", before, after) is None
 
@@ -257,7 +257,7 @@ def test_merging_nanoseconds_and_microseconds_keeps_the_total(fine: list[int], c
 
 
 def check_mixed(fine: list[int], coarse: list[int], q: float) -> None:
-    """Hold a percentile of the merged histogram against that of the values, all in nanoseconds."""
+    """LastKnown a percentile of the merged histogram against that of the values, all in nanoseconds."""
     least, greatest = around_share(sorted([*fine, *(1_000 * value for value in coarse)]), q)
     found_s = quantile(merge([NANOSECONDS.buckets(fine), MICROSECONDS.buckets(coarse)]), q)
     assert found_s is not None

@@ -16,13 +16,13 @@ from tests.collector.snapshots import (
     REQUESTS,
     SECONDS,
     STATE,
-    batch,
     counted,
     kinds,
     last,
     one,
     rate,
     samples,
+    scrape,
     snapshot,
 )
 
@@ -40,7 +40,7 @@ def test_a_counter_that_stood_still_has_the_rate_zero() -> None:
 def test_a_rate_is_in_the_unit_of_its_metric() -> None:
     found = rate(last(one(10.0, {SECONDS: 1_000_000}), one(11.0, {SECONDS: 3_500_000})), SECONDS)
     assert found is not None
-    assert found.gained == pytest.approx(2.5)
+    assert found.increase == pytest.approx(2.5)
 
 
 def test_a_rate_is_absent_at_first_sight() -> None:
@@ -79,7 +79,7 @@ def test_the_first_rate_after_a_restart_covers_the_new_life_alone() -> None:
 
 
 def test_a_restart_within_a_gap_is_seen_after_it() -> None:
-    nothing = snapshot(batch(11.0, {}, origin="", problem="no answer"))
+    nothing = snapshot(scrape(11.0, {}, origin="", problem="no answer"))
     sample = last(counted(10.0, 100, "1"), nothing, counted(12.0, 150, "2"))
     assert rate(sample) is None
     assert kinds(sample) == ["restart"]
@@ -119,11 +119,11 @@ def test_a_counter_that_is_no_number_has_no_rate() -> None:
 
 
 def test_missed_ticks_are_told() -> None:
-    assert last(snapshot(batch(1.0, {}), missed=3)).events == (Event("missed", "3 ticks missed"),)
+    assert last(snapshot(scrape(1.0, {}), missed=3)).events == (Event("missed", "3 ticks missed"),)
 
 
 def test_a_source_without_an_answer_is_told_with_its_reason() -> None:
-    sample = last(snapshot(batch(1.0, {}, source="disk", problem="/proc/diskstats: gone")))
+    sample = last(snapshot(scrape(1.0, {}, source="disk", problem="/proc/diskstats: gone")))
     assert kinds(sample) == ["no_answer"]
     assert "disk" in sample.events[0].text
     assert "/proc/diskstats: gone" in sample.events[0].text
@@ -131,7 +131,9 @@ def test_a_source_without_an_answer_is_told_with_its_reason() -> None:
 
 def test_each_source_has_its_own_time() -> None:
     def both(node_s: float, disk_s: float, count: int) -> Snapshot:
-        return snapshot(batch(node_s, {REQUESTS: count}, source="node"), batch(disk_s, {SECONDS: count}, source="disk"))
+        return snapshot(
+            scrape(node_s, {REQUESTS: count}, source="node"), scrape(disk_s, {SECONDS: count}, source="disk")
+        )
 
     sample = last(both(10.0, 10.5, 0), both(11.0, 11.75, 10))
     assert rate(sample, REQUESTS) == Rate(10.0, 1.0)
@@ -141,8 +143,8 @@ def test_each_source_has_its_own_time() -> None:
 def test_a_restart_of_one_source_leaves_the_others_alone() -> None:
     def both(at_s: float, origin: str) -> Snapshot:
         return snapshot(
-            batch(at_s, {REQUESTS: int(at_s)}, origin, "node"),
-            batch(at_s, {SECONDS: 10**6 * int(at_s)}, "boot", "disk"),
+            scrape(at_s, {REQUESTS: int(at_s)}, origin, "node"),
+            scrape(at_s, {SECONDS: 10**6 * int(at_s)}, "boot", "disk"),
         )
 
     sample = last(both(10.0, "1"), both(11.0, "2"))
@@ -180,7 +182,7 @@ def test_what_is_read_again_long_after_a_restart_is_no_second_restart() -> None:
 def test_a_batch_without_values_leaves_what_was_known() -> None:
     before: Readings = {}
     remember(before, counted(10.0, 100))
-    remember(before, snapshot(batch(11.0, {}, origin="", problem="no answer")))
+    remember(before, snapshot(scrape(11.0, {}, origin="", problem="no answer")))
     assert before[REQUESTS].value == 100
 
 
@@ -189,7 +191,7 @@ class Tried:
     """One tick: how long after the one before, what the counter gained meanwhile, and whether the node answered."""
 
     after_s: float
-    gained: int
+    increase: int
     answered: bool
 
 
@@ -202,7 +204,7 @@ def answers(ticks: list[Tried]) -> list[tuple[float, int, bool]]:
     """Return when each tick was, the counter then, and whether it was answered."""
     at_s, count, found = 1000.0, 7, []
     for each in ticks:
-        at_s, count = at_s + each.after_s, count + each.gained
+        at_s, count = at_s + each.after_s, count + each.increase
         found.append((at_s, count, each.answered))
     return found
 
@@ -211,7 +213,7 @@ def snapshots_of(ticks: list[Tried]) -> list[Snapshot]:
     return [
         one(at_s, {REQUESTS: count, SECONDS: count})
         if answered
-        else snapshot(batch(at_s, {}, origin="", problem="no answer in time"))
+        else snapshot(scrape(at_s, {}, origin="", problem="no answer in time"))
         for at_s, count, answered in answers(ticks)
     ]
 

@@ -195,8 +195,8 @@ def test_the_intervals_histograms_add_up_to_what_happened(ticks: list[tuple[dict
     counts = first = bucket_counts(US, {FAST: 3})
     snapshots = [one(0.0, {DURATIONS: first})]
     known = first
-    for position, (gained, answered) in enumerate(ticks, 1):
-        counts = plus(counts, bucket_counts(US, gained))
+    for position, (increase, answered) in enumerate(ticks, 1):
+        counts = plus(counts, bucket_counts(US, increase))
         known = counts if answered else known
         snapshots.append(one(float(position), {DURATIONS: counts} if answered else {}))
     added = (0,) * US

@@ -125,7 +125,7 @@ def test_intervals_added_up_equal_one_interval_over_the_ends(intervals: list[Ste
     rate, rate_of_ends = added[REQUESTS], whole[REQUESTS]
     assert isinstance(rate, Rate)
     assert isinstance(rate_of_ends, Rate)
-    assert rate.gained == rate_of_ends.gained
+    assert rate.increase == rate_of_ends.increase
     assert rate.elapsed_s == pytest.approx(rate_of_ends.elapsed_s)
     assert isinstance(added[WRITES], Buckets)
     assert added[WRITES] == whole[WRITES]

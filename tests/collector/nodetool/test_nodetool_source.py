@@ -13,8 +13,8 @@ import pytest
 from collector.host.cassandra_processes import LocalNode
 from collector.model.clock import SystemClock
 from collector.model.metric import Values
-from collector.model.snapshot import Batch, SourceError
-from collector.nodetool.nodetool_source import PACE, SHARE, NodetoolNode, wanted
+from collector.model.snapshot import Scrape, SourceError
+from collector.nodetool.nodetool_source import PACE, SHARE, NodetoolSource, wanted
 from collector.nodetool.reports.report import Report
 from collector.nodetool.runner import Connection, Nodetool, NodetoolError
 from collector.sampling.selection import Selection
@@ -118,11 +118,11 @@ def test_a_chosen_table_is_all_that_is_asked_for() -> None:
     assert wanted(Selection(frozenset({TABLE_COUNT})))[0].whole
 
 
-def node(tool: Tool, local: LocalNode | None, *metrics: str) -> NodetoolNode:
-    return NodetoolNode(tool, Selection(frozenset(metrics)), SystemClock(), lambda: local)
+def node(tool: Tool, local: LocalNode | None, *metrics: str) -> NodetoolSource:
+    return NodetoolSource(tool, Selection(frozenset(metrics)), SystemClock(), lambda: local)
 
 
-def settled(watched: NodetoolNode, number: int = 0) -> Batch:
+def settled(watched: NodetoolSource, number: int = 0) -> Scrape:
     """Return what a source says next."""
     source = watched.sources[number]
     source.start().result()
@@ -206,24 +206,24 @@ def test_the_peers_are_the_nodes_of_the_last_status(stubs: dict[str, Stub]) -> N
 @pytest.mark.usefixtures("stubs")
 def test_operations_of_all_keyspaces_but_cassandras_own_are_added_up() -> None:
     with closing(node(Tool(), process(), SUM)) as watched:
-        batch = settled(watched)
-    assert batch.values[SUM, "Read"] == 11
-    assert batch.values[KEYSPACE_COUNT, "ks", "Read"] == 5
+        scrape = settled(watched)
+    assert scrape.values[SUM, "Read"] == 11
+    assert scrape.values[KEYSPACE_COUNT, "ks", "Read"] == 5
 
 
 def test_where_not_all_was_understood_nothing_is_added_up(stubs: dict[str, Stub]) -> None:
     stubs["tablestats"].report = Report({(KEYSPACE_COUNT, "ks", "Read"): 5}, ("a line", "another", "a third"))
     with closing(node(Tool(), process(), SUM)) as watched:
-        batch = settled(watched)
-    assert (SUM, "Read") not in batch.values
-    assert batch.values[KEYSPACE_COUNT, "ks", "Read"] == 5
-    assert batch.problem == "a line (and 2 more)"
+        scrape = settled(watched)
+    assert (SUM, "Read") not in scrape.values
+    assert scrape.values[KEYSPACE_COUNT, "ks", "Read"] == 5
+    assert scrape.problem == "a line (and 2 more)"
 
 
 @pytest.mark.usefixtures("stubs")
 def test_of_a_chosen_keyspace_nothing_is_added_up() -> None:
     selection = Selection(frozenset({KEYSPACE_COUNT}), "ks")
-    with closing(NodetoolNode(Tool(), selection, SystemClock(), process)) as watched:
+    with closing(NodetoolSource(Tool(), selection, SystemClock(), process)) as watched:
         assert (SUM, "Read") not in settled(watched).values
 
 
@@ -231,7 +231,7 @@ def test_of_a_chosen_keyspace_nothing_is_added_up() -> None:
 def test_what_was_said_while_the_node_was_restarted_is_not_believed() -> None:
     tool, lives = Tool(), [process(7)]
     tool.waiting = {"tablestats"}
-    with closing(NodetoolNode(tool, Selection(frozenset({SUM})), SystemClock(), lambda: lives[-1])) as watched:
+    with closing(NodetoolSource(tool, Selection(frozenset({SUM})), SystemClock(), lambda: lives[-1])) as watched:
         source = watched.sources[0]
         running = source.start()
         while ("tablestats", "-F", "json") not in tool.ran:
@@ -240,11 +240,11 @@ def test_what_was_said_while_the_node_was_restarted_is_not_believed() -> None:
         lives.append(process(8))
         tool.gate.set()
         running.result()
-        batch = source.read(0.0)
-        assert batch.values == {}
-        assert "restarted while it was asked" in batch.problem
-        batch = settled(watched)
-        assert (batch.origin, batch.problem) == ("8 1.0", "")
+        scrape = source.read(0.0)
+        assert scrape.values == {}
+        assert "restarted while it was asked" in scrape.problem
+        scrape = settled(watched)
+        assert (scrape.origin, scrape.problem) == ("8 1.0", "")
 
 
 @pytest.mark.usefixtures("stubs")
@@ -254,7 +254,7 @@ def test_a_process_that_comes_back_after_a_while_is_found_again() -> None:
     def find() -> LocalNode | None:
         return None if here[0].ended else here[0]
 
-    with closing(NodetoolNode(Tool(), Selection(frozenset({SUM})), SystemClock(), find)) as watched:
+    with closing(NodetoolSource(Tool(), Selection(frozenset({SUM})), SystemClock(), find)) as watched:
         assert watched.learn(60.0).origin == "7 1.0"
         here[0].ended = True
         assert watched.learn(60.0).pid is None

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from collector.model.metric import Values
-from collector.model.snapshot import Batch
+from collector.model.snapshot import Scrape
 from collector.nodetool.nodetool_source import PACE, ReportSource
 from tests.collector.fakes import FakeClock
 
@@ -40,15 +40,15 @@ class Asking:
         self.asked = 0
         self.source = ReportSource("nodetool x", self.ask, self.pool, self.clock, pace)
 
-    def ask(self) -> Batch:
+    def ask(self) -> Scrape:
         self.asked += 1
         self.clock.busy(self.takes_s)
-        return Batch("nodetool x", self.clock.monotonic_s(), self.says, "7 1.0", self.problem)
+        return Scrape("nodetool x", self.clock.monotonic_s(), self.says, "7 1.0", self.problem)
 
-    def tick(self, after_s: float = 1.0) -> Batch:
-        batch = self.source.read(0.0)
+    def tick(self, after_s: float = 1.0) -> Scrape:
+        scrape = self.source.read(0.0)
         self.clock.busy(after_s)
-        return batch
+        return scrape
 
 
 def test_what_was_said_is_handed_over_once_in_the_tick_after() -> None:
@@ -58,8 +58,8 @@ def test_what_was_said_is_handed_over_once_in_the_tick_after() -> None:
     asking.pool.finish()
     said_s = asking.clock.monotonic_s()
     asking.clock.busy(0.5)
-    batch = asking.tick()
-    assert (batch.values, batch.at_s, batch.origin) == ({("x",): 1}, said_s, "7 1.0")
+    scrape = asking.tick()
+    assert (scrape.values, scrape.at_s, scrape.origin) == ({("x",): 1}, said_s, "7 1.0")
     assert [asking.tick().values for _ in range(5)] == [{}] * 5
 
 

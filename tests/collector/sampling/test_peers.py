@@ -9,8 +9,8 @@ import pytest
 
 from collector.cassandra.storage import members
 from collector.host.cassandra_processes import Facts
-from collector.model.snapshot import Batch, SourceError, Tick
-from collector.sampling.node_sampler import Given, Watch
+from collector.model.snapshot import Scrape, SourceError, Tick
+from collector.sampling.node_sampler import Given, NodeSampler
 from collector.sampling.selection import Selection
 from collector.sampling.source_reader import Source
 from tests.collector.fakes import FakeClock
@@ -50,9 +50,9 @@ class Cluster:
             raise SourceError("no answer")
         return tuple(sorted(self.ring))
 
-    def read(self, timeout_s: float) -> Batch:
+    def read(self, timeout_s: float) -> Scrape:
         self.members = frozenset(self.gossip)
-        return Batch(self.name, self.clock.monotonic_s(), {}, self.origin)
+        return Scrape(self.name, self.clock.monotonic_s(), {}, self.origin)
 
     def asks_for(self, metric: str) -> bool:
         return True
@@ -89,7 +89,7 @@ JOINS = gossip_gains(FIRST), ring_gains(FIRST), gossip_gains(SECOND), ring_gains
 REPLACEMENT = gossip_gains(FIRST), ring_gains(FIRST), gossip_loses(OLD), ring_loses(OLD)
 
 
-def run(cluster: Cluster, watch: Watch, *changes: Change, seconds: int = 0) -> None:
+def run(cluster: Cluster, watch: NodeSampler, *changes: Change, seconds: int = 0) -> None:
     """Let one change happen before each tick, then this many seconds pass with a tick each."""
 
     def ticks() -> Iterator[Tick]:
@@ -102,11 +102,11 @@ def run(cluster: Cluster, watch: Watch, *changes: Change, seconds: int = 0) -> N
         pass
 
 
-def watched(cluster: Cluster) -> Watch:
-    return Watch(cluster, Selection(frozenset()), Given(), cluster.clock)
+def watched(cluster: Cluster) -> NodeSampler:
+    return NodeSampler(cluster, Selection(frozenset()), Given(), cluster.clock)
 
 
-def peers(watch: Watch) -> tuple[str, ...]:
+def peers(watch: NodeSampler) -> tuple[str, ...]:
     return watch.facts.peers
 
 

@@ -179,9 +179,9 @@ def test_what_is_not_chosen_is_not_searched_for() -> None:
 def test_start_and_schema_are_read_whatever_is_chosen() -> None:
     watched = node(Selection(metrics=frozenset({"requests_total"})))
     for _ in range(3):
-        batch = watched.tick()
-        assert {("cassandra_jvm_start_time_seconds",), ("cassandra_schema_version",)} <= set(batch.values)
-        assert batch.origin
+        scrape = watched.tick()
+        assert {("cassandra_jvm_start_time_seconds",), ("cassandra_schema_version",)} <= set(scrape.values)
+        assert scrape.origin
 
 
 @pytest.mark.parametrize(("keyspace", "table_name"), [("nosuch", ""), ("ks", "nosuch")])

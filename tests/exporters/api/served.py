@@ -10,7 +10,7 @@ from typing import Any
 from collector.journal.writer import Position
 from collector.model.snapshot import Tick
 from exporters.identity import Identity
-from exporters.recent_ticks import Recent
+from exporters.recent_ticks import RecentTicks
 from tests.exporters.samples import TIME_S, busy
 
 FILES = ("20231114T221320.jsonl.zst", "20231114T231320.jsonl.zst", "20231115T001320.jsonl.zst")
@@ -20,7 +20,7 @@ class Scripted:
     """What the API serves, as a test wants it."""
 
     def __init__(self, folder: Path, exposition: bytes = b"up 1\n", kept: int = 10) -> None:
-        self.recent = Recent(kept)
+        self.recent = RecentTicks(kept)
         self.journal = folder
         self.wrong = self.waits = ""
         self.exposition = {False: exposition, True: gzip.compress(exposition, 1)}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits, files_of
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, Tick
@@ -250,7 +250,7 @@ def test_files_that_can_hold_a_time(from_s: float | None, to_s: float | None, ch
 
 def test_a_file_is_chosen_by_the_times_of_its_ticks_and_not_by_its_name(tmp_path: Path) -> None:
     """The clock was two hours ahead, and was set while the second file was written."""
-    journal = Journal(tmp_path, lambda: Head("1", 1.0, "s"), Limits(file_s=600.0, sync="never"), pytest.fail)
+    journal = Journal(tmp_path, lambda: Header("1", 1.0, "s"), Limits(file_s=600.0, sync="never"), pytest.fail)
     for time_s in (1_700_007_200.0, 1_700_007_900.0, 1_700_000_700.0, 1_700_001_300.0, 1_700_001_301.0):
         journal.append(Snapshot("n", Tick(time_s), ()))
     journal.close()

@@ -1,21 +1,22 @@
 """Who is let in for how long, what is said how often, and where the API may listen."""
 
 import socket
+from functools import partial
 
 import pytest
 
-from exporters.api.connections import BODY_S, HEAD_S, IDLE_S, STALLED_S, Visit, Visits
+from exporters.api.connections import BODY_S, HEAD_S, IDLE_S, STALLED_S, ClientConnection, Connections
 from exporters.api.listen_address import ListenError, address, bound
-from exporters.rate_limited_logger import Seldom
+from exporters.rate_limited_logger import RateLimitedLogger
 
 
-def over_at(visit: Visit) -> float:
+def over_at(visit: ClientConnection) -> float:
     """Return the second from which on a visit is over."""
     return next((second for second in range(1000) if visit.is_over(second)), 1000)
 
 
 def test_a_visit_lasts_as_long_as_something_comes_of_it() -> None:
-    visit = Visit(lambda: None, 0.0)
+    visit = ClientConnection(lambda: None, 0.0)
     # Bytes that trickle in do not make the first head's time longer.
     visit.begins(5.0)
     assert over_at(visit) == HEAD_S
@@ -35,8 +36,10 @@ def test_a_visit_lasts_as_long_as_something_comes_of_it() -> None:
 
 def test_where_it_is_full_who_never_asked_goes_first_then_who_waits_and_nobody_who_is_served() -> None:
     ended: list[str] = []
-    visits = Visits(3)
-    busy, waiting, silent = (Visit(lambda name=name: ended.append(name), 0.0) for name in ("busy", "waiting", "silent"))  # type: ignore[misc]
+    visits = Connections(3)
+    busy, waiting, silent = (
+        ClientConnection(partial(ended.append, name), 0.0) for name in ("busy", "waiting", "silent")
+    )
     for visit in (busy, waiting, silent):
         assert visits.enter(visit)
     for visit in (busy, waiting):
@@ -44,26 +47,26 @@ def test_where_it_is_full_who_never_asked_goes_first_then_who_waits_and_nobody_w
         visit.is_served()
     waiting.is_idle(0.0)
     for _ in range(2):
-        newcomer = Visit(lambda: None, 0.0)
+        newcomer = ClientConnection(lambda: None, 0.0)
         assert visits.enter(newcomer)
         newcomer.sends(0.0)
     assert ended == ["silent", "waiting"]
-    assert not visits.enter(Visit(lambda: None, 0.0))
+    assert not visits.enter(ClientConnection(lambda: None, 0.0))
     assert len(visits) == 3
 
 
 def test_those_that_had_their_time_are_ended() -> None:
     ended: list[int] = []
-    visits = Visits()
-    visits.enter(Visit(lambda: ended.append(1), 0.0))
-    visits.enter(Visit(lambda: ended.append(2), 5.0))
+    visits = Connections()
+    visits.enter(ClientConnection(lambda: ended.append(1), 0.0))
+    visits.enter(ClientConnection(lambda: ended.append(2), 5.0))
     assert (visits.sweep(HEAD_S), ended, len(visits)) == (1, [1], 1)
 
 
 def test_what_happens_often_is_said_seldom() -> None:
     said: list[str] = []
     now_s = 0.0
-    seldom = Seldom(said.append, lambda: now_s)
+    seldom = RateLimitedLogger(said.append, lambda: now_s)
     for _ in range(3):
         seldom("a", "first")
     seldom("b", "other")

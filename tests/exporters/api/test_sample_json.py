@@ -125,7 +125,7 @@ def test_hostile_content_raises_one_error(path: list[int], what: Any) -> None:
 
 
 def sound() -> Any:
-    return sent(replace(busy(), spread={("g",): (1.0, 2.0)}, age_s=1.0, held={("h", "x"): 1.0}))
+    return sent(replace(busy(), spread={("g",): (1.0, 2.0)}, age_s=1.0, last_known={("h", "x"): 1.0}))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from exporters.api.host_header import Hosts, is_host_name
 from exporters.api.web_access import WebConfig
 from exporters.api.web_tls import IF_GIVEN, Tls
 from exporters.api.write_permission import refused_write
-from exporters.rate_limited_logger import Seldom
+from exporters.rate_limited_logger import RateLimitedLogger
 from tests.exporters.api.asking import ask
 
 KNOWN = "correct horse"
@@ -198,7 +198,7 @@ class Asked:
         self.now_s = 0.0
         self.said: list[str] = []
         self.passwords = Passwords()
-        seldom = Seldom(self.said.append, lambda: self.now_s)
+        seldom = RateLimitedLogger(self.said.append, lambda: self.now_s)
         self.guard = Guard(self._yes, lambda: self.config, self.passwords, seldom, Hosts(), lambda: self.now_s)
 
     async def _yes(self, scope: Any, receive: Any, send: Any) -> None:

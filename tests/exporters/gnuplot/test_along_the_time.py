@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.gnuplot.event_marks import groups
-from exporters.gnuplot.label_lanes import Lanes
+from exporters.gnuplot.label_lanes import LabelLanes
 from exporters.gnuplot.missing_nodes import Gap, gaps_of, missing
 from exporters.gnuplot.plot_data import CLUSTER, Mark, Row, Run
 from exporters.gnuplot.plot_page import SMALL_PT
@@ -42,7 +42,7 @@ def test_marks_outside_the_run_are_left_out() -> None:
 
 @given(st.lists(st.tuples(st.text("abc ", min_size=1, max_size=60), st.floats(80, 1080)), max_size=60))
 def test_no_label_lies_over_another_or_outside(labels: list[tuple[str, float]]) -> None:
-    lanes = Lanes(80, 1080)
+    lanes = LabelLanes(80, 1080)
     for text, middle in labels:
         lanes.place(text, "ink", middle)
     spans = [

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from cli.top.render_context import Scene
+from cli.top.render_context import RenderContext
 from cli.top.styled_text import plain
 from cli.top.tables_page import header
-from cli.top.view_state import Look
+from cli.top.view_state import ViewState
 from collector.cassandra.tables import REMAINDERS
 from collector.jolokia.table_budget import OTHERS
 from collector.model.histogram import Buckets
@@ -86,7 +86,7 @@ def test_what_people_look_at_first_stays_longest() -> None:
 @pytest.mark.parametrize("width", range(30, 160, 7))
 def test_top_and_the_line_leave_out_the_same_columns_first(width: int) -> None:
     (text,) = table_lines(sample(counts("t1", 5)), width)
-    page = plain(header(Scene([], Look(), width, 10)))
+    page = plain(header(RenderContext([], ViewState(), width, 10)))
     on_line, in_top = ({column.name for column in COLUMNS if column.header in each.split()} for each in (text, page))
     for shown in (on_line, in_top):
         assert shown == {column.name for column in fitting(len(shown))}

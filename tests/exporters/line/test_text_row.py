@@ -31,7 +31,7 @@ widths = st.integers(20, 250)
 def known(value: Derived, factor: float) -> Derived:
     """Return the value with everything `factor` times as much."""
     if isinstance(value, Rate):
-        return Rate(value.gained * factor, value.elapsed_s)
+        return Rate(value.increase * factor, value.elapsed_s)
     return value if isinstance(value, str | Buckets) else value * factor
 
 

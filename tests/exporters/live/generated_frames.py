@@ -6,7 +6,7 @@ from collector.model.histogram import Buckets
 from collector.model.sample import Rate, Sample
 from collector.model.snapshot import Event, Tick
 from exporters.live.frame import Frame
-from exporters.live.frame_assembler import Gathering, Known
+from exporters.live.frame_assembler import FrameAssembler, NodeInfo
 from tests.exporters.samples import TIME_S, busy, durations
 
 PLACE = int(TIME_S) - 1
@@ -44,12 +44,12 @@ def buckets(sample: Sample) -> Buckets:
     return found
 
 
-def gathered(*nodes: str) -> Gathering:
+def gathered(*nodes: str) -> FrameAssembler:
     """Return a gathering that expects nodes by these keys."""
-    gathering = Gathering(1.0)
+    gathering = FrameAssembler(1.0)
     for number, node in enumerate(nodes):
         gathering.meet(node, node)
-        gathering.know(node, Known("Test Cluster", f"dc1/r{number % 3 + 1}", interval_s=1.0))
+        gathering.know(node, NodeInfo("Test Cluster", f"dc1/r{number % 3 + 1}", interval_s=1.0))
     return gathering
 
 

@@ -14,7 +14,7 @@ from collector.model.sample import Derived, Rate
 from collector.model.snapshot import Event, Tick
 from exporters.api.sample_json import decoded, encoded
 from exporters.live.frame import ALL, State
-from exporters.live.frame_assembler import Known
+from exporters.live.frame_assembler import NodeInfo
 from exporters.live.live_columns import PLACES, value
 from tests.exporters.live.generated_frames import PLACE, buckets, gathered, of, silent
 from tests.exporters.samples import TIME_S, durations
@@ -75,7 +75,7 @@ def test_the_cluster_has_the_sum_of_amounts_and_the_share_of_all_of_them() -> No
 def test_a_machine_with_two_nodes_counts_once(shared: str) -> None:
     gathering = gathered("a", "b")
     for node in "ab":
-        gathering.know(node, Known(machine=shared, network="net:[1]" if shared else ""))
+        gathering.know(node, NodeInfo(machine=shared, network="net:[1]" if shared else ""))
         gathering.heard(node, of(node), TIME_S + 0.1)
     frame = gathering.close(PLACE, TIME_S + 0.5)
     one = value(frame.nodes[0].cells, "disk_reads_per_s")
@@ -155,7 +155,7 @@ def test_a_restart_of_an_agent_falsifies_nothing() -> None:
 
 def test_several_ticks_of_an_interval_are_one() -> None:
     gathering = gathered("a")
-    gathering.know("a", Known(interval_s=0.1))
+    gathering.know("a", NodeInfo(interval_s=0.1))
     for tenth in range(1, 11):
         sample = of("a", TIME_S - 1 + tenth / 10, reads=tenth, bucket=40)
         gathering.heard("a", sample, TIME_S - 1 + tenth / 10 + 0.01)
@@ -261,7 +261,7 @@ def test_tables_of_all_nodes_are_the_merge_of_theirs() -> None:
 
 def test_longer_intervals_than_the_screens_are_shown_until_the_next_and_counted_once() -> None:
     gathering = gathered("a")
-    gathering.know("a", Known(interval_s=10.0))
+    gathering.know("a", NodeInfo(interval_s=10.0))
     gathering.heard("a", replace(of("a"), tick=Tick(TIME_S)), TIME_S + 0.1)
     first = gathering.close(PLACE, TIME_S + 0.5)
     second = gathering.close(PLACE + 1, TIME_S + 1.5)

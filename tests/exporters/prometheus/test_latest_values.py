@@ -6,55 +6,57 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.model.metric import Series, Tier, Value, Values
-from collector.model.snapshot import Batch
-from exporters.prometheus.latest_values import FIRST_S, FORGET_S, LONGEST_S, PATIENCE_S, PERIODS, Known
-from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS, SECONDS, STATE, batch, one, snapshot
+from collector.model.metric import ScrapeInterval, Series, Value, Values
+from collector.model.snapshot import Scrape
+from exporters.prometheus.latest_values import FIRST_S, FORGET_S, LONGEST_S, PATIENCE_S, PERIODS, LatestValues
+from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS, SECONDS, STATE, one, scrape, snapshot
 
 NONE: Values = {}
 
 
-def known(*batches: Batch) -> Known:
+def known(*scrapes: Scrape) -> LatestValues:
     """Return what is known after ticks of one batch each."""
-    found = Known(CATALOGUE)
-    for each in batches:
+    found = LatestValues(CATALOGUE)
+    for each in scrapes:
         found.take(snapshot(each))
     return found
 
 
-def after(*batches: Batch) -> dict[Series, Value]:
-    return known(*batches).shown()
+def after(*scrapes: Scrape) -> dict[Series, Value]:
+    return known(*scrapes).shown()
 
 
 def test_nothing_is_known_at_first() -> None:
-    assert Known(CATALOGUE).shown() == {}
+    assert LatestValues(CATALOGUE).shown() == {}
 
 
 def test_the_last_value_is_known() -> None:
-    assert after(batch(1.0, {REQUESTS: 1, BYTES: 5}), batch(2.0, {REQUESTS: 2})) == {REQUESTS: 2, BYTES: 5}
+    assert after(scrape(1.0, {REQUESTS: 1, BYTES: 5}), scrape(2.0, {REQUESTS: 2})) == {REQUESTS: 2, BYTES: 5}
 
 
 @pytest.mark.parametrize(("after_s", "there"), [(2.4, True), (2.6, False), (100.0, False)])
 def test_what_is_read_every_second_is_gone_after_two_and_a_half(after_s: float, there: bool) -> None:
-    found = after(batch(1.0, {BYTES: 5}), batch(2.0, {BYTES: 6}), batch(2.0 + after_s, {REQUESTS: 1}))
+    found = after(scrape(1.0, {BYTES: 5}), scrape(2.0, {BYTES: 6}), scrape(2.0 + after_s, {REQUESTS: 1}))
     assert (BYTES in found) is there
     assert found[REQUESTS] == 1
 
 
 @pytest.mark.parametrize(("after_s", "there"), [(59.0, True), (149.0, True), (151.0, False)])
 def test_what_is_read_once_a_minute_stays_between_two_readings(after_s: float, there: bool) -> None:
-    found = after(batch(0.0, {BYTES: 5}), batch(60.0, {BYTES: 6}), batch(60.0 + after_s, {REQUESTS: 1}))
+    found = after(scrape(0.0, {BYTES: 5}), scrape(60.0, {BYTES: 6}), scrape(60.0 + after_s, {REQUESTS: 1}))
     assert (BYTES in found) is there
 
 
 @pytest.mark.parametrize(("after_s", "there"), [(24.0, True), (26.0, False)])
 def test_at_first_sight_ten_seconds_are_taken_for_the_period(after_s: float, there: bool) -> None:
-    assert (BYTES in after(batch(1.0, {BYTES: 5}), batch(1.0 + after_s, {REQUESTS: 1}))) is there
+    assert (BYTES in after(scrape(1.0, {BYTES: 5}), scrape(1.0 + after_s, {REQUESTS: 1}))) is there
 
 
 def test_what_is_said_to_be_slow_stays_for_its_own_period_from_the_first_reading_on() -> None:
-    slow = {BYTES[0]: CATALOGUE[BYTES[0]].__class__(**{**vars(CATALOGUE[BYTES[0]]), "tier": Tier.SLOW})}
-    found = Known({**CATALOGUE, **slow})
+    slow = {
+        BYTES[0]: CATALOGUE[BYTES[0]].__class__(**{**vars(CATALOGUE[BYTES[0]]), "scrape_interval": ScrapeInterval.SLOW})
+    }
+    found = LatestValues({**CATALOGUE, **slow})
     for at_s in (0.0, 5.0):
         found.take(one(at_s, {BYTES: 5}))
     found.take(one(150.0, {REQUESTS: 1}))
@@ -62,79 +64,81 @@ def test_what_is_said_to_be_slow_stays_for_its_own_period_from_the_first_reading
 
 
 def test_a_long_pause_is_no_period() -> None:
-    found = after(batch(0.0, {BYTES: 5}), batch(1e6, {BYTES: 6}), batch(1e6 + PERIODS * LONGEST_S + 1, {REQUESTS: 1}))
+    found = after(
+        scrape(0.0, {BYTES: 5}), scrape(1e6, {BYTES: 6}), scrape(1e6 + PERIODS * LONGEST_S + 1, {REQUESTS: 1})
+    )
     assert found == {REQUESTS: 1}
 
 
 def test_long_intervals_are_periods_too() -> None:
-    found = Known(CATALOGUE, interval_s=60.0)
+    found = LatestValues(CATALOGUE, interval_s=60.0)
     found.take(one(0.0, {BYTES: 5}))
     found.take(one(120.0, {REQUESTS: 1}))
     assert BYTES in found.shown()
 
 
 def test_two_readings_of_the_same_moment_are_no_period() -> None:
-    assert BYTES in after(batch(1.0, {BYTES: 5}), batch(1.0, {BYTES: 6}), batch(2.0, {REQUESTS: 1}))
+    assert BYTES in after(scrape(1.0, {BYTES: 5}), scrape(1.0, {BYTES: 6}), scrape(2.0, {REQUESTS: 1}))
 
 
 def test_a_source_without_an_answer_is_absent_until_it_answers() -> None:
-    silent = batch(2.0, NONE, "", problem="no answer")
-    assert after(batch(1.0, {REQUESTS: 1, BYTES: 5}), silent) == {}
-    again = after(batch(1.0, {REQUESTS: 1, BYTES: 5}), silent, batch(3.0, {REQUESTS: 2}))
+    silent = scrape(2.0, NONE, "", problem="no answer")
+    assert after(scrape(1.0, {REQUESTS: 1, BYTES: 5}), silent) == {}
+    again = after(scrape(1.0, {REQUESTS: 1, BYTES: 5}), silent, scrape(3.0, {REQUESTS: 2}))
     assert again == {REQUESTS: 2, BYTES: 5}
 
 
 def test_a_source_that_has_not_answered_yet_is_not_back() -> None:
-    silent, idle = batch(2.0, NONE, "", problem="no answer"), batch(3.0, NONE, "")
-    assert after(batch(1.0, {REQUESTS: 1}), silent, idle) == {}
+    silent, idle = scrape(2.0, NONE, "", problem="no answer"), scrape(3.0, NONE, "")
+    assert after(scrape(1.0, {REQUESTS: 1}), silent, idle) == {}
 
 
 def test_a_problem_with_values_is_an_answer() -> None:
-    assert after(batch(1.0, {REQUESTS: 1}, problem="not all")) == {REQUESTS: 1}
+    assert after(scrape(1.0, {REQUESTS: 1}, problem="not all")) == {REQUESTS: 1}
 
 
 def test_what_answers_at_its_own_pace_is_held_in_between() -> None:
-    reports = [batch(at_s, {REQUESTS: int(at_s)} if at_s % 20 == 0 else NONE) for at_s in map(float, range(70))]
+    reports = [scrape(at_s, {REQUESTS: int(at_s)} if at_s % 20 == 0 else NONE) for at_s in map(float, range(70))]
     assert after(*reports) == {REQUESTS: 60}
 
 
 def test_sources_are_silent_each_for_itself() -> None:
-    found = Known(CATALOGUE)
-    found.take(snapshot(batch(1.0, {REQUESTS: 1}, source="a"), batch(1.0, {BYTES: 1}, source="b")))
-    found.take(snapshot(batch(2.0, NONE, source="a", problem="gone"), batch(2.0, NONE, source="b")))
+    found = LatestValues(CATALOGUE)
+    found.take(snapshot(scrape(1.0, {REQUESTS: 1}, source="a"), scrape(1.0, {BYTES: 1}, source="b")))
+    found.take(snapshot(scrape(2.0, NONE, source="a", problem="gone"), scrape(2.0, NONE, source="b")))
     assert found.shown() == {BYTES: 1}
 
 
 def test_an_earlier_life_is_forgotten_whole() -> None:
-    assert after(batch(1.0, {REQUESTS: 9, STATE: "NORMAL"}, "1"), batch(2.0, {REQUESTS: 1}, "2")) == {REQUESTS: 1}
+    assert after(scrape(1.0, {REQUESTS: 9, STATE: "NORMAL"}, "1"), scrape(2.0, {REQUESTS: 1}, "2")) == {REQUESTS: 1}
 
 
 def test_an_earlier_life_is_forgotten_by_all_that_told_of_it() -> None:
-    found = Known(CATALOGUE)
-    found.take(snapshot(batch(1.0, {REQUESTS: 9}, "1", "a"), batch(1.0, {BYTES: 9}, "1", "b")))
-    found.take(snapshot(batch(2.0, {REQUESTS: 1}, "2", "a"), batch(2.0, NONE, "", "b")))
+    found = LatestValues(CATALOGUE)
+    found.take(snapshot(scrape(1.0, {REQUESTS: 9}, "1", "a"), scrape(1.0, {BYTES: 9}, "1", "b")))
+    found.take(snapshot(scrape(2.0, {REQUESTS: 1}, "2", "a"), scrape(2.0, NONE, "", "b")))
     assert found.shown() == {REQUESTS: 1}
 
 
 def test_an_origin_that_is_not_known_is_no_restart() -> None:
-    assert after(batch(1.0, {BYTES: 9}, "1"), batch(2.0, {REQUESTS: 1}, "")) == {REQUESTS: 1, BYTES: 9}
+    assert after(scrape(1.0, {BYTES: 9}, "1"), scrape(2.0, {REQUESTS: 1}, "")) == {REQUESTS: 1, BYTES: 9}
 
 
 def test_a_restart_of_one_source_leaves_the_others_alone() -> None:
-    found = Known(CATALOGUE)
-    found.take(snapshot(batch(1.0, {REQUESTS: 9}, "1", "a"), batch(1.0, {BYTES: 9}, "boot", "b")))
-    found.take(snapshot(batch(2.0, {SECONDS: 1}, "2", "a"), batch(2.0, NONE, "", "b")))
+    found = LatestValues(CATALOGUE)
+    found.take(snapshot(scrape(1.0, {REQUESTS: 9}, "1", "a"), scrape(1.0, {BYTES: 9}, "boot", "b")))
+    found.take(snapshot(scrape(2.0, {SECONDS: 1}, "2", "a"), scrape(2.0, NONE, "", "b")))
     assert found.shown() == {SECONDS: 1, BYTES: 9}
 
 
 def test_a_series_of_two_sources_is_known_once() -> None:
-    found = Known(CATALOGUE)
-    found.take(snapshot(batch(1.0, {BYTES: 1}, source="a"), batch(1.0, {BYTES: 2}, source="b")))
+    found = LatestValues(CATALOGUE)
+    found.take(snapshot(scrape(1.0, {BYTES: 1}, source="a"), scrape(1.0, {BYTES: 2}, source="b")))
     assert found.shown() == {BYTES: 2}
 
 
 def test_tables_that_come_and_go_do_not_fill_the_memory() -> None:
-    found = Known(CATALOGUE)
+    found = LatestValues(CATALOGUE)
     for number in range(3000):
         found.take(one(float(number), {(REQUESTS[0], f"table {number}"): 1}))
     kept = sum(len(source.held) for source in found._sources.values())
@@ -143,7 +147,7 @@ def test_tables_that_come_and_go_do_not_fill_the_memory() -> None:
 
 @pytest.mark.parametrize(("interval_s", "patience_s"), [(1.0, PATIENCE_S), (60.0, PERIODS * 60)])
 def test_without_ticks_nothing_is_known_any_more(interval_s: float, patience_s: float) -> None:
-    found = Known(CATALOGUE, interval_s)
+    found = LatestValues(CATALOGUE, interval_s)
     found.take(one(1000.0, {BYTES: 5}))
     assert not found.stalled(1000.0 + patience_s - 1)
     assert found.stalled(1000.0 + patience_s + 1)
@@ -172,7 +176,7 @@ TRIES = st.lists(
 @given(TRIES)
 @settings(max_examples=60)
 def test_nothing_is_shown_that_was_not_read_in_this_life_or_long_ago(tries: list[Tried]) -> None:
-    found, at_s, life = Known(CATALOGUE), 0.0, -1
+    found, at_s, life = LatestValues(CATALOGUE), 0.0, -1
     read: dict[Series, list[tuple[float, Value]]] = {}
     for each in tries:
         at_s += each.after_s

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from collector.model.metric import Values
-from collector.model.snapshot import Batch, Event, Snapshot, Tick
+from collector.model.snapshot import Event, Scrape, Snapshot, Tick
 from collector.sampling.selection import Selection
 from exporters.identity import Identity
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
@@ -40,8 +40,8 @@ class Agent:
 
     def tick(self, values: Values, identity: Identity = IDENTITY, late_s: float = 0.0, problem: str = "") -> None:
         self.now_s += 1
-        batch = Batch("node", self.now_s, values, problem=problem, wall_s=0.5, cpu_s=0.25)
-        self.page.take(Snapshot("10.0.0.1", Tick(self.now_s, late_s, missed=1), (batch,)), identity)
+        scrape = Scrape("node", self.now_s, values, problem=problem, wall_s=0.5, cpu_s=0.25)
+        self.page.take(Snapshot("10.0.0.1", Tick(self.now_s, late_s, missed=1), (scrape,)), identity)
 
     def text(self, *, openmetrics: bool = False) -> str:
         return self.page.get(openmetrics=openmetrics, compressed=False).decode()
@@ -162,7 +162,7 @@ def test_what_happened_is_counted_by_its_kind() -> None:
     assert agent.value("casstat_events_total", kind="restart") == 0
     # No log is read: that there was no compaction is not known.
     assert agent.value("casstat_events_total", kind="compaction") is None
-    snapshot = Snapshot("10.0.0.1", Tick(9.0), (Batch("log", 9.0),))
+    snapshot = Snapshot("10.0.0.1", Tick(9.0), (Scrape("log", 9.0),))
     agent.page.take(snapshot, IDENTITY, (Event("restart", ""), Event("restart", ""), Event("compaction", "")))
     counts = [agent.value("casstat_events_total", kind=kind) for kind in ("restart", "compaction", "flush")]
     assert counts == [2, 1, 0]

@@ -14,7 +14,7 @@ from collector.model.histogram import edges_of
 from collector.model.metric import Kind, Metric, Series, Value, Values
 from exporters.identity import TOLD
 from exporters.prometheus.metric_family import is_info
-from exporters.prometheus.series_lines import Lines
+from exporters.prometheus.series_lines import SeriesLines
 from exporters.prometheus.upper_bounds import Edges
 from tests.exporters.prometheus.parsed import Found, Labels, any_values, parsed, rendered
 
@@ -174,7 +174,7 @@ def test_every_kind_is_among_the_catalogues() -> None:
 
 
 def test_series_that_come_and_go_do_not_fill_the_memory() -> None:
-    lines = Lines(CATALOGUE, EDGES, IDENTITY)
+    lines = SeriesLines(CATALOGUE, EDGES, IDENTITY)
     for number in range(3000):
         gone: Values = {
             ("cassandra_jvm_gc_total", f"collector {number}"): number,

@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector.journal.encoding import quantised
-from collector.journal.header import Head
+from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits, Position, files_of
 from collector.model.metric import Metric, Value
 from collector.model.sample import Sample
-from collector.model.snapshot import Batch, Snapshot, Tick
-from collector.sampling.sample_stream import Sampling
+from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.sampling.sample_stream import SampleStream
 from exporters.identity import Identity
-from exporters.recent_ticks import Recent
-from exporters.shipping.runtime import Means
-from exporters.shipping.shipper import Plan, Shipping, following
+from exporters.recent_ticks import RecentTicks
+from exporters.shipping.runtime import Runtime
+from exporters.shipping.shipper import Plan, Shipper, following
 from exporters.sinks.parts.points import rows, time_ms
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, MODE, REQUESTS, SECONDS
 
@@ -25,8 +25,8 @@ METRICS = (*CATALOGUE.values(), CLUSTER)
 RARELY = 60
 
 
-def head(session: str = "one", interval_s: float = 1.0) -> Head:
-    return Head("1.0", interval_s, session, sources=("node",), metrics=METRICS)
+def head(session: str = "one", interval_s: float = 1.0) -> Header:
+    return Header("1.0", interval_s, session, sources=("node",), metrics=METRICS)
 
 
 def snapshot(number: int, *, missed: int = 0, step_s: float = 0.0) -> Snapshot:
@@ -38,8 +38,8 @@ def snapshot(number: int, *, missed: int = 0, step_s: float = 0.0) -> Snapshot:
         values[CLUSTER.name,] = "prod"
     values[DURATIONS] = tuple(10 * number if place == 30 else 0 for place in range(128))
     values[BYTES] = 100.5 + number
-    batch = Batch("node", 5.0 + number, values, "1")
-    return quantised(Snapshot("n1", Tick(BEGIN_S + number + step_s, missed=missed), (batch,)))
+    scrape = Scrape("node", 5.0 + number, values, "1")
+    return quantised(Snapshot("n1", Tick(BEGIN_S + number + step_s, missed=missed), (scrape,)))
 
 
 def point(identity: Identity, series: Sequence[str], sample: Sample, fields: Mapping[str, float]) -> bytes:
@@ -88,8 +88,8 @@ class Time:
         enough = self.stop_after is not None and len(self.waits) >= self.stop_after
         return enough or (self.stop_at_s is not None and self.now_s >= self.stop_at_s)
 
-    def means(self) -> Means:
-        return Means(self.wait, lambda: self.now_s, lambda: BEGIN_S + self.now_s, self.cpu_s, lambda: 0.5)
+    def means(self) -> Runtime:
+        return Runtime(self.wait, lambda: self.now_s, lambda: BEGIN_S + self.now_s, self.cpu_s, lambda: 0.5)
 
 
 @dataclass
@@ -100,7 +100,7 @@ class Node:
     store: Store = field(default_factory=Store)
     time: Time = field(default_factory=Time)
     said: list[str] = field(default_factory=list)
-    recent: Recent | None = None
+    recent: RecentTicks | None = None
     session: str = "one"
     limits: Limits = field(default_factory=lambda: Limits(sync="never"))
     number: int = 0
@@ -113,7 +113,7 @@ class Node:
         """Begin to record, as a program does that starts."""
         self.journal = Journal(self.folder, lambda: head(self.session), self.limits, self.said.append)
         catalogue = head().catalogue
-        self._sampling = Sampling(catalogue, ("node",), paced=False, met=True)
+        self._sampling = SampleStream(catalogue, ("node",), paced=False, met=True)
         self._identity = Identity()
 
     def again(self, session: str) -> None:
@@ -133,13 +133,13 @@ class Node:
                 self.recent.add(each.tick, self._identity, sample, self.journal.position)
             self.number += 1
 
-    def shipping(self, **choices: object) -> Shipping:
+    def shipping(self, **choices: object) -> Shipper:
         plan = Plan(following(self.folder), kept=self.folder.parent / "kept", recent=self.recent)
         plan = Plan(**{**plan.__dict__, **choices})
-        return Shipping(self.store, plan, self.time.means(), self.said.append)
+        return Shipper(self.store, plan, self.time.means(), self.said.append)
 
 
-def drain(shipping: Shipping) -> None:
+def drain(shipping: Shipper) -> None:
     """Ship all that there is now."""
     while shipping.step():
         pass

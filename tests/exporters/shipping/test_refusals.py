@@ -8,7 +8,7 @@ import pytest
 from exporters.shipping import delivery
 from exporters.shipping import shipper as loop
 from exporters.shipping.checkpoint import checkpoint_path
-from exporters.shipping.dead_letters import Aside
+from exporters.shipping.dead_letters import DeadLetters
 from exporters.shipping.delivery import BELIEVED_AFTER_S
 from exporters.shipping.sink_health import SinkHealth
 from exporters.sinks.sink import RefusedError, TooLargeError
@@ -123,7 +123,7 @@ def test_a_proxy_that_passes_only_small_requests_loses_nothing(node: Node) -> No
 
 def test_the_dead_letter_file_keeps_as_many_points_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exporters.shipping.dead_letters.LARGEST_BYTES", 25)
-    file = Aside(tmp_path / "refused")
+    file = DeadLetters(tmp_path / "refused")
     assert file.write([b"1234567", b"1234567", b"1234567"], "why") == 2
     assert (tmp_path / "refused").read_bytes() == b"# why\n1234567\n1234567\n"
     assert file.write([b"1"], "why") == 0

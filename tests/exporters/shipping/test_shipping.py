@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.journal import writer
-from collector.journal.follower import Tail
+from collector.journal.follower import JournalFollower
 from collector.journal.writer import Limits, Position, files_of
 from exporters.identity import Identity
-from exporters.recent_ticks import Recent
+from exporters.recent_ticks import RecentTicks
 from exporters.shipping import delivery
 from exporters.shipping import shipper as loop
 from exporters.shipping.checkpoint import checkpoint_path
@@ -128,19 +128,19 @@ def test_a_program_that_is_killed_sends_the_same_points_again(node: Node) -> Non
 def test_live_ticks_come_from_memory_and_are_those_of_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    node = Node(tmp_path / "node", recent=Recent(kept=10))
+    node = Node(tmp_path / "node", recent=RecentTicks(kept=10))
     opened: list[Position | None] = []
 
-    def tail(start: Position | None) -> Tail:
+    def tail(start: Position | None) -> JournalFollower:
         opened.append(start)
-        return Tail(node.folder, start)
+        return JournalFollower(node.folder, start)
 
     shipping = node.shipping(opened=tail)
     node.record(30)
     drain(shipping)
     # On the disk there is nothing to read any more: who looks there fails.
     with monkeypatch.context() as patch:
-        patch.setattr(Tail, "poll", lambda _: pytest.fail("the journal is read"))
+        patch.setattr(JournalFollower, "poll", lambda _: pytest.fail("the journal is read"))
         for _ in range(150):
             node.record(1)
             drain(shipping)
@@ -214,15 +214,15 @@ def test_a_checkpoint_that_cannot_be_written_stops_nothing(node: Node) -> None:
 def test_a_journal_that_cannot_be_read_is_tried_again(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     node.record(60)
     shipping = node.shipping()
-    poll = Tail.poll
+    poll = JournalFollower.poll
     broken = [OSError(5, "Input/output error", "x")] * 3
 
-    def failing(tail: Tail) -> Iterator[object]:
+    def failing(tail: JournalFollower) -> Iterator[object]:
         if broken:
             raise broken.pop()
         yield from poll(tail)
 
-    monkeypatch.setattr(Tail, "poll", failing)
+    monkeypatch.setattr(JournalFollower, "poll", failing)
     node.time.stop_after = 8
     shipping.run()
     node.time.stop_after = None

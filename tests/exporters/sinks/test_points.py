@@ -101,11 +101,11 @@ CHOICES = {**CATALOGUE, "requests_total": LABELLED}
 )
 @settings(max_examples=150, deadline=None)
 def test_lines_say_what_rows_say(
-    who: str, label: str, gauge: float, gained: float, elapsed: float, counts: list[int]
+    who: str, label: str, gauge: float, increase: float, elapsed: float, counts: list[int]
 ) -> None:
     each = sample(
         {
-            ("requests_total", label, "b"): Rate(gained, elapsed),
+            ("requests_total", label, "b"): Rate(increase, elapsed),
             BYTES: gauge,
             STATE: "text",
             ("request_duration_seconds", label): durations(*counts),
