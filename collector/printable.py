@@ -6,6 +6,7 @@ sequences such as OSC 52, which sets the clipboard) or change the order of the t
 
 import re
 
+LONGEST_LINE = 200
 # All of JSON's text outside its strings is printable, so that an escape is right wherever it stands.
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
@@ -13,6 +14,11 @@ _UNPRINTABLE = re.compile(r"[^ -~]")
 def printable(text: str) -> str:
     """Return a text with a question mark for each character that is not printable, line ends too."""
     return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def one_line(text: object) -> str:
+    """Return text from outside, fit for a message: one line, printable, at most 200 characters."""
+    return printable(" ".join(str(text).split()))[:LONGEST_LINE]
 
 
 def printable_json(text: str) -> str:

@@ -23,10 +23,10 @@ from cli.line.line_recorder import limits_of, record
 from cli.line.line_settings import LineSettings
 from cli.node.transports import Contact, Way, contact, ways
 from collector.catalogue import CATALOGUE
-from collector.jolokia.failures import one_line
 from collector.journal.writer import Journal
 from collector.model.clock import ticks
 from collector.model.snapshot import Snapshot, Tick
+from collector.printable import one_line
 from collector.sampling.node_sampler import Given, NodeSampler
 from collector.sampling.sample_stream import SampleStream
 from collector.sampling.selection import Selection

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.errors import CasstatError
-from collector.jolokia.failures import one_line
 from collector.journal.writer import Position
+from collector.printable import one_line
 from exporters.identity import Identity
 from exporters.recent_ticks import RecentTicks
 from exporters.shipping.runtime import real

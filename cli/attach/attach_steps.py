@@ -16,9 +16,10 @@ from cli.errors import CasstatError
 from collector.cassandra.storage import SERVICE
 from collector.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
 from collector.jolokia.access import Access
-from collector.jolokia.client import Jolokia, UrlError, one_line
+from collector.jolokia.client import Jolokia, UrlError
 from collector.jolokia.node_facts import ask_facts
 from collector.model.snapshot import SourceError
+from collector.printable import one_line
 
 ASK_TIMEOUT_S = 3.0
 PATIENCE_S = 10.0

@@ -15,9 +15,10 @@ from cli.doctor.finding import Finding, failed, ok, problem, warning
 from cli.parameters.jolokia_options import connect
 from collector.cassandra.storage import SERVICE
 from collector.host.cassandra_processes import Facts, LocalNode, local_pid
-from collector.jolokia.client import Jolokia, one_line
+from collector.jolokia.client import Jolokia
 from collector.jolokia.node_facts import ask_facts
 from collector.model.snapshot import SourceError
+from collector.printable import one_line
 from collector.secrets import SecretError, read_password
 
 SUBJECT = "jolokia"

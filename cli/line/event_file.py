@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cli.errors import CasstatError
-from collector.jolokia.client import one_line
+from collector.printable import one_line
 
 MODE = 0o666
 

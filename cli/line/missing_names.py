@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from collector.cassandra.tables import is_own
 from collector.host.cassandra_processes import LocalNode
-from collector.jolokia.failures import one_line
+from collector.printable import one_line
 from collector.sampling.selection import Table
 
 MOST_NAMES = 20

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cli.errors import CasstatError
-from collector.jolokia.failures import one_line
+from collector.printable import one_line
 
 
 @contextmanager

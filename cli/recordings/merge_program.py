@@ -22,8 +22,8 @@ from cli.install_hint import install_command
 from cli.parameters.output_folder import folder_for
 from cli.parameters.time_types import Duration, TimeOfDay, bounds, range_options
 from cli.recordings.recording_arguments import integrity_text
-from collector.jolokia.failures import one_line
 from collector.journal.read_limits import MAX_SERIES, TooManySeriesError
+from collector.printable import one_line
 
 if TYPE_CHECKING:
     from collector.cluster.merge import Merged, NodeRun

@@ -7,8 +7,8 @@ from cli.errors import CasstatError
 from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_program import MergeSettings, merged
 from collector.cluster.merge import Merged, NodeRun
-from collector.jolokia.failures import one_line
 from collector.journal.read_limits import MAX_MEMORY_BYTES
+from collector.printable import one_line
 from exporters.files.merged_rows import Choice
 from exporters.identity import TOLD
 from exporters.line.table_rows import joint_tables, tables

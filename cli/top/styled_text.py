@@ -4,7 +4,7 @@ import unicodedata
 from math import isfinite, isnan
 from typing import NamedTuple
 
-from collector.jolokia.client import one_line
+from collector.printable import one_line
 from exporters.live.frame import State
 from exporters.live.sparkline import BLOCKS, PLAIN
 

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 from collector.jolokia.access import NO_ACCESS, Access, AccessError
 from collector.jolokia.deadline_http import CHUNK_BYTES, BoundedConnection
 from collector.jolokia.failures import ConnectionClosedError, Failures
-from collector.jolokia.failures import one_line as one_line
 from collector.jolokia.proxy_target import ProxyError, Target
 from collector.jolokia.tls import client_context
 from collector.model.snapshot import SourceError
+from collector.printable import one_line
 
 DEFAULT_PORTS = {"http": 8778, "https": 443}
 DEFAULT_PATH = "/jolokia/"

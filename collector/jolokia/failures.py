@@ -5,7 +5,7 @@ import ssl
 from dataclasses import dataclass
 
 from collector.jolokia.access import Access
-from collector.printable import printable
+from collector.printable import one_line
 
 # OpenSSL's numbers of what is wrong with a certificate (X509_V_ERR_…).
 NOT_YET, EXPIRED = 9, 10
@@ -107,8 +107,3 @@ class Failures:
         if self.access.certificate is not None:
             return f"it may not accept the certificate {self.access.certificate} (--jolokia-cert)"
         return "it may want a client certificate (--jolokia-cert, --jolokia-key)"
-
-
-def one_line(text: object) -> str:
-    """Return what another program said, fit for a message: one line, printable, not long."""
-    return printable(" ".join(str(text).split()))[:200]

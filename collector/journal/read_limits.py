@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from collector.jolokia.failures import one_line
+from collector.printable import one_line
 
 MAX_SERIES = 50_000
 """Of one node; a node with a thousand tables has some ten thousand."""

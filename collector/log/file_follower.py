@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.jolokia.client import one_line
 from collector.log.line_splitter import LineSplitter
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
+from collector.printable import one_line
 
 CHUNK_BYTES = 256 << 10
 # More than this unread, and it would be read long after it matters: it is skipped.

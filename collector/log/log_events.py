@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from collector.jolokia.client import one_line
+from collector.printable import one_line
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 # What nodes speak to each other on by default is not worth repeating.

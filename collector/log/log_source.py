@@ -3,12 +3,12 @@
 from collections import Counter
 from pathlib import Path
 
-from collector.jolokia.client import one_line
 from collector.log.file_follower import FileFollower
 from collector.log.log_events import event_of
 from collector.log.logback import LogPattern
 from collector.model.clock import Clock
 from collector.model.snapshot import Event, Scrape, SourceError
+from collector.printable import one_line
 
 NAME = "log"
 # What one tick may cost: the rest of the log is read in the next ones.

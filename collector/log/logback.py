@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from collector.jolokia.client import one_line
 from collector.log.java_dates import DateFormat
 from collector.log.logback_parts import DATE, LEVEL, MESSAGE, NEWLINE, THREAD, Piece, pieces_of
+from collector.printable import one_line
 
 DEFAULT_PATTERN = "%-5level [%thread] %date{ISO8601} %F:%L - %msg%n"
 """Cassandra's own, from 3.11 to 5.0."""

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.jolokia.client import one_line
 from collector.model.snapshot import SourceError
+from collector.printable import one_line
 
 MAX_OUTPUT_BYTES = 64 << 20
 MAX_ERRORS_BYTES = 64 << 10

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from collector.jolokia.failures import one_line
+from collector.printable import one_line
 from exporters.sinks.parts.store_http import FAILURES, Answer, Pools, failed, post
 
 FOLDER = "casstat"

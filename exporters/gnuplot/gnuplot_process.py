@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from collector.jolokia.client import one_line
+from collector.printable import one_line
 
 KINDS = ("png", "svg")
 TIMEOUT_S = 60.0

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timezone
 
-from collector.jolokia.client import one_line
 from collector.model.snapshot import Event
+from collector.printable import one_line
 
 
 def event_line(node: str, event: Event, seen_s: float) -> str:

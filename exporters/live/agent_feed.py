@@ -10,8 +10,9 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from collector.jolokia.access import Access
-from collector.jolokia.failures import ConnectionClosedError, Failures, one_line
+from collector.jolokia.failures import ConnectionClosedError, Failures
 from collector.model.sample import Sample
+from collector.printable import one_line
 from exporters.api.sample_json import WireError, decoded
 from exporters.live.agent_connection import Answer, Events, Link, LinkError
 from exporters.live.frame_assembler import NodeInfo

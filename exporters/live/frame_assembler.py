@@ -12,11 +12,11 @@ from typing import Any
 from collector.catalogue import CATALOGUE
 from collector.cluster import aggregation
 from collector.cluster.grid import Grid
-from collector.jolokia.failures import one_line
 from collector.model.metric import Series
 from collector.model.rates import Summary
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
+from collector.printable import one_line
 from exporters.line.table_rows import joint_tables, tables
 from exporters.line.view import running
 from exporters.live.frame import ALL, ClusterEvent, Frame, NodeFrame, State

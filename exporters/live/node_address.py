@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from collector.jolokia.client import DEFAULT_PORTS, one_line
+from collector.jolokia.client import DEFAULT_PORTS
+from collector.printable import one_line
 
 AGENT_PORT = 17199
 EXAMPLE = "one looks like 10.0.0.7, https://10.0.0.7:17199 or http://10.0.0.7:8778/jolokia"

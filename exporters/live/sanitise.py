@@ -6,12 +6,12 @@ from math import isfinite
 
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import WATCHED
-from collector.jolokia.failures import one_line
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event
+from collector.printable import one_line
 from exporters.live.frame import ClusterEvent, State
 from exporters.live.live_columns import MODE
 

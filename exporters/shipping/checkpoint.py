@@ -8,8 +8,8 @@ from typing import Any
 from zlib import crc32
 
 from collector.atomic_file import replace_file
-from collector.jolokia.failures import one_line
 from collector.journal.writer import Position
+from collector.printable import one_line
 from exporters.identity import Identity
 
 LARGEST_BYTES = 1 << 16

@@ -20,7 +20,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
 from collector.jolokia.deadline_http import BoundedSocket
-from collector.jolokia.failures import one_line
+from collector.printable import one_line
 from exporters.sinks.parts.store_responses import message
 from exporters.sinks.parts.store_tls import why_not
 from exporters.sinks.sink import RefusedError, TooLargeError, UnavailableError

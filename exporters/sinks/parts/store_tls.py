@@ -2,7 +2,8 @@
 
 import ssl
 
-from collector.jolokia.failures import EXPIRED, NO_TLS, NOBODYS, NOT_YET, OTHER_HOST, one_line
+from collector.jolokia.failures import EXPIRED, NO_TLS, NOBODYS, NOT_YET, OTHER_HOST
+from collector.printable import one_line
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.sink import SinkUrlError
 
