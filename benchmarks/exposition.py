@@ -15,9 +15,9 @@ from benchmarks.figures import Figure
 from collector.catalogue import CATALOGUE
 from collector.journal.reader import entries, read
 from collector.journal.segments import journal_files
+from collector.model.identity import Identity
 from collector.model.metric import Series, Value
 from collector.model.snapshot import Scrape, Snapshot, Tick
-from exporters.identity import Identity
 from exporters.prometheus.agent_health import AgentHealth
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options

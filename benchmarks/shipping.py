@@ -15,10 +15,10 @@ from benchmarks.figures import Figure
 from collector.journal.reader import Entry, entries, read
 from collector.journal.segments import journal_files
 from collector.journal.writer import Journal, Limits
+from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.sampling.sample_stream import samples
-from exporters.identity import Identity
 from exporters.shipping.delivery import MOST_POINTS, TIMEOUT_S
 from exporters.shipping.runtime import real
 from exporters.shipping.shipper import SHARE, Plan, Shipper, following

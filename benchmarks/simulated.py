@@ -14,8 +14,8 @@ from collector.catalogue import CATALOGUE
 from collector.model.histogram import Buckets, edges_of
 from collector.model.metric import Kind, Series
 from collector.model.sample import Derived, Rate, Sample
+from collector.model.sample_json import encoded
 from collector.model.snapshot import Tick
-from exporters.api.sample_json import encoded
 
 PORT = 17199
 VARIANTS = 16

@@ -15,7 +15,7 @@ from cli.top.screen import screen
 from cli.top.self_cost import resident_mb
 from cli.top.view_state import ViewState
 from collector.model.sample import Sample
-from exporters.api.sample_json import decoded
+from collector.model.sample_json import decoded
 from exporters.live.frame import NodeFrame
 from exporters.live.frame_assembler import FrameAssembler, NodeInfo
 from exporters.live.history import History

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from threading import Condition
 
 from collector.journal.writer import Position
+from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
-from exporters.identity import Identity
 
 # Each takes as much as a tenth of a megabyte.
 KEPT = 20

@@ -84,7 +84,7 @@ class Agent:
         self._watch, self._written = watch, journal
         self._ticked_s = self._clock.monotonic_s()
         self._take_node([scrape for scrape in snapshot.scrapes if scrape.source in watch.node_sources])
-        self._identity = self._identity.told(snapshot)
+        self._identity = self._identity.after(snapshot)
         if watch.facts.address:
             self._known.update(replace(self._identity, node=watch.facts.address))
         self._page.take(snapshot, self._identity, sample.events if sample else ())

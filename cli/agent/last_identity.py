@@ -7,8 +7,8 @@ from pathlib import Path
 
 from collector.atomic_file import replace_file
 from collector.host.kernel_files import text_of
+from collector.model.identity import Identity
 from collector.model.snapshot import SourceError
-from exporters.identity import Identity
 
 FILE = "identity.json"
 LONGEST = 255

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cli.errors import CasstatError
 from collector.journal.writer import Position
+from collector.model.identity import Identity
 from collector.printable import one_line
-from exporters.identity import Identity
 from exporters.recent_ticks import RecentTicks
 from exporters.shipping.runtime import real
 from exporters.shipping.shipper import Plan, Shipper, following

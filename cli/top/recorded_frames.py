@@ -8,9 +8,9 @@ from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_program import MergeSettings, merged
 from collector.cluster.merge import Merged, NodeRun
 from collector.journal.read_limits import MAX_MEMORY_BYTES
+from collector.model.identity import IDENTITY_LABELS
 from collector.printable import one_line
 from exporters.files.merged_rows import Choice
-from exporters.identity import TOLD
 from exporters.line.table_rows import joint_tables, tables
 from exporters.line.view import running
 from exporters.live.frame import ALL, ClusterEvent, Frame, NodeFrame, State
@@ -23,7 +23,7 @@ from exporters.live.sanitise import LONGEST_NAME, MOST_EVENTS, state_of, told_of
 POINTS = 1800
 # Of so many nodes at most the tables of each are kept, and of each tick so many.
 NODES_WITH_TABLES, MOST_TABLES = 8, 20
-MORE = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING | {series[0] for series in TOLD}
+MORE = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING | {series[0] for series in IDENTITY_LABELS}
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -65,7 +65,9 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
     local = run.head.way == "nodetool"
     for place, each in run.bins.items():
         sample = each.sample
-        texts |= {TOLD[series]: str(sample.values[series]) for series in TOLD if series in sample.values}
+        texts |= {
+            IDENTITY_LABELS[series]: str(sample.values[series]) for series in IDENTITY_LABELS if series in sample.values
+        }
         state, why = state_of(sample)
         told = [told_of(run.node, event, sample) for event in sample.events[:MOST_EVENTS]]
         found[place] = Moment(

@@ -28,6 +28,7 @@ from cli.top.screen import screen
 from cli.top.self_cost import SelfCost
 from cli.top.styled_text import ASCII, FINE, plain
 from cli.top.view_state import ViewState
+from collector.cluster.live.node_address import Target, TargetError, target_of
 from collector.jolokia.access import Access, AccessError
 from collector.jolokia.tls import client_context
 from exporters.live.agent_feed import of_agent
@@ -35,7 +36,6 @@ from exporters.live.frame import Frame, NodeFrame, State
 from exporters.live.history import History
 from exporters.live.live_cluster import LiveCluster, Plan
 from exporters.live.live_columns import is_whole
-from exporters.live.node_address import Target, TargetError, target_of
 
 if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from collector.model import sample_json
 from collector.model.metric import Series
 from collector.model.sample import Sample
-from exporters.api import sample_json
 from exporters.api.agent_api import AgentApi
 from exporters.api.client_addresses import client_of
 from exporters.api.responses import EVENTS, JSON, number, refusal, takes

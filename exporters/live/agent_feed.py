@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
+from collector.cluster.live.agent_connection import Answer, Events, Link, LinkError
+from collector.cluster.live.node_address import Target
 from collector.jolokia.access import Access
 from collector.jolokia.failures import ConnectionClosedError, Failures
 from collector.model.sample import Sample
+from collector.model.sample_json import MalformedSampleError, decoded
 from collector.printable import one_line
-from exporters.api.sample_json import WireError, decoded
-from exporters.live.agent_connection import Answer, Events, Link, LinkError
 from exporters.live.frame_assembler import NodeInfo
 from exporters.live.live_columns import needed
-from exporters.live.node_address import Target
 
 CONNECT_S = 3.0
 FIRST_S, LONGEST_S = 0.5, 5.0
@@ -85,7 +85,14 @@ class AgentFeed:
             began_s = loop.time()
             try:
                 await self._session()
-            except (LinkError, OSError, WireError, ssl.SSLError, TimeoutError, asyncio.TimeoutError) as error:
+            except (
+                LinkError,
+                OSError,
+                MalformedSampleError,
+                ssl.SSLError,
+                TimeoutError,
+                asyncio.TimeoutError,
+            ) as error:
                 if self._anew:
                     continue
                 self._heard.failed(self._key, self._why(error))
@@ -180,7 +187,7 @@ class AgentFeed:
         try:
             values = content.get("values") if isinstance(content, dict) else None
             sample = decoded({**content, "values": needed(values)} if isinstance(values, dict) else content)
-        except WireError as error:
+        except MalformedSampleError as error:
             raise LinkError(f"a sample {one_line(error)}") from None
         self._last_s = sample.tick.time_s
         self._heard.sample(self._key, sample, is_last=is_last)

@@ -9,11 +9,11 @@ from collector.host.host_source import identity_of
 from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock, ticks
+from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, SourceError, Tick
 from collector.sampling.node_sampler import Given, NodeSampler
 from collector.sampling.selection import DEFAULT_TABLES, Selection
-from exporters.identity import Identity
 from exporters.live.agent_feed import FeedListener
 from exporters.live.frame_assembler import NodeInfo
 from exporters.live.live_columns import TABLE_METRICS
@@ -90,7 +90,7 @@ class JolokiaFeed:
 
             def tell(snapshot: Snapshot) -> None:
                 nonlocal identity
-                identity = identity.told(snapshot)
+                identity = identity.after(snapshot)
                 self._problem = problem_of(snapshot, watch.node_sources)
                 self._know(identity, watch)
 

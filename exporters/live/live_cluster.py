@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from math import floor
 from typing import TYPE_CHECKING, Any
 
+from collector.cluster.live.agent_connection import Link, LinkError
+from collector.cluster.live.node_address import Target
 from collector.jolokia.access import Access
 from collector.model.sample import Sample
-from exporters.live.agent_connection import Link, LinkError
 from exporters.live.agent_feed import AgentFeed
 from exporters.live.frame import ALL
 from exporters.live.frame_assembler import FrameAssembler, NodeInfo
 from exporters.live.history import History
 from exporters.live.live_columns import COLUMNS, EVERY, TABLE_METRICS, needs, patterns, shown_by
-from exporters.live.node_address import Target
 
 if TYPE_CHECKING:
     from collector.jolokia.client import Jolokia

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Kind, Metric, ScrapeInterval
-from exporters.identity import TOLD
 
 INFO = "cassandra_info"
 INFO_HELP = "What hardly ever changes of the node, as labels of a series that is always 1."
@@ -45,7 +45,7 @@ class Family:
 
 def families_of(catalogue: Mapping[str, Metric]) -> dict[str, Family]:
     """Return the families by name, in the catalogue's order; what every series says as a label has none."""
-    own = (metric for metric in catalogue.values() if (metric.name,) not in TOLD and not is_info(metric))
+    own = (metric for metric in catalogue.values() if (metric.name,) not in IDENTITY_LABELS and not is_info(metric))
     return {**{metric.name: _family(metric, catalogue) for metric in own}, INFO: Family(INFO, "gauge", INFO_HELP)}
 
 
@@ -65,7 +65,11 @@ def is_info(metric: Metric) -> bool:
     Other texts (the operation mode, the schema's version) are labels of series of their own, always 1: a text that
     changes ends one series and begins another, and must not take along all else that is said of the node.
     """
-    return metric.kind is Kind.TEXT and metric.scrape_interval is not ScrapeInterval.TICK and (metric.name,) not in TOLD
+    return (
+        metric.kind is Kind.TEXT
+        and metric.scrape_interval is not ScrapeInterval.TICK
+        and (metric.name,) not in IDENTITY_LABELS
+    )
 
 
 def text_label(metric: Metric) -> str:

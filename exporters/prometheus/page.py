@@ -8,9 +8,9 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry
 
 from collector.catalogue import CATALOGUE
+from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.snapshot import Event, Snapshot
-from exporters.identity import Identity
 from exporters.prometheus.agent_health import AgentHealth, TickHealth
 from exporters.prometheus.latest_values import LatestValues
 from exporters.prometheus.rendering import Options, Part, Rendering, document

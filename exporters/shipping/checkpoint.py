@@ -9,8 +9,8 @@ from zlib import crc32
 
 from collector.atomic_file import replace_file
 from collector.journal.writer import Position
+from collector.model.identity import Identity
 from collector.printable import one_line
-from exporters.identity import Identity
 
 LARGEST_BYTES = 1 << 16
 LAST_S = 1e11

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from collector.journal.follower import JournalFollower
 from collector.journal.writer import Position
+from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from exporters.bounded_labels import BoundedLabels
-from exporters.identity import Identity
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.recent_ticks import RecentTicks
 from exporters.shipping import checkpoint as checkpoints

@@ -12,10 +12,10 @@ from collector.journal.header import Header
 from collector.journal.reader import Entry, read
 from collector.journal.tick_order import Finding, Repeated, TickOrder
 from collector.journal.writer import Position
+from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.sampling.sample_stream import SampleStream
-from exporters.identity import Identity
 from exporters.recent_ticks import Moment, RecentTicks
 from exporters.shipping.checkpoint import Checkpoint
 from exporters.shipping.gaps import Gaps
@@ -200,7 +200,7 @@ class TickQueue:
         assert self._sampling is not None  # noqa: S101 - there is one for each head
         if self._sought is None:
             # Up to what was sent last it is as the checkpoint says.
-            self._identity = self._identity.told(entry.snapshot)
+            self._identity = self._identity.after(entry.snapshot)
         sample = self._sampling.take(entry.snapshot)
         return self._made(entry.snapshot.tick.time_s, sample, self._journal.position(entry))
 

@@ -10,10 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.printable import one_line
-from exporters.identity import Identity
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.dotted_names import Paths
 from exporters.sinks.parts.points import rows, time_ms

@@ -13,10 +13,10 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
+from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
 from collector.printable import one_line
-from exporters.identity import Identity
 from exporters.sinks.parts.dotted_names import Paths, part
 from exporters.sinks.parts.points import rows, tags, time_ms
 from exporters.sinks.parts.sink_url import Target

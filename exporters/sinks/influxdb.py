@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
-from exporters.identity import Identity
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.line_protocol import Lines
 from exporters.sinks.parts.sink_url import Target

@@ -7,9 +7,9 @@ makes the sink of such a URL's `exporters.sinks.parts.sink_url.Target` and raise
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
-from exporters.identity import Identity
 
 
 class Sink(Protocol):

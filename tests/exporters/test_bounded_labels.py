@@ -7,10 +7,10 @@ from prometheus_client import CollectorRegistry
 from collector.catalogue import CATALOGUE
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits
+from collector.model.identity import Identity
 from collector.model.metric import Kind, Values
 from collector.model.snapshot import Snapshot, Tick
 from exporters.bounded_labels import UNBOUNDED, BoundedLabels
-from exporters.identity import Identity
 from exporters.prometheus.agent_health import AgentHealth
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options

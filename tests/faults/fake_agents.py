@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from collector.model.sample import Sample
-from exporters.api.sample_json import encoded
+from collector.model.sample_json import encoded
 from tests.exporters.live.generated_frames import of
 
 Reader = asyncio.StreamReader

@@ -15,8 +15,8 @@ import bcrypt
 import psutil
 import pytest
 
+from collector.model.sample_json import decoded
 from exporters.api.connections import HEAD_S, IDLE_S
-from exporters.api.sample_json import decoded
 from tests.exporters.api.served import FILES
 from tests.faults.api import HOST, Api, came, everything, running, status, until
 from tests.faults.program import within

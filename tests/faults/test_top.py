@@ -46,7 +46,7 @@ ILL = {
     "no JSON": (says(b"<html>"), "what it says is no JSON: is this an agent?"),
     "other JSON": (says(b'{"a": 1}'), "its samples are none: is this an agent?"),
     "deep JSON": (says(b"[" * 100_000), "what it says is no JSON: is this an agent?"),
-    "no sample": (says(b'[{"values": 3}]'), "a sample is no sample"),
+    "no sample": (says(b'[{"values": 3}]'), "a sample is not valid"),
     "long numbers": (says(b"[" + b"9" * 5000 + b"]"), "what it says is no JSON: is this an agent?"),
     "not found": (says(b"", "404 Not Found"), "it answers, but not as a casstat agent does"),
     "busy": (says(b"", "503 \x1b[2JBusy"), "HTTP 503"),

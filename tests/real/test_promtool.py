@@ -9,10 +9,10 @@ from prometheus_client import CollectorRegistry
 
 from cli.demo.demo_node import Node
 from collector.model.clock import SystemClock
+from collector.model.identity import Identity
 from collector.model.metric import Kind
 from collector.model.snapshot import Snapshot
 from collector.sampling.selection import DEFAULT_TABLES, Selection
-from exporters.identity import Identity
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import NODE_EXPORTERS, Options
 from tests.collector.snapshots import scrape, snapshot
@@ -33,7 +33,7 @@ def page_of(found: Iterator[Snapshot], *, machine: bool) -> Page:
     clock, identity = SystemClock(), Identity()
     page = Page(Options(machine=machine), CollectorRegistry(), lambda: HEALTH, print, clock.monotonic_s)
     for _, each in zip(range(TICKS), found, strict=False):
-        identity = identity.told(each)
+        identity = identity.after(each)
         page.take(each, identity)
     return page
 

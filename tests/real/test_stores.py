@@ -12,9 +12,9 @@ from typing import TypeVar
 import pytest
 
 from collector.journal.writer import Limits
+from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.sampling.sample_stream import samples
-from exporters.identity import Identity
 from exporters.recent_ticks import RecentTicks
 from exporters.shipping.runtime import real
 from exporters.shipping.shipper import Plan, Shipper, following

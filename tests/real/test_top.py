@@ -90,7 +90,7 @@ def test_a_jolokia_as_the_seed_shows_the_same(cluster: Cluster) -> None:
 
 
 def test_the_clusters_percentile_is_that_of_the_buckets_that_the_agents_serve(cluster: Cluster) -> None:
-    from exporters.api.sample_json import decoded
+    from collector.model.sample_json import decoded
     from exporters.live.frame_assembler import FrameAssembler
     from exporters.live.live_columns import value
 

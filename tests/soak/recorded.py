@@ -5,9 +5,9 @@ from pathlib import Path
 from collector.catalogue import CATALOGUE
 from collector.journal.reader import Entry, read
 from collector.journal.segments import journal_files
+from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.sampling.sample_stream import SampleStream
-from exporters.identity import Identity
 from exporters.sinks.parts.points import EVENTS, events, rows, tags, time_ms
 from tests.real.stores import Points, name
 
@@ -20,7 +20,7 @@ def recorded(folder: Path) -> list[tuple[Identity, Sample]]:
         head = entry.head
         if head.session != session:
             session, sampling = head.session, SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
-        identity = identity.told(entry.snapshot)
+        identity = identity.after(entry.snapshot)
         assert sampling is not None
         if (sample := sampling.take(entry.snapshot)) is not None:
             found.append((identity, sample))

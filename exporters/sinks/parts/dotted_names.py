@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
-from exporters.identity import Identity
 
 # Addresses and paths stay readable; whatever else would be misread is spelled out.
 SEPARATORS = re.compile(r"[.:/ ]")

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from collector.model.histogram import Buckets
+from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Rate, Sample
-from exporters.identity import Identity
 from exporters.sinks.parts.points import EVENTS, events, interval, tags, time_ms
 
 # A line feed would end the point, and the others may not stand in names at all.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.agent.last_identity import FILE, LastIdentity
-from exporters.identity import Identity
+from collector.model.identity import Identity
 
 WHO = Identity("prod", "dc1", "r1", "10.0.0.1")
 FIELDS = {"cluster": "prod", "dc": "dc1", "rack": "r1", "node": "10.0.0.1"}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from collector.journal.writer import Position
+from collector.model.identity import Identity
 from collector.model.snapshot import Tick
-from exporters.identity import Identity
 from exporters.recent_ticks import RecentTicks
 from tests.exporters.samples import TIME_S, busy
 

@@ -12,15 +12,15 @@ from starlette.applications import Starlette
 
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits, files_of
+from collector.model import sample_json
 from collector.model.sample import Sample
+from collector.model.sample_json import decoded
 from collector.model.snapshot import Snapshot, Tick
-from exporters.api import sample_json
 from exporters.api.agent_api import TooFastError
 from exporters.api.app import build, endpoints
 from exporters.api.journal_endpoint import File, asked_range, begin_of, between, files_in
 from exporters.api.metrics_endpoint import OPENMETRICS, TEXT, prefers_openmetrics
 from exporters.api.openapi import PATHS, description
-from exporters.api.sample_json import decoded
 from tests.exporters.api.asking import Answered, ask, request_scope
 from tests.exporters.api.served import FILES, Scripted, journal
 from tests.exporters.samples import TIME_S

@@ -11,8 +11,8 @@ from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate
+from collector.model.sample_json import decoded, encoded
 from collector.model.snapshot import Event, Tick
-from exporters.api.sample_json import decoded, encoded
 from exporters.live.frame import ALL, State
 from exporters.live.frame_assembler import NodeInfo
 from exporters.live.live_columns import PLACES, value

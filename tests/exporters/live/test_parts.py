@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.top.column_sets import SETS, wanted
+from collector.cluster.live.node_address import TargetError, target_of
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate
-from exporters.api.sample_json import decoded, encoded
+from collector.model.sample_json import decoded, encoded
 from exporters.api.samples_endpoint import LONGEST_PATTERN, MOST_PATTERNS
 from exporters.live.history import History
 from exporters.live.live_columns import COLUMNS, PLACES, cells_of, columns_of, needed, needs, patterns
-from exporters.live.node_address import TargetError, target_of
 from exporters.live.sparkline import BLOCKS, spark
 from tests.exporters.live.generated_frames import frames, of
 

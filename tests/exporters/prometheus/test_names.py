@@ -6,8 +6,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from collector.catalogue import CATALOGUE
+from collector.model.identity import IDENTITY_LABELS, Identity
 from collector.model.metric import Kind, Values
-from exporters.identity import TOLD, Identity
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
 from exporters.prometheus.metric_family import families_of, is_info, text_label
 from exporters.prometheus.page import Page
@@ -49,7 +49,7 @@ def test_every_metric_is_there() -> None:
 
 def test_no_label_is_one_of_the_nodes() -> None:
     reserved = {*Identity("c", "d", "r", "n").labels(), "le", "job", "instance"}
-    for metric in (each for each in CATALOGUE.values() if (each.name,) not in TOLD):
+    for metric in (each for each in CATALOGUE.values() if (each.name,) not in IDENTITY_LABELS):
         labels = [*metric.labels, *([text_label(metric)] if metric.kind is Kind.TEXT else [])]
         assert reserved.isdisjoint(labels), metric.name
         assert len(labels) == len(set(labels))

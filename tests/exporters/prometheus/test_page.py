@@ -6,10 +6,10 @@ import threading
 import pytest
 from prometheus_client import CollectorRegistry
 
+from collector.model.identity import Identity
 from collector.model.metric import Values
 from collector.model.snapshot import Event, Scrape, Snapshot, Tick
 from collector.sampling.selection import Selection
-from exporters.identity import Identity
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options

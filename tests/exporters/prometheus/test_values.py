@@ -11,8 +11,8 @@ from prometheus_client.registry import Collector
 
 from collector.catalogue import CATALOGUE
 from collector.model.histogram import edges_of
+from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Kind, Metric, Series, Value, Values
-from exporters.identity import TOLD
 from exporters.prometheus.metric_family import is_info
 from exporters.prometheus.series_lines import SeriesLines
 from exporters.prometheus.upper_bounds import Edges
@@ -30,7 +30,7 @@ def expected(shown: Values, *, openmetrics: bool) -> Found:
     for (name, *values), value in shown.items():
         metric = CATALOGUE[name]
         labels: Labels = frozenset([*IDENTITY.items(), *zip(metric.labels, values, strict=True)])
-        if (name,) in TOLD:
+        if (name,) in IDENTITY_LABELS:
             continue
         if isinstance(value, tuple):
             total = shown.get((metric.total, *values))

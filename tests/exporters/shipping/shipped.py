@@ -7,11 +7,11 @@ from pathlib import Path
 from collector.journal.encoding import quantised
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits, Position, files_of
+from collector.model.identity import Identity
 from collector.model.metric import Metric, Value
 from collector.model.sample import Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick
 from collector.sampling.sample_stream import SampleStream
-from exporters.identity import Identity
 from exporters.recent_ticks import RecentTicks
 from exporters.shipping.runtime import Runtime
 from exporters.shipping.shipper import Plan, Shipper, following
@@ -128,7 +128,7 @@ class Node:
             each = snapshot(self.number, missed=missed, step_s=self.step_s)
             self.journal.append(each)
             sample = self._sampling.take(each)
-            self._identity = self._identity.told(each)
+            self._identity = self._identity.after(each)
             if self.recent is not None:
                 self.recent.add(each.tick, self._identity, sample, self.journal.position)
             self.number += 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collector.journal import writer
 from collector.journal.follower import JournalFollower
 from collector.journal.writer import Limits, Position, files_of
-from exporters.identity import Identity
+from collector.model.identity import Identity
 from exporters.recent_ticks import RecentTicks
 from exporters.shipping import delivery
 from exporters.shipping import shipper as loop

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.model.histogram import Buckets, edges_of, highest, quantile
+from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
-from exporters.identity import Identity
 from exporters.line.columns import ratio
 from exporters.sinks.parts.line_protocol import Lines, key
 from exporters.sinks.parts.points import rows, time_ms

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collector.model.identity import Identity
 from collector.model.sample import Rate, Sample
 from collector.model.snapshot import Event, Tick
-from exporters.identity import Identity
 from exporters.sinks.parts.dotted_names import part
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.parts.store_http import retry_after_s

@@ -1,4 +1,4 @@
-"""A sample as JSON, both ways: complete, so that whoever receives the samples of many nodes adds them up exactly.
+"""JSON codec of samples, used by the agents' API. It is lossless, so that samples of many nodes add up exactly.
 
     {"node": "10.0.0.1", "identity": {"cluster": …, "dc": …, "rack": …, "node": …},
      "tick": {"time_s": …, "late_s": …, "missed": …, "suspended_s": …},
@@ -6,11 +6,10 @@
      "values": {metric: [[label value, …, value], …]}, "held": as values, "age_s": …,
      "spread": {metric: [[label value, …, [least, greatest]], …]}}
 
-A value is a number (a gauge), a text, [gained, elapsed_s] (a counter, with the sum of the rates behind it where several
-nodes are one), or a histogram: {"unit": "seconds", "length": 128, "filled": [[bucket, count], …]}, with "edges" and
-"low" in place of unit and length where the layout is none of Cassandra's; their last edge, infinity, is not written.
-JSON has no word for numbers that are not finite: such a gauge is ["NaN"], ["Infinity"] or ["-Infinity"].
-What is empty or None is left out.
+A value is a number (gauge), a string (text), [increase, elapsed_s] (counter; a third number is the aggregated rate of
+several nodes), or a histogram: {"unit": "seconds", "length": 128, "filled": [[bucket index, count], …]}. A layout that
+is not Cassandra's has "edges" and "low" instead of unit and length; the last edge, infinity, is omitted. JSON cannot
+represent non-finite numbers: such a gauge is ["NaN"], ["Infinity"] or ["-Infinity"]. Empty and None fields are omitted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,24 +18,24 @@ from math import inf, isfinite
 from typing import Any
 
 from collector.model.histogram import TIMER_UNITS_S, Buckets, LayoutError, edges_of
+from collector.model.identity import Identity
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
-from exporters.identity import Identity
 
 MOST_BUCKETS = 512
 _SECONDS, _COUNT = "seconds", "1"
 _NOT_FINITE = {"NaN": float("nan"), "Infinity": inf, "-Infinity": -inf}
 
 
-class WireError(ValueError):
-    """What should be a sample is none; the message says what of it is wrong, in one line."""
+class MalformedSampleError(ValueError):
+    """The JSON is not a valid sample. The message completes "a sample …", in one line."""
 
 
 def encoded(sample: Sample, identity: Identity | None = None) -> dict[str, Any]:
-    """Return the sample, of the node with that identity, as `json.dumps` takes it."""
+    """Return the sample and the identity of its node as an object for `json.dumps`."""
     tick = sample.tick
-    whole: dict[str, Any] = {
+    content: dict[str, Any] = {
         "node": sample.node,
         "identity": None if identity is None else dict(identity.labels()),
         "tick": {
@@ -50,32 +49,32 @@ def encoded(sample: Sample, identity: Identity | None = None) -> dict[str, Any]:
         "values": _grouped((series, _value(value)) for series, value in sample.values.items()),
         "held": _grouped((series, _value(value)) for series, value in sample.last_known.items()),
         "age_s": sample.age_s,
-        "spread": _grouped((series, [_number(each) for each in both]) for series, both in sample.spread.items()),
+        "spread": _grouped((series, [_number(bound) for bound in bounds]) for series, bounds in sample.spread.items()),
     }
     optional = ("identity", "elapsed_s", "events", "held", "age_s", "spread")
-    return {key: value for key, value in whole.items() if key not in optional or value not in (None, {}, [])}
+    return {key: value for key, value in content.items() if key not in optional or value not in (None, {}, [])}
 
 
 def decoded(content: Mapping[str, Any]) -> Sample:
-    """Return the sample that `encoded` was given; what a newer writer has added is left out. Raises WireError."""
+    """Return the sample that `encoded` was called with. Unknown fields are ignored. Raises MalformedSampleError."""
     try:
         return _sample(content)
-    except WireError:
+    except MalformedSampleError:
         raise
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-        raise WireError(f"is no sample: {type(error).__name__}: {str(error)[:100]!r}") from None
+        raise MalformedSampleError(f"is not valid: {type(error).__name__}: {str(error)[:100]!r}") from None
 
 
 def _event(event: Event) -> dict[str, Any]:
-    told: dict[str, Any] = {"kind": event.kind, "text": event.text}
-    return told if event.time_s is None else {**told, "time_s": event.time_s}
+    content: dict[str, Any] = {"kind": event.kind, "text": event.text}
+    return content if event.time_s is None else {**content, "time_s": event.time_s}
 
 
 def _grouped(values: Iterable[tuple[Series, Any]]) -> dict[str, list[list[Any]]]:
-    found: dict[str, list[list[Any]]] = {}
+    groups: dict[str, list[list[Any]]] = {}
     for series, value in values:
-        found.setdefault(series[0], []).append([*series[1:], value])
-    return found
+        groups.setdefault(series[0], []).append([*series[1:], value])
+    return groups
 
 
 def _value(value: Derived) -> Any:
@@ -108,21 +107,21 @@ def _sample(content: Mapping[str, Any]) -> Sample:
     tick = content["tick"]
     missed = tick.get("missed", 0)
     if not isinstance(missed, int) or missed < 0:
-        raise WireError("says that a number of ticks is missed that is none")
+        raise MalformedSampleError("has an invalid number of missed ticks")
     age_s = content.get("age_s")
     return Sample(
         _text(content["node"]),
         Tick(_finite(tick["time_s"]), _finite(tick.get("late_s", 0)), missed, _finite(tick.get("suspended_s", 0))),
         {series: _derived(value) for series, value in _ungrouped(content.get("values", {}))},
         {_text(source): _finite(elapsed_s) for source, elapsed_s in content.get("elapsed_s", {}).items()},
-        tuple(_told(event) for event in content.get("events", ())),
+        tuple(_decoded_event(event) for event in content.get("events", ())),
         {series: _derived(value) for series, value in _ungrouped(content.get("held", {}))},
         None if age_s is None else _finite(age_s),
         {series: _pair(value) for series, value in _ungrouped(content.get("spread", {}))},
     )
 
 
-def _told(event: Mapping[str, Any]) -> Event:
+def _decoded_event(event: Mapping[str, Any]) -> Event:
     time_s = event.get("time_s")
     return Event(_text(event["kind"]), _text(event["text"]), None if time_s is None else _finite(time_s))
 
@@ -142,48 +141,48 @@ def _derived(value: Any) -> Derived:
         return _finite(value)
     if len(value) == 1:
         return _NOT_FINITE[value[0]]
-    increase, elapsed_s, *together = map(_finite, value)
-    if elapsed_s <= 0 or len(together) > 1:
-        raise WireError("has a rate that is none")
-    return Rate(increase, elapsed_s, *together)
+    increase, elapsed_s, *aggregated = map(_finite, value)
+    if elapsed_s <= 0 or len(aggregated) > 1:
+        raise MalformedSampleError("has an invalid rate")
+    return Rate(increase, elapsed_s, *aggregated)
 
 
 def _buckets(content: Mapping[str, Any]) -> Buckets:
     if "edges" in content:
         edges, low = (*map(_finite, content["edges"]), inf), _finite(content["low"])
         if any(a >= b for a, b in pairwise(edges)):
-            raise WireError("has a histogram whose edges do not ascend")
+            raise MalformedSampleError("has a histogram whose upper bounds do not ascend")
     else:
         edges, low = _layout(content["unit"], content["length"]), 0.0
     counts: list[float] = [0] * len(edges)
     for index, count in content["filled"]:
         if type(index) is not int or not 0 <= index < len(counts) or counts[index] or _finite(count) <= 0:
-            raise WireError("has a histogram with a bucket that cannot be")
+            raise MalformedSampleError("has a histogram with an invalid bucket")
         counts[index] = count
     return Buckets(edges, tuple(counts), low)
 
 
 def _layout(unit: Any, length: Any) -> tuple[float, ...]:
     if type(length) is not int or not 2 <= length <= MOST_BUCKETS or unit not in (_SECONDS, _COUNT):
-        raise WireError("has a histogram of a layout that is not known")
+        raise MalformedSampleError("has a histogram of an unknown layout")
     try:
         return edges_of(unit, length)
     except LayoutError as error:
-        raise WireError(f"has a histogram of {error}") from None
+        raise MalformedSampleError(f"has a histogram of {error}") from None
 
 
 def _pair(value: Any) -> tuple[float, float]:
-    least, most = (_NOT_FINITE[each] if isinstance(each, str) else _finite(each) for each in value)
+    least, most = (_NOT_FINITE[bound] if isinstance(bound, str) else _finite(bound) for bound in value)
     return least, most
 
 
 def _finite(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise WireError(f"has {str(value)[:20]!r} for a number")
+        raise MalformedSampleError(f"has {str(value)[:20]!r} instead of a number")
     return float(value)
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise WireError("has a name or a text that is none")
+        raise MalformedSampleError("has a name or a text that is not a string")
     return value

@@ -1,4 +1,4 @@
-"""Samples as JSON: what is decoded is what was encoded, and what is no sample is said to be none."""
+"""The JSON codec of samples: lossless round trips, and one error for malformed input."""
 
 import json
 from contextlib import suppress
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import merged
 from collector.model.histogram import Buckets, edges_of
+from collector.model.identity import Identity
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
+from collector.model.sample_json import MalformedSampleError, decoded, encoded
 from collector.model.snapshot import Event, Tick
-from exporters.api.sample_json import WireError, decoded, encoded
-from exporters.identity import Identity
 from tests.exporters.samples import busy, unknown
 
 words = st.text(max_size=8)
@@ -62,47 +62,47 @@ json_values = st.recursive(
 
 
 def sent(sample: Sample) -> dict[str, Any]:
-    """Return what the other side reads; strict JSON, which has no NaN."""
+    """Return the sample as the receiver reads it, through strict JSON without NaN."""
     content: dict[str, Any] = json.loads(json.dumps(encoded(sample), allow_nan=False))
     return content
 
 
 @settings(max_examples=60, deadline=None)
 @given(samples)
-def test_what_is_sent_is_what_arrives(sample: Sample) -> None:
+def test_decoding_reverses_encoding(sample: Sample) -> None:
     assert decoded(sent(sample)) == sample
 
 
 @pytest.mark.parametrize("sample", [busy(), unknown()])
-def test_samples_arrive_and_are_added_up_as_here(sample: Sample) -> None:
-    arrived = decoded(sent(sample))
-    assert arrived == sample
-    both = [sample, replace(sample, node="10.0.0.2")]
-    there = merged(CATALOGUE, [decoded(sent(each)) for each in both], sample.tick)
-    assert there == merged(CATALOGUE, both, sample.tick)
+def test_decoded_samples_merge_like_the_originals(sample: Sample) -> None:
+    received = decoded(sent(sample))
+    assert received == sample
+    samples = [sample, replace(sample, node="10.0.0.2")]
+    merged_there = merged(CATALOGUE, [decoded(sent(original)) for original in samples], sample.tick)
+    assert merged_there == merged(CATALOGUE, samples, sample.tick)
 
 
-def test_a_gauge_that_is_no_number_stays_none() -> None:
-    arrived = decoded(sent(replace(unknown(), values={("g",): nan})))
-    value = arrived.values["g",]
+def test_a_nan_gauge_stays_nan() -> None:
+    received = decoded(sent(replace(unknown(), values={("g",): nan})))
+    value = received.values["g",]
     assert isinstance(value, float)
     assert isnan(value)
 
 
-def test_who_the_node_is_stands_beside_it() -> None:
+def test_the_identity_is_encoded_beside_the_sample() -> None:
     content = encoded(unknown(), Identity("c", "dc1", "", "10.0.0.1"))
     assert content["identity"] == {"cluster": "c", "dc": "dc1", "node": "10.0.0.1"}
     assert decoded(content) == unknown()
 
 
-def test_a_timer_is_written_by_its_layout_and_what_is_filled() -> None:
+def test_a_histogram_is_encoded_as_layout_and_filled_buckets() -> None:
     (row,) = encoded(busy())["values"]["cassandra_client_request_duration_seconds"][:1]
     assert row[0] == "Read"
     assert row[1] == {"unit": "seconds", "length": 128, "filled": [[28, 4000], [32, 4200], [40, 400], [50, 43]]}
 
 
-def planted(content: Any, path: list[int], what: Any) -> None:
-    """Put `what` somewhere into `content`, wherever the path leads."""
+def inject(content: Any, path: list[int], value: Any) -> None:
+    """Replace the part of `content` at `path` by `value`."""
     for step in path:
         keys = list(content) if isinstance(content, dict) else range(len(content))
         if not keys:
@@ -111,20 +111,20 @@ def planted(content: Any, path: list[int], what: Any) -> None:
         if isinstance(content[key], dict | list) and step % 5:
             content = content[key]
         else:
-            content[key] = what
+            content[key] = value
             return
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=6), json_values)
-def test_hostile_content_raises_one_error(path: list[int], what: Any) -> None:
-    content = sound()
-    planted(content, path, what)
-    with suppress(WireError):
+def test_hostile_content_raises_one_error(path: list[int], value: Any) -> None:
+    content = valid_content()
+    inject(content, path, value)
+    with suppress(MalformedSampleError):
         json.dumps(encoded(decoded(content)))
 
 
-def sound() -> Any:
+def valid_content() -> Any:
     return sent(replace(busy(), spread={("g",): (1.0, 2.0)}, age_s=1.0, last_known={("h", "x"): 1.0}))
 
 
@@ -141,17 +141,17 @@ def sound() -> Any:
         {"edges": [2, 1], "low": 0, "filled": []},
     ],
 )
-def test_histograms_that_cannot_be_are_refused(histogram: Any) -> None:
+def test_invalid_histograms_are_rejected(histogram: Any) -> None:
     content = sent(unknown())
-    with pytest.raises(WireError):
+    with pytest.raises(MalformedSampleError):
         decoded({**content, "values": {"h": [[histogram]]}})
 
 
 @pytest.mark.parametrize("content", [[], None, {}, {"node": 1}, {"node": "n", "tick": {"time_s": 10**400}}])
-def test_what_is_no_sample_at_all(content: Any) -> None:
-    with pytest.raises(WireError):
+def test_content_that_is_not_a_sample_is_rejected(content: Any) -> None:
+    with pytest.raises(MalformedSampleError):
         decoded(content)
 
 
-def test_what_a_newer_writer_adds_is_left_out() -> None:
-    assert decoded({**sent(busy()), "news": 1}) == busy()
+def test_unknown_fields_are_ignored() -> None:
+    assert decoded({**sent(busy()), "added_later": 1}) == busy()

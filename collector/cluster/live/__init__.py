@@ -1,0 +1,1 @@
+"""The cluster live: samples from agents and Jolokias, assembled interval by interval."""
