@@ -1,0 +1,156 @@
+"""Recordings, state files and settings of earlier versions give the results that those versions printed."""
+
+import csv
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.agent.last_identity import LastIdentity
+from cli.agent.run_store import RunStore
+from cli.main import main
+from cli.top.saved_view import remember, remembered
+from collector.cluster import merge as merging
+from collector.model.clock import SystemClock
+from exporters.api.web_config import parsed
+from exporters.shipping import checkpoint
+from tests.faults.fake_store import FakeStore
+
+HERE = Path(__file__).parent
+RECORDINGS, STATE, EXPECTED = HERE / "recordings", HERE / "state", HERE / "expected"
+FORMATS = ("format_1", "format_2")
+# Replay itself writes the texts of these events: they may be reworded.
+DERIVED_EVENTS = ("restart",)
+
+Casstat = Callable[..., str]
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def casstat(capsys: pytest.CaptureFixture[str]) -> Casstat:
+    def run(*arguments: str | Path) -> str:
+        code = main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        assert code == 0, output.err
+        return output.out
+
+    return run
+
+
+@pytest.fixture
+def store() -> Iterator[FakeStore]:
+    with closing(FakeStore()) as listening:
+        yield listening
+
+
+def expected_text(name: str) -> str:
+    return (EXPECTED / name).read_text(encoding="utf-8")
+
+
+def json_lines(text: str) -> list[Json]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def assert_includes(actual: Sequence[Json], expected: Sequence[Json]) -> None:
+    """Assert that the rows are equal in all keys of the expected ones."""
+    assert [{key: row.get(key) for key in old} for row, old in zip(actual, expected, strict=True)] == list(expected)
+
+
+def leaves(value: Any) -> list[Any]:
+    """Return the values inside nested objects and lists, in order."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [str(value) if isinstance(value, Path) else value]
+
+
+@pytest.mark.parametrize("version", FORMATS)
+def test_journal_info(casstat: Casstat, version: str) -> None:
+    folders = sorted((RECORDINGS / version).iterdir())
+    outputs = [casstat("journal", "info", "--format", "json", folder) for folder in folders]
+    assert_includes([json.loads(output) for output in outputs], json_lines(expected_text(f"{version}.info.jsonl")))
+    casstat("journal", "check", RECORDINGS / version)
+
+
+@pytest.mark.parametrize("version", FORMATS)
+@pytest.mark.parametrize("is_columnar", [True, False], ids=["columnar", "reference"])
+def test_merge(
+    casstat: Casstat, tmp_path: Path, version: str, is_columnar: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_columnar:
+        monkeypatch.setattr(merging, "FAST", ("a package that does not exist",))
+    casstat("merge", RECORDINGS / version, "-i", "1s", "-o", tmp_path)
+    actual, expected = (
+        list(csv.DictReader(text.splitlines(), delimiter="\t"))
+        for text in ((tmp_path / "rows.tsv").read_text(encoding="utf-8"), expected_text(f"{version}.rows.tsv"))
+    )
+    assert_includes(actual, expected)
+
+
+def without_derived_texts(rows: list[Json]) -> list[Json]:
+    for row in rows:
+        for event in row["events"]:
+            if event["kind"] in DERIVED_EVENTS:
+                del event["text"]
+    return rows
+
+
+@pytest.mark.parametrize("version", FORMATS)
+def test_replay(casstat: Casstat, version: str) -> None:
+    output = casstat("replay", "--format", "json", "-i", "1s", "--wide", RECORDINGS / version / "node-b")
+    actual, expected = json_lines(output), json_lines(expected_text(f"{version}.replay.jsonl"))
+    assert_includes(without_derived_texts(actual), without_derived_texts(expected))
+
+
+def test_shipping_goes_on_at_the_checkpoint(casstat: Casstat, tmp_path: Path, store: FakeStore) -> None:
+    recording = shutil.copytree(RECORDINGS / "format_2" / "node-b", tmp_path / "node-b")
+    url = f"victoriametrics+http://127.0.62.3:{store.port}"
+    folder = tmp_path / "state" / checkpoint.file_name(str(recording.resolve()))
+    folder.mkdir(parents=True)
+    shutil.copy(STATE / "store.checkpoint.json", checkpoint.checkpoint_path(folder, url))
+    casstat("ship", recording, "--to", url, "--state", tmp_path / "state")
+    assert sorted(line.decode() for line in store.taken) == expected_text("shipped.txt").splitlines()
+
+
+def test_names_of_checkpoints() -> None:
+    assert checkpoint.checkpoint_path(Path(), "victoriametrics+http://127.0.62.3:35359").name == (
+        "victoriametrics_http_127.0.62.3_35359-1f3e8f17.checkpoint.json"
+    )
+
+
+def test_runs(tmp_path: Path) -> None:
+    shutil.copy(STATE / "runs.jsonl", tmp_path)
+    messages: list[str] = []
+    assert RunStore(tmp_path, SystemClock(), messages.append).every() == json.loads(expected_text("runs.json"))
+    assert messages == []
+
+
+def test_the_nodes_last_identity() -> None:
+    assert leaves(asdict(LastIdentity(STATE).identity)) == leaves(json.loads(expected_text("identity.json")))
+
+
+def test_the_saved_view_of_top(tmp_path: Path) -> None:
+    remember(tmp_path / "top.json", remembered(STATE / "top.json"))
+    assert json.loads((tmp_path / "top.json").read_text()) == json.loads((STATE / "top.json").read_text())
+
+
+def settings(text: str) -> set[str]:
+    """Return the settings that are set, each as a line of TOML without its comment."""
+    return {line.rpartition("  # ")[0] for line in text.splitlines() if not line.startswith("#")}
+
+
+def test_the_agents_settings(casstat: Casstat) -> None:
+    output = casstat("agent", "--config", STATE / "agent.toml", "--print-config")
+    assert settings(output) >= settings(expected_text("agent.toml"))
+
+
+def test_the_web_configuration() -> None:
+    file = STATE / "web.yml"
+    config = parsed(file.read_text(encoding="utf-8"), Path(file.name))
+    assert leaves(asdict(config)) == leaves(json.loads(expected_text("web.json")))
