@@ -112,8 +112,8 @@ def _secret(path: Path) -> str:
 
 
 def _tls(ca: Path | None) -> ssl.SSLContext:
+    from collector.http.tls import client_context
     from collector.jolokia.access import Access, AccessError
-    from collector.jolokia.tls import client_context
 
     try:
         return client_context(Access(ca=ca))

@@ -29,8 +29,8 @@ from cli.top.self_cost import SelfCost
 from cli.top.styled_text import ASCII, FINE, plain
 from cli.top.view_state import ViewState
 from collector.cluster.live.node_address import Target, TargetError, target_of
+from collector.http.tls import client_context
 from collector.jolokia.access import Access, AccessError
-from collector.jolokia.tls import client_context
 from exporters.live.agent_feed import of_agent
 from exporters.live.frame import Frame, NodeFrame, State
 from exporters.live.history import History

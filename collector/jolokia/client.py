@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from collector.http.deadline_connection import CHUNK_BYTES, BoundedConnection
+from collector.http.failures import ConnectionClosedError, Failures
+from collector.http.tls import client_context
 from collector.jolokia.access import NO_ACCESS, Access, AccessError
-from collector.jolokia.deadline_http import CHUNK_BYTES, BoundedConnection
-from collector.jolokia.failures import ConnectionClosedError, Failures
 from collector.jolokia.proxy_target import ProxyError, Target
-from collector.jolokia.tls import client_context
 from collector.model.snapshot import SourceError
 from collector.printable import one_line
 

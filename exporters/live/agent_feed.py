@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from collector.cluster.live.agent_connection import Answer, Events, Link, LinkError
 from collector.cluster.live.node_address import Target
+from collector.http.failures import ConnectionClosedError, Failures
 from collector.jolokia.access import Access
-from collector.jolokia.failures import ConnectionClosedError, Failures
 from collector.model.sample import Sample
 from collector.model.sample_json import MalformedSampleError, decoded
 from collector.printable import one_line

@@ -19,7 +19,7 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
-from collector.jolokia.deadline_http import BoundedSocket
+from collector.http.deadline_connection import BoundedSocket
 from collector.printable import one_line
 from exporters.sinks.parts.store_responses import message
 from exporters.sinks.parts.store_tls import why_not

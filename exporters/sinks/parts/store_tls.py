@@ -2,7 +2,7 @@
 
 import ssl
 
-from collector.jolokia.failures import EXPIRED, NO_TLS, NOBODYS, NOT_YET, OTHER_HOST
+from collector.http.failures import EXPIRED, NO_TLS, NOBODYS, NOT_YET, OTHER_HOST
 from collector.printable import one_line
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.sink import SinkUrlError
@@ -24,7 +24,7 @@ def context_of(target: Target) -> ssl.SSLContext | None:
         context = ssl.create_default_context(cafile=target.file(CA) if CA in target.given else None)
     except (ssl.SSLError, OSError):
         raise SinkUrlError(f"{target.file(CA)}: holds no certificate in PEM form ({CA})") from None
-    # The same on every Python, and for what Jolokia's own certificates are trusted: see `collector.jolokia.tls`.
+    # The same on every Python, and for what Jolokia's own certificates are trusted: see `collector.http.tls`.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if CERTIFICATE in target.given:

@@ -1,0 +1,1 @@
+"""HTTP clients: connections with a deadline, TLS, and typed reasons for failures."""
