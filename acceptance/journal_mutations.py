@@ -62,7 +62,7 @@ def _record(folder: Path) -> None:
         time.sleep(5)
         for ticks, size, is_killed in SESSIONS:
             command = [sys.executable, "-c", RECORDER, "0.5", "--jolokia", node.spec.jolokia_url, "-w", str(folder)]
-            command += ["--write-limit", size, "--write-sync", "never", "--no-header"]
+            command += ["--journal-limit", size, "--journal-sync", "never", "--no-header"]
             command += [] if is_killed else [str(ticks)]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as recorder:
                 for _ in zip(range(ticks), recorder.stdout or (), strict=False):

@@ -65,7 +65,7 @@ class Task:
                     raise self._failed("attach to", done) if slow else CasstatError(str(error)) from None
                 return f"attached to {name}: {told}: {self._command(agent, agent.url, password_file)}"
         if taken:
-            raise CasstatError(f"{agent.host}:{agent.port} cannot be used ({taken}): choose another with --port")
+            raise CasstatError(f"{agent.host}:{agent.port} cannot be used ({taken}): choose another with --listen")
         raise self._failed("attach to", done)
 
     def detach(self) -> str:

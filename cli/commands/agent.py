@@ -1,4 +1,4 @@
-"""Sample this machine's node all the time: record it, serve Prometheus, push to InfluxDB and others."""
+"""Sample the local node, record it and export its metrics"""
 
 import copy
 import os
@@ -39,11 +39,11 @@ OF_THE_LINE = (
 
 # What of them means something else where nothing is shown.
 HELP = {
-    "keyspace": "Read only keyspaces of this name, and their tables; * and ? match several.",
-    "table": "Read this table whole and in every tick; needs --keyspace.",
-    "log": "Record what Cassandra's log tells: flushes, repairs, GC …",
-    "disk": "The disk to read.  [the one under Cassandra's data]",
-    "net_interface": "The network interface to read.  [the one of Cassandra's address]",
+    "keyspace": "Keyspaces to read (patterns with * and ? allowed).  [all]",
+    "table": "Table to read completely in every tick (requires --keyspace).",
+    "log": "Cassandra log to record events from: flushes, repairs, GC, …",
+    "disk": "Disk to read.  [disk of Cassandra's data directory]",
+    "net_interface": "Network interface to read.  [interface with Cassandra's address]",
 }
 
 
@@ -64,16 +64,16 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     envvar="CASSTAT_CONFIG",
     is_eager=True,
     callback=take_file,
-    help="A TOML file of settings.",
+    help="TOML file with settings.",
 )
-@click.option("--print-config", is_flag=True, help="Print the settings that are in force, as such a file, and end.")
+@click.option("--print-config", is_flag=True, help="Print the effective settings as TOML and exit.")
 @click.option(
     "-i",
     "--interval",
     type=Duration(0.1, 3600),
     default=DEFAULT_S,
     show_default=True,
-    help="Time between two ticks.",
+    help="Interval between ticks.",
 )
 @click.option(
     "--tables",
@@ -81,56 +81,63 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     metavar="N",
     default=10,
     show_default=True,
-    help="Read the N most active tables one by one, and what the others did together.",
+    help="Number of most active tables to read one by one; the others are summed.",
 )
 @click.option(
     "--journal-dir",
     type=PATH,
     metavar="DIR",
     default=lambda: journal_folder(os.environ),
-    help="Where all that is sampled is recorded.  [$STATE_DIRECTORY, /var/lib/casstat or ~/.local/state/casstat]",
+    help="Directory of the journal.  [$STATE_DIRECTORY, /var/lib/casstat or ~/.local/state/casstat]",
 )
 @click.option(
-    "--journal-limit", type=Size(), metavar="SIZE", help="Let it take no more than this: the oldest goes first.  [2G]"
+    "--journal-limit",
+    type=Size(),
+    metavar="SIZE",
+    help="Maximum size of a node's journal, oldest files deleted first.  [2G]",
 )
 @click.option(
     "--journal-sync",
     type=click.Choice(["never", "frame", "tick"]),
     default="frame",
-    help="When to wait until the disk has it: a crash of the machine (not of casstat) loses what came since."
+    help="Fsync the journal after every frame or tick, or never (matters only if the machine crashes)."
     f"  [frame: every {FULL_EVERY} ticks]",
 )
 @click.option(
-    "--listen", metavar="HOST:PORT", default=DEFAULT_LISTEN, show_default=True, help="Where to serve Prometheus."
+    "--listen",
+    metavar="HOST:PORT",
+    default=DEFAULT_LISTEN,
+    show_default=True,
+    help="Address to serve /metrics and the API on.",
 )
 @click.option(
     "--allow-host",
     multiple=True,
     metavar="NAME",
     callback=_host_names,
-    help="Also answer requests for this DNS name, where neither TLS nor passwords are configured; may be given several"
-    " times.  [addresses, localhost and the machine's name]",
+    help="DNS name to accept in the Host header, repeatable (only needed without TLS and passwords).  [IP addresses,"
+    " localhost, the host name]",
 )
 @click.option(
     "--web-config-file",
     type=PATH,
     metavar="FILE",
-    help="TLS and passwords for that, in the format of Prometheus' exporters.",
+    help="TLS and basic-auth configuration of --listen, in the format of Prometheus exporters.",
 )
 @click.option(
     "--to",
     multiple=True,
     metavar="URL",
-    help="Push to this store too: influxdb+http://HOST:PORT/BUCKET, victoriametrics+http, graphite, blueflood+http …;"
-    " may be given several times.",
+    help="URL of a store to push to, repeatable: influxdb+http://HOST:PORT/BUCKET, victoriametrics+http, graphite,"
+    " blueflood+http, …",
 )
 @click.option(
     "--buckets",
     multiple=True,
     type=Duration(1e-9),
     metavar="DURATION",
-    help="Upper bounds of the latency histograms for Prometheus; each becomes the nearest bound of Cassandra 4.1;"
-    f" may be given several times.  [{len(BOUNDS_S)} from 50 µs to 60 s]",
+    help="Upper bound for latency histograms in Prometheus, repeatable, rounded to the nearest bound of Cassandra 4.1."
+    f"  [{len(BOUNDS_S)} from 50 µs to 60 s]",
 )
 @click.option(
     "--series-limit",
@@ -138,22 +145,22 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     metavar="N",
     default=10_000,
     show_default=True,
-    help="Serve Prometheus no more series than this: whole metrics are left out, and named.",
+    help="Maximum number of series served to Prometheus; above it, whole metrics are omitted.",
 )
 @click.option(
     "--node-metrics/--no-node-metrics",
     default=True,
     show_default=True,
-    help="Serve Prometheus the machine's figures, under node_exporter's names.",
+    help="Serve host metrics to Prometheus under node_exporter's names.",
 )
 def command(print_config: bool, **options: Any) -> None:
-    """Sample this machine's node all the time: record it, serve Prometheus, push to InfluxDB and others.
+    """Sample the local node, record it and export its metrics
 
-    Without any option it samples the node that it finds every second, records up to 2 GiB of it and serves
-    http://127.0.0.1:17199/metrics. A setting is taken from the command line, else from the environment
-    (CASSTAT_LISTEN for --listen), else from the FILE of --config (listen = "…").
+    Without options, the agent samples the detected node every second, records up to 2 GiB and serves
+    http://127.0.0.1:17199/metrics for Prometheus. A setting comes from the command line, else from the environment
+    (CASSTAT_LISTEN for --listen), else from the file given with --config (listen = "…").
 
-    SIGHUP reads the settings again and changes what can be changed without losing a tick. SIGTERM ends it.
+    SIGHUP reloads the settings and applies those that can change without losing a tick. SIGTERM stops the agent.
     """
     context = click.get_current_context()
     if print_config:

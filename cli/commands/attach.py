@@ -1,4 +1,4 @@
-"""Attach Jolokia to a Cassandra that runs, without restarting it, and take it away again."""
+"""Attach Jolokia to a running Cassandra without a restart"""
 
 import ipaddress
 import os
@@ -11,7 +11,9 @@ from cli.attach.jolokia_agent_options import Agent
 from cli.attach.target_process import chosen
 from collector.host.cassandra_processes import local_nodes
 from collector.secrets import SecretError, read_password
+from exporters.api.listen_address import ListenError, address
 
+LISTEN = "127.0.0.1:8778"
 _FILE = click.Path(path_type=Path)
 
 
@@ -19,29 +21,50 @@ def _address(_context: click.Context, _parameter: click.Parameter, value: str) -
     try:
         return str(ipaddress.ip_address("127.0.0.1" if value == "localhost" else value.strip("[]")))
     except ValueError:
-        raise click.BadParameter(f"'{value}' is no address such as 127.0.0.1") from None
+        raise click.BadParameter(f"'{value}' is not an IP address such as 127.0.0.1") from None
+
+
+def _listen(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, int]:
+    try:
+        host, port = address(value)
+    except ListenError as error:
+        raise click.BadParameter(str(error)) from None
+    if not host or not port:
+        raise click.BadParameter(f"'{value}' lacks the address or the port: give both, such as {LISTEN}")
+    return _address(context, parameter, host), port
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("pid", type=click.IntRange(min=1), required=False)
-@click.option("--jar", type=_FILE, required=True, help="Jolokia's JVM agent, of version 1.7 or 2.")
-@click.option("--host", default="127.0.0.1", callback=_address, help="The address to listen on.  [127.0.0.1]")
-@click.option("--port", type=click.IntRange(1, 65535), default=8778, help="The port to listen on.  [8778]")
-@click.option("--user", default="", help="Let in this user only; needs --password-file.")
-@click.option("--password-file", type=_FILE, metavar="FILE", help="Holds that password, for you alone (chmod 600).")
-@click.option("--detach", is_flag=True, help="Take it away again.")
+@click.option("--jar", type=_FILE, metavar="FILE", required=True, help="Jolokia's JVM agent, version 1.7 or 2.")
+@click.option(
+    "--listen", metavar="HOST:PORT", default=LISTEN, callback=_listen, help=f"Address for Jolokia to serve.  [{LISTEN}]"
+)
+@click.option("--host", hidden=True, callback=lambda *given: None if given[-1] is None else _address(*given))
+@click.option("--port", hidden=True, type=click.IntRange(1, 65535))
+@click.option("--user", default="", metavar="NAME", help="User name that clients must present.")
+@click.option("--password-file", type=_FILE, metavar="FILE", help="File with that user's password (mode 0600).")
+@click.option("--detach", is_flag=True, help="Detach Jolokia again.")
 def command(
-    pid: int | None, jar: Path, host: str, port: int, user: str, password_file: Path | None, detach: bool
+    pid: int | None,
+    jar: Path,
+    listen: tuple[str, int],
+    host: str | None,
+    port: int | None,
+    user: str,
+    password_file: Path | None,
+    detach: bool,
 ) -> None:
-    """Attach Jolokia to the Cassandra that runs on this machine as process PID (needed where there are several).
+    """Attach Jolokia to a running Cassandra without a restart
 
-    What is attached stays until the node ends. Through it the node can be read, but not changed: by everybody on
-    this machine, unless --user says who. An address that others can reach needs a user; passwords travel
-    unencrypted there. Run it as root, or as Cassandra's own user.
+    PID is required if several Cassandra processes run on this machine. Jolokia stays attached until the node stops.
+    It allows reads but no changes, to everyone on this machine unless --user is given. Addresses other than loopback
+    require --user; Jolokia then sends passwords unencrypted. Run the command as root or as Cassandra's user.
     """
-    agent = Agent(host, port, user, _password(user, password_file))
+    # --host and --port are the former spelling of --listen.
+    agent = Agent(host or listen[0], port or listen[1], user, _password(user, password_file))
     if not agent.is_private and not user:
-        raise click.UsageError(f"others can reach {host}: say whom to let in with --user and --password-file")
+        raise click.UsageError(f"{agent.host} is not a loopback address: give --user and --password-file")
     here = local_nodes()
     task = Task(jar.absolute(), chosen(here, pid), here, os.environ)
     click.echo(task.detach() if detach else task.attach(agent, password_file))
@@ -49,7 +72,7 @@ def command(
 
 def _password(user: str, path: Path | None) -> str:
     if bool(user) != bool(path):
-        raise click.UsageError("--user and --password-file go together")
+        raise click.UsageError("--user and --password-file require each other: give both or neither")
     if path is None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Grafana's dashboards and Prometheus' rules: write them into a folder, or push the dashboards to a Grafana."""
+"""Write or push Grafana dashboards and Prometheus rules"""
 
 import ssl
 from pathlib import Path
@@ -16,30 +16,30 @@ CHOICE = click.Choice(STORES)
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Grafana's dashboards and Prometheus' rules: write them into a folder, or push the dashboards to a Grafana."""
+    """Write or push Grafana dashboards and Prometheus rules"""
 
 
 @command.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--for", "store", type=CHOICE, help="Only those for this store; VictoriaMetrics is one like Prometheus.")
 @click.option(
-    "--job", metavar="NAME", help="Name of the job that scrapes the agents, for the rules.  [default: casstat]"
+    "--for", "store", type=CHOICE, help="Store that the dashboards query (prometheus includes VictoriaMetrics).  [both]"
 )
+@click.option("--job", metavar="NAME", help="Prometheus job that scrapes the agents, for the rules.  [casstat]")
 @click.option(
     "--runbooks",
     metavar="URL",
     callback=lambda _context, _option, url: _folder_url(url),
-    help="Base URL of the runbooks, for the alerts' annotation runbook_url; without it alerts have none.",
+    help="Base URL of the runbooks, for the annotation runbook_url of alerts.  [no annotation]",
 )
 def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> None:
-    """Write the dashboards and the rules into DIR, and what has a Grafana on this machine find them there.
+    """Write dashboards, provisioning and rules to a directory
 
     \b
       DIR/prometheus/*.json, DIR/influxdb/*.json    the dashboards
-      DIR/provisioning/dashboards/casstat.yaml      for Grafana's folder provisioning/dashboards
-      DIR/rules/*.yml                               for Prometheus and VictoriaMetrics: alerts
+      DIR/provisioning/dashboards/casstat.yaml      for Grafana's directory provisioning/dashboards
+      DIR/rules/*.yml                               alerts for Prometheus and VictoriaMetrics
 
-    What is there under these names is replaced.
+    Existing files of these names are replaced.
     """  # noqa: D301 - a backspace is click's word for lines that stay as they are
     from cli.parameters.output_folder import folder_for
     from dashboards.grafana import dashboard_files
@@ -62,23 +62,30 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
 @command.command()
 @click.argument("url")
 @click.option(
-    "--for", "store", type=CHOICE, default="prometheus", help="Those for this store.  [prometheus: VictoriaMetrics too]"
+    "--for",
+    "store",
+    type=CHOICE,
+    default="prometheus",
+    help="Store that the dashboards query (prometheus includes VictoriaMetrics).  [prometheus]",
 )
 @click.option(
     "--token-file",
+    metavar="FILE",
     type=click.Path(path_type=Path),
     required=True,
-    help="Holds the token of a service account, or user:password; for you alone (chmod 600).",
+    help="File with a service account token or user:password (mode 0600).",
 )
 @click.option(
     "--ca",
+    metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Whom to trust for https, in PEM form.  [whom the system trusts]",
+    help="File of trusted CA certificates for https, PEM.  [system CAs]",
 )
 def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
-    """Push the dashboards to the Grafana at URL, into its folder "casstat"; those that are there are replaced.
+    """Push the dashboards to a Grafana server
 
-    URL is what its pages begin with, such as http://localhost:3000.
+    The dashboards go into Grafana's folder "casstat" and replace those of the same name. URL is the base URL of
+    Grafana, such as http://localhost:3000.
     """
     from dashboards.grafana import dashboard_files
     from dashboards.grafana.upload import Grafana, GrafanaError

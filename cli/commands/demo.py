@@ -1,4 +1,4 @@
-"""Run a real local Cassandra cluster, with a load if wanted, for people without one."""
+"""Run a local Cassandra cluster for trying out casstat"""
 
 import ipaddress
 import os
@@ -16,7 +16,7 @@ from cli.demo.demo_node import Node
 
 VERSION = "5.0.8"
 LOAD_PORT = 17198
-"""Where the load tells Prometheus of itself, on the first node's address."""
+"""Port of the load generator's metrics, on the first node's address."""
 
 
 def _folder(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
@@ -29,11 +29,11 @@ def _loopback(_context: click.Context, _parameter: click.Parameter, value: str) 
             return value
     except ValueError:
         pass
-    raise click.BadParameter(f"'{value}' is no loopback address such as 127.0.0.1: the demo is for this machine alone")
+    raise click.BadParameter(f"'{value}' is not a loopback address: the demo runs on this machine only, use 127.x.y.z")
 
 
 class Progress:
-    """Shows on stderr what takes long: on a terminal in one line that changes, elsewhere each step once."""
+    """Shows the progress of slow steps on stderr: on a terminal in one updated line, elsewhere each step once."""
 
     def __init__(self) -> None:
         self._step = ""
@@ -56,36 +56,42 @@ in_folder = click.option(
     "folder",
     type=click.Path(path_type=Path),
     callback=_folder,
-    help="Where the cluster's files are.",
+    metavar="DIR",
+    help="Directory of the cluster's files.  [$XDG_STATE_HOME/casstat/demo]",
 )
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Run a real local Cassandra cluster, with Jolokia, for people without one.
+    """Run a local Cassandra cluster for trying out casstat
 
-    Cassandra comes through Maven and needs Java 17 (or 11). Nodes listen on loopback addresses only.
+    The nodes are real, come with Jolokia and listen on loopback addresses only. Maven downloads Cassandra, which
+    needs Java 17 or 11.
     """
 
 
 @command.command()
-@click.option("--nodes", type=click.IntRange(1, 9), default=1, show_default=True, help="How many.")
-@click.option("--version", default=VERSION, show_default=True, help="Cassandra's version, 3.11 to 5.0.")
-@click.option("--load", type=click.FloatRange(min=0.1), metavar="RATE", help="Load it with RATE operations a second.")
-@click.option("--address", default="127.0.0.1", callback=_loopback, show_default=True, help="The first node's address.")
-@click.option("--heap", default="512M", show_default=True, help="Each node's heap, as -Xmx wants it.")
+@click.option("--nodes", type=click.IntRange(1, 9), default=1, show_default=True, help="Number of nodes.")
+@click.option("--version", default=VERSION, show_default=True, help="Version of Cassandra, 3.11 to 5.0.")
+@click.option(
+    "--load", type=click.FloatRange(min=0.1), metavar="RATE", help="Rate of a load to run, in operations per second."
+)
+@click.option(
+    "--address", default="127.0.0.1", callback=_loopback, show_default=True, help="Loopback address of the first node."
+)
+@click.option("--heap", default="512M", show_default=True, help="Heap size of each node, in the format of -Xmx.")
 @click.option(
     "--jolokia/--no-jolokia",
     "jolokia",
     default=True,
-    help="Whether the nodes start with Jolokia; without it 'casstat attach' can be tried.  [--jolokia]",
+    help="Start the nodes with or without Jolokia (without it, to try 'casstat attach').  [--jolokia]",
 )
 @click.option(
     "--with",
     "companions",
     type=click.Choice(sorted(COMPANIONS)),
     multiple=True,
-    help="Start this beside it, and wait for Ctrl-C; may be given several times.",
+    help="Program to run next to the cluster until Ctrl-C, repeatable.",
 )
 @in_folder
 def up(
@@ -98,9 +104,10 @@ def up(
     companions: Sequence[str],
     folder: Path,
 ) -> None:
-    """Start the cluster and return when it takes clients; it runs on until `casstat demo down`.
+    """Start the cluster
 
-    With companions, such as Prometheus, it stays, and Ctrl-C ends all of it.
+    The command returns when the nodes accept clients; the cluster runs until `casstat demo down`. With --with, the
+    command keeps running, and Ctrl-C stops everything.
     """
     if load is not None:
         require_driver()
@@ -160,7 +167,7 @@ def _stay(cluster: LocalCluster) -> None:
 @click.option("--keep", is_flag=True, help="Keep the data for the next `up`.")
 @in_folder
 def down(keep: bool, folder: Path) -> None:
-    """Stop the cluster and its load, and remove its data."""
+    """Stop the cluster and its load, and delete its data"""
     cluster = LocalCluster(folder, cache_folder(os.environ))
     stopped = cluster.down()
     if not keep:
@@ -171,7 +178,10 @@ def down(keep: bool, folder: Path) -> None:
 @command.command()
 @in_folder
 def status(folder: Path) -> None:
-    """Show what runs; exit with 1 when not all of the cluster does."""
+    """Print which processes of the cluster are running
+
+    The exit code is 1 unless all nodes are running.
+    """
     cluster = LocalCluster(folder, cache_folder(os.environ))
     plan, running = cluster.plan(), cluster.running()
     if plan is None:

@@ -1,4 +1,4 @@
-"""Say what can be sampled here, what cannot and why, and what mends it."""
+"""Diagnose which metrics are available and how to fix the rest"""
 
 import copy
 import os
@@ -12,8 +12,8 @@ from cli.commands import line
 from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, jolokia_options
 
-# The line's options that say where to look; those of Jolokia come with `jolokia_options`.
-OF_THE_LINE = (
+# Options of the line that select what to sample. `jolokia_options` adds those of Jolokia.
+LINE_OPTIONS = (
     "interval_option",
     "log",
     "log_pattern",
@@ -25,6 +25,13 @@ OF_THE_LINE = (
     "jmx_user",
     "jmx_password_file",
 )
+# Help of the options whose purpose differs here.
+HELP = {
+    "interval_option": "Interval at which casstat is to print rows.  [1s]",
+    "log": "Cassandra log to check.",
+    "disk": "Disk to check.  [disk of Cassandra's data directory]",
+    "net_interface": "Network interface to check.  [interface with Cassandra's address]",
+}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -34,16 +41,16 @@ OF_THE_LINE = (
     "output",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="How to print; json is one object a line.  [text]",
+    help="Output format; json prints one object per line.  [text]",
 )
 def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
-    """Say what can be sampled here, what cannot and why, and what mends it.
+    """Diagnose which metrics are available and how to fix the rest
 
-    Give it the options that casstat is to have. Each line is ok, a warning (columns come, but less well than they
-    could) or a problem (they are missing); below it stands what to type, or what to write where; of several such
-    lines "then" is the next step, "or" another way. The exit code is 1 when there is a problem.
+    Give the options that you would give to casstat. Each line of the output is ok, a warning (columns are less
+    accurate than they could be) or a problem (columns are missing). The lines below a warning or problem are the
+    fix: "then" starts the next step, "or" an alternative. The exit code is 1 if there is a problem.
 
-    nodetool and Jolokia are asked a few times; nothing is changed.
+    The doctor queries nodetool and Jolokia a few times and changes nothing.
     """
     from cli.doctor.examination import examine
     from cli.doctor.examined_node import ExaminedNode
@@ -62,14 +69,14 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
         lines = json_lines(findings)
     else:
         lines = text_lines(findings, colour=is_coloured(os.environ, terminal=sys.stdout.isatty()))
-    for each in lines:
-        click.echo(each)
+    for text in lines:
+        click.echo(text)
     if failed(findings):
         raise click.exceptions.Exit(1)
 
 
 def _advice(context: click.Context) -> Any:
-    """Return how commands are to be typed: with the options that were given, wherever that was."""
+    """Return the command prefix for fixes: casstat with the options from the command line and the environment."""
     from cli.doctor.command_hints import Advice, called
 
     flags = {}
@@ -84,15 +91,17 @@ def _advice(context: click.Context) -> Any:
     return Advice(called(), flags, root=os.geteuid() == 0)
 
 
-def _of_the_line() -> list[click.Parameter]:
-    """Return the line's own options, set in the environment by the same names as there."""
-    found = []
-    for option in line.command.params:
-        if option.name in OF_THE_LINE:
-            mine = copy.copy(option)
-            mine.envvar = option.envvar or f"CASSTAT_{option.name.upper()}"
-            found.append(mine)
-    return found
+def _line_options() -> list[click.Parameter]:
+    """Return copies of the line's options, with the environment variables that they have there."""
+    options = []
+    for line_option in line.command.params:
+        if line_option.name in LINE_OPTIONS:
+            option = copy.copy(line_option)
+            option.envvar = line_option.envvar or f"CASSTAT_{line_option.name.upper()}"
+            if isinstance(option, click.Option):
+                option.help = HELP.get(line_option.name, option.help)
+            options.append(option)
+    return options
 
 
-command.params[:0] = _of_the_line()
+command.params[:0] = _line_options()

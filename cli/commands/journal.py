@@ -1,4 +1,4 @@
-"""Say what is inside a recording, and what of it is damaged."""
+"""Inspect recordings and check them for damage"""
 
 import json
 import sys
@@ -22,10 +22,10 @@ PATHS = click.argument("paths", type=click.Path(path_type=Path), nargs=-1, requi
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Say what is inside a recording, and what of it is damaged.
+    """Inspect recordings and check them for damage
 
-    A recording is a folder that `casstat -w DIR` has written, or one of its files; `zstdcat FILE | jq` shows its
-    lines.
+    A recording is a directory that `casstat -w DIR` has written, or one of its files. `zstdcat FILE | jq` shows its
+    records.
     """
 
 
@@ -33,10 +33,10 @@ def command() -> None:
 @PATHS
 @limited
 def check(paths: tuple[Path, ...], max_series: int) -> None:
-    """Read all of it; name what is damaged, lost, repeated or has no end.
+    """Check recordings for damaged, lost and repeated ticks
 
-    A recording is complete when its last file ends with a footer, and open while a recorder is writing it. The exit
-    code is 0 for these two, and 1 for all others.
+    A recording is complete if its last file ends with a footer, and open while a recorder is writing it. The exit
+    code is 0 if every recording is complete or open, else 1.
     """
     found = _info(paths, max_series)
     for path, finding in found.findings:
@@ -54,10 +54,10 @@ def check(paths: tuple[Path, ...], max_series: int) -> None:
 
 @command.command()
 @PATHS
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="How to print.  [text]")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="Output format.  [text]")
 @limited
 def info(paths: tuple[Path, ...], output: str, max_series: int) -> None:
-    """Print how much there is, of which node and time, how many bits each value takes, and what is wrong with it."""
+    """Print the nodes, time range, size and state of recordings"""
     found = _info(paths, max_series)
     bits = found.bits_per_point
     figures = {

@@ -1,4 +1,4 @@
-"""Print one line per interval: what the node, its disk and its network did in it."""
+"""Sample the local Cassandra node, one line per interval"""
 
 import re
 from pathlib import Path
@@ -16,25 +16,25 @@ from cli.parameters.size_type import Size
 from cli.parameters.time_types import Duration
 from collector.journal.format_version import FULL_EVERY
 
-# Cassandra's own rule, and the signs of a pattern; anything else could mean something to JMX that the user did not.
+# Cassandra's rule for names plus wildcards. Other characters could have a special meaning in a JMX object name.
 NAME = re.compile(r"[\w*?]+", re.ASCII)
 PATH = click.Path(path_type=Path)
 
 
 class LineCommand(click.Command):
-    """The line's command, whose help also lists the others."""
+    """The default command: its help also lists all other commands."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands below the options."""
-        with formatter.section("Commands (casstat COMMAND --help tells more)"):
+        with formatter.section("Commands (see casstat COMMAND --help)"):
             formatter.write_dl([(name, short_help(name)) for name in command_names()])
 
 
 def name_of(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
-    """Return the name of a keyspace or table, "" for none. Raises click.BadParameter for what cannot be one."""
+    """Return the name of a keyspace or table, "" for none. Raises click.BadParameter if it is not a valid name."""
     if value is not None and not NAME.fullmatch(value):
         raise click.BadParameter(
-            f"{value!r} cannot be the name of a {parameter.name}: letters, digits and _, * and ? in patterns"
+            f"{value!r} is not a valid {parameter.name} name: use letters, digits and _ (* and ? in patterns)"
         )
     return value or ""
 
@@ -48,7 +48,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     "interval_option",
     type=Duration(),
     envvar="CASSTAT_INTERVAL",
-    help="Time between rows, 0.1s or more.  [1s]",
+    help="Interval between rows, at least 0.1s.  [1s]",
 )
 @click.option(
     "-n",
@@ -56,44 +56,59 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     "count_option",
     type=click.IntRange(min=1),
     envvar="CASSTAT_COUNT",
-    help="End after so many rows.",
+    help="Number of rows to print before exiting.  [unlimited]",
 )
 @click.option(
-    "-t", "--time", "with_time", is_flag=True, envvar="CASSTAT_TIME", help="Begin each row with the time of day."
+    "-t", "--time", "with_time", is_flag=True, envvar="CASSTAT_TIME", help="Start each row with the local time."
 )
-@click.option("-e", "--epoch", is_flag=True, help="Begin each row with the seconds since the epoch.")
-@click.option("-x", "--no-header", is_flag=True, help="Print no header.")
+@click.option("-e", "--epoch", is_flag=True, help="Start each row with the time in seconds since the epoch.")
+@click.option("-x", "--no-header", is_flag=True, help="Omit the header.")
 @click.option(
     "-k",
     "--keyspace",
+    metavar="NAME",
     callback=name_of,
-    help="Show this keyspace's local reads and writes, not the node's; * and ? match several.",
+    help="Keyspace to show instead of the whole node: its local reads and writes (patterns with * and ? allowed).",
 )
-@click.option("-c", "--table", callback=name_of, help="Show this table's; needs --keyspace.")
+@click.option(
+    "-c",
+    "--table",
+    metavar="NAME",
+    callback=name_of,
+    help="Table to show instead of the whole keyspace (requires --keyspace).",
+)
 @click.option("--wait", is_flag=True, help="Wait for a keyspace, table or node that does not exist yet.")
 @click.option(
     "--tables",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Add the N busiest tables, one by one, and what the others did together.",
+    help="Add a row for each of the N most active tables, and one for the others.",
 )
-@click.option("-j", "--caches", is_flag=True, help="Add hit ratios of key and row cache, and the read stage.")
+@click.option("-j", "--caches", is_flag=True, help="Add the hit ratios of key and row cache, and the read stage.")
 @click.option("-r", "--read-repair", is_flag=True, help="Add read repairs per second.")
-@click.option("-s", "--percentiles", is_flag=True, help="Add the 99th and 95th percentiles of reads and writes.")
-@click.option("-p", "--compactions", is_flag=True, help="Add compactions: due, and how far each running one is.")
-@click.option("-d", "--log", type=PATH, metavar="FILE", help="Add what Cassandra's log tells: flushes, repairs, GC …")
-@click.option("-l", "--events", type=PATH, metavar="FILE", help="Write that to FILE instead of between the rows.")
-@click.option("-w", "--write", type=PATH, metavar="DIR", help="Record all there is into DIR, for 'casstat replay'.")
-@click.option("--log-pattern", default="", metavar="PATTERN", help="The log's logback pattern.  [Cassandra's own]")
-@click.option("--disk", cls=Renamed, former=("-o",), help="The disk to show.  [the one under Cassandra's data]")
-@click.option("-f", "--net-interface", help="The network interface to show.  [the one of Cassandra's address]")
-@click.option("--wide", is_flag=True, help="Add all there is: pools, caches, GC, memory, pressure …")
+@click.option("-s", "--percentiles", is_flag=True, help="Add the 95th and 99th percentiles of read and write latency.")
+@click.option("-p", "--compactions", is_flag=True, help="Add pending compactions and the progress of running ones.")
+@click.option(
+    "-d", "--log", type=PATH, metavar="FILE", help="Cassandra log to show events from: flushes, repairs, GC, …"
+)
+@click.option(
+    "-l", "--events", type=PATH, metavar="FILE", help="Append events to FILE instead of printing them (requires --log)."
+)
+@click.option("-w", "--write", type=PATH, metavar="DIR", help="Record all metrics to DIR, for replay, merge and plot.")
+@click.option("--log-pattern", default="", metavar="PATTERN", help="Logback pattern of the log.  [Cassandra's default]")
+@click.option(
+    "--disk", cls=Renamed, former=("-o",), metavar="NAME", help="Disk to show.  [disk of Cassandra's data directory]"
+)
+@click.option(
+    "-f", "--net-interface", metavar="NAME", help="Network interface to show.  [interface with Cassandra's address]"
+)
+@click.option("--wide", is_flag=True, help="Show all columns: thread pools, caches, GC, memory, pressure, …")
 @click.option(
     "--columns",
     type=ColumnNames(),
     metavar="NAME,…",
     default=(),
-    help="Show these columns instead of the usual ones; 'help' lists them.",
+    help="Columns to show instead of the default ones, comma-separated ('help' lists them).",
 )
 @click.option(
     "--format",
@@ -101,52 +116,65 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     type=click.Choice(["text", "json", "csv"]),
     default="text",
     envvar="CASSTAT_FORMAT",
-    help="How to print.  [text]",
+    help="Output format.  [text]",
 )
-@click.option("-m", "--jmx-port", type=click.IntRange(1, 65535), help="Choose the node with this JMX port.  [found]")
+@click.option("-m", "--jmx-port", type=click.IntRange(1, 65535), help="JMX port of the node to sample.  [detected]")
 @click.option(
-    "--write-limit",
+    "--journal-limit",
+    "journal_limit",
+    cls=Renamed,
+    former=("--write-limit",),
     type=Size(),
     metavar="SIZE",
-    help="Let what is recorded of a node take no more than this: the oldest goes first.  [2G]",
+    envvar=["CASSTAT_JOURNAL_LIMIT", "CASSTAT_WRITE_LIMIT"],
+    help="Maximum size of a node's journal, oldest files deleted first.  [2G]",
 )
 @click.option(
-    "--write-sync",
+    "--journal-sync",
+    "journal_sync",
+    cls=Renamed,
+    former=("--write-sync",),
     type=click.Choice(["never", "frame", "tick"]),
     default="frame",
-    help="When to wait until the disk has it: a crash of the machine (not of casstat) loses what came since."
+    envvar=["CASSTAT_JOURNAL_SYNC", "CASSTAT_WRITE_SYNC"],
+    help="Fsync the journal after every frame or tick, or never (matters only if the machine crashes)."
     f"  [frame: every {FULL_EVERY} ticks]",
 )
 @click.option(
     "--source",
     type=click.Choice(["auto", "jolokia", "nodetool"]),
     default="auto",
-    help="How to ask the node.  [Jolokia where it answers, else nodetool]",
+    help="Source of the node's metrics.  [jolokia if it answers, else nodetool]",
 )
 @jolokia_options
-@click.option("--nodetool", type=PATH, metavar="PATH", help="The nodetool to ask with.  [found]")
-@click.option("--jmx-user", default="", help="Who nodetool is to the node.")
-@click.option("--jmx-password-file", type=PATH, metavar="FILE", help="nodetool's own: lines of user and password.")
-@click.option("--node", default="", help="What to call the node.  [its address]")
+@click.option("--nodetool", type=PATH, metavar="PATH", help="Path of nodetool.  [detected]")
+@click.option("--jmx-user", default="", metavar="NAME", help="JMX user name for nodetool.")
+@click.option(
+    "--jmx-password-file",
+    type=PATH,
+    metavar="FILE",
+    help="JMX password file for nodetool, one user and password a line.",
+)
+@click.option("--node", default="", metavar="NAME", help="Name to report for the node.  [its address]")
 @click.version_option(package_name="casstat", message="casstat %(version)s")
 def command(**options: Any) -> None:
-    """NodeSampler the Cassandra node on this machine: a line every INTERVAL, COUNT times or until Ctrl-C.
+    """Sample the local Cassandra node, one line per interval
 
-    INTERVAL is a duration: 10, 10s and 1m are all understood.
+    The line appears every INTERVAL, COUNT times or until Ctrl-C. INTERVAL is a duration such as 10, 10s or 1m.
 
-    The first line comes after one full interval; each covers its own interval alone. Latencies are in
-    milliseconds. "-" stands for what is not known, or did not happen. At the end, and on Ctrl-C, a line of the
-    averages over the whole run.
+    The first line appears after one full interval; each line covers its interval only. Latencies are in
+    milliseconds. "-" means that a value is unknown or that nothing happened. The last line contains the averages
+    over the whole run.
 
-    Every option can also be set in the environment, as CASSTAT_JOLOKIA for --jolokia.
+    Every option can also be set in the environment: --jolokia as CASSTAT_JOLOKIA.
     """
     context = click.get_current_context()
     for option in ("interval_option", "count_option"):
         if context.get_parameter_source(option) is ParameterSource.ENVIRONMENT and options[option[:-7]] is not None:
-            # What stands on the command line goes before the environment.
+            # The positional arguments on the command line take precedence over the environment.
             options[option] = None
     settings = LineSettings(**options)
-    # Only now: help and mistakes need none of what samples.
+    # Imported late: --help and usage errors must not load the sampling modules.
     from cli.line.line_program import run
 
     run(settings)

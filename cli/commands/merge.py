@@ -1,4 +1,4 @@
-"""Merge the recordings of many nodes into tables: every node and the cluster, on one grid of times."""
+"""Merge recordings of several nodes into tables"""
 
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,23 @@ from cli.safe_echo import echo
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @merge_options
 @click.option(
-    "-o", "--output", "folder", type=click.Path(path_type=Path), required=True, help="The folder to write into."
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    required=True,
+    help="Directory to write to.",
 )
-@click.option("--series", is_flag=True, help="Write all recorded values too, as Parquet.")
+@click.option("--series", is_flag=True, help="Also write every recorded series as Parquet.")
 @limited
 def command(folder: Path, series: bool, **options: Any) -> None:
-    """Merge the recordings of many nodes into tables: every node and the cluster, on one grid of times.
+    """Merge recordings of several nodes into tables
 
-    PATHS are what `casstat -w DIR` has written on each node: folders or files. In the cluster's rows counts and
-    amounts are sums over the nodes, ratios and percentages are means, and percentiles come from the buckets of all
-    nodes. A missing node has no row, and the cluster's row tells how many nodes it is made of.
+    PATHS are directories or files that `casstat -w DIR` has written on each node. The tables have a row per node and
+    one for the cluster at each time of a common grid. In cluster rows, counts and amounts are sums over the nodes,
+    ratios and percentages are means, and percentiles come from the merged histograms. A missing node has no row;
+    each cluster row contains the number of nodes it covers.
     """
     from cli.recordings.merge_program import MergeSettings, merge_into, write_series
 

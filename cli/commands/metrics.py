@@ -1,4 +1,4 @@
-"""Print the catalogue: every metric, its kind, unit, labels, pace and meaning."""
+"""List all metrics with kind, unit, labels and description"""
 
 import json
 
@@ -38,13 +38,13 @@ def _text(metrics: list[Metric]) -> str:
     "output",
     type=click.Choice(["text", "json", "markdown"]),
     default="text",
-    help="How to print; markdown makes docs/metrics.md.  [text]",
+    help="Output format; markdown generates docs/metrics.md.  [text]",
 )
 def command(pattern: str, output: str) -> None:
-    """Print the catalogue: every metric whose name contains PATTERN (all without one).
+    """List all metrics with kind, unit, labels and description
 
-    Behind a metric's meaning stand its {labels}, and [slow] when it is read once a minute, [hourly] when it is
-    only read on demand because it touches the node's disk.
+    PATTERN restricts the list to metrics whose name contains it. After the description come the {labels}, then
+    [slow] for metrics read once a minute, or [hourly] for metrics read on demand because they access the node's disk.
     """
     metrics = [metric for name, metric in sorted(CATALOGUE.items()) if pattern.lower() in name.lower()]
     if output == "json":

@@ -1,4 +1,4 @@
-"""Draw a run: gnuplot scripts and data that stand alone, and the pictures they make."""
+"""Plot recordings with gnuplot"""
 
 from pathlib import Path
 from typing import Any
@@ -41,27 +41,38 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @merge_options
 @click.option(
-    "-o", "--output", "folder", type=click.Path(path_type=Path), required=True, help="The folder to write into."
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    required=True,
+    help="Directory to write to.",
 )
-@click.option("--only", default="", metavar="NAMES", help="Only these pictures, separated by commas.")
-@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="Name the pictures.")
-@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", help="Colours.  [light]")
-@click.option("--size", type=Pixels(), metavar="WIDTHxHEIGHT", help="In pixels.  [each picture's own]")
+@click.option("--only", default="", metavar="NAMES", help="Plots to draw, comma-separated (--list prints them).  [all]")
+@click.option(
+    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the plots and exit."
+)
+@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", help="Colour theme.  [light]")
+@click.option(
+    "--size", type=Pixels(), metavar="WIDTHxHEIGHT", help="Size of each plot in pixels.  [depends on the plot]"
+)
 @click.option(
     "--warm-up",
     "warm_up_s",
     type=Duration(),
     default=0.0,
-    help="Time at the beginning that is shaded and not counted.  [0s]",
+    help="Duration of the warm-up, shaded and excluded from totals.  [0s]",
 )
 @limited
 def command(
     folder: Path, only: str, theme: str, size: tuple[int, int] | None, warm_up_s: float, **options: Any
 ) -> None:
-    """Draw a run: gnuplot scripts and data that stand alone, and the PNG and SVG they make.
+    """Plot recordings with gnuplot
 
-    PATHS are what `casstat -w DIR` has written on each node: folders or files. Without --interval there are 300
-    points at most.
+    PATHS are directories or files that `casstat -w DIR` has written on each node. The output directory gets
+    self-contained gnuplot scripts with their data, and the plots as PNG and SVG. Without --interval, a plot has at
+    most 300 points.
     """
     from cli.errors import CasstatError
     from cli.parameters.output_folder import folder_for

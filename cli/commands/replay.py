@@ -1,4 +1,4 @@
-"""Show a recording through the line, as if it were live."""
+"""Print the rows of a recording"""
 
 import copy
 import time
@@ -42,9 +42,13 @@ OF_THE_LINE = (
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("-i", "--interval", type=Duration(0.001), help="Time between rows.  [as it was recorded]")
+@click.option("-i", "--interval", type=Duration(0.001), help="Interval between rows.  [as recorded]")
 @range_options("--to")
-@click.option("--speed", type=click.FloatRange(min=0, min_open=True), help="N times as fast as it was.  [at once]")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Playback speed as a multiple of real time.  [unlimited]",
+)
 @limited
 def command(
     path: Path,
@@ -55,9 +59,10 @@ def command(
     max_series: int,
     **options: Any,
 ) -> None:
-    """Show a recording through the line, as if it were live.
+    """Print the rows of a recording
 
-    PATH is what `casstat -w DIR` has written: DIR when it holds one node, DIR/NODE, or one of its files.
+    The rows are those that casstat prints live. PATH is DIR of `casstat -w DIR` if it contains one node, else
+    DIR/NODE, or a single file.
     """
     from cli.line.line_program import view_of
     from cli.line.row_printer import RowPrinter, print_rows, shown

@@ -1,4 +1,4 @@
-"""Ship a finished recording to stores of time series: InfluxDB, VictoriaMetrics, Graphite, Blueflood."""
+"""Push a recording to time series databases"""
 
 import sys
 from pathlib import Path
@@ -10,18 +10,21 @@ from cli.parameters.time_types import Duration, TimeOfDay, range_options
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--to", "urls", multiple=True, required=True, help="The store's URL; may be given several times.")
+@click.option(
+    "--to", "urls", metavar="URL", multiple=True, required=True, help="URL of a store to push to, repeatable."
+)
 @range_options()
 @click.option(
     "--state",
     type=click.Path(path_type=Path, file_okay=False),
-    help="A folder to keep how far each store has come, to go on there, and points that it refuses.  [none]",
+    metavar="DIR",
+    help="Directory for checkpoints, to resume from, and for dead-letter files.  [none]",
 )
 @click.option(
     "--patience",
     type=Duration(),
     default=60.0,
-    help="Time to wait for a store that takes nothing.  [60s]",
+    help="Time to keep retrying a store that accepts nothing.  [60s]",
 )
 def command(
     path: Path,
@@ -31,9 +34,9 @@ def command(
     state: Path | None,
     patience: float,
 ) -> None:
-    """Ship a finished recording to stores of time series: InfluxDB, VictoriaMetrics, Graphite, Blueflood.
+    """Push a recording to time series databases
 
-    PATH is what `casstat -w DIR` has written: DIR, DIR/NODE, or one of its files. URLs are
+    PATH is DIR of `casstat -w DIR`, DIR/NODE, or a single file. The URLs of the stores are
 
     \b
       influxdb+http://HOST:8086/BUCKET?org=ORG&token_file=PATH
@@ -42,8 +45,8 @@ def command(
       graphite://HOST:2003/PREFIX?tags=1
       blueflood+http://HOST:19000/TENANT?ttl_s=SECONDS
 
-    and with +https too, where ca_file, cert_file and key_file name files. Files with secrets must be readable by
-    their owner alone. The exit code is 1 when points were refused or a store took nothing for too long.
+    and the same with +https, which accepts ca_file, cert_file and key_file. Files with secrets must have mode 0600.
+    The exit code is 1 if a store refused points, or accepted nothing for longer than --patience.
     """  # noqa: D301 - a backspace is click's word for lines that stay as they are
     from cli.recordings.ship_program import Order, ship
 

@@ -1,4 +1,4 @@
-"""Show a whole cluster on one screen, live or from a recording."""
+"""Show a cluster on one screen, live or from a recording"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,36 +35,46 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]...")
-@click.option("--seed", "seeds", multiple=True, metavar="NODE", help="This one, and all that its node knows of.")
-@click.option("-i", "--interval", type=Duration(0.1, 3600), help="Time between ticks.  [1s]")
-@click.option("--replay", type=FILE, metavar="PATH", help="Show a recording of one node or of many.")
-@range_options("--to")
-@click.option("--once", is_flag=True, help="Print one table and end.")
-@click.option("-n", "--count", type=click.IntRange(min=1), help="Print so many tables, one a tick, and end.")
 @click.option(
-    "--format", "output", type=click.Choice(("text", "json")), default="text", help="json: an object for each tick."
+    "--seed", "seeds", multiple=True, metavar="NODE", help="Node to show together with all its peers, repeatable."
+)
+@click.option("-i", "--interval", type=Duration(0.1, 3600), help="Interval between ticks.  [1s]")
+@click.option("--replay", type=FILE, metavar="PATH", help="Recording to show instead of live nodes.")
+@range_options("--to")
+@click.option("--once", is_flag=True, help="Print one table and exit.")
+@click.option(
+    "-n", "--count", type=click.IntRange(min=1), help="Number of tables to print before exiting, one per tick."
+)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(("text", "json")),
+    default="text",
+    help="Output format; json prints one object per tick.  [text]",
 )
 @click.option(
     "--columns",
     type=ColumnNames(_columns, SETS),
     metavar="SET|NAME,…",
     default=(),
-    help="Columns to show first; 'help' lists them.  [as when top last ended, else requests]",
+    help="Columns to show, comma-separated ('help' lists them).  [those of the last session, else requests]",
 )
-@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, to select text without Shift.")
-@click.option("--ascii", is_flag=True, help="Draw with plain letters.  [where the terminal has no others]")
-@_agent_option("user", "NAME", "Who to be for the agents; needs a password.")
+@click.option(
+    "--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for example to select text without Shift."
+)
+@click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.  [if the terminal lacks Unicode]")
+@_agent_option("user", "NAME", "User name for the agents (requires a password).")
+@_agent_option("password-file", "FILE", "File with that user's password (mode 0600).  [$CASSTAT_AGENT_PASSWORD]", FILE)
+@_agent_option("ca", "FILE", "File of trusted CA certificates for https, PEM.  [system CAs]", FILE)
+@_agent_option("cert", "FILE", "File with the client certificate for the agents, PEM.", FILE)
 @_agent_option(
-    "password-file", "FILE", "Holds it, for you alone (chmod 600).  [the variable CASSTAT_AGENT_PASSWORD]", FILE
+    "key", "FILE", "File with the unencrypted private key of the certificate, PEM.  [certificate file]", FILE
 )
-@_agent_option("ca", "FILE", "Whom to trust for https, in PEM form.  [whom the system trusts]", FILE)
-@_agent_option("cert", "FILE", "The certificate to show to the agents, in PEM form.", FILE)
-@_agent_option("key", "FILE", "Its key, not encrypted.  [in the certificate's file]", FILE)
 def command(**options: Any) -> None:
-    """Show a whole cluster on one screen, live or from a recording.
+    """Show a cluster on one screen, live or from a recording
 
-    NODE is where its agent answers (10.0.0.7, https://10.0.0.7:17199), or the URL of its Jolokia. '?' shows the keys.
-    Where the output is no terminal, a table is printed for each tick.
+    NODE is the address of the node's agent (10.0.0.7, https://10.0.0.7:17199) or the URL of its Jolokia. Press '?'
+    for the keys. If the output is not a terminal, top prints a table for each tick.
     """
     from cli.top.top_program import TopSettings, run
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from cli.demo.background_process import end, is_free, read_pid_file, write_pid_file
-from cli.demo.demo_node import FIRST_JMX_PORT, STOP_TIMEOUT_S, Node, NodeSpec
+from cli.demo.demo_node import FIRST_JMX_PORT, JOLOKIA_PORT, STOP_TIMEOUT_S, Node, NodeSpec
 from cli.demo.java_runtime import DemoError, fetch_cassandra, fetch_jolokia, find_java, has_http_server
 from cli.install_hint import install_command
 
@@ -139,7 +139,7 @@ class LocalCluster:
         if process is None or not has_http_server(node.spec.java):
             return ""
         jar = shlex.quote(str(fetch_jolokia(self._cache, progress)))
-        return f"casstat attach --jar {jar} --host {node.spec.address} {process.pid}"
+        return f"casstat attach --jar {jar} --listen {node.spec.address}:{JOLOKIA_PORT} {process.pid}"
 
     def load_rate(self) -> float | None:
         """Return the rate of the load that runs, operations per second; None without one."""

@@ -42,13 +42,13 @@ def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
     found = find_jar(case, node)
     artifact = JOLOKIA_1.format(version=LAST_1) if case.release.startswith("3.") else JOLOKIA_2.format(version=JOLOKIA)
     jar = found or Path.cwd() / f"{artifact.replace(':jar:', ':').partition(':')[2].replace(':', '-')}.jar"
-    port_flag = [] if port == FIRST_PORT else ["--port", str(port)]
-    command = case.advice.command("attach", "--jar", jar, *port_flag, str(node.pid))
+    listen = [] if port == FIRST_PORT else ["--listen", f"127.0.0.1:{port}"]
+    command = case.advice.command("attach", "--jar", jar, *listen, str(node.pid))
     steps = [case.as_owner(node.pid, command)]
     if found is None:
         steps.insert(0, _fetch(jar, artifact))
     # Of several nodes on this machine, nobody knows to which one an agent belongs that was attached.
-    if len(case.here) > 1 or port_flag:
+    if len(case.here) > 1 or listen:
         steps.append(case.advice.line(jolokia=f"http://127.0.0.1:{port}/jolokia"))
     for_good = at_start(case, f"-javaagent:{jar}=host=127.0.0.1,port={port} {NODELAY}")
     return (steps[0], *(f"then: {step}" for step in steps[1:]), f"or: {for_good}")

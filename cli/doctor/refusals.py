@@ -55,7 +55,17 @@ def _filled(value: str, jolokia: Jolokia) -> str:
 def _begin(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
     """Return how to get a Jolokia to answer."""
     if not is_this_machine(jolokia.host):
-        words = ("attach", "--jar", "JAR", "--host", jolokia.host, "--user", "USER", "--password-file", "FILE")
+        words = (
+            "attach",
+            "--jar",
+            "JAR",
+            "--listen",
+            f"{jolokia.host}:{jolokia.port}",
+            "--user",
+            "USER",
+            "--password-file",
+            "FILE",
+        )
         return (f"on {jolokia.host}: {shlex.join(['casstat', *words])}",)
     node = case.chosen or (case.here[0] if len(case.here) == 1 else None)
     if node is not None:

@@ -64,7 +64,7 @@ def run(settings: LineSettings) -> None:
             # Only where it is wanted: the compressor is no small thing to load.
             from cli.line.line_recorder import folder_name, limits_of, record
 
-            limits = limits_of(settings.write_limit, settings.write_sync)
+            limits = limits_of(settings.journal_limit, settings.journal_sync)
             stack.enter_context(
                 closing(record(watch, settings.write / folder_name(watch.node), limits, selection, interval_s, note))
             )

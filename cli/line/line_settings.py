@@ -33,8 +33,8 @@ class LineSettings:
     log_pattern: str = ""
     events: Path | None = None
     write: Path | None = None
-    write_limit: int | None = None
-    write_sync: str = "frame"
+    journal_limit: int | None = None
+    journal_sync: str = "frame"
     source: str = "auto"
     nodetool: Path | None = None
     jmx_port: int | None = None

@@ -43,22 +43,25 @@ def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:
 
 
 OPTIONS = (
-    _option("--jolokia", "URL", "Where the node's Jolokia answers.  [found, else 127.0.0.1:8778]"),
-    _option("--jolokia-user", "NAME", "Who to be for Jolokia; needs a password."),
+    _option("--jolokia", "URL", "URL of the node's Jolokia.  [detected, else http://127.0.0.1:8778/jolokia]"),
+    _option("--jolokia-user", "NAME", "User name for Jolokia (requires a password)."),
     _option(
         "--jolokia-password-file",
         "FILE",
-        f"Holds that password, for you alone (chmod 600).  [the variable {PASSWORD}]",
+        f"File with the Jolokia password (mode 0600).  [${PASSWORD}]",
         _FILE,
     ),
-    _option("--jolokia-ca", "FILE", "Whom to trust for https, in PEM form.  [whom the system trusts]", _FILE),
-    _option("--jolokia-cert", "FILE", "The certificate to show to Jolokia, in PEM form.", _FILE),
-    _option("--jolokia-key", "FILE", "Its key, not encrypted.  [in the certificate's file]", _FILE),
+    _option("--jolokia-ca", "FILE", "File of trusted CA certificates for https, PEM.  [system CAs]", _FILE),
+    _option("--jolokia-cert", "FILE", "File with the client certificate for Jolokia, PEM.", _FILE),
     _option(
-        "--jolokia-target", "HOST:PORT", "The node's JMX, where that Jolokia is a proxy to it; or its service URL."
+        "--jolokia-key",
+        "FILE",
+        "File with the unencrypted private key of the certificate, PEM.  [certificate file]",
+        _FILE,
     ),
-    _option("--jolokia-target-user", "NAME", "Who to be for the node's JMX; needs a password."),
-    _option("--jolokia-target-password-file", "FILE", "Holds that password, for you alone (chmod 600).", _FILE),
+    _option("--jolokia-target", "HOST:PORT", "JMX address or service URL of the node (if Jolokia runs as a proxy)."),
+    _option("--jolokia-target-user", "NAME", "JMX user name of that node (requires a password)."),
+    _option("--jolokia-target-password-file", "FILE", "File with that user's password (mode 0600).", _FILE),
 )
 
 

@@ -26,14 +26,14 @@ def limited(command: Callable[..., Any]) -> Callable[..., Any]:
         "--max-series",
         type=click.IntRange(min=1),
         default=MAX_SERIES,
-        help=f"Maximum number of series of a node.  [{MAX_SERIES}]",
+        help=f"Maximum number of series per node.  [{MAX_SERIES}]",
     )
     @click.option(
         "--max-memory",
         type=Size(),
         default=str(MAX_MEMORY_BYTES),
         metavar="SIZE",
-        help=f"Maximum memory of each process.  [{MAX_MEMORY_BYTES >> 30}G]",
+        help=f"Maximum memory per process.  [{MAX_MEMORY_BYTES >> 30}G]",
     )
     @functools.wraps(command)
     def bounded(*arguments: Any, max_memory: int, **options: Any) -> Any:

@@ -14,7 +14,7 @@ class Renamed(click.Option):
         """Take the option's names, and in `former` those it had."""
         # The last one is the one that messages and hints show.
         super().__init__([*former, *param_decls], **attributes)
-        self._former = frozenset(former)
+        self.former = frozenset(former)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the names and the help without the former names."""
@@ -28,7 +28,7 @@ class Renamed(click.Option):
 
     @contextmanager
     def _current_names(self) -> Iterator[None]:
-        every, self.opts = self.opts, [name for name in self.opts if name not in self._former]
+        every, self.opts = self.opts, [name for name in self.opts if name not in self.former]
         try:
             yield
         finally:

@@ -125,6 +125,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def range_options(*former: str) -> Callable[[Command], Command]:
     """Add the options --from and --until, which reach a command as `begin` and `end`; --until had `former` names."""
-    begin = click.option("--from", "begin", type=Moment(), help=f"First time to include, such as {TIME_EXAMPLES}.")
-    end = click.option("--until", "end", cls=Renamed, former=former, type=Moment(), help="Last time to include.")
+    begin = click.option("--from", "begin", type=Moment(), help=f"Start of the time range: {TIME_EXAMPLES}.")
+    end = click.option(
+        "--until",
+        "end",
+        cls=Renamed,
+        former=former,
+        type=Moment(),
+        help="End of the time range, inclusive, in the same formats.",
+    )
     return lambda command: begin(end(command))

@@ -86,20 +86,37 @@ def merge_options(command: Command) -> Command:
             "-i",
             "--interval",
             type=Duration(SHORTEST_S, LONGEST_S),
-            help="Time between rows.  [5s, or longer if the recording is coarser]",
+            help="Interval between rows.  [5s, or that of the recording if longer]",
         ),
         range_options("--to"),
-        click.option("--nodes", default="", metavar="NAMES", help="Only these, separated by commas; * and ? match."),
+        click.option(
+            "--nodes",
+            default="",
+            metavar="NAMES",
+            help="Nodes to include, comma-separated (patterns with * and ? allowed).  [all]",
+        ),
         click.option(
             "--clock",
             "clocks",
             type=Clock(),
             multiple=True,
             metavar="NODE=SECONDS",
-            help="The node's clock is so far ahead; may be given for each node.",
+            help="Seconds by which the clock of NODE is ahead, repeatable.",
         ),
-        click.option("-k", "--keyspace", callback=name_of, help="This keyspace's local reads and writes."),
-        click.option("-c", "--table", callback=name_of, help="This table's; needs --keyspace."),
+        click.option(
+            "-k",
+            "--keyspace",
+            metavar="NAME",
+            callback=name_of,
+            help="Keyspace to show instead of the whole node: its local reads and writes.",
+        ),
+        click.option(
+            "-c",
+            "--table",
+            metavar="NAME",
+            callback=name_of,
+            help="Table to show instead of the whole keyspace (requires --keyspace).",
+        ),
     ]
     for option in reversed(options):
         command = option(command)

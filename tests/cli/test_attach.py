@@ -377,7 +377,7 @@ def test_an_agent_of_another_process_is_not_taken_for_the_nodes(
 def test_a_port_that_is_taken_is_said(attached: FakeJolokia) -> None:
     agent = Agent("127.0.0.1", attached.port)
     told = failed(lambda: task("Couldn't start agent for PID 1", 1).attach(agent))
-    assert told == f"127.0.0.1:{attached.port} cannot be used (Address already in use): choose another with --port"
+    assert told == f"127.0.0.1:{attached.port} cannot be used (Address already in use): choose another with --listen"
 
 
 @pytest.mark.parametrize(
@@ -425,12 +425,15 @@ def test_an_agent_that_the_node_was_started_with_stays() -> None:
     ("arguments", "words"),
     [
         ([], "--jar"),
-        (["--jar", "a.jar", "--host", "0.0.0.0"], "others can reach 0.0.0.0: say whom to let in with --user"),
-        (["--jar", "a.jar", "--host", "node7"], "'node7' is no address"),
-        (["--jar", "a.jar", "--user", "me"], "go together"),
-        (["--jar", "a.jar", "--password-file", "x"], "go together"),
+        (["--jar", "a.jar", "--host", "0.0.0.0"], "0.0.0.0 is not a loopback address: give --user"),
+        (["--jar", "a.jar", "--host", "node7"], "'node7' is not an IP address"),
+        (["--jar", "a.jar", "--user", "me"], "require each other"),
+        (["--jar", "a.jar", "--password-file", "x"], "require each other"),
         (["--jar", "a.jar", "--user", "me", "--password-file", "/none"], "--password-file: /none: No such file"),
         (["--jar", "a.jar", "--port", "0"], "--port"),
+        (["--jar", "a.jar", "--listen", "node7:8778"], "'node7' is not an IP address"),
+        (["--jar", "a.jar", "--listen", "127.0.0.1"], "'127.0.0.1': is not HOST:PORT"),
+        (["--jar", "a.jar", "--listen", ":8778"], "':8778' lacks the address"),
         (["--jar", "a.jar", "0"], "PID"),
     ],
 )

@@ -36,7 +36,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 def attach(*arguments: str | Path) -> tuple[int, str, str]:
     """Run `casstat attach`; return its exit code and what it printed, to stdout and to stderr."""
-    command: list[str | Path] = [sys.executable, "-m", "cli", "attach", "--port", str(PORT), *arguments]
+    command: list[str | Path] = [sys.executable, "-m", "cli", "attach", "--listen", f"127.0.0.1:{PORT}", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert "Traceback" not in done.stderr
     assert SECRET not in done.stdout + done.stderr
@@ -103,7 +103,7 @@ def test_with_a_user_nobody_else_is_let_in_and_no_command_line_shows_the_passwor
     secret.write_text(SECRET)
     secret.chmod(0o600)
     jar, pid = jar_of("2.3.0"), str(pid_of(node))
-    code, told, _ = attach("--jar", jar, pid, "--host", "0.0.0.0", "--user", "me", "--password-file", secret)
+    code, told, _ = attach("--jar", jar, pid, "--listen", f"0.0.0.0:{PORT}", "--user", "me", "--password-file", secret)
     url = f"http://127.0.0.1:{PORT}/jolokia"
     try:
         assert code == 0
@@ -128,7 +128,7 @@ def test_a_port_that_is_taken_is_told(node: Node) -> None:
     with socket.create_server(("127.0.0.1", PORT)):
         code, _, said = attach("--jar", jar_of("2.3.0"), str(pid_of(node)))
     assert code == 1
-    assert f"127.0.0.1:{PORT} cannot be used (Address already in use): choose another with --port" in said
+    assert f"127.0.0.1:{PORT} cannot be used (Address already in use): choose another with --listen" in said
 
 
 def test_a_process_that_is_no_cassandra_is_left_alone() -> None:

@@ -100,15 +100,3 @@ def test_a_time_of_day_heeds_a_change_of_the_clocks(monkeypatch: pytest.MonkeyPa
 def test_a_misspelt_command_gets_a_suggestion(word: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([word, "--whatever", "x"]) == 2
     assert capsys.readouterr().err == f"Error: {hint}\n"
-
-
-@pytest.mark.parametrize("command", ["merge", "plot", "replay", "top"])
-def test_the_former_name_of_until_works_and_help_does_not_show_it(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, "--help"]) == 0
-    out = capsys.readouterr().out
-    assert "--until" in out
-    assert "--to " not in out
-    assert main([command, "--to", "nonsense", "x"]) == 2
-    assert "Invalid value for '--until': 'nonsense' is not a time" in capsys.readouterr().err
