@@ -11,7 +11,6 @@ import click
 from cli.agent.agent_settings import RELOADED, AgentSettings
 from cli.agent.agent_state import Agent, options_of
 from cli.agent.last_identity import LastIdentity
-from cli.agent.line_limiter import LineLimiter
 from cli.agent.run_store import RunStore
 from cli.agent.signals import AgentClock, Signals, StoppedError, listening
 from cli.agent.sink_threads import check as check_sinks
@@ -34,6 +33,7 @@ from collector.sampling.source_reader import Source
 from exporters.api.listen_address import ListenError
 from exporters.api.server import check as check_server
 from exporters.api.web_values import WebConfigError
+from exporters.rate_limited_logger import RateLimitedLogger
 
 # Threads of sinks and of the API must not keep a tick waiting: so long, at most, one of them goes on.
 SWITCH_S = 0.0005
@@ -71,7 +71,7 @@ class _Program:
         self._again = again
         self._signals = signals
         self.clock = AgentClock(signals, self._idle)
-        self.log = LineLimiter(note, self.clock.monotonic_s)
+        self.log = RateLimitedLogger(note, self.clock.monotonic_s)
         self.notifier = Notifier(environ)
         self.folder = settings.journal_dir
         self._agent: Agent | None = None
@@ -153,6 +153,7 @@ class _Program:
         sampling = SampleStream(CATALOGUE, watch.node_sources, paced=watch.paced, met=watch.answered)
         for snapshot in watch.snapshots(points, self.settings.interval):
             agent.tick(watch, snapshot, sampling.take(snapshot), journal)
+            self.log.flush()
             self.notifier.alive(agent.status())
             found = finder.tick(answered=agent.answers())
             self._signals.sheltered = False

@@ -58,7 +58,7 @@ class Guard:
         if not config.users and config.tls is None:
             reason = self._hosts.refused(headers, scope["server"][0] if scope.get("server") else "")
             if reason:
-                self._say("host", f"{peer}: a request was refused: {reason}")
+                self._say(f"{peer}: a request was refused: {reason}", kind="host")
                 return refusal(403, reason)
         if config.users:
             refused = await self._not_known(config, headers.get(b"authorization", b""), peer)
@@ -70,7 +70,7 @@ class Guard:
         known_host = self._hosts.knows(headers.get(b"host", b"").decode("latin-1"))
         why = refused_write(peer, headers, asks=config.asks, shown=shown, known_host=known_host)
         if why:
-            self._say("write", f"{peer}: a change was refused: {why}")
+            self._say(f"{peer}: a change was refused: {why}", kind="write")
             return refusal(403, why)
         return None
 
@@ -78,15 +78,15 @@ class Guard:
         given = credentials(header)
         challenge = {"www-authenticate": 'Basic realm="casstat", charset="UTF-8"'}
         if given is None:
-            self._say("nobody", f"{peer}: asks without name and password, and is refused")
+            self._say(f"{peer}: asks without name and password, and is refused", kind="nobody")
             return refusal(401, "name and password are wanted", challenge)
         try:
             if await self._passwords.fit(dict(config.users), *given, peer):
                 return None
         except BusyError:
-            self._say("busy", f"{peer}: too many passwords to check: some who ask must do so again")
+            self._say(f"{peer}: too many passwords to check: some who ask must do so again", kind="busy")
             return refusal(503, "too many passwords to check: ask again", {"retry-after": "1"})
-        self._say("password", f"{peer}: a wrong name or password was refused")
+        self._say(f"{peer}: a wrong name or password was refused", kind="password")
         return refusal(401, "wrong name or password", challenge)
 
     def _has_token(self, config: WebConfig) -> bool:

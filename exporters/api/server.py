@@ -134,8 +134,8 @@ class _Serving(uvicorn.Server):
             await self.on_tick(0)
             silent = self._visits.sweep(loop.time())
             if silent:
-                self._say("silent", f"{silent} connections were closed: they asked nothing for {HEAD_S:.0f} s")
-            self._say.tell()
+                self._say(f"{silent} connections were closed: they asked nothing for {HEAD_S:.0f} s", kind="silent")
+            self._say.flush()
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._ends.wait(), LOOK_S)
 
@@ -168,13 +168,13 @@ class _Serving(uvicorn.Server):
                 # Who knocked is gone again.
                 continue
             except OSError as error:
-                self._say("accept", f"no connection can be accepted: {error.strerror}")
+                self._say(f"no connection can be accepted: {error.strerror}", kind="accept")
                 self._visits.make_room()
                 await asyncio.sleep(0.1)
                 continue
             visit = ClientConnection(connection.close, loop.time())
             if not self._visits.enter(visit):
-                self._say("full", f"{len(self._visits)} are connected, and no more are let in")
+                self._say(f"{len(self._visits)} are connected, and no more are let in", kind="full")
                 connection.close()
                 continue
             task = loop.create_task(self._greet(loop, connection, str(address[0]), visit))
@@ -211,7 +211,7 @@ class _Serving(uvicorn.Server):
             self._visits.leave(visit)
         except OSError as error:
             self._visits.leave(visit)
-            self._say("tls", f"{peer}: a connection was refused: {_reason(error)}")
+            self._say(f"{peer}: a connection was refused: {_reason(error)}", kind="tls")
 
     def _admitted(self, transport: asyncio.Transport) -> bool:
         """Return whether whoever shows that certificate may come in."""
@@ -221,13 +221,13 @@ class _Serving(uvicorn.Server):
         if any(name in tls.client_allowed_sans for name in named(transport.get_extra_info("peercert"))):
             return True
         peer = (transport.get_extra_info("peername") or ("?",))[0]
-        self._say("name", f"{peer}: a connection was refused: its certificate has none of client_allowed_sans")
+        self._say(f"{peer}: a connection was refused: its certificate has none of client_allowed_sans", kind="name")
         return False
 
     def _wrong(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         told = f"{context.get('message')}: {type(error).__name__}: {error}" if error else str(context.get("message"))
-        self._say("loop", " ".join(told.split())[:300])
+        self._say(" ".join(told.split())[:300], kind="loop")
 
 
 def _reason(error: OSError) -> str:
@@ -254,10 +254,12 @@ class _Handler(logging.Handler):
             # It was the end of the server that ended it.
             return
         if error is None:
-            self._seldom("fault", " ".join(record.getMessage().split())[:300])
+            self._seldom(" ".join(record.getMessage().split())[:300], kind="fault")
             return
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
         place = f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})" if trace else ""
-        self._seldom("fault", f"an answer failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}{place}")
+        self._seldom(
+            f"an answer failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}{place}", kind="fault"
+        )

@@ -114,12 +114,12 @@ class Delivery:
             kept = self._aside.write(points, str(error))
         except OSError as trouble:
             kept = 0
-            self._seldom("aside", f"{self._aside.path}: {trouble.strerror}: refused points are only counted")
+            self._seldom(f"{self._aside.path}: {trouble.strerror}: refused points are only counted", kind="aside")
         where = f"written to {self._aside.path}" if kept else "not kept"
         if 0 < kept < len(points):
             where = f"the first {kept} {where}"
         number = f"{len(points)} points" if len(points) > 1 else "a point"
-        self._seldom("refused", f"refuses {number}, {where}: {error}")
+        self._seldom(f"refuses {number}, {where}: {error}", kind="refused")
 
 
 def requests(points: Points) -> list[Points]:

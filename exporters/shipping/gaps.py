@@ -1,12 +1,12 @@
 """Ticks that a journal does not have any more: counted, and said."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from collector.journal.follower import Removed
 from collector.journal.frames import Damage
 from collector.journal.reader import Entry
 from collector.journal.tick_order import Finding, Lost
+from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.shipping.checkpoint import Checkpoint
 
 
@@ -27,7 +27,7 @@ class Seen:
 class Gaps:
     """Watches one tick after the other."""
 
-    def __init__(self, say: Callable[[str, str], None]) -> None:
+    def __init__(self, say: RateLimitedLogger) -> None:
         """Take what tells people: the matter, and the text."""
         self._say = say
         self._before: Seen | None = None
@@ -49,9 +49,9 @@ class Gaps:
             return
         if isinstance(found, Damage):
             self._marked = f"the journal is damaged: byte {found.offset}: {found.reason}"
-            self._say("damage", self._marked)
+            self._say(self._marked, kind="damage")
         else:
-            self._say("repeated", f"byte {found.offset} of the journal: {found.reason}")
+            self._say(f"byte {found.offset} of the journal: {found.reason}", kind="repeated")
 
     def pass_by(self, entry: Entry) -> None:
         """Take note of a tick that was sent in an earlier life."""
@@ -68,7 +68,7 @@ class Gaps:
             self.lost += lost
             most = "at most " if before.session != now.session else ""
             why = marked or "the journal does not have them"
-            self._say("hole", f"{most}{lost} ticks before {now.time_s:.0f} are lost: {why}")
+            self._say(f"{most}{lost} ticks before {now.time_s:.0f} are lost: {why}", kind="hole")
 
 
 def missing(before: Seen, now: Seen, interval_s: float, missed: int, *, marked: bool) -> int:

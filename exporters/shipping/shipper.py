@@ -173,7 +173,7 @@ class Shipper:
         self._down_s = self._means.monotonic_s() if self._down_s is None else self._down_s
         self._health = replace(self._health, up=False, failures=self._health.failures + 1, why=str(error))
         self._tell()
-        self._seldom("down", f"takes nothing: {error}: it is tried again")
+        self._seldom(f"takes nothing: {error}: it is tried again", kind="down")
 
     def _rose(self) -> None:
         self._backoff.reset()
@@ -187,7 +187,7 @@ class Shipper:
     def _trouble(self, error: OSError) -> None:
         what = f"{error.filename or 'the journal'}: {error.strerror}: nothing can be read to send"
         self._health = replace(self._health, why=what)
-        self._seldom("journal", what)
+        self._seldom(what, kind="journal")
         self._wait(TROUBLE_S)
 
     def _tell(self) -> None:
@@ -234,12 +234,12 @@ class Shipper:
             checkpoints.save(self._path, self._unsaved.checkpoint)
         except OSError as error:
             what = f"{self._path}: {error.strerror}: after a restart some points would be sent again"
-            self._seldom("checkpoint", what)
+            self._seldom(what, kind="checkpoint")
         else:
             self._unsaved = None
 
     def _wait(self, seconds: float) -> None:
-        self._seldom.tell()
+        self._seldom.flush()
         self.stopped = self._means.wait(seconds) or self.stopped
 
     def _is_stopped(self) -> bool:

@@ -1,4 +1,4 @@
-"""Who is let in for how long, what is said how often, and where the API may listen."""
+"""The bounds of connections, and the addresses at which the API may listen."""
 
 import socket
 from functools import partial
@@ -7,7 +7,6 @@ import pytest
 
 from exporters.api.connections import BODY_S, HEAD_S, IDLE_S, STALLED_S, ClientConnection, Connections
 from exporters.api.listen_address import ListenError, address, bound
-from exporters.rate_limited_logger import RateLimitedLogger
 
 
 def over_at(visit: ClientConnection) -> float:
@@ -61,24 +60,6 @@ def test_those_that_had_their_time_are_ended() -> None:
     visits.enter(ClientConnection(lambda: ended.append(1), 0.0))
     visits.enter(ClientConnection(lambda: ended.append(2), 5.0))
     assert (visits.sweep(HEAD_S), ended, len(visits)) == (1, [1], 1)
-
-
-def test_what_happens_often_is_said_seldom() -> None:
-    said: list[str] = []
-    now_s = 0.0
-    seldom = RateLimitedLogger(said.append, lambda: now_s)
-    for _ in range(3):
-        seldom("a", "first")
-    seldom("b", "other")
-    seldom.tell()
-    assert said == ["first", "other"]
-    now_s = 60.0
-    seldom.tell()
-    assert said[2:] == ["first (2 times in the last 60 s)"]
-    now_s = 200.0
-    seldom.tell()
-    seldom("a", "again")
-    assert said[3:] == ["again"]
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ def test_a_thousand_wrong_passwords_are_a_line_or_two() -> None:
     for _ in range(1000):
         assert asked(authorization=basic("alice:hunter2").decode())[0] == 401
     asked.now_s = 61
-    asked.guard._say.tell()
+    asked.guard._say.flush()
     first, second = asked.said
     assert first == "10.0.0.9: a wrong name or password was refused"
     assert second == f"{first} (999 times in the last 61 s)"
