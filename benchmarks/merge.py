@@ -15,8 +15,10 @@ import psutil
 from benchmarks import recorded, synthesised
 from benchmarks.figures import Figure
 from collector.cluster.grid import Grid
-from collector.cluster.merge import DEFAULT_S, Job, Merged, NodeRun, merge, merged_plainly
+from collector.cluster.merge import merge
+from collector.cluster.merge_job import DEFAULT_S, Job, Merged, NodeRun
 from collector.cluster.recordings import recordings, sessions
+from collector.cluster.reference_merge import reference_merge
 from collector.model.sample import Rate
 from exporters.files.merged_rows import Choice, table_of
 
@@ -92,7 +94,7 @@ def _against_the_plain_loop(paths: Sequence[Path]) -> Iterator[Figure]:
     found, _ = recordings(sessions(paths)[0])
     job = Job(Grid(DEFAULT_S), {}, table_of(Choice()).needs, _intervals)
     taken_s, totals = [], []
-    for merged in (merged_plainly, merge):
+    for merged in (reference_merge, merge):
         began_s = time.process_time()
         result = merged(found, job)
         taken_s.append(time.process_time() - began_s)
@@ -104,7 +106,7 @@ def _against_the_plain_loop(paths: Sequence[Path]) -> Iterator[Figure]:
 
 
 def _intervals(node: NodeRun) -> int:
-    return len(node.bins)
+    return len(node.intervals)
 
 
 def _total(merged: Merged[int]) -> float:

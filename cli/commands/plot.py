@@ -88,9 +88,9 @@ def command(
             raise click.BadParameter(f"no picture '{name}'; there are {', '.join(known)}", param_hint="--only")
     settings = MergeSettings(**options, points=POINTS)
     run, choice = merged(settings, node_rows)
-    if len(run.places) > MOST_POINTS:
+    if len(run.indices) > MOST_POINTS:
         told = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
-        raise CasstatError(f"{len(run.places)} points ({told}) are no picture: choose --from, --until or --interval")
+        raise CasstatError(f"{len(run.indices)} points ({told}) are no picture: choose --from, --until or --interval")
     title = settings.paths[0].resolve().name if len(settings.paths) == 1 else f"{len(run.nodes)} nodes"
     with folder_for(folder):
         scripts = write(run_of(run, choice, title, warm_up_s), folder, theme=theme, only=names or None, size=size)

@@ -26,7 +26,7 @@ from collector.journal.read_limits import MAX_SERIES, TooManySeriesError
 from collector.printable import one_line
 
 if TYPE_CHECKING:
-    from collector.cluster.merge import Merged, NodeRun
+    from collector.cluster.merge_job import Merged, NodeRun
     from collector.cluster.recordings import Recording
     from exporters.files.merged_rows import Choice
 
@@ -132,7 +132,8 @@ def merged(
     CasstatError, click.UsageError.
     """
     from collector.cluster.grid import Grid
-    from collector.cluster.merge import Job, merge
+    from collector.cluster.merge import merge
+    from collector.cluster.merge_job import Job
     from collector.journal.summary import settled
     from collector.journal.tick_order import Integrity
     from exporters.files.merged_rows import Choice, table_of
@@ -155,7 +156,7 @@ def merged(
             run = merge(found, job, os.cpu_count() or 1, bar.update)
         except OSError as error:
             raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    if not run.places:
+    if not run.indices:
         raise CasstatError("nothing is recorded for that time")
     is_whole = all(path.is_dir() for path in settings.paths)
     for node, recording in zip(run.nodes, found, strict=True):
@@ -193,7 +194,7 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
     """Write all that was recorded into a folder as Parquet; yield the files. Raises CasstatError."""
     if find_spec("pyarrow") is None or find_spec("numpy") is None:
         raise CasstatError(f"--series needs numpy and pyarrow: {install_command('numpy', 'orjson', 'pyarrow')}")
-    from collector.cluster.columnar.decode import StrangeError
+    from collector.cluster.columnar.decode import UnsupportedError
     from exporters.files.parquet import write_series as write
 
     found = _found(settings, quiet=True)
@@ -204,7 +205,7 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
             offset_s = offsets.get(recording.node, 0.0)
             try:
                 yield from write(recording, offset_s, folder, run_name(settings), settings.max_series)
-            except (StrangeError, TooManySeriesError) as error:
+            except (UnsupportedError, TooManySeriesError) as error:
                 failed.append(recording.node)
                 note(f"{one_line(recording.node)}: cannot be written as Parquet: {error}")
     if failed:
@@ -274,7 +275,7 @@ def _interval(settings: MergeSettings, found: list["Recording"], length_s: float
 
 def _usual(points: int | None, length_s: float) -> float:
     """Return the shortest of the usual intervals that divides a time into no more than so many points."""
-    from collector.cluster.merge import DEFAULT_S
+    from collector.cluster.merge_job import DEFAULT_S
 
     if points is None:
         return DEFAULT_S

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from cli.errors import CasstatError
 from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_program import MergeSettings, merged
-from collector.cluster.merge import Merged, NodeRun
+from collector.cluster.merge_job import Merged, NodeRun
 from collector.journal.read_limits import MAX_MEMORY_BYTES
 from collector.model.identity import IDENTITY_LABELS
 from collector.printable import one_line
@@ -63,7 +63,7 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
     found: dict[int, Moment] = {}
     texts: dict[str, str] = {}
     local = run.head.way == "nodetool"
-    for place, each in run.bins.items():
+    for place, each in run.intervals.items():
         sample = each.sample
         texts |= {
             IDENTITY_LABELS[series]: str(sample.values[series]) for series in IDENTITY_LABELS if series in sample.values
@@ -90,7 +90,7 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
     places = {node.node: next((m.place for m in node.product.values() if m.place), "") for node in run.nodes}
     names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
     few = len(run.nodes) <= NODES_WITH_TABLES
-    for place in run.places:
+    for place in run.indices:
         rows, told, rows_of, ran = [], list[ClusterEvent](), dict[int, Rows](), dict[int, Rows]()
         for number, node in enumerate(run.nodes):
             moment = node.product.get(place)
@@ -110,7 +110,7 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
             cluster = cells_of(whole.sample, local=choice.local)
             rows_of[ALL] = joint_tables([whole.sample])[:MOST_TABLES]
         yield Frame(
-            run.grid.end(place),
+            run.grid.end_of(place),
             run.grid.interval_s,
             next(iter(names)) if len(names) == 1 else "",
             tuple(rows),

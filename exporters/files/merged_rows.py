@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 
 from collector.cluster.aggregation import NAME, WATCHED
 from collector.cluster.cluster_sample import ClusterSample
-from collector.cluster.merge import NodeRun
+from collector.cluster.merge_job import NodeRun
 from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
@@ -55,7 +55,7 @@ class Table:
     def node_rows(self, node: NodeRun) -> Iterator[tuple[int, Row]]:
         """Yield the intervals of one node, and the row of each."""
         head = node.head
-        for place, found in node.bins.items():
+        for place, found in node.intervals.items():
             answered = int(any(source in found.sample.elapsed_s for source in head.sources))
             yield place, self.row(node.node, found.sample, answered, 1 - answered, (head.disk, head.interface))
 

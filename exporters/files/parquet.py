@@ -17,9 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from collector.cluster.columnar.decode import Block, Ints, StrangeError, blocks
+from collector.cluster.columnar.arrays import Floats, Ints
+from collector.cluster.columnar.decode import Block, UnsupportedError, blocks
+from collector.cluster.columnar.last_readings import LastReadings, SourceSeries
 from collector.cluster.columnar.reduce import is_repeated
-from collector.cluster.columnar.series_rates import Carry, Floats, Key, rates_of
+from collector.cluster.columnar.series_rates import rates_of
 from collector.cluster.recordings import Recording
 from collector.journal.read_limits import SeriesLimit
 from collector.journal.reader import lines_of
@@ -42,14 +44,14 @@ class _Columns:
     series: dict[Series, int] = field(default_factory=dict)
     parts: list[tuple[Any, ...]] = field(default_factory=list)
 
-    def numbers(self, keys: Sequence[Key]) -> Ints:
+    def numbers(self, keys: Sequence[SourceSeries]) -> Ints:
         return np.asarray([self.series.setdefault(series, len(self.series)) for _, series in keys], np.int64)
 
 
 def write_series(recording: Recording, offset_s: float, folder: Path, run: str, max_series: int) -> list[Path]:
     """Write all that was recorded of a node, its clock being ahead by `offset_s`; return the files.
 
-    Raises OSError, StrangeError, TooManySeriesError.
+    Raises OSError, UnsupportedError, TooManySeriesError.
 
     values   time, metric, labels, and the raw value: `value` where it is a whole number, else `real`.
     buckets  time, metric, labels, the bucket's upper edge `le`, and how many values came into it since the last tick.
@@ -57,7 +59,7 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str, 
     values, buckets, metrics = _Columns(), _Columns(), dict[str, Metric]()
     limit = SeriesLimit(max_series, recording.node)
     for session in recording.sessions:
-        carry: Carry = {}
+        carry: LastReadings = {}
         sequence = TickOrder()
         for path in session.files:
             for block in blocks(lines_of(path), limit):
@@ -68,7 +70,7 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str, 
                     try:
                         _take(block, carry, values, buckets, offset_s)
                     except MALFORMED as error:
-                        raise StrangeError(str(error)) from None
+                        raise UnsupportedError(str(error)) from None
     tables = {"values": _values(values, metrics), "buckets": _buckets(buckets, metrics)}
     return [_written(table, _partition(folder, name, run, recording.node)) for name, table in tables.items()]
 
@@ -118,7 +120,7 @@ def _written(table: pa.Table, path: Path) -> Path:
     return path
 
 
-def _take(block: Block, carry: Carry, values: _Columns, buckets: _Columns, offset_s: float) -> None:
+def _take(block: Block, carry: LastReadings, values: _Columns, buckets: _Columns, offset_s: float) -> None:
     found = rates_of(block, carry, block.head.catalogue)
     times = np.asarray([round((tick.time_s - offset_s) * 1000) for tick in block.ticks], np.int64)
     number = values.numbers(found.keys)

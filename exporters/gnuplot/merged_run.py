@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from collector.cluster.aggregation import NAME
-from collector.cluster.merge import Merged, NodeRun
+from collector.cluster.merge_job import Merged, NodeRun
 from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.model.histogram import Buckets
@@ -36,10 +36,10 @@ def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
     }
     marks = tuple(
         _mark(node.node, event, found.sample.tick.time_s)
-        for found in node.bins.values()
+        for found in node.intervals.values()
         for event in (*logged(found.sample), *(each for each in found.sample.events if each.kind in MARKED))
     )
-    said = [found.sample.values[VERSION] for found in node.bins.values() if VERSION in found.sample.values]
+    said = [found.sample.values[VERSION] for found in node.intervals.values() if VERSION in found.sample.values]
     return NodeRows(rows, marks, str(said[-1]) if said else "")
 
 
@@ -49,7 +49,7 @@ def _mark(node: str, event: Event, time_s: float) -> Mark:
 
 def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float = 0.0) -> Run:
     """Return what pictures are made from; the first `warm_up_s` are not to be counted."""
-    table, grid, places = table_of(choice), merged.grid, merged.places
+    table, grid, places = table_of(choice), merged.grid, merged.indices
     cluster: list[Row | None] = []
     buckets: dict[str, list[Buckets | None]] = {"read": [], "write": []}
     for place in places:
@@ -57,12 +57,12 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
         cluster.append(None if found is None else table.cluster_row(found, len(merged.nodes)))
         for operation, of in buckets.items():
             of.append(None if found is None else table.view.operations.buckets(found.sample, operation.title()))
-    begin_s = grid.end(places.start) - grid.interval_s
+    begin_s = grid.end_of(places.start) - grid.interval_s
     head = merged.nodes[0].head
     return Run(
         name,
         grid.interval_s,
-        [grid.end(place) for place in places],
+        [grid.end_of(place) for place in places],
         {NAME: cluster, **{node.node: [node.product.rows.get(place) for place in places] for node in merged.nodes}},
         buckets,
         sorted((mark for node in merged.nodes for mark in node.product.marks), key=lambda mark: mark.time_s),

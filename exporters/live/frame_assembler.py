@@ -159,7 +159,7 @@ class FrameAssembler:
         step_s = self._interval_s
         off = round((min(node.delays) - EARLY * step_s) / step_s) * step_s
         covered_s = min(node.known.interval_s or step_s, step_s)
-        place = self.grid.place(sample.tick.time_s + off, covered_s)
+        place = self.grid.index_of(sample.tick.time_s + off, covered_s)
         return self._closed if place is None else place
 
     def is_complete(self, place: int, *, first: bool = False) -> bool:
@@ -178,7 +178,7 @@ class FrameAssembler:
     def close(self, place: int, now_s: float) -> Frame:
         """Return what there is of an interval; what arrives later of it is not counted."""
         self._closed = place
-        end_s = self.grid.end(place)
+        end_s = self.grid.end_of(place)
         samples = [self._taken(node, place) for node in self._nodes.values()]
         self._tell_twins()
         rows = [

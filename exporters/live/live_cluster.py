@@ -230,11 +230,11 @@ class LiveCluster:
             if place > now + 1:
                 place = now
                 self._gathering.begin_anew(place)
-            await self._wait(place, self._gathering.grid.end(place) + min(WAIT_SHARE * step_s, WAIT_S))
+            await self._wait(place, self._gathering.grid.end_of(place) + min(WAIT_SHARE * step_s, WAIT_S))
 
     async def _wait(self, place: int, latest_s: float, *, first: bool = False) -> None:
         """Wait until all have told of an interval, but no longer than to a time on the wall clock."""
-        end_s = self._gathering.grid.end(place)
+        end_s = self._gathering.grid.end_of(place)
         # A clock that is set back must not stop the screen.
         ends_s = self._loop.time() + 2 * self._plan.interval_s + WAIT_S
         while self._clock() < latest_s and self._loop.time() < ends_s:

@@ -84,7 +84,7 @@ def test_merge(
     casstat: Casstat, tmp_path: Path, version: str, is_columnar: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not is_columnar:
-        monkeypatch.setattr(merging, "FAST", ("a package that does not exist",))
+        monkeypatch.setattr(merging, "COLUMNAR_NEEDS", ("a package that does not exist",))
     casstat("merge", RECORDINGS / version, "-i", "1s", "-o", tmp_path)
     actual, expected = (
         list(csv.DictReader(text.splitlines(), delimiter="\t"))

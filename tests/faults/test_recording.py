@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.journal.reader import entries, read
-from tests.collector.cluster.recorded_nodes import both, busy, reads_of, record, together
+from tests.collector.cluster.recorded_nodes import both, busy, cluster_reads, reads_of, record
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
 from tests.faults.program import Load, Program, is_clean, known, run
@@ -101,4 +101,4 @@ def test_cut_at_every_byte_of_the_end_the_sums_are_those_of_what_remains(tmp_pat
         merged, _ = both(spoilt, other)
         told = [each for node in merged.nodes for each in reads_of(node.product).values()]
         assert all(increase == pytest.approx(10 * covers_s) for increase, covers_s in told)
-        assert sum(increase for increase, _ in together(merged).values()) == sum(increase for increase, _ in told)
+        assert sum(increase for increase, _ in cluster_reads(merged).values()) == sum(increase for increase, _ in told)

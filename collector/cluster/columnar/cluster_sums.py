@@ -8,17 +8,17 @@ import numpy as np
 
 from collector.cluster import aggregation
 from collector.cluster.cluster_sample import ClusterSample
-from collector.cluster.columnar.decode import Ints
-from collector.cluster.columnar.node_columns import Column
-from collector.cluster.columnar.series_rates import Flags, Floats
-from collector.cluster.grid import Grid, placement
+from collector.cluster.columnar.arrays import Bools, Floats, Ints
+from collector.cluster.columnar.node_columns import NodeColumns
+from collector.cluster.grid import Grid
+from collector.cluster.node_intervals import placement
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Aggregation, Metric, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
 
-Array = TypeVar("Array", Ints, Floats, Flags)
+Array = TypeVar("Array", Ints, Floats, Bools)
 Sum = TypeVar("Sum")
 # How the values of two nodes become one, and what adds nothing; a mean is a sum until it is divided.
 _GAUGES: Mapping[Aggregation, tuple[np.ufunc, float]] = {
@@ -29,15 +29,15 @@ _GAUGES: Mapping[Aggregation, tuple[np.ufunc, float]] = {
 }
 
 
-def _inside(known: Flags) -> Flags:
+def _inside(known: Bools) -> Bools:
     """Return the rows between the first and the last that is known."""
-    inside: Flags = np.logical_or.accumulate(known) & np.logical_or.accumulate(known[::-1])[::-1]
+    inside: Bools = np.logical_or.accumulate(known) & np.logical_or.accumulate(known[::-1])[::-1]
     return inside
 
 
 @dataclass
 class ClusterSums:
-    """Sums over nodes; every array has a row for each of the intervals `places`, which ascend.
+    """Sums over nodes; every array has a row for each of the intervals `indices`, which ascend.
 
     metrics     of the series that are added.
     counters    gain, rate, longest time, nodes that know of it, nodes that gained anything.
@@ -49,12 +49,12 @@ class ClusterSums:
     texts       what all say; None where they do not say the same.
     """
 
-    places: Ints
+    indices: Ints
     metrics: Mapping[str, Metric]
     counters: dict[Series, tuple[Floats, Floats, Floats, Ints, Ints]] = field(default_factory=dict)
     averaged: dict[str, Ints] = field(default_factory=dict)
     gauges: dict[Series, tuple[Ints, Floats, Floats, Floats]] = field(default_factory=dict)
-    lacking: dict[Series, Flags] = field(default_factory=dict)
+    lacking: dict[Series, Bools] = field(default_factory=dict)
     histograms: dict[Series, dict[int, Ints]] = field(default_factory=dict)
     told: dict[Series, Ints] = field(default_factory=dict)
     told_of: dict[Series, Ints] = field(default_factory=dict)
@@ -62,28 +62,28 @@ class ClusterSums:
     texts: dict[int, dict[Series, str | None]] = field(default_factory=dict)
     answered: Ints = field(init=False)
     nodes: Ints = field(init=False)
-    shared: dict[Series, Flags] = field(default_factory=dict)
+    shared: dict[Series, Bools] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.answered, self.nodes = self._ints(), self._ints()
 
     def _ints(self) -> Ints:
-        return np.zeros(len(self.places), np.int64)
+        return np.zeros(len(self.indices), np.int64)
 
     def _floats(self, value: float = 0.0) -> Floats:
-        return np.full(len(self.places), value)
+        return np.full(len(self.indices), value)
 
-    def add(self, column: Column) -> None:
+    def add(self, column: NodeColumns) -> None:
         """Add a node. What its machine did is left out where another node on the same one has told of it."""
-        places = np.asarray(column.places, np.int64)
-        self._reach(places)
-        rows = np.searchsorted(self.places, places)
+        indices = np.asarray(column.indices, np.int64)
+        self._reach(indices)
+        rows = np.searchsorted(self.indices, indices)
         where = placement(column.head)
         self.nodes[rows] += 1
         covered = [column.elapsed[source] > 0 for source in column.head.sources if source in column.elapsed]
-        answered: Flags = np.any(covered, axis=0) if covered else np.zeros(len(rows), bool)
+        answered: Bools = np.any(covered, axis=0) if covered else np.zeros(len(rows), bool)
         self.answered[rows] += answered
-        averaged: dict[str, Flags] = {}
+        averaged: dict[str, Bools] = {}
         for series, (increase, elapsed) in self._meant(column.sums.counters):
             metric = self.metrics[series[0]]
             known = self._once(where.shared(metric, series), rows, elapsed > 0)
@@ -96,30 +96,30 @@ class ClusterSums:
             known = self._once(where.shared(self.metrics[series[0]], series), rows, gauge[0] > 0)
             self._gauge(series, rows[known], gauge[1][known] / gauge[0][known], gauge[2][known], gauge[3][known])
             if aggregation.is_own_sum(self.metrics[series[0]]) and (holes := answered & _inside(known) & ~known).any():
-                self.lacking.setdefault(series, np.zeros(len(self.places), bool))[rows[holes]] = True
+                self.lacking.setdefault(series, np.zeros(len(self.indices), bool))[rows[holes]] = True
         for series, layouts in self._meant(column.sums.histograms):
             counter = column.sums.counters.get((self.metrics[series[0]].count, *series[1:]))
             self._histogram(series, rows, layouts, None if counter is None else counter[0] > 0)
         for source, covers in column.elapsed.items():
             of = self.elapsed.setdefault(source, self._floats())
             of[rows] = np.maximum(of[rows], covers)
-        for place, texts in zip(column.places, column.texts, strict=True):
+        for place, texts in zip(column.indices, column.texts, strict=True):
             for series, text in self._meant(texts):
                 self._say(place, series, text)
 
-    def _reach(self, places: Ints) -> None:
+    def _reach(self, indices: Ints) -> None:
         """Make room for more intervals."""
-        reached = np.union1d(self.places, places)
-        if len(reached) == len(self.places):
+        reached = np.union1d(self.indices, indices)
+        if len(reached) == len(self.indices):
             return
-        at = np.searchsorted(reached, self.places)
+        at = np.searchsorted(reached, self.indices)
 
         def wider(array: Array, empty: float = 0) -> Array:
             found = np.full((len(reached), *array.shape[1:]), empty, array.dtype)
             found[at] = array
             return found
 
-        self.places = reached
+        self.indices = reached
         self.answered, self.nodes = wider(self.answered), wider(self.nodes)
         for series, (gain, rate, longest, nodes, busy) in self.counters.items():
             self.counters[series] = wider(gain), wider(rate), wider(longest), wider(nodes), wider(busy)
@@ -139,12 +139,12 @@ class ClusterSums:
         """Yield the series of metrics that mean the same everywhere."""
         return ((series, each) for series, each in found.items() if series[0] in self.metrics)
 
-    def _once(self, key: Series, rows: Ints, known: Flags) -> Flags:
+    def _once(self, key: Series, rows: Ints, known: Bools) -> Bools:
         """Return where a series is known of this node first, among those that share what `key` names."""
         if not key:
             return known
-        taken = self.shared.setdefault(key, np.zeros(len(self.places), bool))
-        first: Flags = known & ~taken[rows]
+        taken = self.shared.setdefault(key, np.zeros(len(self.indices), bool))
+        first: Bools = known & ~taken[rows]
         taken[rows] |= known
         return first
 
@@ -169,7 +169,7 @@ class ClusterSums:
         high[rows] = np.maximum(high[rows], most)
 
     def _histogram(
-        self, series: Series, rows: Ints, layouts: Mapping[int, tuple[Ints, Ints]], busy: Flags | None
+        self, series: Series, rows: Ints, layouts: Mapping[int, tuple[Ints, Ints]], busy: Bools | None
     ) -> None:
         known = np.zeros(len(rows), bool)
         whole = self.histograms.setdefault(series, {})
@@ -178,7 +178,7 @@ class ClusterSums:
                 # What its buckets mean need not be known.
                 continue
             if length not in whole:
-                whole[length] = np.zeros((len(self.places), length), np.int64)
+                whole[length] = np.zeros((len(self.indices), length), np.int64)
             whole[length][rows] += counts
             known |= number > 0
         self.told.setdefault(series, self._ints())[rows] += known
@@ -188,8 +188,8 @@ class ClusterSums:
 
     def join(self, other: "ClusterSums") -> None:
         """Add what other nodes, on other machines, add up to."""
-        self._reach(other.places)
-        other._reach(self.places)
+        self._reach(other.indices)
+        other._reach(self.indices)
         self.nodes += other.nodes
         self.answered += other.answered
         for series, counter in other.counters.items():
@@ -214,7 +214,7 @@ class ClusterSums:
         said = self.texts.setdefault(place, {})
         said[series] = text if said.get(series, text) == text else None
 
-    def together(self, grid: Grid) -> dict[int, ClusterSample]:
+    def cluster_samples(self, grid: Grid) -> dict[int, ClusterSample]:
         """Return what the nodes did together in each interval of which anything is known."""
         rows = np.nonzero(self.nodes)[0].tolist()
         values: dict[int, dict[Series, Derived]] = {row: {} for row in rows}
@@ -234,13 +234,13 @@ class ClusterSums:
         for series, layouts in self.histograms.items():
             self._buckets(series, layouts, values)
         for place, texts in self.texts.items():
-            row = int(np.searchsorted(self.places, place))
+            row = int(np.searchsorted(self.indices, place))
             values[row].update({series: text for series, text in texts.items() if text is not None})
         found = {}
         for row in rows:
             covered = {source: float(of[row]) for source, of in self.elapsed.items() if of[row]}
-            place = int(self.places[row])
-            tick = Tick(grid.end(place))
+            place = int(self.indices[row])
+            tick = Tick(grid.end_of(place))
             sample = Sample(aggregation.NAME, tick, values[row], covered, spread=spread[row])
             found[place] = ClusterSample(sample, int(self.answered[row]))
         return found
@@ -254,7 +254,7 @@ class ClusterSums:
         """Add a histogram where every node that counted something has it in buckets too."""
         metric = self.metrics[series[0]]
         counter = self.counters.get((metric.count, *series[1:]))
-        whole: Flags = np.asarray(self.told[series] > 0)
+        whole: Bools = np.asarray(self.told[series] > 0)
         if counter is not None:
             whole = whole & (counter[4] == self.told_of[series])
         known = {length: np.asarray(counts.any(axis=1)) for length, counts in layouts.items()}

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import orjson
 
+from collector.cluster.columnar.arrays import Ints, integers
 from collector.journal import delta_codec
 from collector.journal.encoding import UNIT
 from collector.journal.footer import Footer, footer_of
@@ -22,6 +22,7 @@ from collector.journal.header import Header, Start, head_of, lost_of, start_of
 from collector.journal.read_limits import SeriesLimit
 from collector.journal.reader import number_of
 from collector.journal.validation import (
+    MALFORMED,
     MOST_BUCKETS,
     CodingError,
     events_of,
@@ -36,7 +37,6 @@ from collector.journal.validation import (
 from collector.model.metric import Series
 from collector.model.snapshot import Event, Tick
 
-Ints = npt.NDArray[np.int64]
 FIRST_LETTER = ord("a")
 _NUMBER = re.compile(r"-?\d+,")
 _LAST = len(delta_codec.LETTERS)
@@ -45,17 +45,8 @@ _STANDS_FOR_NUMBER = chr(FIRST_LETTER + _LAST)
 LARGEST_SUM = 1 << 62
 
 
-# What nonsense in a line leads to.
-NONSENSE = (CodingError, TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
-
-
-class StrangeError(Exception):
+class UnsupportedError(Exception):
     """What stands there is sound, and yet nothing that a recorder writes: only the plain way can tell what it means."""
-
-
-def whole(numbers: Sequence[int]) -> Ints:
-    """Return whole numbers as an array. Raises TypeError for others, OverflowError for those beyond 64 bits."""
-    return np.frombuffer(array("q", numbers), np.int64)
 
 
 @dataclass
@@ -80,7 +71,7 @@ class Changes:
         """Return line and number of every entry. Raises CodingError when numbers do not ascend."""
         counts = np.asarray(self.counts, np.int64)
         lines = np.repeat(np.arange(len(counts)), counts)
-        distances = whole(self.distances)
+        distances = integers(self.distances)
         summed = np.cumsum(distances)
         starts = np.cumsum(counts) - counts
         begins = np.zeros(len(distances), bool)
@@ -182,7 +173,7 @@ class Block:
             raise CodingError("a difference to what is no histogram, or another one")
         order = np.argsort(numbers, kind="stable")
         found = [self.histograms.values[place] for place in order.tolist()]
-        first = whole([first for first, _ in found])
+        first = integers([first for first, _ in found])
         sizes, increase = _spelled([text for _, text in found])
         if (first < 0).any() or np.abs(increase.astype(np.float64)).sum() > LARGEST_SUM:
             raise CodingError("buckets that cannot be")
@@ -205,14 +196,14 @@ def _spelled(texts: Sequence[str]) -> tuple[Ints, Ints]:
     places = np.nonzero(increase == _LAST)[0]
     if len(places) != len(numbers) or (increase < 0).any() or (increase > _LAST).any():
         raise CodingError("what is no gain of a bucket")
-    increase[places] = whole([int(number[:-1]) for number in numbers])
+    increase[places] = integers([int(number[:-1]) for number in numbers])
     return np.asarray([len(part) for part in parts], np.int64), increase
 
 
 def blocks(found: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Block | Damage | Footer]:
     """Yield the blocks of a file's lines, damage and footers, in order; after damage comes the next full line.
 
-    Raises TooManySeriesError, and StrangeError for a line that was written as it is, and makes no sense.
+    Raises TooManySeriesError, and UnsupportedError for a line that was written as it is, and makes no sense.
     """
     block: Block | None = None
     for each in found:
@@ -239,7 +230,7 @@ def blocks(found: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Bloc
             if block is not None:
                 limit.take(line.get("s", ()))
                 block.take(line)
-        except NONSENSE as error:
-            raise StrangeError(str(error)) from None
+        except MALFORMED as error:
+            raise UnsupportedError(str(error)) from None
     if block is not None:
         yield block

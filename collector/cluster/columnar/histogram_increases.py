@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from collector.cluster.columnar.decode import Block, Ints
+from collector.cluster.columnar.arrays import Bools, Floats, Ints
+from collector.cluster.columnar.decode import Block
+from collector.cluster.columnar.last_readings import LastReadings
 from collector.journal.validation import CodingError
 from collector.model import histogram
 from collector.model.histogram import LayoutError
@@ -22,11 +22,6 @@ from collector.model.rates import (
     mean_text,
 )
 
-if TYPE_CHECKING:
-    from collector.cluster.columnar.series_rates import Carry
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Buckets = tuple[Ints, Ints, Ints, Ints]
 Entries = tuple[Ints, Ints, Ints]
 """Of one histogram: line, bucket, gain."""
@@ -37,7 +32,7 @@ class Found:
     """The gains (line, column, bucket, gain) where `counted`, and the absolute counts after the last line."""
 
     parts: list[Buckets]
-    counted: Flags
+    counted: Bools
     lengths: dict[int, int]
     totals: dict[int, Ints]
     wrong: list[tuple[int, str]]
@@ -52,14 +47,14 @@ class Found:
 
 def bucket_gains(
     block: Block,
-    carry: "Carry",
+    carry: LastReadings,
     metrics: Mapping[str, Metric],
-    goes_on: Flags,
+    goes_on: Bools,
     values: Floats,
     increase: Floats,
-    valid: Flags,
+    valid: Bools,
     elapsed: Floats,
-    there: Flags,
+    there: Bools,
 ) -> Found:
     """Return what the histograms gained where they go on. Raises CodingError, ValueError."""
     whole = block.gains()
@@ -100,7 +95,7 @@ def bucket_gains(
     return found
 
 
-def _gains(absolute: Entries, beginnings: Sequence[tuple[int, int]], before: Ints | None, counted: Flags) -> Entries:
+def _gains(absolute: Entries, beginnings: Sequence[tuple[int, int]], before: Ints | None, counted: Bools) -> Entries:
     """Return a histogram's gains: what stands in the lines of `beginnings` are the counts themselves.
 
     `before` are the counts before the first line; where they are not known or of no use, nothing is `counted`.
@@ -141,11 +136,11 @@ class _Check:
     counter: int | None
     values: Floats
     increase: Floats
-    valid: Flags
+    valid: Bools
     elapsed: Floats
 
     def counts(
-        self, line: Ints, gain: Ints, scale: float, counted: Flags, series: Series, wrong: list[tuple[int, str]]
+        self, line: Ints, gain: Ints, scale: float, counted: Bools, series: Series, wrong: list[tuple[int, str]]
     ) -> None:
         if self.counter is None:
             return
@@ -163,8 +158,8 @@ class _Check:
         since: Entries,
         edges: Floats,
         total: int | None,
-        there: Flags,
-        counted: Flags,
+        there: Bools,
+        counted: Bools,
         series: Series,
         wrong: list[tuple[int, str]],
     ) -> None:

@@ -6,9 +6,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from collector.cluster.columnar.decode import Ints
-from collector.cluster.columnar.series_rates import Floats
-from collector.cluster.grid import Bin, Grid
+from collector.cluster.columnar.arrays import Floats, Ints
+from collector.cluster.grid import Grid, NodeInterval
 from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.model import histogram
@@ -21,7 +20,7 @@ Adds = TypeVar("Adds")
 
 
 @dataclass
-class Sums:
+class IntervalSums:
     """What the lines of an interval add up to, by series; one array for all intervals of a node each.
 
     counters    gain and the time it covers, in base units; both 0 where nothing is known.
@@ -35,13 +34,13 @@ class Sums:
 
 
 @dataclass
-class Column:
-    """A node's intervals as columns: `places` says which interval each row is."""
+class NodeColumns:
+    """A node's intervals as columns: `indices` says which interval each row is."""
 
     node: str
     head: Header
-    places: list[int]
-    sums: Sums
+    indices: list[int]
+    sums: IntervalSums
     units: Mapping[str, str]
     elapsed: dict[str, Floats]
     texts: list[dict[Series, str]]
@@ -51,23 +50,23 @@ class Column:
     ticks: list[int]
     integrity: Integrity
 
-    def bins(self, grid: Grid, wanted: Collection[str | Series] | None = None) -> dict[int, Bin]:
-        """Return the intervals as `grid.bins` does, with the `wanted` metrics and series alone, None for all."""
+    def intervals(self, grid: Grid, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
+        """Return the intervals as `grid.intervals` does, with the `wanted` metrics and series alone, None for all."""
         values, spread = self._values(wanted)
         covered = {source: elapsed.tolist() for source, elapsed in self.elapsed.items()}
         found = {}
-        for row, place in enumerate(self.places):
-            tick = Tick(grid.end(place), self.late_s[row], self.missed[row])
+        for row, place in enumerate(self.indices):
+            tick = Tick(grid.end_of(place), self.late_s[row], self.missed[row])
             elapsed_s = {source: of[row] for source, of in covered.items() if of[row]}
             sample = Sample(self.node, tick, values[row], elapsed_s, tuple(self.events[row]), spread=spread[row])
-            found[place] = Bin(sample, self.ticks[row])
+            found[place] = NodeInterval(sample, self.ticks[row])
         return found
 
     def _values(
         self, wanted: Collection[str | Series] | None
     ) -> tuple[list[dict[Series, Derived]], list[dict[Series, tuple[float, float]]]]:
         values: list[dict[Series, Derived]] = [dict(texts) for texts in self.texts]
-        spread: list[dict[Series, tuple[float, float]]] = [{} for _ in self.places]
+        spread: list[dict[Series, tuple[float, float]]] = [{} for _ in self.indices]
         for series, (increase, elapsed) in _chosen(self.sums.counters, wanted):
             rows = np.nonzero(elapsed)[0]
             for row, gain, elapsed_s in zip(
@@ -89,7 +88,7 @@ class Column:
         """Yield the rows in which something is known of a histogram, and what."""
         unit = self.units[series[0]]
         edges = {length: histogram.edges_of(unit, length) for length, (number, _) in layouts.items() if number.any()}
-        for row in range(len(self.places)):
+        for row in range(len(self.indices)):
             parts = [
                 Buckets(edges[length], tuple(counts[row].tolist()))
                 for length, (number, counts) in layouts.items()

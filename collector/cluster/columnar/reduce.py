@@ -1,4 +1,4 @@
-"""A node's recording on a grid of times, a block of lines at once: what `grid.bins` returns, a great deal faster.
+"""A node's recording on a grid of times, a block of lines at once: what `grid.intervals` returns, a great deal faster.
 
 It needs numpy and orjson, which come with casstat[analysis] and are never loaded while sampling.
 """
@@ -8,10 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from collector.cluster.columnar.decode import Block, Ints, StrangeError, blocks
-from collector.cluster.columnar.node_columns import Column, Sums
-from collector.cluster.columnar.series_rates import Carry, Flags, Floats, Rates, rates_of
-from collector.cluster.grid import Grid, renamed
+from collector.cluster.columnar.arrays import Bools, Floats, Ints
+from collector.cluster.columnar.decode import Block, UnsupportedError, blocks
+from collector.cluster.columnar.last_readings import LastReadings
+from collector.cluster.columnar.node_columns import IntervalSums, NodeColumns
+from collector.cluster.columnar.series_rates import Rates, rates_of
+from collector.cluster.grid import Grid
+from collector.cluster.node_intervals import shared_name
 from collector.cluster.recordings import Recording
 from collector.journal.footer import Footer
 from collector.journal.frames import Damage
@@ -25,8 +28,11 @@ from collector.model.rates import of_the_tick
 from collector.model.snapshot import Event, Tick
 
 
-def column_of(recording: Recording, grid: Grid, offset_s: float, max_series: int = MAX_SERIES) -> Column:
-    """Return a node on the grid; its clock is ahead by `offset_s`. Raises OSError, StrangeError, TooManySeriesError."""
+def reduced(recording: Recording, grid: Grid, offset_s: float, max_series: int = MAX_SERIES) -> NodeColumns:
+    """Return a node on the grid; its clock is ahead by `offset_s`.
+
+    Raises OSError, UnsupportedError, TooManySeriesError.
+    """
     building = _Building(grid, offset_s, SeriesLimit(max_series, recording.node))
     for session in recording.sessions:
         building.begin()
@@ -57,7 +63,7 @@ class _Building:
         self._ticks: dict[int, list[Tick]] = {}
         self._units: dict[str, str] = {}
         self._meanings: dict[str, object] = {}
-        self._carry: Carry = {}
+        self._carry: LastReadings = {}
         self._begins = True
         self._sequence = TickOrder()
         self._integrity = Integrity()
@@ -85,7 +91,7 @@ class _Building:
                     with np.errstate(over="ignore"):
                         self._take(each)
                 except MALFORMED as error:
-                    raise StrangeError(str(error)) from None
+                    raise UnsupportedError(str(error)) from None
 
     def _take(self, block: Block) -> None:
         head = block.head
@@ -93,8 +99,8 @@ class _Building:
         for name, metric in head.catalogue.items():
             self._units[name] = metric.unit
             if self._meanings.setdefault(name, metric.meaning) != metric.meaning:
-                raise StrangeError(f"{name} means two things")
-        places = [self._grid.place(tick.time_s - self._offset_s, head.interval_s) for tick in block.ticks]
+                raise UnsupportedError(f"{name} means two things")
+        places = [self._grid.index_of(tick.time_s - self._offset_s, head.interval_s) for tick in block.ticks]
         if self._begins:
             places[0], self._begins = None, False
         lines = [line for line, place in enumerate(places) if place is not None]
@@ -119,18 +125,18 @@ class _Building:
             events.append(Event("restart", f"restarted: {', '.join(found.anew[line])} counted anew"))
         texts = self._texts.setdefault(place, {})
         for column, text in found.texts.get(line, ()):
-            texts[renamed(block.head, found.keys[column][1])] = text
+            texts[shared_name(block.head, found.keys[column][1])] = text
 
-    def column(self, node: str, head: Header) -> Column:
+    def column(self, node: str, head: Header) -> NodeColumns:
         """Return what was taken."""
         self._end()
         places = sorted(self._ticks)
         row = {place: number for number, place in enumerate(places)}
-        sums, elapsed = Sums(), dict[str, Floats]()
+        sums, elapsed = IntervalSums(), dict[str, Floats]()
         for part in self._parts:
             rows = np.asarray([row[place] for place in part.places.tolist()], np.int64)
             _add(sums, elapsed, part, rows, len(places))
-        return Column(
+        return NodeColumns(
             node,
             head,
             places,
@@ -147,11 +153,11 @@ class _Building:
 
 
 def is_repeated(block: Block, sequence: TickOrder) -> bool:
-    """Return whether the lines of a block are repeats. Raises StrangeError where only some of them are."""
+    """Return whether the lines of a block are repeats. Raises UnsupportedError where only some of them are."""
     count = len(block.ticks)
     repeated = sequence.take(block.head.session, block.start, block.first, count)
     if 0 < repeated < count:
-        raise StrangeError("a part of a frame is repeated")
+        raise UnsupportedError("a part of a frame is repeated")
     return repeated > 0
 
 
@@ -160,12 +166,12 @@ def _part(block: Block, found: Rates, order: Ints, places: Ints, starts: Ints) -
     metrics = block.head.catalogue
     kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in found.keys]
     scale = np.asarray([metrics[s[0]].scale if s[0] in metrics else 1.0 for _, s in found.keys], np.float64)
-    names = [renamed(block.head, series) for _, series in found.keys]
+    names = [shared_name(block.head, series) for _, series in found.keys]
 
     def of(kind: Kind) -> Ints:
         return np.asarray([place for place, each in enumerate(kinds) if each is kind], np.int64)
 
-    def summed(matrix: Floats, where: Flags) -> Floats:
+    def summed(matrix: Floats, where: Bools) -> Floats:
         return np.add.reduceat(np.where(where, matrix, 0.0), starts, axis=0)
 
     cells = np.ix_(order, of(Kind.COUNTER))
@@ -210,7 +216,7 @@ def _histograms(
     return parts
 
 
-def _add(sums: Sums, elapsed: dict[str, Floats], part: _Part, rows: Ints, height: int) -> None:
+def _add(sums: IntervalSums, elapsed: dict[str, Floats], part: _Part, rows: Ints, height: int) -> None:
     """Add what a block says; no interval is twice in one."""
     for place, series in enumerate(part.counters[0]):
         if series not in sums.counters:

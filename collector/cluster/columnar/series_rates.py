@@ -7,30 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from collector.cluster.columnar.decode import LARGEST_SUM, Block, Ints, whole
+from collector.cluster.columnar.arrays import Bools, Floats, Ints, integers
+from collector.cluster.columnar.decode import LARGEST_SUM, Block
 from collector.cluster.columnar.histogram_increases import Buckets, bucket_gains
+from collector.cluster.columnar.last_readings import LastReading, LastReadings, SourceSeries
 from collector.journal.validation import CodingError
-from collector.model.metric import Kind, Metric, Series
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Key = tuple[str, Series]
-
-
-@dataclass(frozen=True)
-class Last:
-    """The last reading of a series."""
-
-    value: float | int | None
-    at_s: float
-    origin: str
-    counts: Ints | None = None
-
-
-Carry = dict[Key, Last]
-"""The last reading of every series of a session, for the block that comes next."""
+from collector.model.metric import Kind, Metric
 
 
 @dataclass(frozen=True)
@@ -49,24 +32,24 @@ class Rates:
     wrong    by line: series that are not to be believed, and why.
     """
 
-    keys: Sequence[Key]
-    there: Flags
+    keys: Sequence[SourceSeries]
+    there: Bools
     exact: Ints
     odd: frozenset[int]
     values: Floats
     increase: Floats
     elapsed: Floats
-    valid: Flags
-    known: Flags
+    valid: Bools
+    known: Bools
     buckets: Buckets
-    counted: Flags
+    counted: Bools
     lengths: Mapping[int, int]
     anew: Mapping[int, Sequence[str]]
     texts: Mapping[int, Sequence[tuple[int, str]]]
     wrong: Sequence[tuple[int, str]]
 
 
-def rates_of(block: Block, carry: Carry, metrics: Mapping[str, Metric]) -> Rates:
+def rates_of(block: Block, carry: LastReadings, metrics: Mapping[str, Metric]) -> Rates:
     """Return what the lines of a block tell, and take its last readings up into `carry`. Raises CodingError."""
     there = _presence(block)
     columns = _Columns(block, carry, there)
@@ -100,7 +83,7 @@ def rates_of(block: Block, carry: Carry, metrics: Mapping[str, Metric]) -> Rates
     )
 
 
-def _texts(block: Block, there: Flags, kinds: Sequence[Kind | None]) -> dict[int, list[tuple[int, str]]]:
+def _texts(block: Block, there: Bools, kinds: Sequence[Kind | None]) -> dict[int, list[tuple[int, str]]]:
     found: dict[int, list[tuple[int, str]]] = {}
     for place, kind in enumerate(kinds):
         if kind is Kind.TEXT:
@@ -113,18 +96,18 @@ def _texts(block: Block, there: Flags, kinds: Sequence[Kind | None]) -> dict[int
     return found
 
 
-def _presence(block: Block) -> Flags:
+def _presence(block: Block) -> Bools:
     """Return which series each line tells of."""
     toggles = np.zeros((len(block.ticks), len(block.series)), np.uint8)
     toggles[block.there.places()] = 1
-    found: Flags = np.bitwise_xor.accumulate(toggles, axis=0).astype(bool)
+    found: Bools = np.bitwise_xor.accumulate(toggles, axis=0).astype(bool)
     return found
 
 
 class _Columns:
     """How each line's reading of a series stands to the one before it."""
 
-    def __init__(self, block: Block, carry: Carry, there: Flags) -> None:
+    def __init__(self, block: Block, carry: LastReadings, there: Bools) -> None:
         lines, number = there.shape
         carried = [carry.get(key) for key in block.series]
         self.names = list(dict.fromkeys(["", *(each.origin for each in carried if each)]))
@@ -147,7 +130,7 @@ class _Columns:
             self._restarts(block, known, same, before, origin_before)
         with np.errstate(invalid="ignore"):
             self.elapsed: Floats = self.at - at_before
-            self.goes_on: Flags = known & same & (self.elapsed > 0)
+            self.goes_on: Bools = known & same & (self.elapsed > 0)
 
     def _readings(self, block: Block) -> tuple[Floats, Ints]:
         """Return for each line and column when its source was read, and which of `names` it counts from."""
@@ -163,7 +146,7 @@ class _Columns:
         of = [place[source] for source, _ in block.series]
         return at.reshape(len(block.ticks), len(sources))[:, of], origins[:, of]
 
-    def _restarts(self, block: Block, known: Flags, same: Flags, before: Ints, origin_before: Ints) -> None:
+    def _restarts(self, block: Block, known: Bools, same: Bools, before: Ints, origin_before: Ints) -> None:
         """Find what counts anew; what an earlier life of a source left is forgotten, and no news later."""
         lines, columns = np.nonzero(known & ~same)
         for line, column in zip(lines.tolist(), columns.tolist(), strict=True):
@@ -180,7 +163,9 @@ class _Columns:
                 known &= ~later
 
 
-def _values(block: Block, carry: Carry, there: Flags, kinds: Sequence[Kind | None]) -> tuple[Floats, Floats, Ints]:
+def _values(
+    block: Block, carry: LastReadings, there: Bools, kinds: Sequence[Kind | None]
+) -> tuple[Floats, Floats, Ints]:
     """Return every series' last number in each line, nan for none, what it gained since its last, and whole numbers.
 
     Raises CodingError.
@@ -188,7 +173,7 @@ def _values(block: Block, carry: Carry, there: Flags, kinds: Sequence[Kind | Non
     lines, number = there.shape
     changes = np.zeros((lines, number), np.int64)
     at, column = block.whole.places()
-    changes[at, column] = changed = whole(block.whole.values)
+    changes[at, column] = changed = integers(block.whole.values)
     _check(block, there, kinds, at, column, changed)
     exact: Ints = np.cumsum(changes, axis=0)
     first = np.argmax(there, axis=0)
@@ -214,7 +199,7 @@ def _values(block: Block, carry: Carry, there: Flags, kinds: Sequence[Kind | Non
     return values, increase, exact
 
 
-def _check(block: Block, there: Flags, kinds: Sequence[Kind | None], at: Ints, column: Ints, changed: Ints) -> None:
+def _check(block: Block, there: Bools, kinds: Sequence[Kind | None], at: Ints, column: Ints, changed: Ints) -> None:
     """Check what reading line by line would stumble over. Raises CodingError."""
     begun = np.full(len(kinds), len(there))
     begun[column[::-1]] = at[::-1]
@@ -229,7 +214,7 @@ def _check(block: Block, there: Flags, kinds: Sequence[Kind | None], at: Ints, c
     if len(changed) and np.bincount(column, np.abs(changed.astype(np.float64))).max() > LARGEST_SUM:
         raise CodingError("numbers that do not fit into 64 bits")
     if len(set(block.series)) < len(block.series):
-        columns: dict[Key, list[int]] = {}
+        columns: dict[SourceSeries, list[int]] = {}
         for place, key in enumerate(block.series):
             columns.setdefault(key, []).append(place)
         if any((there[:, same].sum(axis=1) > 1).any() for same in columns.values()):
@@ -252,7 +237,7 @@ def _followed(gains: Mapping[int, int], other: Mapping[int, object], lines: int)
 
 
 def _remember(
-    block: Block, carry: Carry, columns: _Columns, values: Floats, exact: Ints, totals: Mapping[int, Ints]
+    block: Block, carry: LastReadings, columns: _Columns, values: Floats, exact: Ints, totals: Mapping[int, Ints]
 ) -> None:
     ended = {columns.names[origin] for _, origin in columns.ended}
     for key in [key for key, last in carry.items() if last.origin in ended]:
@@ -271,4 +256,4 @@ def _remember(
         value: float | int | None = int(exact[line, place])
         if place in odd or place in totals:
             value = None if np.isnan(values[line, place]) else float(values[line, place])
-        carry[key] = Last(value, float(columns.at[line, place]), columns.names[number], totals.get(place))
+        carry[key] = LastReading(value, float(columns.at[line, place]), columns.names[number], totals.get(place))

@@ -20,8 +20,9 @@ from collector.catalogue import CATALOGUE
 from collector.cluster import aggregation
 from collector.cluster.columnar import cluster_sums
 from collector.cluster.grid import Grid
-from collector.cluster.merge import Job, Merged, NodeRun, merged_plainly
+from collector.cluster.merge_job import Job, Merged, NodeRun
 from collector.cluster.recordings import recordings, sessions
+from collector.cluster.reference_merge import reference_merge
 from collector.journal.encoding import quantised
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
 from collector.model.snapshot import Scrape, Snapshot, Tick
@@ -143,7 +144,7 @@ def of_merge(folder: Path, interval_s: float) -> dict[float, Row]:
 
 def plain_merge(folder: Path, interval_s: float) -> Merged[NodeRun]:
     found, _ = recordings(sessions([folder])[0])
-    return merged_plainly(found, Job(Grid(interval_s), {}, frozenset(CATALOGUE), lambda run: run))
+    return reference_merge(found, Job(Grid(interval_s), {}, frozenset(CATALOGUE), lambda run: run))
 
 
 def rows_of(run: Merged[Any], choice: Choice) -> dict[float, Row]:
@@ -168,11 +169,11 @@ def of_live(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
         known = NodeInfo("", "", False, run.grid.interval_s, node.machine, node.network, node.disk, "eth0")
         gathering.know(node.name, known)
     rows = {}
-    for place in run.places:
-        end_s = run.grid.end(place)
+    for place in run.indices:
+        end_s = run.grid.end_of(place)
         for result in run.nodes:
-            if place in result.product.bins:
-                gathering.heard(result.node, result.product.bins[place].sample, end_s + 0.1)
+            if place in result.product.intervals:
+                gathering.heard(result.node, result.product.intervals[place].sample, end_s + 0.1)
         frame = gathering.close(place, end_s + 0.5)
         rows[end_s] = json.loads(json_text(frame, (None, None), EVERY))["cluster"]
     return rows
@@ -218,7 +219,7 @@ def test_pending_compactions_and_heap_are_sums_and_shares_are_means(tmp_path: Pa
     recording = recorded(TWO, tmp_path)
     merge = plain_merge(recording, 5.0)
     (row, *_), (together, *_) = of_merge(recording, 5.0).values(), merge.cluster
-    samples = [node.product.bins[together].sample for node in merge.nodes]
+    samples = [node.product.intervals[together].sample for node in merge.nodes]
     rows = [table_of(Choice()).row(sample.node, sample, 1, 0, ("", "")) for sample in samples]
 
     def of_nodes(name: str) -> list[float]:

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from collector.catalogue import CATALOGUE
-from collector.cluster.grid import Bin, Grid
-from collector.cluster.merge import Job, Merged, NodeRun, merge, merged_plainly
+from collector.cluster.grid import Grid, NodeInterval
+from collector.cluster.merge import merge
+from collector.cluster.merge_job import Job, Merged, NodeRun
 from collector.cluster.recordings import recordings, sessions
+from collector.cluster.reference_merge import reference_merge
 from collector.journal import writer
 from collector.journal.encoding import quantised
 from collector.journal.header import Header
@@ -68,29 +70,29 @@ def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head:
     return folder
 
 
-def kept(run: NodeRun) -> Mapping[int, Bin]:
+def kept(run: NodeRun) -> Mapping[int, NodeInterval]:
     """What the tests keep of a node."""
-    return run.bins
+    return run.intervals
 
 
 def both(
     *paths: Path, interval_s: float = 5.0, offsets_s: Mapping[str, float] | None = None
-) -> tuple[Merged[Mapping[int, Bin]], list[str]]:
+) -> tuple[Merged[Mapping[int, NodeInterval]], list[str]]:
     """Merge in both ways, which agree; return what they say, and the notes."""
     every, foreign = sessions(paths)
     found, notes = recordings(every)
     job = Job(Grid(interval_s), offsets_s or {}, frozenset(CATALOGUE), kept)
-    plain, fast = merged_plainly(found, job), merge(found, job)
-    assert (plain.places, plain.cluster.keys()) == (fast.places, fast.cluster.keys())
+    plain, fast = reference_merge(found, job), merge(found, job)
+    assert (plain.indices, plain.cluster.keys()) == (fast.indices, fast.cluster.keys())
     for one, other in zip(plain.nodes, fast.nodes, strict=True):
         assert (one.node, one.ticks, one.missed) == (other.node, other.ticks, other.missed)
         assert one.integrity == other.integrity
         assert one.product.keys() == other.product.keys()
         for place, each in one.product.items():
             assert_same(each.sample, other.product[place].sample)
-    for place, together in plain.cluster.items():
-        assert together.answered == fast.cluster[place].answered
-        assert_same(together.sample, fast.cluster[place].sample)
+    for place, cluster_reads in plain.cluster.items():
+        assert cluster_reads.answered == fast.cluster[place].answered
+        assert_same(cluster_reads.sample, fast.cluster[place].sample)
     return fast, [*foreign, *notes]
 
 
@@ -112,18 +114,18 @@ def close(one: Derived, other: Derived) -> bool:
     return one == other
 
 
-def reads_of(rows: Mapping[int, Bin]) -> dict[int, tuple[float, float]]:
+def reads_of(rows: Mapping[int, NodeInterval]) -> dict[int, tuple[float, float]]:
     """Return how many reads each interval tells of, and how long they cover."""
     found = {place: each.sample.values.get(READS) for place, each in rows.items()}
     return {place: (rate.increase, rate.elapsed_s) for place, rate in found.items() if isinstance(rate, Rate)}
 
 
-def together(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
+def cluster_reads(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
     """Return by number of the interval how many reads the cluster did, and how many nodes were there."""
     found = {}
     for place, each in merged.cluster.items():
         rate = each.sample.values.get(READS)
-        found[place - merged.places.start] = (rate.increase if isinstance(rate, Rate) else 0.0, each.answered)
+        found[place - merged.indices.start] = (rate.increase if isinstance(rate, Rate) else 0.0, each.answered)
     return found
 
 

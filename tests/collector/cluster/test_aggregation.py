@@ -40,8 +40,8 @@ def test_percentiles_are_those_of_all_values(counts: list[tuple[int, ...]], q: f
     whole = merged(METRICS, [sample({("duration_seconds",): Buckets(EDGES, each)}) for each in counts], TICK)
     found = whole.values["duration_seconds",]
     assert isinstance(found, Buckets)
-    together = Buckets(EDGES, tuple(sum(each) for each in zip(*counts, strict=True)))
-    assert quantile(found, q) == quantile(together, q)
+    cluster_reads = Buckets(EDGES, tuple(sum(each) for each in zip(*counts, strict=True)))
+    assert quantile(found, q) == quantile(cluster_reads, q)
 
 
 def test_without_the_buckets_of_a_node_that_did_something_there_is_no_percentile() -> None:

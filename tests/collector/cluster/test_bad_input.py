@@ -24,9 +24,9 @@ from tests.collector.cluster.recorded_nodes import (
     READS,
     both,
     busy,
+    cluster_reads,
     reads_of,
     record,
-    together,
 )
 
 shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
@@ -55,7 +55,7 @@ def check_spoilt(pair: tuple[Path, bytes, Path], content: bytes) -> None:
         assert all(increase == pytest.approx(10 * covers_s) for increase, covers_s in reads_of(node.product).values())
     assert sum(increase for increase, _ in reads_of(merged.nodes[-1].product).values()) == 220
     told = [increase for node in merged.nodes for increase, _ in reads_of(node.product).values()]
-    assert sum(increase for increase, _ in together(merged).values()) == pytest.approx(sum(told))
+    assert sum(increase for increase, _ in cluster_reads(merged).values()) == pytest.approx(sum(told))
 
 
 @given(st.data())
@@ -80,7 +80,7 @@ def test_files_of_somebody_else_are_named(tmp_path: Path) -> None:
     (good / "folder.jsonl.zst").mkdir()
     merged, notes = both(good)
     assert [note.partition(": ")[2] for note in notes] == ["nothing is recorded there"] * len(foreign)
-    assert together(merged) == {0: (50, 1), 1: (50, 1), 2: (10, 1)}
+    assert cluster_reads(merged) == {0: (50, 1), 1: (50, 1), 2: (10, 1)}
 
 
 def test_a_node_that_is_missing_for_a_third_is_a_hole(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_a_node_that_is_missing_for_a_third_is_a_hole(tmp_path: Path) -> None:
     merged, notes = both(*two, restarted)
     assert notes == []
     # The first tick of a recording tells of nothing before it.
-    assert [each[1] for each in together(merged).values()] == [3, 3, 2, 2, 3, 3]
-    assert [each[0] for each in together(merged).values()] == [150, 150, 100, 100, 150, 120]
+    assert [each[1] for each in cluster_reads(merged).values()] == [3, 3, 2, 2, 3, 3]
+    assert [each[0] for each in cluster_reads(merged).values()] == [150, 150, 100, 100, 150, 120]
 
 
 def test_a_node_that_did_not_answer_for_a_third_covers_the_gap(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_node_that_did_not_answer_for_a_third_covers_the_gap(tmp_path: Path) -
     told = reads_of(merged.nodes[1].product)
     assert all(increase == 10 * covers_s for increase, covers_s in told.values())
     assert sum(increase for increase, _ in told.values()) == 290
-    assert 1 in [answered for _, answered in together(merged).values()]
+    assert 1 in [answered for _, answered in cluster_reads(merged).values()]
 
 
 @given(st.integers(-600, 600))
@@ -115,7 +115,7 @@ def test_clocks_minutes_apart_are_brought_together(tmp_path: Path, ahead_s: int)
     right = [record(tmp_path / "right" / name, busy(name, 12)) for name in ("a", "b")]
     wrong = [record(tmp_path / "a", busy("a", 12, begin_s=BEGIN_S + ahead_s)), right[1]]
     one, other = both(*right)[0], both(*wrong, offsets_s={"a": float(ahead_s)})[0]
-    assert together(one) == together(other)
+    assert cluster_reads(one) == cluster_reads(other)
 
 
 @pytest.mark.parametrize("step_s", [3600, -3600, -BEGIN_S + 5])
@@ -132,13 +132,13 @@ def test_a_clock_that_is_set_while_it_is_recorded_loses_and_doubles_nothing(tmp_
         190,
         290,
     ]
-    assert sum(increase for increase, _ in together(merged).values()) == 770
+    assert sum(increase for increase, _ in cluster_reads(merged).values()) == 770
 
 
 def test_two_recordings_years_apart_take_no_more_room_than_they_have(tmp_path: Path) -> None:
     early = record(tmp_path / "early", busy("a", 12, begin_s=1000.0))
     merged, _ = both(early, record(tmp_path / "late", busy("b", 12)))
-    assert [answered for _, answered in together(merged).values()] == [1] * 6
+    assert [answered for _, answered in cluster_reads(merged).values()] == [1] * 6
 
 
 @pytest.mark.parametrize("interval_s", [5.0, 10.0])
@@ -149,7 +149,7 @@ def test_intervals_may_be_mixed(tmp_path: Path, interval_s: float) -> None:
         ticks = busy(f"{number}", round(40 / each_s) + 1, per_tick.__getitem__, interval_s=each_s)
         folders.append(record(tmp_path / f"{number}", ticks, interval_s=each_s))
     merged, _ = both(*folders, interval_s=interval_s)
-    assert together(merged) == dict.fromkeys(range(round(40 / interval_s)), (30 * interval_s, 3))
+    assert cluster_reads(merged) == dict.fromkeys(range(round(40 / interval_s)), (30 * interval_s, 3))
 
 
 @given(
@@ -182,24 +182,24 @@ def test_a_node_that_is_renamed_is_one_node(tmp_path: Path) -> None:
     merged, notes = both(early, record(tmp_path / "late", late, process="7@a"))
     assert [node.node for node in merged.nodes] == ["new"]
     assert notes == ["new was also recorded as old: it is the same process"]
-    assert sum(increase for increase, _ in together(merged).values()) == 280
+    assert sum(increase for increase, _ in cluster_reads(merged).values()) == 280
 
 
 def test_what_is_recorded_twice_counts_once(tmp_path: Path) -> None:
     once = record(tmp_path / "a", busy("a", 30))
-    alone = together(both(once)[0])
+    alone = cluster_reads(both(once)[0])
     assert both(once, once, tmp_path / "a" / ".." / "a") == both(once)
     shutil.copytree(once, tmp_path / "copy" / "a")
     (tmp_path / "link").symlink_to(once)
     merged, notes = both(tmp_path / "copy", once, tmp_path / "link")
-    assert together(merged) == alone
+    assert cluster_reads(merged) == alone
     assert [note.partition(": ")[2] for note in notes] == [
         f"a is recorded in {tmp_path}/a too: only that one counts"
     ] or len(notes) == 1
     # Another recorder at the same time, a little later.
     second = record(tmp_path / "second", busy("a", 30)[2:28])
     merged, notes = both(once, second)
-    assert together(merged) == alone
+    assert cluster_reads(merged) == alone
     assert notes == [f"{second}: a is recorded in {once} too: only that one counts"]
 
 
@@ -207,7 +207,7 @@ def test_a_copy_of_a_single_tick_counts_once(tmp_path: Path) -> None:
     once = record(tmp_path / "a", busy("a", 1))
     shutil.copytree(once, tmp_path / "copy")
     merged, notes = both(once, tmp_path / "copy")
-    assert together(merged) == {}
+    assert cluster_reads(merged) == {}
     assert len(notes) == 1
 
 
@@ -216,7 +216,7 @@ def test_two_nodes_of_one_name_are_two(tmp_path: Path) -> None:
     merged, notes = both(*folders)
     assert [node.node for node in merged.nodes] == ["a", "a~2"]
     assert notes == [f"two nodes are called a at the same time: the one in {tmp_path}/y is a~2 here"]
-    assert together(merged)[1] == (100, 2)
+    assert cluster_reads(merged)[1] == (100, 2)
 
 
 def test_a_node_may_not_be_called_as_all_of_them(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_node_may_not_be_called_as_all_of_them(tmp_path: Path) -> None:
 
 def test_a_run_without_any_operation_is_nothing_special(tmp_path: Path) -> None:
     merged, notes = both(record(tmp_path / "a", busy("a", 12, lambda _: ())))
-    assert together(merged) == {0: (0, 1), 1: (0, 1), 2: (0, 1)}
+    assert cluster_reads(merged) == {0: (0, 1), 1: (0, 1), 2: (0, 1)}
     assert notes == []
 
 
@@ -237,7 +237,7 @@ def test_buckets_of_an_unknown_layout_are_left_out(tmp_path: Path) -> None:
         for tick in busy("a", 12)
     ]
     merged, _ = both(record(tmp_path / "a", strange), record(tmp_path / "b", busy("b", 12)))
-    assert together(merged)[1] == (100, 2)
+    assert cluster_reads(merged)[1] == (100, 2)
     # They would be those of the other alone.
     assert all(READ_DURATION not in each.sample.values for each in merged.cluster.values())
 
@@ -337,7 +337,7 @@ def merged_with(folder: Path, found: list[bytes], other: Path) -> dict[int, tupl
     merged, _ = both(folder, other)
     (told,) = [reads_of(node.product) for node in merged.nodes if node.node == "b"]
     assert sum(increase for increase, _ in told.values()) == 110
-    return together(merged)
+    return cluster_reads(merged)
 
 
 @pytest.mark.parametrize("what", NONSENSE)
@@ -378,7 +378,7 @@ def test_metrics_that_mean_two_things_are_not_added_up(tmp_path: Path) -> None:
         known = record(tmp_path / "one", busy("one", 1))
         folders.append(record(tmp_path / str(number), ticks, metrics=(metric, *_metrics(known))))
     merged, _ = both(*folders)
-    assert together(merged)[1] == (150, 3)
+    assert cluster_reads(merged)[1] == (150, 3)
     assert all(("unheard_of",) not in each.sample.values for each in merged.cluster.values())
     assert all(("unheard_of",) in each.sample.values for node in merged.nodes for each in node.product.values())
 

@@ -13,10 +13,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from collector.catalogue import CATALOGUE
-from collector.cluster.columnar.reduce import column_of
-from collector.cluster.grid import Bin, Grid
-from collector.cluster.merge import Job, NodeRun, merge, merged_plainly, node_run
+from collector.cluster.columnar.reduce import reduced
+from collector.cluster.grid import Grid, NodeInterval
+from collector.cluster.merge import merge
+from collector.cluster.merge_job import Job, NodeRun
 from collector.cluster.recordings import recordings, sessions
+from collector.cluster.reference_merge import node_run, reference_merge
 from collector.journal import writer
 from collector.journal.encoding import quantised
 from collector.journal.header import Header
@@ -134,7 +136,7 @@ def close(one: Derived, other: Derived) -> bool:
     return one == other
 
 
-def assert_same(plain: Bin, fast: Bin) -> None:
+def assert_same(plain: NodeInterval, fast: NodeInterval) -> None:
     one, other = plain.sample, fast.sample
     assert one.values.keys() == other.values.keys()
     for series, value in one.values.items():
@@ -184,11 +186,11 @@ def test_the_engine_says_what_the_plain_way_says(
     ((recording,), _) = recordings(found)
     grid = Grid(interval_s)
     plain = node_run(recording, grid, offset_s)
-    column = column_of(recording, grid, offset_s)
-    fast = column.bins(grid)
+    column = reduced(recording, grid, offset_s)
+    fast = column.intervals(grid)
     assert plain.integrity == Integrity() == column.integrity
-    assert plain.bins.keys() == fast.keys()
-    for place, each in plain.bins.items():
+    assert plain.intervals.keys() == fast.keys()
+    for place, each in plain.intervals.items():
         assert_same(each, fast[place])
 
 
@@ -202,14 +204,14 @@ def test_so_does_the_sum_over_nodes(folder: Path, nodes: Sequence[list[Snapshot]
         write(folder / str(number), [named], data.draw(st.sampled_from(["", "a", "b"])))
     found, _ = recordings(sessions([folder])[0])
     job = Job(Grid(5.0), {"0": 0.3}, frozenset(metric.name for metric in METRICS), len_of)
-    plain, fast = merged_plainly(found, job), merge(found, job)
+    plain, fast = reference_merge(found, job), merge(found, job)
     assert [each.node for each in plain.nodes] == [each.node for each in fast.nodes]
     assert plain.nodes == fast.nodes
-    assert (plain.places, plain.cluster.keys()) == (fast.places, fast.cluster.keys())
+    assert (plain.indices, plain.cluster.keys()) == (fast.indices, fast.cluster.keys())
     for place, each in plain.cluster.items():
         assert each.answered == fast.cluster[place].answered
-        assert_same(Bin(each.sample, 0), Bin(fast.cluster[place].sample, 0))
+        assert_same(NodeInterval(each.sample, 0), NodeInterval(fast.cluster[place].sample, 0))
 
 
 def len_of(run: NodeRun) -> int:
-    return len(run.bins)
+    return len(run.intervals)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.cluster.grid import Bin, Grid
-from collector.cluster.merge import Job, NodeRun, merge, merged_plainly
+from collector.cluster.grid import Grid, NodeInterval
+from collector.cluster.merge import merge
+from collector.cluster.merge_job import Job, NodeRun
 from collector.cluster.recordings import recordings, sessions
+from collector.cluster.reference_merge import reference_merge
 from collector.journal.footer import Footer
 from collector.journal.frames import MAGIC, Damage
 from collector.journal.reader import Entry, read
@@ -158,15 +160,15 @@ class Verdict:
     is_reported: bool
 
 
-def _bins(run: NodeRun) -> dict[int, Bin]:
-    return dict(run.bins)
+def _bins(run: NodeRun) -> dict[int, NodeInterval]:
+    return dict(run.intervals)
 
 
 def reads_of(folder: Path, *, plainly: bool = False) -> tuple[float, Integrity]:
     """Return the reads that a merge finds, and what it reports."""
     found, _ = recordings(sessions([folder])[0])
     job = Job(Grid(5.0), {}, frozenset([READS]), _bins)
-    merged = merged_plainly(found, job) if plainly else merge(found, job)
+    merged = reference_merge(found, job) if plainly else merge(found, job)
     values = [each.sample.values.get(READS) for node in merged.nodes for each in node.product.values()]
     integrity = sum((node.integrity for node in merged.nodes), Integrity())
     return sum(value.increase for value in values if isinstance(value, Rate)), integrity

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from cli.main import main
 from collector.cluster.grid import Grid
-from collector.cluster.merge import Job, Merged, merge, merged_plainly
+from collector.cluster.merge import merge
+from collector.cluster.merge_job import Job, Merged
 from collector.cluster.recordings import recordings, sessions
+from collector.cluster.reference_merge import reference_merge
 from collector.model.snapshot import Event
 from exporters.files.merged_rows import Choice, table_of
 from exporters.files.tsv_csv import header_text, rows_text
@@ -42,7 +44,7 @@ def run(folder: Path, *, plainly: bool = False) -> Merged[NodeRows]:
     found, notes = recordings(sessions([folder])[0])
     assert notes == []
     job = Job(Grid(5.0), {}, table_of(CHOICE).needs, make_rows)
-    return (merged_plainly if plainly else merge)(found, job)
+    return (reference_merge if plainly else merge)(found, job)
 
 
 @pytest.mark.parametrize("plainly", [True, False])

@@ -1,0 +1,16 @@
+"""The types of numpy arrays in the columnar merge."""
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+def integers(numbers: Sequence[int]) -> Ints:
+    """Return integers as an array. Raises TypeError for other types, OverflowError beyond 64 bits."""
+    return np.frombuffer(array("q", numbers), np.int64)

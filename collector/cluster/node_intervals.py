@@ -1,0 +1,74 @@
+"""The reference merge of one node: its recorded ticks on a grid, one tick at a time."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from collector.catalogue import CATALOGUE
+from collector.cluster.aggregation import WATCHED, Placement
+from collector.cluster.grid import Grid, NodeInterval
+from collector.journal.header import Header
+from collector.journal.reader import Entry
+from collector.model.metric import Series
+from collector.model.rates import Readings, Summary, rates, remember
+from collector.model.sample import Derived, Sample
+from collector.model.snapshot import Event, Tick
+
+
+def placement(head: Header) -> Placement:
+    """Return where a recorded node runs."""
+    return Placement(head.boot, head.network, head.disk, head.interface)
+
+
+def node_intervals(entries: Iterable[Entry], grid: Grid, offset_s: float = 0.0) -> dict[int, NodeInterval]:
+    """Return a node's intervals by index; its clock is ahead by `offset_s`.
+
+    An increase that spans missed ticks counts in the interval of the tick that ends it.
+    """
+    readings: Readings = {}
+    builders: dict[int, _Builder] = {}
+    session = None
+    for entry in entries:
+        # The first tick of a session has nothing to be compared with.
+        is_first = entry.head.session != session
+        if is_first:
+            readings, session = {}, entry.head.session
+        sample = rates(entry.head.catalogue, readings, entry.snapshot)
+        remember(readings, entry.snapshot)
+        index = grid.index_of(entry.snapshot.tick.time_s - offset_s, entry.head.interval_s)
+        if index is not None and not is_first:
+            builders.setdefault(index, _Builder()).add(_with_shared_names(entry.head, sample))
+    return {index: builder.build(grid.end_of(index)) for index, builder in sorted(builders.items())}
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self._summary = Summary()
+        self._events: list[Event] = []
+        self._late_s = 0.0
+        self._missed = 0
+        self._ticks = 0
+
+    def add(self, sample: Sample) -> None:
+        self._summary.add(sample)
+        self._events += sample.events
+        self._late_s = max(self._late_s, sample.tick.late_s)
+        self._missed += sample.tick.missed
+        self._ticks += 1
+
+    def build(self, end_s: float) -> NodeInterval:
+        sample = self._summary.sample() or Sample("", Tick(end_s), {}, {})
+        tick = Tick(end_s, self._late_s, self._missed)
+        return NodeInterval(replace(sample, tick=tick, events=tuple(self._events)), self._ticks)
+
+
+def _with_shared_names(head: Header, sample: Sample) -> Sample:
+    values: dict[Series, Derived] = {shared_name(head, series): value for series, value in sample.values.items()}
+    return replace(sample, values=values)
+
+
+def shared_name(head: Header, series: Series) -> Series:
+    """Return a series under the name that all nodes share: the watched disk and interface are called `WATCHED`."""
+    metric = CATALOGUE.get(series[0])
+    if metric is not None and metric.labels == ("device",) and series[1:] in ((head.disk,), (head.interface,)):
+        return series[0], WATCHED
+    return series

@@ -1,0 +1,91 @@
+"""The reference merge: many recordings on one grid, one tick at a time; it defines the result of every merge."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from collector.cluster import aggregation
+from collector.cluster.cluster_sample import ClusterSample
+from collector.cluster.grid import Grid
+from collector.cluster.merge_job import Job, Merged, NodeRun, Product, catalogue_of
+from collector.cluster.node_intervals import node_intervals, placement
+from collector.cluster.recordings import Recording
+from collector.journal.frames import Damage
+from collector.journal.read_limits import MAX_SERIES, SeriesLimit
+from collector.journal.reader import Entry
+from collector.journal.tick_order import Integrity, TickOrder
+from collector.model.metric import Metric, Series
+from collector.model.sample import Sample
+from collector.model.snapshot import Tick
+
+Spans = Mapping[Series, tuple[int, int]]
+"""The first and the last interval in which a node has a series."""
+
+
+def reference_merge(
+    recordings: Sequence[Recording], job: Job[Product], done: Callable[[int], None] = lambda _: None
+) -> Merged[Product]:
+    """Merge recordings onto one grid; call `done(1)` after each node. Raises OSError."""
+    runs, results = [], []
+    for recording in recordings:
+        run = node_run(recording, job.grid, job.offsets.get(recording.node, 0.0), job.max_series)
+        runs.append(run)
+        results.append(job.result(run))
+        done(1)
+    known = sorted({index for run in runs for index in run.intervals})
+    indices = range(known[0], known[-1] + 1) if known else range(0)
+    metrics = catalogue_of(recordings)
+    spans = [summed_spans(metrics, run) for run in runs]
+    cluster = {index: cluster_sample(metrics, runs, spans, job.grid, index) for index in known}
+    return Merged(job.grid, tuple(results), cluster, indices)
+
+
+def node_run(recording: Recording, grid: Grid, offset_s: float, max_series: int = MAX_SERIES) -> NodeRun:
+    """Return one node on the grid; its clock is ahead by `offset_s`. Raises OSError, TooManySeriesError."""
+    limit = SeriesLimit(max_series, recording.node)
+    integrity = Integrity()
+
+    def entries() -> Iterator[Entry]:
+        nonlocal integrity
+        for session in recording.sessions:
+            order, damaged = TickOrder(), 0
+            for record in order.filtered(session.read(limit)):
+                if isinstance(record, Entry):
+                    yield record
+                else:
+                    damaged += isinstance(record, Damage)
+            integrity += order.integrity(damaged)
+
+    intervals = node_intervals(entries(), grid, offset_s)
+    return NodeRun(recording.node, recording.sessions[-1].head, intervals, integrity)
+
+
+def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:
+    """Return the spans of a node's gauges that are summed across nodes."""
+    spans: dict[Series, tuple[int, int]] = {}
+    for index, interval in node.intervals.items():
+        for series, value in interval.sample.values.items():
+            if isinstance(value, float) and aggregation.is_own_sum(metrics.get(series[0])):
+                spans[series] = spans.get(series, (index, index))[0], index
+    return spans
+
+
+def cluster_sample(
+    metrics: Mapping[str, Metric], nodes: Sequence[NodeRun], spans: Sequence[Spans], grid: Grid, index: int
+) -> ClusterSample:
+    """Return the cluster's sample of an interval; `spans` are those of each node."""
+    samples: list[tuple[aggregation.Placement, Sample]] = []
+    lacking: set[Series] = set()
+    answered = 0
+    for node, node_spans in zip(nodes, spans, strict=True):
+        if (interval := node.intervals.get(index)) is not None:
+            samples.append((placement(node.head), _restricted(interval.sample, metrics)))
+            if any(source in interval.sample.elapsed_s for source in node.head.sources):
+                answered += 1
+                inside = {series for series, (first, last) in node_spans.items() if first < index < last}
+                lacking |= inside - interval.sample.values.keys()
+    once = aggregation.counted_once(metrics, samples)
+    return ClusterSample(aggregation.merged(metrics, once, Tick(grid.end_of(index)), lacking), answered)
+
+
+def _restricted(sample: Sample, metrics: Collection[str]) -> Sample:
+    return replace(sample, values={series: value for series, value in sample.values.items() if series[0] in metrics})
