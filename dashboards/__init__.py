@@ -1,1 +1,1 @@
-"""What people look at elsewhere: Grafana's boards and Prometheus' rules, derived from the catalogue."""
+"""Grafana dashboards and Prometheus rules, derived from the metric catalogue."""

@@ -1,7 +1,7 @@
-"""What is to be seen of a cluster, as plain data: `promql` and `influxql` spell it, and alerts and panels share it.
+"""Expressions over metrics as plain data. Alerts and panels share them; `promql` and `influxql` render them.
 
-Metrics are named as in the catalogue, and label values as it reads them: a metric that is renamed breaks no panel
-silently, since `metrics_of` names what an expression is made of, and a test looks it up.
+Metric names are those of the catalogue. A test looks up every name that `metrics_of` yields, so renaming a metric
+cannot break a panel unnoticed.
 """
 
 from collections.abc import Iterator
@@ -10,88 +10,92 @@ from dataclasses import dataclass
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Aggregation
 
-Where = tuple[tuple[str, tuple[str, ...]], ...]
-"""Labels, each with the values that it may have; one that ends in * stands for all that begin so."""
+LabelFilter = tuple[tuple[str, tuple[str, ...]], ...]
+"""Labels and their permitted values; a value that ends in * matches every value with that prefix."""
 
 
 @dataclass(frozen=True)
 class Rate:
     """The rate of a counter per second.
 
-    within  how the series of one node become one: "sum", or "max" where they do not add up, as busy disks do not.
-    across  how nodes become one; None for what the metric's row says. In a ratio increases are compared, which add up.
+    within_node  the aggregation of the series of one node: "sum", or "max" for series that do not add up, such as the
+                 busy time of disks.
+    aggregation  the aggregation across nodes; None for that of the metric's row. A ratio always sums its increases.
     """
 
     metric: str
-    where: Where = ()
-    within: str = "sum"
-    across: Aggregation | None = None
+    where: LabelFilter = ()
+    within_node: str = "sum"
+    aggregation: Aggregation | None = None
 
 
 @dataclass(frozen=True)
-class Level:
-    """A gauge; `across` says how series become one, None for what the metric's row says of nodes."""
+class Gauge:
+    """The value of a gauge; `aggregation` applies to all series, None stands for that of the metric's row."""
 
     metric: str
-    where: Where = ()
-    across: Aggregation | None = None
+    where: LabelFilter = ()
+    aggregation: Aggregation | None = None
 
 
 @dataclass(frozen=True)
 class Quantile:
-    """What share of the events of a histogram took no longer: from the buckets of all series together."""
+    """A quantile of a histogram, such as 0.99, computed from the summed buckets of all series."""
 
-    share: float
+    quantile: float
     metric: str
-    where: Where = ()
+    where: LabelFilter = ()
 
 
 @dataclass(frozen=True)
-class Number:
-    """A number, such as the whole that a share is a part of."""
+class Constant:
+    """A number, such as the 1 in `1 - ratio`."""
 
     value: float
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """One as a part of the other: absent where there is nothing that it could be a part of."""
+    """`left / right`; absent where `right` is 0."""
 
-    part: "Expression"
-    whole: "Expression"
+    left: "Expression"
+    right: "Expression"
 
 
 @dataclass(frozen=True)
-class Rest:
-    """What is left of the one without the other, such as the free part of what there is."""
+class Difference:
+    """`left - right`."""
 
-    whole: "Expression"
-    part: "Expression"
-
-
-Expression = Rate | Level | Quantile | Ratio | Rest | Number
+    left: "Expression"
+    right: "Expression"
 
 
-def aggregation_of(expression: Rate | Level) -> Aggregation:
-    """Return how nodes become one. Raises ValueError for a gauge that the catalogue does not have."""
-    if expression.across is not None:
-        return expression.across
+Expression = Rate | Gauge | Quantile | Ratio | Difference | Constant
+
+
+def aggregation_of(expression: Rate | Gauge) -> Aggregation:
+    """Return the aggregation across nodes.
+
+    Raises ValueError for a gauge that neither names one nor is in the catalogue.
+    """
+    if expression.aggregation is not None:
+        return expression.aggregation
     if (metric := CATALOGUE.get(expression.metric)) is not None:
         return metric.aggregation
-    if isinstance(expression, Level):
-        raise ValueError(f"{expression.metric}: no metric of the catalogue: say how nodes are aggregated")
+    if isinstance(expression, Gauge):
+        raise ValueError(f"{expression.metric}: not in the catalogue; hint: pass an aggregation")
     return Aggregation.SUM
 
 
-def where(**labels: str | tuple[str, ...]) -> Where:
-    """Return label values as expressions have them."""
+def where(**labels: str | tuple[str, ...]) -> LabelFilter:
+    """Return a label filter, such as `where(operation="Read")`."""
     return tuple((name, (value,) if isinstance(value, str) else value) for name, value in labels.items())
 
 
 def metrics_of(expression: Expression) -> Iterator[str]:
-    """Yield the names of the metrics that an expression is made of."""
-    if isinstance(expression, Ratio | Rest):
-        yield from metrics_of(expression.part)
-        yield from metrics_of(expression.whole)
-    elif not isinstance(expression, Number):
+    """Yield the name of every metric in an expression."""
+    if isinstance(expression, Ratio | Difference):
+        yield from metrics_of(expression.left)
+        yield from metrics_of(expression.right)
+    elif not isinstance(expression, Constant):
         yield expression.metric

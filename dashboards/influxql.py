@@ -1,7 +1,7 @@
-"""Expressions in InfluxQL, over the points that the agent's sinks write: see `exporters.sinks.parts.points`.
+"""Render expressions as InfluxQL over the points of the agent's sinks: see `exporters.sinks.parts.points`.
 
-There are no buckets: percentiles are the nodes' own, of single intervals, and of several the greatest is taken, which
-is never less than the true one. They are not merged, and never averaged.
+InfluxDB has no buckets. The points carry each node's percentiles per interval. Where several fall into one step, the
+query takes their maximum, which is never below the true percentile; it never averages them.
 """
 
 import re
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from collector.model.metric import Aggregation
 from dashboards.expression import (
+    Constant,
+    Difference,
     Expression,
-    Level,
-    Number,
+    Gauge,
+    LabelFilter,
     Quantile,
     Rate,
     Ratio,
-    Rest,
-    Where,
     aggregation_of,
     metrics_of,
 )
@@ -30,11 +30,12 @@ _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\/])")
 
 @dataclass(frozen=True)
 class Scope:
-    """Of which series, and how they are told apart.
+    """The series to select and their grouping.
 
-    match   conditions that every query has besides the time, such as `"node" =~ /^$node$/`; "" for none.
-    by      the tags that stay apart; what begins with $ is Grafana's, and stands for as many as it says.
-    time    the condition on the time, and `step` the length of the intervals, as Grafana fills them in.
+    match   conditions of every query besides the time, such as `"node" =~ /^$node$/`; "" for none.
+    by      the tags of the result; a Grafana variable ($…) may stand for several.
+    time    the condition on the time.
+    step    the length of the steps.
     """
 
     match: str = ""
@@ -43,82 +44,84 @@ class Scope:
     step: str = "$__interval"
 
 
-def spelled(expression: Expression, scope: Scope) -> str:
-    """Return the query whose column `value` is the expression.
+def render(expression: Expression, scope: Scope) -> str:
+    """Return the query whose column `value` holds the expression.
 
-    Raises KeyError for a share that no point has, and ValueError where it is made of several metrics: InfluxQL does not
-    calculate across measurements, and answers with nothing.
+    Raises KeyError for a quantile that points do not carry. Raises ValueError for an expression over several metrics:
+    InfluxQL has no arithmetic across measurements and would return nothing.
     """
     metrics = set(metrics_of(expression))
     if len(metrics) > 1:
-        raise ValueError(f"InfluxQL does not calculate across measurements: {', '.join(sorted(metrics))}")
+        raise ValueError(f"InfluxQL has no arithmetic across measurements: {', '.join(sorted(metrics))}")
     if not isinstance(expression, Ratio):
-        return _together({"value": expression}, scope, in_ratio=False)
-    inner = _together({"part": expression.part, "whole": expression.whole}, scope, in_ratio=True)
+        return _select({"value": expression}, scope, in_ratio=False)
+    inner = _select({"part": expression.left, "whole": expression.right}, scope, in_ratio=True)
     tags = ", ".join(map(_tag, scope.by))
-    # What is divided by 0 would be 0. The time is bounded inside: bounds that fall between two steps would lose all.
+    # Division by 0 would yield 0. An outer time range that begins between two steps would drop them.
     return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
 
 
-def _together(columns: Mapping[str, Expression], scope: Scope, *, in_ratio: bool) -> str:
-    """Return the query that has these columns, of the same times and tags."""
+def _select(columns: Mapping[str, Expression], scope: Scope, *, in_ratio: bool) -> str:
+    """Return the query for several columns with the same times and tags."""
     inner: list[str] = []
-    texts = ", ".join(f'{_outer(each, scope, inner, in_ratio)} AS "{name}"' for name, each in columns.items())
+    fields = ", ".join(
+        f'{_field(expression, scope, inner, in_ratio)} AS "{name}"' for name, expression in columns.items()
+    )
     groups = ", ".join((f"time({scope.step})", *map(_tag, scope.by)))
-    inside = ", ".join(inner)
-    # Nothing in it comes from outside.
-    return f"SELECT {texts} FROM {inside} WHERE {scope.time} GROUP BY {groups} fill(none)"  # noqa: S608
+    sources = ", ".join(inner)
+    # The text contains no user input.
+    return f"SELECT {fields} FROM {sources} WHERE {scope.time} GROUP BY {groups} fill(none)"  # noqa: S608
 
 
-def _outer(expression: Expression, scope: Scope, inner: list[str], in_ratio: bool) -> str:
-    """Return what is selected, and add the queries that it is selected from."""
+def _field(expression: Expression, scope: Scope, inner: list[str], in_ratio: bool) -> str:
+    """Return the selected field, and append the queries that it reads to `inner`."""
     if isinstance(expression, Ratio):
-        part, whole = (_outer(each, scope, inner, True) for each in (expression.part, expression.whole))
-        return f"{part} / {whole}"
-    if isinstance(expression, Rest):
-        whole, part = (_outer(each, scope, inner, in_ratio) for each in (expression.whole, expression.part))
-        return f"({whole} - {part})"
-    if isinstance(expression, Number):
+        left, right = (_field(side, scope, inner, True) for side in (expression.left, expression.right))
+        return f"{left} / {right}"
+    if isinstance(expression, Difference):
+        left, right = (_field(side, scope, inner, in_ratio) for side in (expression.left, expression.right))
+        return f"({left} - {right})"
+    if isinstance(expression, Constant):
         return f"{expression.value:g}"
     name = f"v{len(inner)}"
-    query = _each(expression, name, scope)
-    across = "max" if isinstance(expression, Quantile) else aggregation_of(expression).value
+    query = _series_query(expression, name, scope)
+    across_nodes = "max" if isinstance(expression, Quantile) else aggregation_of(expression).value
     if isinstance(expression, Rate):
-        across = "sum" if in_ratio else across
-        if expression.within != across and set(NODE_LABELS) <= set(scope.by):
-            across = expression.within
-        elif expression.within != across:
-            query = _of_nodes(query, expression.within, name, scope)
+        across_nodes = "sum" if in_ratio else across_nodes
+        if expression.within_node != across_nodes and set(NODE_LABELS) <= set(scope.by):
+            across_nodes = expression.within_node
+        elif expression.within_node != across_nodes:
+            query = _node_query(query, expression.within_node, name, scope)
     inner.append(f"({query})")
-    return f'{across}("{name}")'
+    return f'{across_nodes}("{name}")'
 
 
-def _of_nodes(query: str, within: str, name: str, scope: Scope) -> str:
-    """Return the query that joins the series of each node."""
+def _node_query(query: str, within_node: str, name: str, scope: Scope) -> str:
+    """Return the query that aggregates the series of each node."""
     labels = dict.fromkeys((*NODE_LABELS, *(label for label in scope.by if not label.startswith("$"))))
     groups = ", ".join((f"time({scope.step})", *map(_tag, labels)))
-    return f'SELECT {within}("{name}") AS "{name}" FROM ({query}) WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
+    return f'SELECT {within_node}("{name}") AS "{name}" FROM ({query}) WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
 
 
-def _each(expression: Rate | Level | Quantile, name: str, scope: Scope) -> str:
-    """Return the query for each series by itself: its mean, or its greatest percentile, in each interval."""
+def _series_query(expression: Rate | Gauge | Quantile, name: str, scope: Scope) -> str:
+    """Return the query for single series: their mean, or their highest percentile, per step."""
     if isinstance(expression, Quantile):
-        function, field = "max", _FIELDS[expression.share]
+        function, field = "max", _FIELDS[expression.quantile]
     elif isinstance(expression, Rate):
         function, field = "mean", PER_S
     else:
-        across = aggregation_of(expression)
-        function, field = "mean" if across is Aggregation.SUM else across.value, VALUE
-    given = " AND ".join(part for part in (scope.time, scope.match, _conditions(expression.where)) if part)
+        across_nodes = aggregation_of(expression)
+        function, field = "mean" if across_nodes is Aggregation.SUM else across_nodes.value, VALUE
+    conditions = " AND ".join(part for part in (scope.time, scope.match, _conditions(expression.where)) if part)
     selected = f'{function}("{field}") AS "{name}"'
-    return f'SELECT {selected} FROM "{expression.metric}" WHERE {given} GROUP BY time({scope.step}), * fill(none)'  # noqa: S608
+    return f'SELECT {selected} FROM "{expression.metric}" WHERE {conditions} GROUP BY time({scope.step}), * fill(none)'  # noqa: S608
 
 
 def _tag(tag: str) -> str:
     return tag if tag.startswith("$") else f'"{tag}"'
 
 
-def _conditions(where: Where) -> str:
+def _conditions(where: LabelFilter) -> str:
     return " AND ".join(_condition(name, values) for name, values in where)
 
 

@@ -1,4 +1,4 @@
-"""Expressions in PromQL, which Prometheus and VictoriaMetrics answer."""
+"""Render expressions as PromQL for Prometheus and VictoriaMetrics."""
 
 import re
 from collections.abc import Sequence
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Aggregation, Metric, Owner
-from dashboards.expression import Expression, Number, Quantile, Rate, Ratio, Rest, Where, aggregation_of
+from dashboards.expression import Constant, Difference, Expression, LabelFilter, Quantile, Rate, Ratio, aggregation_of
 from exporters.prometheus.metric_family import PLACEMENT
 
 FUNCTIONS = {Aggregation.SUM: "sum", Aggregation.MEAN: "avg", Aggregation.MAX: "max", Aggregation.MIN: "min"}
 NODE_LABELS = ("cluster", "dc", "rack", "node")
-# What a regular expression would take for more than itself.
+# Characters with a meaning in a regular expression.
 _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\])")
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Of which series, and how they are told apart.
+    """The series to select, their grouping and the range of rates.
 
-    match   label matchers that every selector has, such as `cluster=~"$cluster",node=~"$node"`; "" for none.
-    by      the labels that stay apart: all others are added up.
-    window  what rates are taken over: $__rate_interval in a panel, a duration in a rule.
+    match   label matchers for every selector, such as `cluster=~"$cluster",node=~"$node"`; "" for none.
+    by      the labels of the result; series that differ in other labels only are aggregated.
+    window  the range of a rate: $__rate_interval in a panel, a duration in a rule.
     """
 
     match: str = ""
@@ -29,57 +29,57 @@ class Scope:
     window: str = "5m"
 
 
-def spelled(expression: Expression, scope: Scope) -> str:
-    """Return an expression in PromQL: one series for each combination of `scope.by` that there is."""
-    return _spelled(expression, scope, in_ratio=False)
+def render(expression: Expression, scope: Scope) -> str:
+    """Return an expression in PromQL; it yields one series per combination of the labels `scope.by`."""
+    return _render(expression, scope, in_ratio=False)
 
 
-def _spelled(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
+def _render(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
     if isinstance(expression, Ratio):
-        part, whole = (_inner(each, scope, in_ratio=True) for each in (expression.part, expression.whole))
-        return f"{part} / {whole}"
-    if isinstance(expression, Rest):
-        whole, part = (_inner(each, scope, in_ratio=in_ratio) for each in (expression.whole, expression.part))
-        return f"{whole} - {part}"
-    if isinstance(expression, Number):
+        left, right = (_operand(side, scope, in_ratio=True) for side in (expression.left, expression.right))
+        return f"{left} / {right}"
+    if isinstance(expression, Difference):
+        left, right = (_operand(side, scope, in_ratio=in_ratio) for side in (expression.left, expression.right))
+        return f"{left} - {right}"
+    if isinstance(expression, Constant):
         return f"{expression.value:g}"
     if isinstance(expression, Quantile):
         buckets = f"rate({selector(f'{expression.metric}_bucket', expression.where, scope.match)}[{scope.window}])"
-        text = f"histogram_quantile({expression.share:g}, sum by ({', '.join(('le', *scope.by))}) ({buckets}))"
-        return f"ceil({text})" if _counts_things(expression.metric) else text
+        text = f"histogram_quantile({expression.quantile:g}, sum by ({', '.join(('le', *scope.by))}) ({buckets}))"
+        return f"ceil({text})" if _is_whole_number(expression.metric) else text
     series = selector(expression.metric, expression.where, scope.match)
-    across = FUNCTIONS[aggregation_of(expression)]
-    within = across
+    across_nodes = FUNCTIONS[aggregation_of(expression)]
+    within_node = across_nodes
     if isinstance(expression, Rate):
-        series, within = f"rate({series}[{scope.window}])", expression.within
-        across = "sum" if in_ratio else across
+        series, within_node = f"rate({series}[{scope.window}])", expression.within_node
+        across_nodes = "sum" if in_ratio else across_nodes
     if set(NODE_LABELS) <= set(scope.by):
-        return f"{within} by ({', '.join(scope.by)}) ({series})"
+        return f"{within_node} by ({', '.join(scope.by)}) ({series})"
     metric = CATALOGUE.get(expression.metric)
-    if metric is not None and metric.owner is not Owner.NODE and across in ("sum", "avg"):
-        return _counted_once(series, metric, within, across, scope.by)
-    return _across_nodes(series, within, across, scope.by)
+    if metric is not None and metric.owner is not Owner.NODE and across_nodes in ("sum", "avg"):
+        return _deduplicated(series, metric, within_node, across_nodes, scope.by)
+    return _aggregated(series, within_node, across_nodes, scope.by)
 
 
-def _across_nodes(series: str, within: str, across: str, by: Sequence[str]) -> str:
-    """Return the query that joins the series of each node, and then the nodes."""
-    if within != across:
-        # Grafana's variables stand for some of the nodes' labels.
+def _aggregated(series: str, within_node: str, across_nodes: str, by: Sequence[str]) -> str:
+    """Return the query that aggregates the series of each node, then the nodes."""
+    if within_node != across_nodes:
+        # A Grafana variable stands for some of NODE_LABELS.
         labels = dict.fromkeys((*NODE_LABELS, *(label for label in by if not label.startswith("$"))))
-        series = f"{within} by ({', '.join(labels)}) ({series})"
-    return f"{across} by ({', '.join(by)}) ({series})"
+        series = f"{within_node} by ({', '.join(labels)}) ({series})"
+    return f"{across_nodes} by ({', '.join(by)}) ({series})"
 
 
-def _counted_once(series: str, metric: Metric, within: str, across: str, by: Sequence[str]) -> str:
-    """Return the query that takes what several nodes report of one machine once, and then joins the machines."""
+def _deduplicated(series: str, metric: Metric, within_node: str, across_nodes: str, by: Sequence[str]) -> str:
+    """Return the query that keeps one copy of the series that nodes on one machine share, then aggregates machines."""
     owner = ("machine", "network") if metric.owner is Owner.NETWORK else ("machine",)
     placed = f"{series} * on (job, instance) group_left ({', '.join(owner)}) {PLACEMENT}_info"
-    labels = dict.fromkeys((*by, *owner, *(metric.labels if within == across else ())))
-    return f"{across} by ({', '.join(by)}) (max by ({', '.join(labels)}) ({placed}))"
+    labels = dict.fromkeys((*by, *owner, *(metric.labels if within_node == across_nodes else ())))
+    return f"{across_nodes} by ({', '.join(by)}) (max by ({', '.join(labels)}) ({placed}))"
 
 
-def selector(metric: str, where: Where = (), match: str = "") -> str:
-    """Return what selects a metric's series with these label values, and `match`."""
+def selector(metric: str, where: LabelFilter = (), match: str = "") -> str:
+    """Return the selector of a metric's series with these label values and the matchers `match`."""
     inside = ",".join(part for part in (match, *(_matcher(name, values) for name, values in where)) if part)
     return f"{metric}{{{inside}}}" if inside else metric
 
@@ -91,15 +91,15 @@ def _matcher(name: str, values: tuple[str, ...]) -> str:
     return f'{name}=~"{_quoted("|".join(patterns))}"'
 
 
-def _counts_things(metric: str) -> bool:
-    """Return whether a histogram's values are whole numbers, such as tombstones: no percentile lies between two."""
+def _is_whole_number(metric: str) -> bool:
+    """Return whether a histogram counts items, such as tombstones, so that its percentiles are whole numbers."""
     row = CATALOGUE.get(metric)
     return row is not None and row.unit == "1"
 
 
-def _inner(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
-    text = _spelled(expression, scope, in_ratio=in_ratio)
-    return f"({text})" if isinstance(expression, Ratio | Rest) else text
+def _operand(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
+    text = _render(expression, scope, in_ratio=in_ratio)
+    return f"({text})" if isinstance(expression, Ratio | Difference) else text
 
 
 def _escaped(text: str) -> str:

@@ -33,8 +33,8 @@ class Threshold:
     critical: float | None = None
     for_s: float = 600.0
     below: bool = False
-    whole: str = ""
-    shares: tuple[float, float] = (0.0, 0.0)
+    traffic: str = ""
+    min_ratios: tuple[float, float] = (0.0, 0.0)
 
     def severity(self, value: float) -> Severity:
         """Return how bad a value is."""
@@ -51,14 +51,14 @@ class Objective:
     """What clients are promised: the share `share` of an operation's requests takes no longer than `bound_s`.
 
     bound_s      an upper bound of the agent's histograms: one of `exporters.prometheus.upper_bounds.DEFAULT_S`.
-    least_per_s  requests per second of a data centre below which the share means nothing: of five reads one slow
+    min_per_s  requests per second of a data centre below which the share means nothing: of five reads one slow
                  read is a fifth.
     """
 
     operation: str
     bound_s: float
-    share: float
-    least_per_s: float = 1.0
+    target: float
+    min_per_s: float = 1.0
 
 
 OBJECTIVES = {"read_burn": Objective("Read", 0.1, 0.99), "write_burn": Objective("Write", 0.05, 0.99)}
@@ -77,7 +77,7 @@ FEW_PER_S = 0.01
 """Three events in five minutes."""
 ONE_IN_1000 = (0.001, 0.01)
 """The parts of the traffic at which errors are worth a warning, and critical."""
-LEAST_EVENTS_PER_S = 0.1
+MIN_EVENTS_PER_S = 0.1
 """Events per second below which an alert looks at no percentile of them: 30 in five minutes."""
 
 # By the names of `dashboards.signals`; values that no panel shows as they are have names of their own.
@@ -101,12 +101,12 @@ THRESHOLDS = {
     # How many times faster than it would last the objective's budget is spent: the windows are the condition.
     "read_burn": Threshold(3, 14.4, 0),
     "write_burn": Threshold(3, 14.4, 0),
-    "timeouts": Threshold(FEW_PER_S, 1, whole="requests", shares=ONE_IN_1000),
-    "unavailables": Threshold(FEW_PER_S, 0.1, whole="requests", shares=ONE_IN_1000),
-    "failures": Threshold(FEW_PER_S, 1, whole="requests", shares=ONE_IN_1000),
-    # Where work waits.
-    "dropped": Threshold(FEW_PER_S, 10, whole="tasks", shares=ONE_IN_1000),
-    "hints": Threshold(1, None, whole="writes", shares=(0.01, 0.01)),
+    "timeouts": Threshold(FEW_PER_S, 1, traffic="requests", min_ratios=ONE_IN_1000),
+    "unavailables": Threshold(FEW_PER_S, 0.1, traffic="requests", min_ratios=ONE_IN_1000),
+    "failures": Threshold(FEW_PER_S, 1, traffic="requests", min_ratios=ONE_IN_1000),
+    # Overload.
+    "dropped": Threshold(FEW_PER_S, 10, traffic="tasks", min_ratios=ONE_IN_1000),
+    "hints": Threshold(1, None, traffic="writes", min_ratios=(0.01, 0.01)),
     "hints_growing": Threshold(0, 100, 1800),
     "hints_failed": Threshold(FEW_PER_S, None),
     "requests_pending": Threshold(500, 1000, 900),
@@ -114,7 +114,7 @@ THRESHOLDS = {
     "mutations_pending": Threshold(500, 1000, 900),
     "pools_blocked": Threshold(0, None, 300),
     "connection_pauses": Threshold(0.1),
-    "native_discarded": Threshold(FEW_PER_S, 10, whole="requests", shares=ONE_IN_1000),
+    "native_discarded": Threshold(FEW_PER_S, 10, traffic="requests", min_ratios=ONE_IN_1000),
     "exceptions": Threshold(FEW_PER_S, 1),
     # Storage.
     "flushes_pending": Threshold(5, 20, 300),
@@ -146,7 +146,7 @@ THRESHOLDS = {
     # A clock that is kept by polls half an hour apart is a second off at most: the kernel adds 0.5 ms each second.
     "clock_error": Threshold(2, 8),
     "clock_synchronised": Threshold(1, None, 1800, below=True),
-    # casstat itself.
+    # Self-metrics.
     "agent_up": Threshold(1, None, 300, below=True),
     "node_read": Threshold(1, None, 600, below=True),
     "source_up": Threshold(1, None, 600, below=True),

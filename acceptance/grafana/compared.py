@@ -10,10 +10,10 @@ from collector.catalogue import CATALOGUE
 from collector.model.metric import ScrapeInterval
 from collector.sampling.selection import slowest_tier
 from dashboards.expression import metrics_of
-from dashboards.grafana.contents.all_dashboards import BOARDS
-from dashboards.grafana.panel_model import Heatmap, Note, Panel, Split, Spread, States, Worst
+from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
+from dashboards.grafana.panel_model import Heatmap, Panel, Split, Spread, StateTimeline, TextPanel, WorstTable
 from dashboards.grafana.panel_model import Line as Shown
-from dashboards.grafana.panel_query import ref
+from dashboards.grafana.panel_query import ref_id
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
@@ -54,37 +54,37 @@ class Row:
 
 def rows(recorded: Recorded, states: Mapping[str, Panels]) -> Iterator[Row]:
     """Yield a row for every line of every panel; of several series it is the one with the highest merged value."""
-    for board in BOARDS:
+    for board in DASHBOARDS:
         number = 0
         for row in board.rows:
             number += 1
             for panel in row.panels:
                 number += 1
-                if not isinstance(panel, Note | Heatmap | Worst | States):
+                if not isinstance(panel, TextPanel | Heatmap | WorstTable | StateTimeline):
                     yield from _of_panel(recorded, states, f"casstat-{board.name}", number, panel)
 
 
 def _of_panel(recorded: Recorded, states: Mapping[str, Panels], uid: str, number: int, panel: Panel) -> Iterator[Row]:
     for index, line in enumerate(panel.lines):
         # The second query of a spread is that of all nodes together.
-        name = ref(1 if isinstance(panel, Spread) else index)
-        merged = recorded.mean(line.of.expression, _by(panel, line), *_window_s(line))
+        name = ref_id(1 if isinstance(panel, Spread) else index)
+        merged = recorded.mean(line.signal.expression, _by(panel, line), *_window_s(line))
         lines = {state: panels.get((uid, number, name), ()) for state, panels in states.items()}
         value, shown = _chosen(merged, lines)
-        tail = line.of.unit is Unit.SECONDS
+        tail = line.signal.unit is Unit.SECONDS
         tolerance = OF_TAILS if tail else TOLERANCE
-        yield Row(uid, panel.name, line.name, line.of.unit, tolerance, value, shown)
+        yield Row(uid, panel.name, line.name, line.signal.unit, tolerance, value, shown)
 
 
 def _window_s(line: Shown) -> tuple[float, float]:
     """Return the window of a line's values and its step: the mean of percentiles or of ratios depends on them."""
-    tiers = [slowest_tier(CATALOGUE[name]) for name in metrics_of(line.of.expression) if name in CATALOGUE]
+    tiers = [slowest_tier(CATALOGUE[name]) for name in metrics_of(line.signal.expression) if name in CATALOGUE]
     return WINDOWS_S[max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)]
 
 
 def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
     labels = ("cluster",) if panel.split is Split.CLUSTER or isinstance(panel, Spread) else NODE_LABELS
-    return (*labels, *(each for each in panel.each if each in line.of.each))
+    return (*labels, *(each for each in panel.labels if each in line.signal.labels))
 
 
 def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:

@@ -23,14 +23,14 @@ from collector.catalogue import CATALOGUE
 from collector.model.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, edges_of, quantile
 from collector.model.metric import Aggregation, Owner, ScrapeInterval
 from dashboards.expression import (
+    Constant,
+    Difference,
     Expression,
-    Level,
-    Number,
+    Gauge,
+    LabelFilter,
     Quantile,
     Rate,
     Ratio,
-    Rest,
-    Where,
     aggregation_of,
     metrics_of,
 )
@@ -78,32 +78,32 @@ class Recorded:
         if not set(metrics_of(expression)) <= CATALOGUE.keys():
             return {}
         match expression:
-            case Number():
+            case Constant():
                 return {(): expression.value}
             case Ratio():
-                part, whole = (self.evaluate(each, by, in_ratio=True) for each in (expression.part, expression.whole))
+                part, whole = (self.evaluate(each, by, in_ratio=True) for each in (expression.left, expression.right))
                 return {labels: part[labels] / whole[labels] for labels in part if whole.get(labels)}
-            case Rest():
-                whole = self.evaluate(expression.whole, by, in_ratio=in_ratio)
-                part = self.evaluate(expression.part, by, in_ratio=in_ratio)
+            case Difference():
+                whole = self.evaluate(expression.right, by, in_ratio=in_ratio)
+                part = self.evaluate(expression.left, by, in_ratio=in_ratio)
                 return {labels: whole.get(labels, whole.get((), 0.0)) - part[labels] for labels in part}
             case Quantile():
                 return self._quantile(expression, by)
-            case Rate() | Level():
+            case Rate() | Gauge():
                 return self._joined(expression, by, in_ratio=in_ratio)
 
-    def _joined(self, expression: Rate | Level, by: Sequence[str], *, in_ratio: bool) -> Values:
+    def _joined(self, expression: Rate | Gauge, by: Sequence[str], *, in_ratio: bool) -> Values:
         series, metric = self._series(expression), CATALOGUE[expression.metric]
         if metric.owner is not Owner.NODE and "node" not in by:
             # The nodes of the demo cluster share one machine, and each of them reports its series.
             series = _grouped(series, (*by, *metric.labels), max)
-        if isinstance(expression, Level):
+        if isinstance(expression, Gauge):
             return _grouped(series, by, ACROSS[aggregation_of(expression)])
-        of_nodes = _grouped(series, (*NODE_LABELS, *by), WITHIN[expression.within])
+        of_nodes = _grouped(series, (*NODE_LABELS, *by), WITHIN[expression.within_node])
         # Increases add up: a ratio is that of all nodes together.
         return _grouped(of_nodes, by, sum if in_ratio else ACROSS[aggregation_of(expression)])
 
-    def _series(self, expression: Rate | Level) -> Values:
+    def _series(self, expression: Rate | Gauge) -> Values:
         recorded, scale = self.values[expression.metric], CATALOGUE[expression.metric].scale
         matching = {labels: points for labels, points in recorded.items() if _matches(labels, expression.where)}
         if isinstance(expression, Rate):
@@ -126,7 +126,9 @@ class Recorded:
                     if self.from_s < time_s <= self.to_s:
                         groups[_only(labels, by)][edge] += count
         unit = CATALOGUE[expression.metric].unit
-        quantiles = {labels: quantile(_histogram(unit, counts), expression.share) for labels, counts in groups.items()}
+        quantiles = {
+            labels: quantile(_histogram(unit, counts), expression.quantile) for labels, counts in groups.items()
+        }
         return {labels: value for labels, value in quantiles.items() if value is not None}
 
 
@@ -170,7 +172,7 @@ def _histogram(unit: str, counts: Mapping[float, float]) -> Buckets:
     raise ValueError(f"no layout of Cassandra's has the edges {sorted(counts)}")
 
 
-def _matches(labels: Labels, where: Where) -> bool:
+def _matches(labels: Labels, where: LabelFilter) -> bool:
     have = dict(labels)
     return all(any(fnmatchcase(have.get(name, ""), value) for value in values) for name, values in where)
 

@@ -47,7 +47,7 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
     from dashboards.rules.rule_files import rule_files
 
     stores = (store,) if store else STORES
-    texts = {f"{each}/{name}": text for each in stores for name, text in dashboard_files.boards(each)}
+    texts = {f"{each}/{name}": text for each in stores for name, text in dashboard_files.packaged_dashboards(each)}
     if "prometheus" in stores:
         texts |= {f"rules/{name}": text for name, text in rule_files(runbooks, job or JOB)}
     texts[PROVIDER] = dashboard_files.provider([folder.absolute() / each for each in stores])
@@ -90,7 +90,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     from dashboards.grafana import dashboard_files
     from dashboards.grafana.upload import Grafana, GrafanaError
 
-    boards = [text for _, text in dashboard_files.boards(store)]
+    boards = [text for _, text in dashboard_files.packaged_dashboards(store)]
     try:
         grafana = Grafana(url, _secret(token_file), _tls(ca))
         try:

@@ -1,1 +1,1 @@
-"""Grafana's boards: `contents` says what is on them, the rest how Grafana has it said; `json` is what comes of it."""
+"""Grafana dashboards: `definitions` lists their panels, `json` holds the generated files."""

@@ -1,17 +1,17 @@
-"""Write the boards' JSON anew: `make dashboards`."""
+"""Regenerate the dashboards' JSON: `make dashboards`."""
 
 from pathlib import Path
 
-from dashboards.grafana.build import made
+from dashboards.grafana.build import build_all
 
 FOLDER = Path(__file__).parent / "json"
 
 
 def main() -> None:
-    """Replace what is in `json` by what the boards are now."""
+    """Replace the files in `json`."""
     for old in FOLDER.glob("*/*.json"):
         old.unlink()
-    for name, text in made():
+    for name, text in build_all():
         path = FOLDER / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

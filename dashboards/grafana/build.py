@@ -1,4 +1,4 @@
-"""Boards made by Grafana's SDK, as the JSON that Grafana takes. Only who makes them anew needs the SDK."""
+"""Build the dashboards' JSON with Grafana's SDK. Only regenerating the committed files needs the SDK."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -8,14 +8,14 @@ from grafana_foundation_sdk.builders import dashboard as sdk
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as model
 
-from dashboards.grafana.contents.all_dashboards import BOARDS
+from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
 from dashboards.grafana.influxdb_queries import InfluxDB
-from dashboards.grafana.layout import places
+from dashboards.grafana.layout import arrange
 from dashboards.grafana.panel_model import Dashboard
 from dashboards.grafana.panel_query import Store
-from dashboards.grafana.panels import drawn
+from dashboards.grafana.panels import build_panel
 from dashboards.grafana.prometheus_queries import Prometheus
-from dashboards.grafana.variables import Annotation, links, uid, variables
+from dashboards.grafana.variables import AnnotationJson, links, uid, variables
 
 STORES: tuple[Store, ...] = (Prometheus(), InfluxDB())
 REFRESH = "10s"
@@ -23,34 +23,36 @@ REFRESHES = ["5s", "10s", "30s", "1m", "5m", "15m"]
 FROM = "now-30m"
 
 
-def made() -> Iterator[tuple[str, str]]:
-    """Yield every board's file, named as in `json`, and its text."""
+def build_all() -> Iterator[tuple[str, str]]:
+    """Yield the path below `json` and the text of every dashboard."""
     for store in STORES:
-        boards = store.boards(BOARDS)
-        for board in boards:
-            text = json.dumps(_board(store, board, boards), cls=JSONEncoder, indent=1, ensure_ascii=False)
-            yield f"{store.name}/{board.name}.json", f"{text}\n"
+        supported = store.dashboards(DASHBOARDS)
+        for dashboard in supported:
+            document = _build(store, dashboard, supported)
+            text = json.dumps(document, cls=JSONEncoder, indent=1, ensure_ascii=False)
+            yield f"{store.name}/{dashboard.name}.json", f"{text}\n"
 
 
-def _board(store: Store, board: Dashboard, boards: Sequence[Dashboard]) -> Any:
-    found = sdk.Dashboard(f"Cassandra: {board.title}" + ("" if store.name == "prometheus" else f" ({store.title})"))
-    found = found.uid(uid(store, board)).description(board.text).tags(["casstat", "cassandra", store.name])
-    found = found.timezone("browser").readonly().tooltip(model.DashboardCursorSync.CROSSHAIR).preload(False)
-    found = found.time(FROM, "now").refresh(REFRESH).timepicker(sdk.TimePicker().refresh_intervals(REFRESHES))
-    found = found.variables(variables(store, board)).links(links(store, boards))
-    found = found.annotations([Annotation(store, mark) for mark in store.marks()])
-    return _filled(found, store, board).build()
+def _build(store: Store, dashboard: Dashboard, linked: Sequence[Dashboard]) -> Any:
+    suffix = "" if store.name == "prometheus" else f" ({store.title})"
+    builder = sdk.Dashboard(f"Cassandra: {dashboard.title}{suffix}").uid(uid(store, dashboard))
+    builder = builder.description(dashboard.description).tags(["casstat", "cassandra", store.name])
+    builder = builder.timezone("browser").readonly().tooltip(model.DashboardCursorSync.CROSSHAIR).preload(False)
+    builder = builder.time(FROM, "now").refresh(REFRESH).timepicker(sdk.TimePicker().refresh_intervals(REFRESHES))
+    builder = builder.variables(variables(store, dashboard)).links(links(store, linked))
+    builder = builder.annotations([AnnotationJson(store, annotation) for annotation in store.annotations()])
+    return _with_panels(builder, store, dashboard).build()
 
 
-def _filled(found: Any, store: Store, board: Dashboard) -> Any:
-    """Return a board with its panels, numbered in their order."""
+def _with_panels(builder: Any, store: Store, dashboard: Dashboard) -> Any:
+    """Add the rows and panels, numbered in their order."""
     number = y = 0
-    for row in board.rows:
+    for row in dashboard.rows:
         number += 1
-        found = found.with_row(sdk.Row(row.title).id(number).grid_pos(model.GridPos(x=0, y=y, w=24, h=1)))
+        builder = builder.with_row(sdk.Row(row.title).id(number).grid_pos(model.GridPos(x=0, y=y, w=24, h=1)))
         y += 1
-        for panel, place in list(places(row.panels, y)):
+        for panel, position in list(arrange(row.panels, y)):
             number += 1
-            found = found.with_panel(drawn(store, board, panel, number, place))
-            y = max(y, place.y + place.height)
-    return found
+            builder = builder.with_panel(build_panel(store, dashboard, panel, number, position))
+            y = max(y, position.y + position.height)
+    return builder

@@ -1,31 +1,33 @@
-"""The boards' files as they come with casstat, and what has Grafana find them by itself."""
+"""The dashboard files of the package, and Grafana's provisioning file for them."""
 
 import json
 from collections.abc import Iterator, Sequence
-from importlib.resources import files as packaged
+from importlib.resources import files as package_files
 from pathlib import Path
 
 import dashboards
 
 STORES = ("prometheus", "influxdb")
-PLACE = "/var/lib/grafana/dashboards/casstat"
-"""Where the provider that comes with casstat looks for boards."""
+DEFAULT_FOLDER = "/var/lib/grafana/dashboards/casstat"
+"""The folder of dashboards in the packaged provisioning file."""
 
 
-def boards(store: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of the file of every board for a kind of store."""
-    folder = packaged(dashboards) / "grafana" / "json" / store
-    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+def packaged_dashboards(store: str) -> Iterator[tuple[str, str]]:
+    """Yield the file name and the text of every dashboard for a store of STORES."""
+    folder = package_files(dashboards) / "grafana" / "json" / store
+    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         yield file.name, file.read_text(encoding="utf-8")
 
 
 def provider(folders: Sequence[Path]) -> str:
-    """Return what Grafana is to have in its folder `provisioning/dashboards`: that boards are in these folders."""
-    text = (packaged(dashboards) / "provisioning" / "dashboards" / "casstat.yaml").read_text(encoding="utf-8")
-    head, one = text.split("providers:\n")
-    # A text in JSON is the same in YAML. Grafana wants each to have a name of its own.
-    every = [
-        one.replace(PLACE, json.dumps(str(folder))).replace("name: casstat", f"name: {json.dumps(folder.name)}")
+    """Return a file for Grafana's `provisioning/dashboards` that loads the dashboards in these folders."""
+    text = (package_files(dashboards) / "provisioning" / "dashboards" / "casstat.yaml").read_text(encoding="utf-8")
+    head, template = text.split("providers:\n")
+    # A JSON string is also a YAML string. Grafana requires a distinct name per provider.
+    providers = [
+        template.replace(DEFAULT_FOLDER, json.dumps(str(folder))).replace(
+            "name: casstat", f"name: {json.dumps(folder.name)}"
+        )
         for folder in folders
     ]
-    return f"{head}providers:\n{''.join(every)}"
+    return f"{head}providers:\n{''.join(providers)}"

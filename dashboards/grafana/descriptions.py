@@ -1,44 +1,43 @@
-"""What panels say of themselves: what it means, and why there may be nothing to see."""
+"""Panel descriptions: what the signals mean, and when they are absent."""
 
-from dashboards.expression import Expression, Quantile, Ratio, Rest
+from dashboards.expression import Difference, Expression, Quantile, Ratio
 from dashboards.grafana.panel_model import Line, Panel
 
-ALWAYS = "Absent only while the agent is away, or cannot ask the node."
+DEFAULT_ABSENCE = "Absent only while the agent is down or cannot reach the node."
 
 
 def description(panel: Panel) -> str:
-    """Return what a panel's signals mean, and when and why they are absent."""
-    lines = [panel.text] if panel.text else []
-    helps = {line.of.help: line for line in panel.lines}
-    for text, line in helps.items():
-        named = len(helps) > 1
-        lines.append(f"{line.of.title}: {text}" if named else text)
-    return "\n\n".join([*lines, *absences(panel)])
+    """Return the meaning of a panel's signals, and the reasons for their absence."""
+    paragraphs = [panel.text] if panel.text else []
+    lines = {line.signal.help: line for line in panel.lines}
+    for text, line in lines.items():
+        paragraphs.append(f"{line.signal.title}: {text}" if len(lines) > 1 else text)
+    return "\n\n".join([*paragraphs, *absences(panel)])
 
 
 def absences(panel: Panel) -> list[str]:
-    """Return why there may be nothing to see, each reason once."""
+    """Return the distinct reasons for which a panel may be empty."""
     if not panel.lines:
         return []
-    return list(dict.fromkeys(line.of.absent or ALWAYS for line in panel.lines))
+    return list(dict.fromkeys(line.signal.absent or DEFAULT_ABSENCE for line in panel.lines))
 
 
 def no_value(panel: Panel) -> str:
-    """Return what stands in a panel where there is nothing to see."""
+    """Return the text that an empty panel displays."""
     return " ".join(absences(panel))
 
 
 def has_quantile(panel: Panel) -> bool:
     """Return whether a panel shows percentiles."""
-    return any(isinstance(line.of.expression, Quantile) for line in panel.lines)
+    return any(isinstance(line.signal.expression, Quantile) for line in panel.lines)
 
 
 def may_be_undefined(line: Line) -> bool:
-    """Return whether a signal can be a part of nothing, which PromQL calls NaN."""
-    return _undefined(line.of.expression)
+    """Return whether a signal may be 0 / 0, which is NaN in PromQL."""
+    return _may_be_undefined(line.signal.expression)
 
 
-def _undefined(expression: Expression) -> bool:
-    if isinstance(expression, Rest):
-        return _undefined(expression.part) or _undefined(expression.whole)
+def _may_be_undefined(expression: Expression) -> bool:
+    if isinstance(expression, Difference):
+        return _may_be_undefined(expression.left) or _may_be_undefined(expression.right)
     return isinstance(expression, Quantile | Ratio)

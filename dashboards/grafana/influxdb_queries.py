@@ -1,7 +1,7 @@
-"""What panels ask InfluxDB, in InfluxQL, which version 2 answers too.
+"""The panels' queries in InfluxQL, for InfluxDB 1.8 and 2.
 
-It has no buckets: of the percentiles of single nodes and intervals the greatest is shown, and panels say so. What only
-Prometheus is told, casstat's own figures and those of clients, is not there.
+InfluxDB has no buckets: a panel shows the highest percentile of the nodes and intervals, and its description says so.
+Panels on metrics that only Prometheus receives, those of agents and of load clients, are omitted.
 """
 
 from collections.abc import Sequence
@@ -9,49 +9,60 @@ from dataclasses import dataclass, replace
 
 from collector.catalogue import CATALOGUE
 from collector.sampling.selection import slowest_tier
-from dashboards.expression import Expression, Ratio, Rest, metrics_of
+from dashboards.expression import Difference, Expression, Ratio, metrics_of
 from dashboards.grafana import descriptions
 from dashboards.grafana.panel_colours import BLUE, PURPLE, VERMILLION
-from dashboards.grafana.panel_model import Dashboard, Heatmap, Line, Note, Panel, Row, Split, Spread, States, Worst
-from dashboards.grafana.panel_query import Chosen, Mark, Query, ref
-from dashboards.influxql import Scope, spelled
+from dashboards.grafana.panel_model import (
+    Dashboard,
+    Heatmap,
+    Line,
+    Panel,
+    Row,
+    Split,
+    Spread,
+    StateTimeline,
+    TextPanel,
+    WorstTable,
+)
+from dashboards.grafana.panel_query import Annotation, Query, Variable, ref_id
+from dashboards.influxql import Scope, render
 from dashboards.promql import NODE_LABELS
 from dashboards.signals import agent, load
 
-ELSEWHERE = {signal.name for signal in (*agent.SIGNALS, *load.SIGNALS)}
-GREATEST = (
-    "InfluxDB has no buckets: of the nodes' own percentiles of single intervals the greatest is shown, which is never "
-    "less than the true one of all together; nothing is averaged."
+PROMETHEUS_ONLY = {signal.name for signal in (*agent.SIGNALS, *load.SIGNALS)}
+MAX_OF_PERCENTILES = (
+    "InfluxDB has no buckets: the panel shows the highest of the nodes' percentiles per interval, which is never below "
+    "the percentile of all nodes combined; nothing is averaged."
 )
-LACKS = (
-    "Percentiles of several nodes together, heat maps, the clients' side of a load and casstat's own figures "
-    "come by Prometheus only. Percentiles here are those of single nodes and intervals, the greatest where there are "
-    "several: never less than the true one, and never averaged."
+LIMITS = (
+    "Percentiles across nodes, heat maps, client metrics of a load test and casstat's self-metrics are available "
+    "through Prometheus only. Percentiles on this dashboard are those of single nodes and intervals. Where several "
+    "fall into one step, the panel shows the highest: it is never below the true percentile; nothing is averaged."
 )
-RARE = "run|restart|start|stop|node_up|node_down|node_joined|node_left|error"
-_LABELS = {Split.CHOSEN: ("${by:raw}",), Split.NODE: NODE_LABELS, Split.CLUSTER: ("cluster",)}
-_LEGENDS = {Split.CHOSEN: "$tag_${by:text}", Split.NODE: "$tag_node", Split.CLUSTER: "$tag_cluster"}
+CLUSTER_EVENTS = "run|restart|start|stop|node_up|node_down|node_joined|node_left|error"
+_LABELS = {Split.VARIABLE: ("${by:raw}",), Split.NODE: NODE_LABELS, Split.CLUSTER: ("cluster",)}
+_LEGENDS = {Split.VARIABLE: "$tag_${by:text}", Split.NODE: "$tag_node", Split.CLUSTER: "$tag_cluster"}
 
 
 @dataclass(frozen=True)
 class _Target:
-    """A query as it stands in a panel's JSON; the SDK has none for this store."""
+    """The JSON form of a query; the SDK has no class for InfluxDB."""
 
     query: Query
-    name: str
+    ref: str
 
     def build(self) -> "_Target":
-        """Return itself, as the SDK wants it."""
+        """Return itself: the SDK expects a builder."""
         return self
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields."""
+        """Return the JSON fields."""
         if self.query.form == "math":
             grafana = {"type": "__expr__", "uid": "__expr__"}
-            return {"refId": self.name, "datasource": grafana, "type": "math", "expression": self.query.text}
+            return {"refId": self.ref, "datasource": grafana, "type": "math", "expression": self.query.text}
         return {
-            "refId": self.name,
-            "hide": not self.query.shown,
+            "refId": self.ref,
+            "hide": not self.query.visible,
             "query": self.query.text,
             "rawQuery": True,
             "resultFormat": "table" if self.query.form == "table" else "time_series",
@@ -60,153 +71,150 @@ class _Target:
 
 
 class InfluxDB:
-    """Asks in InfluxQL."""
+    """Renders panels in InfluxQL."""
 
     name, title = "influxdb", "InfluxDB"
     by: Sequence[tuple[str, str]] = tuple(
-        (label, ", ".join(f'"{each}"' for each in NODE_LABELS[: place + 1])) for place, label in enumerate(NODE_LABELS)
+        (label, ", ".join(f'"{name}"' for name in NODE_LABELS[: depth + 1])) for depth, label in enumerate(NODE_LABELS)
     )
 
-    def boards(self, boards: Sequence[Dashboard]) -> list[Dashboard]:
-        """Return what of the boards can be had: panels without what they lack, and a word on that."""
-        found = []
-        for board in boards:
-            rows = tuple(Row(row.title, panels) for row in board.rows if (panels := _had(row)))
+    def dashboards(self, definitions: Sequence[Dashboard]) -> list[Dashboard]:
+        """Return the dashboards with the panels that InfluxDB can fill, and a note about the limits."""
+        supported = []
+        for dashboard in definitions:
+            rows = tuple(Row(row.title, panels) for row in dashboard.rows if (panels := _supported_panels(row)))
             if rows:
-                note = Note(title="Limits of InfluxDB", text=LACKS, width=24, height=3)
-                whole = rows == board.rows and not any(
-                    descriptions.has_quantile(panel) for row in rows for panel in row.panels
-                )
-                found.append(replace(board, rows=rows if whole else (*rows, Row("About this board", (note,)))))
-        return found
+                note = TextPanel(title="Limits of InfluxDB", text=LIMITS, width=24, height=3)
+                is_exact = not any(descriptions.has_quantile(panel) for row in rows for panel in row.panels)
+                is_complete = rows == dashboard.rows and is_exact
+                about = () if is_complete else (Row("About this dashboard", (note,)),)
+                supported.append(replace(dashboard, rows=(*rows, *about)))
+        return supported
 
     def queries(self, panel: Panel, tables: bool) -> list[Query]:
-        """Return what a panel asks."""
-        if isinstance(panel, Worst):
-            return [_worst(panel, line, tables) for line in panel.lines]
-        found: list[Query] = []
+        """Return the queries of a panel."""
+        if isinstance(panel, WorstTable):
+            return [_worst_query(panel, line, tables) for line in panel.lines]
+        queries: list[Query] = []
         for line in panel.lines:
             scope = Scope(_match(line, tables), _labels(panel, line))
-            _add(found, line.of.expression, scope, _legend(panel, line), shown=True)
-        return found
+            _append_query(queries, line.signal.expression, scope, _legend(panel, line), visible=True)
+        return queries
 
-    def title_of(self, panel: Panel) -> str:
-        """Return the panel's title: whether it is the greatest that is shown."""
+    def panel_title(self, panel: Panel) -> str:
+        """Return the panel's title; "(max)" marks the maximum of percentiles."""
         return f"{panel.name} (max)" if descriptions.has_quantile(panel) else panel.name
 
-    def text_of(self, panel: Panel) -> str:
+    def panel_description(self, panel: Panel) -> str:
         """Return the panel's description."""
-        told = descriptions.description(panel)
-        if isinstance(panel, Worst):
-            told = f"Of each the worst moment in the time that is shown, the worst first.\n\n{told}"
-        return f"{told}\n\n{GREATEST}" if descriptions.has_quantile(panel) else told
+        text = descriptions.description(panel)
+        if isinstance(panel, WorstTable):
+            text = f"The worst value of each in the time range, sorted from worst to best.\n\n{text}"
+        return f"{text}\n\n{MAX_OF_PERCENTILES}" if descriptions.has_quantile(panel) else text
 
-    def chosen(self, board: Dashboard) -> list[Chosen]:
+    def variables(self, dashboard: Dashboard) -> list[Variable]:
         """Return the variables in their order."""
         titles = [("cluster", "Cluster"), ("dc", "Data centre"), ("rack", "Rack"), ("node", "Node")]
-        titles += [("keyspace", "Keyspace"), ("table", "Table")] if board.tables else []
+        titles += [("keyspace", "Keyspace"), ("table", "Table")] if dashboard.tables else []
         names = [name for name, _ in titles]
-        return [Chosen(name, title, _values(name, names[:place])) for place, (name, title) in enumerate(titles)]
+        return [Variable(name, title, _tag_values(name, names[:depth])) for depth, (name, title) in enumerate(titles)]
 
-    def marks(self) -> list[Mark]:
-        """Return the annotations: what the agents and the nodes' logs tell of."""
+    def annotations(self) -> list[Annotation]:
+        """Return the annotations, which are the events of the agents and of the nodes' logs."""
+        tags = ("kind", "node")
+        repairs, collections = _event_query("dropped|repair|stream|hints"), _event_query("gc|compaction|flush")
         return [
-            Mark("Runs, restarts, nodes", _events(RARE), VERMILLION, "text", ("kind", "node")),
-            Mark("Repairs, streams, drops", _events("dropped|repair|stream|hints"), PURPLE, "text", ("kind", "node")),
-            Mark("Collections, flushes", _events("gc|compaction|flush"), BLUE, "text", ("kind", "node"), enabled=False),
+            Annotation("Runs, restarts, nodes", _event_query(CLUSTER_EVENTS), VERMILLION, "text", tags),
+            Annotation("Repairs, streams, drops", repairs, PURPLE, "text", tags),
+            Annotation("Collections, flushes", collections, BLUE, "text", tags, enabled=False),
         ]
 
-    def least_step(self, panel: Panel) -> str:
-        """Return the least time between two values that a panel may ask for.
+    def min_interval(self, panel: Panel) -> str:
+        """Return twice the longest scrape interval of the panel's metrics.
 
-        What is read once a minute is read of each node at another second: a sum over less time lacks nodes.
+        The agents read slow metrics at different seconds of a minute: a shorter step would miss nodes in a sum.
         """
-        metrics = {metric for line in panel.lines for metric in metrics_of(line.of.expression)}
-        pace_s = max((slowest_tier(CATALOGUE[metric]).value for metric in metrics), default=0)
-        return f"{max(1, round(2 * pace_s))}s"
+        metrics = {metric for line in panel.lines for metric in metrics_of(line.signal.expression)}
+        longest_s = max((slowest_tier(CATALOGUE[metric]).value for metric in metrics), default=0)
+        return f"{max(1, round(2 * longest_s))}s"
 
-    def target(self, query: Query, name: str) -> object:
-        """Return a query as it stands in a panel's JSON."""
-        return _Target(query, name)
+    def target(self, query: Query, ref: str) -> object:
+        """Return the JSON form of a query."""
+        return _Target(query, ref)
 
-    def annotation(self, mark: Mark) -> dict[str, object]:
-        """Return the fields of an annotation that only this store has."""
+    def annotation(self, annotation: Annotation) -> dict[str, object]:
+        """Return the fields of an annotation that are specific to InfluxDB."""
         return {
-            "query": mark.query,
+            "query": annotation.query,
             "fromAnnotations": True,
-            "textColumn": mark.text,
-            "tagsColumn": ",".join(mark.tags),
+            "textColumn": annotation.text,
+            "tagsColumn": ",".join(annotation.tags),
         }
 
 
-def _had(row: Row) -> tuple[Panel, ...]:
-    """Return the panels of a row as they can be had."""
-    found: list[Panel] = []
+def _supported_panels(row: Row) -> tuple[Panel, ...]:
+    """Return a row's panels with the lines that InfluxDB can fill; () when only text would remain."""
+    supported: list[Panel] = []
     for panel in row.panels:
-        lines = tuple(line for line in panel.lines if line.signal not in ELSEWHERE)
-        if isinstance(panel, Note):
-            found.append(panel)
-        elif lines and not isinstance(panel, Heatmap | Spread | States):
-            found.append(replace(panel, lines=lines))
-    return () if all(isinstance(panel, Note) for panel in found) else tuple(found)
+        lines = tuple(line for line in panel.lines if line.signal_name not in PROMETHEUS_ONLY)
+        if isinstance(panel, TextPanel):
+            supported.append(panel)
+        elif lines and not isinstance(panel, Heatmap | Spread | StateTimeline):
+            supported.append(replace(panel, lines=lines))
+    return () if all(isinstance(panel, TextPanel) for panel in supported) else tuple(supported)
 
 
 def _match(line: Line, tables: bool) -> str:
-    chosen = [each for each in ("keyspace", "table") if tables and each in line.of.each]
-    return " AND ".join(_matches((*NODE_LABELS, *chosen)))
+    selectable = [label for label in ("keyspace", "table") if tables and label in line.signal.labels]
+    return " AND ".join(_conditions((*NODE_LABELS, *selectable)))
 
 
-def _matches(names: Sequence[str]) -> list[str]:
+def _conditions(names: Sequence[str]) -> list[str]:
     return [f'"{name}" =~ /^${name}$/' for name in names]
 
 
 def _labels(panel: Panel, line: Line) -> tuple[str, ...]:
-    return (*_LABELS[panel.split], *(each for each in panel.each if each in line.of.each))
+    return (*_LABELS[panel.split], *(label for label in panel.labels if label in line.signal.labels))
 
 
-def _add(found: list[Query], expression: Expression, scope: Scope, legend: str, *, shown: bool) -> str:
-    """Add what an expression asks, and return the name of its answer.
+def _append_query(queries: list[Query], expression: Expression, scope: Scope, legend: str, *, visible: bool) -> str:
+    """Append the query of an expression, and return its reference.
 
-    What is made of several metrics is asked for apart, and Grafana calculates: InfluxDB does not.
+    An expression over several metrics becomes one query per operand, which Grafana combines: InfluxQL has no arithmetic
+    across measurements.
     """
-    if isinstance(expression, Ratio | Rest) and len(set(metrics_of(expression))) > 1:
-        sign = "/" if isinstance(expression, Ratio) else "-"
-        first, second = _sides(expression)
-        names = [_add(found, each, scope, legend, shown=False) for each in (first, second)]
-        found.append(Query(f"${names[0]} {sign} ${names[1]}", legend, "math", shown))
+    if isinstance(expression, Ratio | Difference) and len(set(metrics_of(expression))) > 1:
+        operator = "/" if isinstance(expression, Ratio) else "-"
+        operands = (expression.left, expression.right)
+        left, right = [_append_query(queries, operand, scope, legend, visible=False) for operand in operands]
+        queries.append(Query(f"${left} {operator} ${right}", legend, "math", visible))
     else:
-        found.append(Query(spelled(expression, scope), legend, shown=shown))
-    return ref(len(found) - 1)
+        queries.append(Query(render(expression, scope), legend, visible=visible))
+    return ref_id(len(queries) - 1)
 
 
-def _sides(expression: Ratio | Rest) -> tuple[Expression, Expression]:
-    if isinstance(expression, Ratio):
-        return expression.part, expression.whole
-    return expression.whole, expression.part
-
-
-def _worst(panel: Panel, line: Line, tables: bool) -> Query:
-    of = (*NODE_LABELS, *(each for each in panel.each if each in line.of.each))
-    tags = ", ".join(f'"{each}"' for each in of)
-    inner = spelled(line.of.expression, Scope(_match(line, tables), _labels(panel, line)))
-    # The time is bounded inside: here bounds that fall between two steps would lose all.
-    worst = "min" if line.of.low_is_worse else "max"
+def _worst_query(panel: Panel, line: Line, tables: bool) -> Query:
+    by = (*NODE_LABELS, *(label for label in panel.labels if label in line.signal.labels))
+    tags = ", ".join(f'"{tag}"' for tag in by)
+    inner = render(line.signal.expression, Scope(_match(line, tables), _labels(panel, line)))
+    # The inner query bounds the time: an outer time range that begins between two steps would drop them.
+    worst = "min" if line.signal.low_is_worse else "max"
     text = f'SELECT {worst}("value") AS "Value" FROM ({inner}) GROUP BY {tags}'  # noqa: S608
     return Query(text, form="table")
 
 
 def _legend(panel: Panel, line: Line) -> str:
-    each = " ".join(f"$tag_{label}" for label in panel.each if label in line.of.each)
-    of = "" if panel.split is Split.CLUSTER and (each or line.name) else _LEGENDS[panel.split]
-    return " ".join(part for part in (line.name, each, of) if part)
+    labels = " ".join(f"$tag_{label}" for label in panel.labels if label in line.signal.labels)
+    group = "" if panel.split is Split.CLUSTER and (labels or line.name) else _LEGENDS[panel.split]
+    return " ".join(part for part in (line.name, labels, group) if part)
 
 
-def _values(name: str, before: Sequence[str]) -> str:
-    where = f" WHERE {' AND '.join(_matches(before))}" if before else ""
+def _tag_values(name: str, before: Sequence[str]) -> str:
+    where = f" WHERE {' AND '.join(_conditions(before))}" if before else ""
     return f'SHOW TAG VALUES WITH KEY = "{name}"{where}'
 
 
-def _events(kinds: str) -> str:
-    matches = " AND ".join(_matches(NODE_LABELS))
-    selected = 'SELECT "text", "kind", "node" FROM "casstat_events"'
-    return f'{selected} WHERE $timeFilter AND {matches} AND "kind" =~ /^({kinds})$/'
+def _event_query(kinds: str) -> str:
+    conditions = " AND ".join(_conditions(NODE_LABELS))
+    columns = 'SELECT "text", "kind", "node" FROM "casstat_events"'
+    return f'{columns} WHERE $timeFilter AND {conditions} AND "kind" =~ /^({kinds})$/'

@@ -1,4 +1,4 @@
-"""Where panels stand on the board's grid of 24 columns: row by row, from left to right."""
+"""The layout of panels on a dashboard's grid: row by row, from left to right."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -8,8 +8,8 @@ from dashboards.grafana.panel_model import Panel
 COLUMNS = 24
 
 
-class Place(NamedTuple):
-    """Where a panel stands."""
+class GridPosition(NamedTuple):
+    """The top left corner and the size of a panel, in grid units."""
 
     x: int
     y: int
@@ -17,13 +17,13 @@ class Place(NamedTuple):
     height: int
 
 
-def places(panels: Sequence[Panel], y: int) -> Iterator[tuple[Panel, Place]]:
-    """Yield the panels with their places from line `y` on. Raises ValueError for one wider than the board."""
-    x = lowest = 0
+def arrange(panels: Sequence[Panel], y: int) -> Iterator[tuple[Panel, GridPosition]]:
+    """Yield panels with their positions, from grid line `y` downwards. Raises ValueError for an oversized panel."""
+    x = row_height = 0
     for panel in panels:
         if panel.width > COLUMNS:
-            raise ValueError(f"{panel.name}: {panel.width} columns are more than a board has")
+            raise ValueError(f"{panel.name}: {panel.width} columns exceed the dashboard's {COLUMNS}")
         if x + panel.width > COLUMNS:
-            x, y, lowest = 0, y + lowest, 0
-        yield panel, Place(x, y, panel.width, panel.height)
-        x, lowest = x + panel.width, max(lowest, panel.height)
+            x, y, row_height = 0, y + row_height, 0
+        yield panel, GridPosition(x, y, panel.width, panel.height)
+        x, row_height = x + panel.width, max(row_height, panel.height)

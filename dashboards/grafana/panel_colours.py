@@ -1,4 +1,4 @@
-"""Colours that people with any colour vision can tell apart: Okabe and Ito's, as in the pictures of a run."""
+"""Colours that are distinct under colour blindness: the Okabe-Ito palette, as in the plots of a run."""
 
 from exporters.gnuplot.plot_colours import THEMES
 

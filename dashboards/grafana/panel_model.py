@@ -1,4 +1,4 @@
-"""What a board is made of, as plain data: panels show signals by name, and know nothing of stores or of Grafana."""
+"""Dashboards as plain data: panels name their signals and depend on neither a store nor Grafana's SDK."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -8,54 +8,54 @@ from dashboards.signals.signal import Signal
 
 
 class Split(Enum):
-    """What stays apart."""
+    """The grouping of a panel's series."""
 
-    CHOSEN = "chosen"
-    """What the board's variable $by says: clusters, data centres, racks or nodes."""
+    VARIABLE = "variable"
+    """By the dashboard's variable $by: cluster, data centre, rack or node."""
     NODE = "node"
     CLUSTER = "cluster"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A signal in a panel; `name` is what its lines are called before what they are of, "" when that is enough."""
+    """A signal in a panel; `name` begins its legend, "" where the legend needs only the labels."""
 
-    signal: str
+    signal_name: str
     name: str = ""
 
     @property
-    def of(self) -> Signal:
-        """The signal itself."""
-        return SIGNALS[self.signal]
+    def signal(self) -> Signal:
+        """The signal with this name."""
+        return SIGNALS[self.signal_name]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What all panels have.
+    """The fields of every kind of panel.
 
-    title   "" for the first signal's own.
-    text    what to say besides what the signals say of themselves.
-    each    labels of the series that stay apart too.
-    width   of the board's 24.
+    title   "" for the title of the first signal.
+    text    a paragraph before the descriptions of the signals.
+    labels  further labels that separate series.
+    width   in columns of the dashboard's 24.
     """
 
     lines: tuple[Line, ...] = ()
     title: str = ""
     text: str = ""
-    split: Split = Split.CHOSEN
-    each: tuple[str, ...] = ()
+    split: Split = Split.VARIABLE
+    labels: tuple[str, ...] = ()
     width: int = 8
     height: int = 7
 
     @property
     def name(self) -> str:
-        """The panel's title."""
-        return self.title or self.lines[0].of.title
+        """The title that is displayed."""
+        return self.title or self.lines[0].signal.title
 
 
 @dataclass(frozen=True)
-class Graph(Panel):
-    """Lines over time; with `top` only the $topn worst at each moment."""
+class TimeSeries(Panel):
+    """Lines over time; `top` limits them to the $topn worst series of the time range."""
 
     top: bool = False
     stacked: bool = False
@@ -63,37 +63,37 @@ class Graph(Panel):
 
 @dataclass(frozen=True)
 class Spread(Panel):
-    """A percentile of all nodes together, between those of the best and of the worst node."""
+    """A percentile of all nodes combined, with those of the best and the worst node."""
 
 
 @dataclass(frozen=True)
 class Heatmap(Panel):
-    """How many events took how long, over time."""
+    """The distribution of a histogram over time."""
 
 
 @dataclass(frozen=True)
-class Number(Panel):
-    """The newest value, large, with its past behind it."""
+class Stat(Panel):
+    """The latest value in large type over a sparkline."""
 
 
 @dataclass(frozen=True)
-class Worst(Panel):
-    """A table of the $topn worst at their worst moment."""
+class WorstTable(Panel):
+    """A table of the $topn series with the worst values of the time range."""
 
 
 @dataclass(frozen=True)
-class States(Panel):
-    """What is well and what is not, over time: 1 or 0."""
+class StateTimeline(Panel):
+    """States over time: 1 is good, 0 is bad."""
 
 
 @dataclass(frozen=True)
-class Note(Panel):
-    """Words alone."""
+class TextPanel(Panel):
+    """Text without a query."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Panels under a title."""
+    """Panels under a common title."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -101,15 +101,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Dashboard:
-    """A board; `tables` says whether keyspaces and tables may be chosen."""
+    """A dashboard; `tables` adds the variables for keyspaces and tables."""
 
     name: str
     title: str
-    text: str
+    description: str
     rows: tuple[Row, ...] = field(default=())
     tables: bool = False
 
 
-def of(*signals: str | tuple[str, str]) -> tuple[Line, ...]:
-    """Return lines of signals, those with a name of their own given as pairs."""
-    return tuple(Line(each) if isinstance(each, str) else Line(*each) for each in signals)
+def lines(*signals: str | tuple[str, str]) -> tuple[Line, ...]:
+    """Return the lines of signals; a pair is a signal and the name that begins its legend."""
+    return tuple(Line(entry) if isinstance(entry, str) else Line(*entry) for entry in signals)

@@ -1,4 +1,4 @@
-"""What a panel asks a store, and what a store must be able to say."""
+"""The queries of panels, and the interface of a store that renders them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,32 +9,32 @@ from dashboards.grafana.panel_model import Dashboard, Panel
 
 @dataclass(frozen=True)
 class Query:
-    """One question.
+    """One query of a panel.
 
-    legend   how Grafana is to call what comes of it.
-    form     "series" over time, "table" of the values now, "buckets" of a heat map, or "math" of other questions,
-             which Grafana itself does.
-    shown    whether its answer is, and not only what is made of it.
-    least_step  the least time between two values, such as "60s"; "" for the panel's own.
+    legend        Grafana's template for the names of the series.
+    form          "series" over time, "table" of current values, "buckets" of a heat map, or "math" over other queries
+                  of the panel, which Grafana evaluates.
+    visible       whether the panel displays the result; False for an operand of a "math" query.
+    min_interval  the minimum time between two values, such as "60s"; "" for that of the panel.
     """
 
     text: str
     legend: str = ""
     form: str = "series"
-    shown: bool = True
-    least_step: str = ""
+    visible: bool = True
+    min_interval: str = ""
 
 
-def ref(place: int) -> str:
-    """Return what the question at this place among a panel's is called."""
-    return chr(ord("A") + place)
+def ref_id(index: int) -> str:
+    """Return Grafana's letter for the query at this index of a panel: "A" for 0."""
+    return chr(ord("A") + index)
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A variable whose values the store tells.
+class Variable:
+    """A variable whose values come from the store.
 
-    all_value  the regular expression that All stands for: it must not match series without the label. "" for the
+    all_value  the regular expression for the choice All, which must not match series without the label. "" for the
                alternation of all values.
     """
 
@@ -45,11 +45,12 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """An annotation.
+class Annotation:
+    """An annotation of every panel.
 
-    text     what stands beside it, `tags` the labels that are shown as tags.
-    at_value whether the value is the time of what happened, in milliseconds.
+    text      the template of the displayed text.
+    tags      the labels that are displayed as tags.
+    at_value  whether the value of the series is the time of the event, in milliseconds.
     """
 
     name: str
@@ -62,43 +63,43 @@ class Mark:
 
 
 class Store(Protocol):
-    """A kind of store."""
+    """A kind of data source."""
 
     @property
     def name(self) -> str:
-        """Grafana's word for the data source."""
+        """Grafana's type of the data source."""
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """The product name."""
 
     @property
     def by(self) -> Sequence[tuple[str, str]]:
-        """The choices of $by, and what each means in a query."""
+        """The choices of $by: the displayed text and its value in a query."""
 
-    def boards(self, boards: Sequence[Dashboard]) -> list[Dashboard]:
-        """Return what of the boards can be had from this store."""
+    def dashboards(self, definitions: Sequence[Dashboard]) -> list[Dashboard]:
+        """Return the dashboards without the panels that this store cannot fill."""
 
     def queries(self, panel: Panel, tables: bool) -> list[Query]:
-        """Return what a panel asks; `tables` says whether keyspaces and tables may be chosen on its board."""
+        """Return the queries of a panel; `tables` says whether its dashboard has variables for keyspaces and tables."""
 
-    def title_of(self, panel: Panel) -> str:
+    def panel_title(self, panel: Panel) -> str:
         """Return the panel's title."""
 
-    def text_of(self, panel: Panel) -> str:
+    def panel_description(self, panel: Panel) -> str:
         """Return the panel's description."""
 
-    def chosen(self, board: Dashboard) -> list[Chosen]:
-        """Return the variables in their order: each narrows those after it down."""
+    def variables(self, dashboard: Dashboard) -> list[Variable]:
+        """Return the variables in their order; each restricts the values of the next ones."""
 
-    def marks(self) -> list[Mark]:
+    def annotations(self) -> list[Annotation]:
         """Return the annotations."""
 
-    def least_step(self, panel: Panel) -> str:
-        """Return the least time between two values that a panel may ask for; "" for what the data source says."""
+    def min_interval(self, panel: Panel) -> str:
+        """Return the minimum time between two values of a panel; "" for the setting of the data source."""
 
-    def target(self, query: Query, name: str) -> object:
-        """Return a query as it stands in a panel's JSON."""
+    def target(self, query: Query, ref: str) -> object:
+        """Return the JSON form of a query, which SDK builders or plain objects provide."""
 
-    def annotation(self, mark: Mark) -> dict[str, object]:
-        """Return the fields of an annotation that only this store has."""
+    def annotation(self, annotation: Annotation) -> dict[str, object]:
+        """Return the fields of an annotation that are specific to this store."""

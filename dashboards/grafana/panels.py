@@ -1,4 +1,4 @@
-"""Panels as Grafana draws them, with its built-in kinds of panel alone."""
+"""Build panels with Grafana's SDK. They use only the panel types that come with Grafana."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,15 +11,25 @@ from grafana_foundation_sdk.models.heatmap import HeatmapColorMode, HeatmapColor
 from grafana_foundation_sdk.models.text import TextMode
 
 from dashboards.grafana import descriptions, panel_colours
-from dashboards.grafana.layout import Place
-from dashboards.grafana.panel_model import Dashboard, Graph, Heatmap, Note, Number, Panel, Spread, States, Worst
-from dashboards.grafana.panel_query import Query, Store, ref
-from dashboards.grafana.threshold_steps import limits, lines
-from dashboards.grafana.variables import source_of, uid
+from dashboards.grafana.layout import GridPosition
+from dashboards.grafana.panel_model import (
+    Dashboard,
+    Heatmap,
+    Panel,
+    Spread,
+    Stat,
+    StateTimeline,
+    TextPanel,
+    TimeSeries,
+    WorstTable,
+)
+from dashboards.grafana.panel_query import Query, Store, ref_id
+from dashboards.grafana.threshold_steps import line_steps, value_steps
+from dashboards.grafana.variables import data_source, uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
-# The least upper end of an axis. Where all values are 0 Grafana's own is 100, which is 10,000 % of a ratio.
+# The minimum upper end of an axis. Grafana's own for a series of zeros is 100, which is 10,000 % of a ratio.
 SOFT_MAX = {
     Unit.PER_S: 1.0,
     Unit.SECONDS: 0.001,
@@ -30,144 +40,145 @@ SOFT_MAX = {
 }
 
 
-def drawn(store: Store, board: Dashboard, panel: Panel, number: int, place: Place) -> Any:
-    """Return a panel in the SDK's terms."""
-    kind = _note(panel) if isinstance(panel, Note) else _asking(store, board, panel)
-    where = model.GridPos(x=place.x, y=place.y, w=place.width, h=place.height)
-    described = store.text_of(panel) if panel.lines else panel.text
-    return kind.id(number).title(store.title_of(panel)).description(described).grid_pos(where)
+def build_panel(store: Store, dashboard: Dashboard, panel: Panel, number: int, position: GridPosition) -> Any:
+    """Return the SDK's builder of a panel; `number` is its id on the dashboard."""
+    builder = _text_panel(panel) if isinstance(panel, TextPanel) else _query_panel(store, dashboard, panel)
+    grid = model.GridPos(x=position.x, y=position.y, w=position.width, h=position.height)
+    description = store.panel_description(panel) if panel.lines else panel.text
+    return builder.id(number).title(store.panel_title(panel)).description(description).grid_pos(grid)
 
 
-def _note(panel: Panel) -> Any:
+def _text_panel(panel: Panel) -> Any:
     return text.Panel().mode(TextMode.MARKDOWN).content(panel.text)
 
 
-def _asking(store: Store, board: Dashboard, panel: Panel) -> Any:
-    queries = store.queries(panel, board.tables)
-    made = _kind(store, panel, queries).datasource(source_of(store)).no_value(descriptions.no_value(panel))
+def _query_panel(store: Store, dashboard: Dashboard, panel: Panel) -> Any:
+    queries = store.queries(panel, dashboard.tables)
+    builder = _visualisation(store, panel, queries)
+    builder = builder.datasource(data_source(store)).no_value(descriptions.no_value(panel))
     if not isinstance(panel, Heatmap):
-        made = made.unit(panel.lines[0].of.unit.value)
-    if step := store.least_step(panel):
-        made = made.interval(step)
-    return made.targets([store.target(query, ref(place)) for place, query in enumerate(queries)])
+        builder = builder.unit(panel.lines[0].signal.unit.value)
+    if step := store.min_interval(panel):
+        builder = builder.interval(step)
+    return builder.targets([store.target(query, ref_id(index)) for index, query in enumerate(queries)])
 
 
-def _kind(store: Store, panel: Panel, queries: list[Query]) -> Any:
+def _visualisation(store: Store, panel: Panel, queries: list[Query]) -> Any:
     if isinstance(panel, Heatmap):
-        return _heat(panel)
-    if isinstance(panel, Worst):
-        return _worst(store, panel)
-    if isinstance(panel, Number):
-        return _number(panel)
-    if isinstance(panel, States):
-        return _states()
-    return _graph(panel, queries)
+        return _heatmap(panel)
+    if isinstance(panel, WorstTable):
+        return _worst_table(store, panel)
+    if isinstance(panel, Stat):
+        return _stat(panel)
+    if isinstance(panel, StateTimeline):
+        return _state_timeline()
+    return _time_series(panel, queries)
 
 
-def _graph(panel: Panel, queries: list[Query]) -> Any:
+def _time_series(panel: Panel, queries: list[Query]) -> Any:
     legend = common.VizLegendOptions().display_mode(kinds.LegendDisplayMode.TABLE)
-    unit, low = panel.lines[0].of.unit, panel.lines[0].of.low_is_worse
+    unit, low = panel.lines[0].signal.unit, panel.lines[0].signal.low_is_worse
     legend = legend.placement(kinds.LegendPlacement.BOTTOM).show_legend(True)
     legend = legend.calcs(["lastNotNull", "min" if low else "max"]).sort_by("Min" if low else "Max").sort_desc(not low)
     tooltip = common.VizTooltipOptions().mode(kinds.TooltipDisplayMode.MULTI).sort(kinds.SortOrder.DESCENDING)
-    made = timeseries.Panel().legend(legend).tooltip(tooltip)
-    made = made.line_width(1).fill_opacity(5).show_points(kinds.VisibilityMode.AUTO)
-    made = made.axis_soft_min(0).axis_soft_max(SOFT_MAX[unit])
+    builder = timeseries.Panel().legend(legend).tooltip(tooltip)
+    builder = builder.line_width(1).fill_opacity(5).show_points(kinds.VisibilityMode.AUTO)
+    builder = builder.axis_soft_min(0).axis_soft_max(SOFT_MAX[unit])
     if unit is Unit.RATIO:
-        made = made.decimals(1)
-    if isinstance(panel, Graph) and panel.stacked:
+        builder = builder.decimals(1)
+    if isinstance(panel, TimeSeries) and panel.stacked:
         stacking = common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")
-        made = made.stacking(stacking).fill_opacity(40)
-    shown = [place for place, query in enumerate(queries) if query.shown]
-    for number, place in enumerate(shown):
-        if len(shown) > 1:
-            made = made.override_by_query(ref(place), [_colour(panel, number)])
-        if queries[place].form == "math":
-            for name in _names_of_math(panel, ref(place), queries[place].legend.partition("$")[0]):
-                made = made.with_transformation(name)
-    steps = lines(panel.lines[0])
-    if len(steps) > 1 and (len(shown) == 1 or isinstance(panel, Spread)):
+        builder = builder.stacking(stacking).fill_opacity(40)
+    visible = [index for index, query in enumerate(queries) if query.visible]
+    for number, index in enumerate(visible):
+        if len(visible) > 1:
+            builder = builder.override_by_query(ref_id(index), [_colour(panel, number)])
+        if queries[index].form == "math":
+            for rename in _math_legends(panel, ref_id(index), queries[index].legend.partition("$")[0]):
+                builder = builder.with_transformation(rename)
+    steps = line_steps(panel.lines[0])
+    if len(steps) > 1 and (len(visible) == 1 or isinstance(panel, Spread)):
         dashed = common.GraphThresholdsStyleConfig().mode(kinds.GraphThresholdsStyleMode.DASHED)
-        made = made.thresholds_style(dashed).thresholds(_thresholds(steps))
-    return made.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC))
+        builder = builder.thresholds_style(dashed).thresholds(_thresholds(steps))
+    return builder.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC))
 
 
-def _names_of_math(panel: Panel, name: str, prefix: str) -> Iterator[Any]:
-    """Yield what names the series that Grafana calculates, which have no legend: `C {cluster="a", node="b"}` is "b".
+def _math_legends(panel: Panel, ref: str, prefix: str) -> Iterator[Any]:
+    """Yield transformations that name the series of a math query, which has no legend of its own.
 
-    Of the node and what it is part of it is the narrowest that the series have. The first pattern that fits renames.
+    They rename `C {cluster="a", node="b"}` to "b": the panel's labels, then the narrowest label of a node that the
+    series has. The first pattern that matches applies.
     """
-    each = [label for label in panel.each if label in panel.lines[0].of.each]
+    shared = [label for label in panel.labels if label in panel.lines[0].signal.labels]
     for narrowest in reversed(NODE_LABELS):
-        labels = [*each, narrowest]
+        labels = [*shared, narrowest]
         pattern = "".join(f'(?=.*\\b{label}="([^"]*)")' for label in labels)
-        names = " ".join(f"${place + 1}" for place in range(len(labels)))
-        options = {"regex": f"^{name} {pattern}.*$", "renamePattern": f"{prefix}{names}"}
+        names = " ".join(f"${group}" for group in range(1, len(labels) + 1))
+        options = {"regex": f"^{ref} {pattern}.*$", "renamePattern": f"{prefix}{names}"}
         yield model.DataTransformerConfig(id_val="renameByRegex", options=options)
 
 
-def _colour(panel: Panel, place: int) -> Any:
-    """Return the colour of a query's lines: one where it has one line, its shades where it may have several."""
-    one = isinstance(panel, Spread)
+def _colour(panel: Panel, number: int) -> Any:
+    """Return the colour of a query's lines: fixed for a single line, shades for a possible set of lines."""
     value = {
-        "mode": "fixed" if one else "shades",
-        "fixedColor": panel_colours.PALETTE[place % len(panel_colours.PALETTE)],
+        "mode": "fixed" if isinstance(panel, Spread) else "shades",
+        "fixedColor": panel_colours.PALETTE[number % len(panel_colours.PALETTE)],
     }
     return model.DynamicConfigValue(id_val="color", value=value)
 
 
 def _thresholds(steps: list[tuple[float | None, str]]) -> Any:
-    found = [model.Threshold(value=value, color=colour) for value, colour in steps]
-    return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(found)
+    thresholds = [model.Threshold(value=value, color=colour) for value, colour in steps]
+    return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(thresholds)
 
 
-def _number(panel: Panel) -> Any:
-    reduced = common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False)
-    made = stat.Panel().reduce_options(reduced).graph_mode(kinds.BigValueGraphMode.AREA)
-    made = made.text_mode(kinds.BigValueTextMode.VALUE_AND_NAME).justify_mode(kinds.BigValueJustifyMode.AUTO)
-    steps = limits(panel.lines[0])
-    colour = kinds.BigValueColorMode.VALUE if len(steps) > 1 else kinds.BigValueColorMode.NONE
-    by = sdk.FieldColor().mode(model.FieldColorModeId.THRESHOLDS)
-    return made.color_mode(colour).thresholds(_thresholds(steps)).color_scheme(by)
+def _stat(panel: Panel) -> Any:
+    latest = common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False)
+    builder = stat.Panel().reduce_options(latest).graph_mode(kinds.BigValueGraphMode.AREA)
+    builder = builder.text_mode(kinds.BigValueTextMode.VALUE_AND_NAME).justify_mode(kinds.BigValueJustifyMode.AUTO)
+    steps = value_steps(panel.lines[0])
+    colour_mode = kinds.BigValueColorMode.VALUE if len(steps) > 1 else kinds.BigValueColorMode.NONE
+    scheme = sdk.FieldColor().mode(model.FieldColorModeId.THRESHOLDS)
+    return builder.color_mode(colour_mode).thresholds(_thresholds(steps)).color_scheme(scheme)
 
 
-def _heat(panel: Panel) -> Any:
+def _heatmap(panel: Panel) -> Any:
     colours = heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme("Viridis").reverse(True)
     colours = colours.scale(HeatmapColorScale.EXPONENTIAL).exponent(0.5).steps(64)
-    axis = heatmap.YAxisConfig().unit(panel.lines[0].of.unit.value).axis_placement(kinds.AxisPlacement.LEFT)
-    made = heatmap.Panel().calculate(False).color(colours).y_axis(axis).show_legend()
-    # Counts are no seconds: the unit of the axis is that of the buckets.
-    return made.cell_values(heatmap.CellValues().unit("short")).show_y_histogram().cell_gap(0).unit("short")
+    axis = heatmap.YAxisConfig().unit(panel.lines[0].signal.unit.value).axis_placement(kinds.AxisPlacement.LEFT)
+    builder = heatmap.Panel().calculate(False).color(colours).y_axis(axis).show_legend()
+    # The y axis has the unit of the buckets; the cells are counts.
+    return builder.cell_values(heatmap.CellValues().unit("short")).show_y_histogram().cell_gap(0).unit("short")
 
 
-def _states() -> Any:
-    words_of = {
+def _state_timeline() -> Any:
+    mapping = {
         "0": model.ValueMappingResult(text="no", color=panel_colours.CRITICAL, index=0),
         "1": model.ValueMappingResult(text="yes", color=panel_colours.GOOD, index=1),
     }
-    made = statetimeline.Panel().show_value(kinds.VisibilityMode.AUTO).merge_values(True).row_height(0.8)
-    made = made.mappings([model.ValueMap(options=words_of)])
+    builder = statetimeline.Panel().show_value(kinds.VisibilityMode.AUTO).merge_values(True).row_height(0.8)
+    builder = builder.mappings([model.ValueMap(options=mapping)])
     steps: list[tuple[float | None, str]] = [(None, panel_colours.CRITICAL), (1, panel_colours.GOOD)]
-    return made.thresholds(_thresholds(steps)).color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
+    return builder.thresholds(_thresholds(steps)).color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
 
 
-def _worst(store: Store, panel: Panel) -> Any:
+def _worst_table(store: Store, panel: Panel) -> Any:
     hidden = dict.fromkeys(["Time", "cluster", "dc", "rack", "le", "__name__"], True)
-    order = {name: place for place, name in enumerate([*panel.each, "node", "Value"])}
-    arranged = {"excludeByName": hidden, "indexByName": order, "renameByName": {"Value": panel.name}}
-    made = table.Panel().show_header(True)
-    worst_first = common.TableSortByFieldState().display_name(panel.name).desc(not panel.lines[0].of.low_is_worse)
-    made = made.sort_by([worst_first])
-    made = made.with_transformation(model.DataTransformerConfig(id_val="organize", options=arranged))
-    steps = limits(panel.lines[0])
+    order = {name: index for index, name in enumerate([*panel.labels, "node", "Value"])}
+    columns = {"excludeByName": hidden, "indexByName": order, "renameByName": {"Value": panel.name}}
+    builder = table.Panel().show_header(True)
+    descending = not panel.lines[0].signal.low_is_worse
+    builder = builder.sort_by([common.TableSortByFieldState().display_name(panel.name).desc(descending)])
+    builder = builder.with_transformation(model.DataTransformerConfig(id_val="organize", options=columns))
+    steps = value_steps(panel.lines[0])
     if len(steps) > 1:
-        made = made.thresholds(_thresholds(steps)).override_by_name(
+        builder = builder.thresholds(_thresholds(steps)).override_by_name(
             panel.name, [model.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"})]
         )
-    return made.override_by_name("node", [model.DynamicConfigValue(id_val="links", value=[_to_node(store)])])
+    return builder.override_by_name("node", [model.DynamicConfigValue(id_val="links", value=[_node_link(store)])])
 
 
-def _to_node(store: Store) -> dict[str, object]:
-    board = uid(store, Dashboard("node", "Node", ""))
+def _node_link(store: Store) -> dict[str, object]:
+    node_uid = uid(store, Dashboard("node", "Node", ""))
     keep = "${__url_time_range}&${datasource:queryparam}&${cluster:queryparam}"
-    return {"title": "Show this node", "url": f"/d/{board}?{keep}&var-node=${{__value.raw}}"}
+    return {"title": "Show this node", "url": f"/d/{node_uid}?{keep}&var-node=${{__value.raw}}"}

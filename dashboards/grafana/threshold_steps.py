@@ -1,21 +1,22 @@
-"""Thresholds as Grafana's steps: a step begins at its value, where an alert begins beyond it.
+"""Thresholds as Grafana's colour steps.
 
-Values take the colour of the step that they are in. A line is drawn at the beginning of a step, in that step's colour.
-For alerts on low values that is the colour of the better side, so lines have steps of their own.
+A step includes its value, whereas an alert fires only beyond it. Values take the colour of the step that they are in,
+and Grafana draws a threshold line in the colour of the step above it. For alerts on low values that would be the colour
+of the better side, so lines have steps of their own.
 """
 
-from dashboards.expression import Level
+from dashboards.expression import Gauge
 from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
 from dashboards.grafana.panel_model import Line
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS
 
-LEAST = 1e-9
+SMALLEST = 1e-9
 
 
-def limits(line: Line) -> list[tuple[float | None, str]]:
-    """Return from which value on which colour holds, ascending; the first holds from the least value on."""
-    threshold = THRESHOLDS.get(line.signal)
+def value_steps(line: Line) -> list[tuple[float | None, str]]:
+    """Return the steps that colour values: the lower bound, None for the first one, and its colour; ascending."""
+    threshold = THRESHOLDS.get(line.signal_name)
     if threshold is None:
         return [(None, GOOD)]
     warning, critical = threshold.warning, threshold.critical
@@ -24,21 +25,21 @@ def limits(line: Line) -> list[tuple[float | None, str]]:
         steps += [] if critical is None else [(critical, GOOD if warning is None else WARNING)]
         return steps + ([] if warning is None else [(warning, GOOD)])
     steps = [(None, GOOD)]
-    steps += [] if warning is None else [(_beyond(line, warning), WARNING)]
-    return steps + ([] if critical is None else [(_beyond(line, critical), CRITICAL)])
+    steps += [] if warning is None else [(_first_beyond(line, warning), WARNING)]
+    return steps + ([] if critical is None else [(_first_beyond(line, critical), CRITICAL)])
 
 
-def lines(line: Line) -> list[tuple[float | None, str]]:
-    """Return the steps whose beginnings are drawn as lines: each has the colour of the alert that begins there."""
-    threshold = THRESHOLDS.get(line.signal)
+def line_steps(line: Line) -> list[tuple[float | None, str]]:
+    """Return the steps that draw threshold lines: each has the colour of the alert that fires beyond it."""
+    threshold = THRESHOLDS.get(line.signal_name)
     if threshold is None or not threshold.below:
-        return limits(line)
-    drawn: list[tuple[float | None, str]] = [(None, GOOD)]
-    drawn += [] if threshold.critical is None else [(threshold.critical, CRITICAL)]
-    return drawn + ([] if threshold.warning is None else [(threshold.warning, WARNING)])
+        return value_steps(line)
+    steps: list[tuple[float | None, str]] = [(None, GOOD)]
+    steps += [] if threshold.critical is None else [(threshold.critical, CRITICAL)]
+    return steps + ([] if threshold.warning is None else [(threshold.warning, WARNING)])
 
 
-def _beyond(line: Line, value: float) -> float:
-    """Return the least value that is more: of what is counted, one more."""
-    counted = isinstance(line.of.expression, Level) and line.of.unit is Unit.COUNT
-    return value + 1 if counted else max(value, LEAST)
+def _first_beyond(line: Line, bound: float) -> float:
+    """Return the lowest value at which the alert fires: `bound` + 1 for a gauge that counts items."""
+    counts_items = isinstance(line.signal.expression, Gauge) and line.signal.unit is Unit.COUNT
+    return bound + 1 if counts_items else max(bound, SMALLEST)

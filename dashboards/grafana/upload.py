@@ -1,4 +1,4 @@
-"""Boards brought to a Grafana by its HTTP API: into a folder of their own, in place of what is there."""
+"""Upload dashboards through Grafana's HTTP API."""
 
 import base64
 import json
@@ -10,80 +10,83 @@ from collector.printable import one_line
 from exporters.sinks.parts.store_http import FAILURES, Answer, Pools, failed, post
 
 FOLDER = "casstat"
-# Grafana's words for a folder that is there already.
-THERE = (409, 412)
+# Grafana's statuses for a folder that already exists.
+FOLDER_EXISTS = (409, 412)
 TIMEOUT_S = 10.0
 
 
 class GrafanaError(Exception):
-    """A Grafana did not take what it was sent; the message says why and what to do, in one line, without secrets."""
+    """A Grafana request failed; the message is one line with cause and hint, and contains no secrets."""
 
 
 class Grafana:
-    """A Grafana at a URL, which may have a path. Nothing is asked of it but in `push`."""
+    """A Grafana server; only `push` sends requests."""
 
     def __init__(self, url: str, secret: str, tls: ssl.SSLContext | None, timeout_s: float = TIMEOUT_S) -> None:
-        """Take where it is, and a token or `user:password`. Raises GrafanaError for a URL that is none."""
-        self._url = _checked(url)
+        """Take a URL, which may have a path, and a token or `user:password`. Raises GrafanaError for a bad URL."""
+        self._url = _checked_url(url)
         self._host = urlsplit(self._url).hostname or ""
         self._secret = secret
         self._headers = {"Authorization": _authorization(secret), "Content-Type": "application/json"}
         self._pools = Pools(tls if self._url.startswith("https") else None)
         self._timeout_s = timeout_s
 
-    def push(self, boards: Iterable[str]) -> list[str]:
-        """Send boards, each as JSON, and return their addresses. Raises GrafanaError; those before it stay there."""
-        self._ask("/api/folders", {"uid": FOLDER, "title": FOLDER}, allowed=THERE)
-        return [self._board(board) for board in boards]
+    def push(self, dashboards: Iterable[str]) -> list[str]:
+        """Upload dashboards, given as JSON, into the folder "casstat", and return their URLs.
+
+        Raises GrafanaError at the first failure; dashboards before it remain uploaded.
+        """
+        self._post("/api/folders", {"uid": FOLDER, "title": FOLDER}, allowed=FOLDER_EXISTS)
+        return [self._upload(dashboard) for dashboard in dashboards]
 
     def close(self) -> None:
         """Close the connection."""
         self._pools.clear()
 
-    def _board(self, text: str) -> str:
-        board = json.loads(text)
-        sent = {"dashboard": {**board, "id": None}, "folderUid": FOLDER, "overwrite": True, "message": "casstat"}
-        self._ask("/api/dashboards/db", sent)
-        return f"{self._url}/d/{board['uid']}"
+    def _upload(self, text: str) -> str:
+        dashboard = json.loads(text)
+        body = {"dashboard": {**dashboard, "id": None}, "folderUid": FOLDER, "overwrite": True, "message": "casstat"}
+        self._post("/api/dashboards/db", body)
+        return f"{self._url}/d/{dashboard['uid']}"
 
-    def _ask(self, path: str, body: object, allowed: tuple[int, ...] = ()) -> None:
+    def _post(self, path: str, body: object, allowed: tuple[int, ...] = ()) -> None:
         try:
             answer = post(self._pools, self._url + path, json.dumps(body).encode(), self._headers, self._timeout_s)
         except FAILURES as error:
-            raise GrafanaError(f"{self._url}: {_hint(str(failed(error, self._host)))}") from None
+            raise GrafanaError(f"{self._url}: {_with_option_names(str(failed(error, self._host)))}") from None
         if answer.status != 200 and answer.status not in allowed:
-            raise GrafanaError(f"{self._url}: {self._why(answer)}")
+            raise GrafanaError(f"{self._url}: {self._refusal(answer)}")
 
-    def _why(self, answer: Answer) -> str:
-        said = {
-            401: "it does not take this token or password: see --token-file",
-            403: "this token or user may not write dashboards: it needs the role Editor",
-            404: "no Grafana at this URL: give the one that its pages begin with",
-            412: "it refuses to replace a dashboard that comes from a file: remove that file, or change it there",
-        }.get(answer.status, "it does not take the dashboards")
+    def _refusal(self, answer: Answer) -> str:
+        reason = {
+            401: "invalid token or password; hint: check --token-file",
+            403: "no permission to write dashboards; hint: give the token or user the role Editor",
+            404: "no Grafana API at this URL; hint: pass the URL of Grafana's home page",
+            412: "the dashboard is provisioned from a file; hint: remove or change that file",
+        }.get(answer.status, "dashboard not accepted")
         if 300 <= answer.status < 400:
-            said = "it points elsewhere: give the final URL"
+            reason = "redirected; hint: pass the final URL"
         text = answer.text.replace(self._secret, "***") if self._secret else answer.text
-        return one_line(f"HTTP {answer.status}: {said}{f' ({text})' if text else ''}")
+        return one_line(f"HTTP {answer.status}: {reason}{f' ({text})' if text else ''}")
 
 
-def _hint(why: str) -> str:
-    """Return what went wrong in the words of this command's options."""
-    return why.replace("ca_file=PATH", "--ca FILE").replace("+http", "http://")
+def _with_option_names(message: str) -> str:
+    """Return a message about a sink with the names of this command's options."""
+    return message.replace("ca_file=PATH", "--ca FILE").replace("+http", "http://")
 
 
-def _checked(url: str) -> str:
+def _checked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise GrafanaError("the URL is none: it is http://HOST:3000 or https://HOST") from None
+        raise GrafanaError("invalid URL; hint: pass http://HOST:3000 or https://HOST") from None
     if "@" in parts.netloc:
-        raise GrafanaError("no user and password in a URL: others can read it; give --token-file")
+        raise GrafanaError("URL with user and password, which other users can see; hint: pass --token-file")
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise GrafanaError("the URL is none: it is http://HOST:3000 or https://HOST")
+        raise GrafanaError("invalid URL; hint: pass http://HOST:3000 or https://HOST")
     if parts.query or parts.fragment:
-        raise GrafanaError("the URL has a '?' or a '#': give the one that Grafana's pages begin with")
+        raise GrafanaError("URL with '?' or '#'; hint: pass the URL of Grafana's home page without them")
     return url.rstrip("/")
 
 

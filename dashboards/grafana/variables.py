@@ -1,4 +1,4 @@
-"""What is around the panels of every board: variables, annotations, links."""
+"""The frame of every dashboard: variables, annotations and links."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,87 +8,86 @@ from grafana_foundation_sdk.builders import dashboard as sdk
 from grafana_foundation_sdk.models import dashboard as model
 
 from dashboards.grafana.panel_model import Dashboard, Split
-from dashboards.grafana.panel_query import Chosen, Mark, Store
+from dashboards.grafana.panel_query import Annotation, Store, Variable
 
 SOURCE = "${datasource}"
 TOPN = ("5", "10", "20", "50")
 
 
-def source_of(store: Store) -> Any:
-    """Return the data source that the board's first variable chooses."""
+def data_source(store: Store) -> Any:
+    """Return the reference to the data source that the dashboard's first variable selects."""
     return model.DataSourceRef(type_val=store.name, uid=SOURCE)
 
 
-def variables(store: Store, board: Dashboard) -> list[Any]:
-    """Return the variables: the data source first, then from the whole to its parts."""
-    chosen = [_chosen(store, each) for each in store.chosen(board)]
+def variables(store: Store, dashboard: Dashboard) -> list[Any]:
+    """Return the variables: the data source first, then from cluster to table, then the display options."""
+    selectors = [_query_variable(store, variable) for variable in store.variables(dashboard)]
     source = sdk.DatasourceVariable("datasource").label("Data source").type(store.name)
-    by = _custom("by", "Split by", store.by, "node", "What has a line of its own.")
-    topn = _custom("topn", "Worst", [(each, each) for each in TOPN], "5", "How many of the worst are shown.")
-    panels = [panel for row in board.rows for panel in row.panels]
-    split = [by] if any(panel.lines and panel.split is Split.CHOSEN for panel in panels) else []
-    asked = [query for panel in panels if panel.lines for query in store.queries(panel, board.tables)]
-    worst = [topn] if any("$topn" in query.text for query in asked) else []
-    return [source, *chosen, *split, *worst]
+    by = _custom("by", "Split by", store.by, "node", "The level with a line of its own.")
+    topn = _custom("topn", "Worst", [(count, count) for count in TOPN], "5", "The number of worst series to show.")
+    panels = [panel for row in dashboard.rows for panel in row.panels]
+    split = [by] if any(panel.lines and panel.split is Split.VARIABLE for panel in panels) else []
+    queries = [query for panel in panels if panel.lines for query in store.queries(panel, dashboard.tables)]
+    worst = [topn] if any("$topn" in query.text for query in queries) else []
+    return [source, *selectors, *split, *worst]
 
 
-def _chosen(store: Store, each: Chosen) -> Any:
-    made = sdk.QueryVariable(each.name).label(each.title).query(_query(store, each)).datasource(source_of(store))
-    made = made.refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(model.VariableSort.ALPHABETICAL_ASC)
+def _query_variable(store: Store, variable: Variable) -> Any:
+    query: Any = variable.query
+    if store.name == "prometheus":
+        query = {"query": variable.query, "refId": f"variable-{variable.name}"}
+    builder = sdk.QueryVariable(variable.name).label(variable.title).query(query).datasource(data_source(store))
+    builder = builder.refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(model.VariableSort.ALPHABETICAL_ASC)
     everything = model.VariableOption(selected=True, text=["All"], value=["$__all"])
-    made = made.multi(True).include_all(True).current(everything)
-    return made.all_value(each.all_value) if each.all_value else made
+    builder = builder.multi(True).include_all(True).current(everything)
+    return builder.all_value(variable.all_value) if variable.all_value else builder
 
 
-def _query(store: Store, each: Chosen) -> Any:
-    return {"query": each.query, "refId": f"variable-{each.name}"} if store.name == "prometheus" else each.query
-
-
-def _custom(name: str, title: str, choices: Sequence[tuple[str, str]], first: str, text: str) -> Any:
-    query = ",".join(f"{shown} : {value.replace(',', chr(92) + ',')}" for shown, value in choices)
-    options = [model.VariableOption(selected=shown == first, text=shown, value=value) for shown, value in choices]
+def _custom(name: str, title: str, choices: Sequence[tuple[str, str]], default: str, description: str) -> Any:
+    query = ",".join(f"{text} : {value.replace(',', chr(92) + ',')}" for text, value in choices)
+    options = [model.VariableOption(selected=text == default, text=text, value=value) for text, value in choices]
     (current,) = [option for option in options if option.selected]
-    made = sdk.CustomVariable(name).label(title).description(text).values(query)
-    return made.options(options).current(current).allow_custom_value(False)
+    builder = sdk.CustomVariable(name).label(title).description(description).values(query)
+    return builder.options(options).current(current).allow_custom_value(False)
 
 
-def links(store: Store, boards: Sequence[Dashboard]) -> list[Any]:
-    """Return the links to all boards of the same store; they keep the time and what is chosen."""
+def links(store: Store, linked: Sequence[Dashboard]) -> list[Any]:
+    """Return the links to all dashboards of a store; they keep the time range and the variables."""
     return [
-        sdk.DashboardLink(board.title)
+        sdk.DashboardLink(dashboard.title)
         .type(model.DashboardLinkType.LINK)
-        .url(f"/d/{uid(store, board)}")
-        .tooltip(board.text.partition(".")[0])
+        .url(f"/d/{uid(store, dashboard)}")
+        .tooltip(dashboard.description.partition(".")[0])
         .icon("dashboard")
         .keep_time(True)
         .include_vars(True)
-        for board in boards
+        for dashboard in linked
     ]
 
 
-def uid(store: Store, board: Dashboard) -> str:
-    """Return what a board is known by, whatever its title."""
-    return f"casstat-{board.name}" if store.name == "prometheus" else f"casstat-{board.name}-{store.name}"
+def uid(store: Store, dashboard: Dashboard) -> str:
+    """Return the dashboard's uid, which links and uploads depend on."""
+    return f"casstat-{dashboard.name}" if store.name == "prometheus" else f"casstat-{dashboard.name}-{store.name}"
 
 
 @dataclass(frozen=True)
-class Annotation:
-    """An annotation as it stands in the JSON: the SDK's has not all fields that stores have."""
+class AnnotationJson:
+    """The JSON form of an annotation; the SDK's class lacks fields of some stores."""
 
     store: Store
-    mark: Mark
+    annotation: Annotation
 
-    def build(self) -> "Annotation":
-        """Return itself, as the SDK wants it."""
+    def build(self) -> "AnnotationJson":
+        """Return itself: the SDK expects a builder."""
         return self
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields."""
+        """Return the JSON fields."""
         return {
-            "name": self.mark.name,
+            "name": self.annotation.name,
             "datasource": {"type": self.store.name, "uid": SOURCE},
-            "enable": self.mark.enabled,
+            "enable": self.annotation.enabled,
             "hide": False,
-            "iconColor": self.mark.colour,
-            **self.store.annotation(self.mark),
+            "iconColor": self.annotation.colour,
+            **self.store.annotation(self.annotation),
         }

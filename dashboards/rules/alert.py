@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboards.expression import Expression, Quantile, Rate, Ratio, Where
-from dashboards.promql import NODE_LABELS, Scope, selector, spelled
+from dashboards.expression import Expression, LabelFilter, Quantile, Rate, Ratio
+from dashboards.promql import NODE_LABELS, Scope, render, selector
 from dashboards.rules.traffic import TRAFFIC
 from dashboards.signals.all_signals import SIGNALS
-from dashboards.thresholds import LEAST_EVENTS_PER_S, THRESHOLDS
+from dashboards.thresholds import MIN_EVENTS_PER_S, THRESHOLDS
 
 JOB = "casstat"
 """The default name of the job that scrapes the agents in Prometheus' configuration."""
@@ -55,12 +55,12 @@ class Alert:
         return THRESHOLDS[self.threshold].for_s
 
     @property
-    def share(self) -> float:
+    def min_ratio(self) -> float:
         """The part of the traffic that must be exceeded besides; 0 for none."""
-        return THRESHOLDS[self.threshold].shares[self.severity == CRITICAL]
+        return THRESHOLDS[self.threshold].min_ratios[self.severity == CRITICAL]
 
 
-def alerts(
+def threshold_alerts(
     name: str,
     threshold: str,
     value: str,
@@ -75,19 +75,19 @@ def alerts(
 
     by     the labels of the query's series.
     only   this severity, whatever the table has.
-    also   a further condition that begins with `and` or `unless`; $bound and $share stand for the table's numbers.
+    also   a further condition that begins with `and` or `unless`; $bound and $ratio stand for the table's numbers.
     """
     row = THRESHOLDS[threshold]
     bounds = {WARNING: row.warning, CRITICAL: row.critical}
-    shares = dict(zip(SEVERITIES, row.shares, strict=True))
+    shares = dict(zip(SEVERITIES, row.min_ratios, strict=True))
     return tuple(
         Alert(
             name,
             severity,
             threshold,
             bound,
-            f"{value} {'<' if row.below else '>'} {number(bound)}{' ' if also else ''}"
-            + also.replace("$bound", number(bound)).replace("$share", number(shares[severity])),
+            f"{value} {'<' if row.below else '>'} {format_number(bound)}{' ' if also else ''}"
+            + also.replace("$bound", format_number(bound)).replace("$ratio", format_number(shares[severity])),
             summary,
             description,
             tuple(by),
@@ -97,7 +97,7 @@ def alerts(
     )
 
 
-def of_signal(
+def signal_alerts(
     name: str,
     signal: str,
     description: str,
@@ -115,41 +115,41 @@ def of_signal(
     """
     row = SIGNALS[signal]
     labels = (*by, *each)
-    query = asked(row.expression, labels)
-    conditions = " ".join(part for part in (also, _enough(row.expression, signal, labels)) if part)
-    summary = summary or f"{row.title}: {_place(by)}"
-    return alerts(name, signal, query, summary, description, by=labels, only=only, also=conditions)
+    query = rule_query(row.expression, labels)
+    conditions = " ".join(part for part in (also, _traffic_condition(row.expression, signal, labels)) if part)
+    summary = summary or f"{row.title}: {_location(by)}"
+    return threshold_alerts(name, signal, query, summary, description, by=labels, only=only, also=conditions)
 
 
-def _enough(expression: Expression, signal: str, labels: Sequence[str]) -> str:
+def _traffic_condition(expression: Expression, signal: str, labels: Sequence[str]) -> str:
     """Return the condition that there are enough events, or that errors are a large enough part of the traffic."""
     if isinstance(expression, Quantile):
         events = Rate(f"{expression.metric}_bucket", (*expression.where, ("le", ("+Inf",))))
-        return f"and {asked(events, labels)} > {number(LEAST_EVENTS_PER_S)}"
-    if (whole := THRESHOLDS[signal].whole) and isinstance(expression, Rate):
-        return f"and on ({', '.join(NODE_LABELS)}) {asked(Ratio(expression, TRAFFIC[whole]))} > $share"
+        return f"and {rule_query(events, labels)} > {format_number(MIN_EVENTS_PER_S)}"
+    if (whole := THRESHOLDS[signal].traffic) and isinstance(expression, Rate):
+        return f"and on ({', '.join(NODE_LABELS)}) {rule_query(Ratio(expression, TRAFFIC[whole]))} > $ratio"
     return ""
 
 
-def asked(expression: Expression, by: Sequence[str] = NODE_LABELS, window: str = WINDOW) -> str:
+def rule_query(expression: Expression, by: Sequence[str] = NODE_LABELS, window: str = WINDOW) -> str:
     """Return an expression as rules have it."""
-    return spelled(expression, Scope(MATCH, by, window))
+    return render(expression, Scope(MATCH, by, window))
 
 
-def own(metric: str, where: Where = ()) -> str:
+def agent_series(metric: str, where: LabelFilter = ()) -> str:
     """Return what selects the series of a metric that the agent tells of itself."""
     return selector(metric, where, MATCH)
 
 
-def across(function: str, query: str, by: Sequence[str] = NODE_LABELS) -> str:
+def aggregate(function: str, query: str, by: Sequence[str] = NODE_LABELS) -> str:
     """Return `query` brought together: "max", "min", "sum" or "count"."""
     return f"{function} by ({', '.join(by)}) ({query})"
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number as rules have it."""
     return str(int(value)) if value == int(value) else f"{value:.12g}"
 
 
-def _place(by: Sequence[str]) -> str:
+def _location(by: Sequence[str]) -> str:
     return " / ".join(f"{{{{ $labels.{label} }}}}" for label in (by if by != NODE_LABELS else ("node",)))

@@ -19,11 +19,11 @@ ALERTS: Mapping[str, tuple[Alert, ...]] = MappingProxyType(
 )
 
 
-def every() -> tuple[Alert, ...]:
+def alert_list() -> tuple[Alert, ...]:
     """Return all alerts; those of two severities come twice."""
     return tuple(alert for alerts in ALERTS.values() for alert in alerts)
 
 
-def identity() -> tuple[str, ...]:
+def identity_labels() -> tuple[str, ...]:
     """Return the labels that tell one alert from another: what an inhibition must find equal."""
-    return tuple(dict.fromkeys(("alertname", *(label for alert in every() for label in alert.by))))
+    return tuple(dict.fromkeys(("alertname", *(label for alert in alert_list() for label in alert.by))))

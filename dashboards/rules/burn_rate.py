@@ -18,12 +18,12 @@ WINDOWS = {WARNING: ("1d", "2h"), CRITICAL: ("1h", WINDOW)}
 """By severity: over how long the budget is looked at, and over how short a time it must still be so."""
 
 
-def record(window: str) -> str:
+def ratio_name(window: str) -> str:
     """Return what the share of slow requests over a window is called."""
     return f"{SLOW}:ratio_rate{window}"
 
 
-def label_at(bound_s: float) -> str:
+def nearest_le(bound_s: float) -> str:
     """Return the label `le` of the upper bound nearest to `bound_s`, which all versions of Cassandra share.
 
     Raises ValueError when the agent has no such bound unless configured so.
@@ -33,12 +33,12 @@ def label_at(bound_s: float) -> str:
     return Edges((bound_s,)).bounds("seconds", LABELLED_LENGTH)[0].le
 
 
-def recorded() -> tuple[RecordingRule, ...]:
+def recording_rules() -> tuple[RecordingRule, ...]:
     """Return what is recorded, in the order in which it is needed."""
     buckets = f"sum by ({', '.join((*BY, 'operation', 'le'))}) (rate({selector(DURATION, (), MATCH)}[{WINDOW}]))"
     windows = sorted({window for pair in WINDOWS.values() for window in pair}, key=_length)
     shares = (
-        RecordingRule(record(window), _share(each, window), {"operation": each.operation})
+        RecordingRule(ratio_name(window), _share(each, window), {"operation": each.operation})
         for each in OBJECTIVES.values()
         for window in windows
     )
@@ -53,8 +53,8 @@ def _share(objective: Objective, window: str) -> str:
         inside = series if window == WINDOW else f"{function}({series}[{window}])"
         return f"sum by ({', '.join(BY)}) ({inside})"
 
-    fast, every = total("sum_over_time", label_at(objective.bound_s)), total("sum_over_time", "+Inf")
-    return f"1 - {fast} / ({every} and {total('avg_over_time', '+Inf')} > {objective.least_per_s:g})"
+    fast, every = total("sum_over_time", nearest_le(objective.bound_s)), total("sum_over_time", "+Inf")
+    return f"1 - {fast} / ({every} and {total('avg_over_time', '+Inf')} > {objective.min_per_s:g})"
 
 
 def _length(window: str) -> int:

@@ -2,9 +2,9 @@
 
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Kind, Metric
-from dashboards.expression import Level, Rate, aggregation_of
+from dashboards.expression import Gauge, Rate, aggregation_of
 from dashboards.promql import FUNCTIONS
-from dashboards.rules.alert import CLUSTER, WINDOW, across, asked
+from dashboards.rules.alert import CLUSTER, WINDOW, aggregate, rule_query
 from dashboards.rules.alerts.cluster import ANSWERS
 from dashboards.rules.recording_rule import RecordingRule
 from exporters.live.live_columns import NEEDS
@@ -14,10 +14,10 @@ NODES = "cluster:casstat_nodes:count"
 """The number of nodes that answer: cluster values of a moment are made of them."""
 
 
-def recorded() -> tuple[RecordingRule, ...]:
+def recording_rules() -> tuple[RecordingRule, ...]:
     """Return a series for each metric that columns of `top` are made of, and the number of nodes."""
     metrics = [CATALOGUE[name] for name in sorted(NEEDS)]
-    return RecordingRule(NODES, across("count", f"{ANSWERS} == 1", CLUSTER)), *map(
+    return RecordingRule(NODES, aggregate("count", f"{ANSWERS} == 1", CLUSTER)), *map(
         _recorded, filter(_is_recorded, metrics)
     )
 
@@ -30,11 +30,11 @@ def _recorded(metric: Metric) -> RecordingRule:
     """Return the series, named as Prometheus recommends: level, metric without `_total`, operations without `sum`."""
     # A node's watched devices have other names on each machine.
     labels = tuple(label for label in metric.labels if label != "device")
-    expression = Rate(metric.name) if metric.kind is Kind.COUNTER else Level(metric.name)
+    expression = Rate(metric.name) if metric.kind is Kind.COUNTER else Gauge(metric.name)
     operation = function = FUNCTIONS[aggregation_of(expression)]
     if isinstance(expression, Rate):
         operation = f"rate{WINDOW}" if function == "sum" else f"{function}_rate{WINDOW}"
         # The series of one node add up before nodes are averaged: time in collection is that of all collectors.
-        labels = labels if function == expression.within else ()
+        labels = labels if function == expression.within_node else ()
     name = f"{'_'.join((*CLUSTER, *labels))}:{metric.name.removesuffix(TOTAL)}:{operation}"
-    return RecordingRule(name, asked(expression, (*CLUSTER, *labels)))
+    return RecordingRule(name, rule_query(expression, (*CLUSTER, *labels)))

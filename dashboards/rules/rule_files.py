@@ -23,7 +23,7 @@ def rule_files(runbooks: str = "", job: str = JOB) -> Iterator[tuple[str, str]]:
     """
     records = [
         {"record": each.name, "expr": each.query, **({"labels": dict(each.labels)} if each.labels else {})}
-        for each in (*burn_rate.recorded(), *cluster_rules.recorded())
+        for each in (*burn_rate.recording_rules(), *cluster_rules.recording_rules())
     ]
     yield "casstat-recording.yml", _file("casstat-recording", records, job)
     for subject, alerts in ALERTS.items():

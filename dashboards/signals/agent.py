@@ -1,7 +1,7 @@
 """casstat itself: the cost, gaps and losses of its agents. Prometheus only: see `exporters.prometheus.self_metrics`."""
 
 from collector.model.metric import Aggregation
-from dashboards.expression import Expression, Level, Quantile, Rate, Rest, where
+from dashboards.expression import Difference, Expression, Gauge, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
 SINK = "Absent for an agent without sinks."
@@ -24,7 +24,7 @@ SIGNALS = (
     Signal(
         "node_answers",
         "Cassandra answers its agent",
-        Level("casstat_source_up", where(source="cassandra"), Aggregation.MIN),
+        Gauge("casstat_source_up", where(source="cassandra"), Aggregation.MIN),
         Unit.COUNT,
         "1 where Cassandra answers its agent, 0 where it does not.",
         absent="Absent where nodetool is asked instead of Jolokia.",
@@ -48,7 +48,7 @@ SIGNALS = (
     _source(
         "source_up",
         "Source up",
-        Level("casstat_source_up", across=Aggregation.MIN),
+        Gauge("casstat_source_up", aggregation=Aggregation.MIN),
         Unit.COUNT,
         "1 for a source that answers, 0 for one that does not: its metrics are absent.",
         low_is_worse=True,
@@ -77,7 +77,7 @@ SIGNALS = (
     _sink(
         "sink_up",
         "Sink up",
-        Level("casstat_sink_up", across=Aggregation.MIN),
+        Gauge("casstat_sink_up", aggregation=Aggregation.MIN),
         Unit.COUNT,
         "1 for yes, 0 for no.",
         low_is_worse=True,
@@ -85,7 +85,7 @@ SIGNALS = (
     _sink(
         "sink_lag",
         "Sink lag",
-        Level("casstat_sink_lag_seconds", across=Aggregation.MAX),
+        Gauge("casstat_sink_lag_seconds", aggregation=Aggregation.MAX),
         Unit.SECONDS,
         "Age of the oldest tick that the store lacks: it is sent when the store is back.",
     ),
@@ -128,7 +128,7 @@ SIGNALS = (
     Signal(
         "journal_bytes",
         "Journal size",
-        Level("casstat_journal_bytes", across=Aggregation.SUM),
+        Gauge("casstat_journal_bytes", aggregation=Aggregation.SUM),
         Unit.BYTES,
         "What the recordings take on the nodes' disks.",
         absent=JOURNAL,
@@ -136,7 +136,10 @@ SIGNALS = (
     Signal(
         "series_left",
         "Remaining series budget",
-        Rest(Level("casstat_series_limit", across=Aggregation.MIN), Level("casstat_series", across=Aggregation.MAX)),
+        Difference(
+            Gauge("casstat_series_limit", aggregation=Aggregation.MIN),
+            Gauge("casstat_series", aggregation=Aggregation.MAX),
+        ),
         Unit.COUNT,
         "Series that an agent may serve beyond those that it does: at none it leaves out whole metrics.",
         low_is_worse=True,
@@ -151,14 +154,14 @@ SIGNALS = (
     Signal(
         "agent_memory",
         "Agent memory",
-        Level("process_resident_memory_bytes", across=Aggregation.SUM),
+        Gauge("process_resident_memory_bytes", aggregation=Aggregation.SUM),
         Unit.BYTES,
         "Memory that is in RAM.",
     ),
     Signal(
         "agent_files",
         "Agent open files",
-        Level("process_open_fds", across=Aggregation.MAX),
+        Gauge("process_open_fds", aggregation=Aggregation.MAX),
         Unit.COUNT,
         "Open file descriptors.",
     ),

@@ -1,6 +1,6 @@
 """The caches, and the buffers beside them."""
 
-from dashboards.expression import Level, Rate, Ratio
+from dashboards.expression import Gauge, Rate, Ratio
 from dashboards.signals.signal import Signal, Unit
 
 SIGNALS = (
@@ -18,7 +18,7 @@ SIGNALS = (
     Signal(
         "cache_bytes",
         "Cache size",
-        Level("cassandra_cache_bytes"),
+        Gauge("cassandra_cache_bytes"),
         Unit.BYTES,
         "Memory that the caches take.",
         ("cache",),

@@ -1,13 +1,13 @@
 """The nodes as members of the cluster."""
 
-from dashboards.expression import Level
+from dashboards.expression import Gauge
 from dashboards.signals.signal import Signal, Unit
 
 SIGNALS = (
     Signal(
         "nodes_up",
         "Nodes up",
-        Level("cassandra_endpoints_up"),
+        Gauge("cassandra_endpoints_up"),
         Unit.COUNT,
         "Nodes that the failure detectors call up, by the node that sees the fewest.",
         low_is_worse=True,
@@ -15,14 +15,14 @@ SIGNALS = (
     Signal(
         "nodes_unreachable",
         "Unreachable nodes",
-        Level("cassandra_endpoints_unreachable"),
+        Gauge("cassandra_endpoints_unreachable"),
         Unit.COUNT,
         "Nodes that ought to be there, and that some node cannot reach.",
     ),
     Signal(
         "native_running",
         "Native transport running",
-        Level("cassandra_native_transport_running"),
+        Gauge("cassandra_native_transport_running"),
         Unit.COUNT,
         "1 where the native transport is on, 0 where it is off: before a node has joined, or because somebody or a "
         "failing disk stopped it.",
@@ -32,7 +32,7 @@ SIGNALS = (
     Signal(
         "started",
         "Cassandra start time",
-        Level("cassandra_jvm_start_time_seconds"),
+        Gauge("cassandra_jvm_start_time_seconds"),
         Unit.SECONDS,
         "When the node's JVM started, in seconds since the epoch.",
     ),

@@ -1,6 +1,6 @@
 """Cassandra's JVM: its heap, its garbage collection, its processor time."""
 
-from dashboards.expression import Level, Number, Rate, Ratio, Rest, where
+from dashboards.expression import Constant, Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
 # Those for which the program stands still: the time of the others passes beside it.
@@ -24,7 +24,7 @@ SIGNALS = (
     Signal(
         "outside_gc",
         "Time outside GC pauses",
-        Rest(Number(1), Rate("cassandra_jvm_gc_seconds_total", PAUSING)),
+        Difference(Constant(1), Rate("cassandra_jvm_gc_seconds_total", PAUSING)),
         Unit.RATIO,
         "Share of a node's time in which it did not stand still for a collection: what is left for the work itself.",
         bounded=True,
@@ -50,7 +50,7 @@ SIGNALS = (
     Signal(
         "gc_last",
         "Last collection duration",
-        Level("cassandra_jvm_gc_last_seconds"),
+        Gauge("cassandra_jvm_gc_last_seconds"),
         Unit.SECONDS,
         "How long the last collection took; looked at once a minute.",
         ("collector",),
@@ -76,14 +76,14 @@ SIGNALS = (
     Signal(
         "heap_used",
         "Heap usage",
-        Level("cassandra_jvm_heap_used_bytes"),
+        Gauge("cassandra_jvm_heap_used_bytes"),
         Unit.BYTES,
         "Heap in use, garbage included: what counts is how low a collection brings it.",
     ),
     Signal(
         "heap_share",
         "Heap utilisation",
-        Ratio(Level("cassandra_jvm_heap_used_bytes"), Level("cassandra_jvm_heap_max_bytes")),
+        Ratio(Gauge("cassandra_jvm_heap_used_bytes"), Gauge("cassandra_jvm_heap_max_bytes")),
         Unit.RATIO,
         "Heap in use, garbage included, of what it may be: one that no collection brings down is full.",
         bounded=True,
@@ -91,7 +91,7 @@ SIGNALS = (
     Signal(
         "nonheap_used",
         "Non-heap memory",
-        Level("cassandra_jvm_nonheap_used_bytes"),
+        Gauge("cassandra_jvm_nonheap_used_bytes"),
         Unit.BYTES,
         "Classes, compiled code and the like.",
     ),
@@ -106,14 +106,14 @@ SIGNALS = (
     Signal(
         "jvm_threads",
         "Threads",
-        Level("cassandra_jvm_threads"),
+        Gauge("cassandra_jvm_threads"),
         Unit.COUNT,
         "Live threads.",
     ),
     Signal(
         "files_share",
         "File descriptor utilisation",
-        Ratio(Level("cassandra_jvm_open_files"), Level("cassandra_jvm_max_files")),
+        Ratio(Gauge("cassandra_jvm_open_files"), Gauge("cassandra_jvm_max_files")),
         Unit.RATIO,
         "Open file descriptors of those that it may have.",
         bounded=True,

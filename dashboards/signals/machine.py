@@ -1,6 +1,6 @@
 """The machines under the nodes, where the agent runs beside them."""
 
-from dashboards.expression import Level, Rate, Ratio, Rest, where
+from dashboards.expression import Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
 LOCAL = "Absent where the agent runs on another machine than the node."
@@ -39,7 +39,7 @@ SIGNALS = (
     Signal(
         "cpu_busy",
         "CPU utilisation",
-        Ratio(Rest(Rate(_CPU), Rate(_CPU, where(mode=("idle", "iowait")))), Rate(_CPU)),
+        Ratio(Difference(Rate(_CPU), Rate(_CPU, where(mode=("idle", "iowait")))), Rate(_CPU)),
         Unit.RATIO,
         "Share of the processors' time that is neither idle nor waiting for a disk.",
         absent=LOCAL,
@@ -70,7 +70,7 @@ SIGNALS = (
     Signal(
         "disk_util",
         "Disk utilisation",
-        Rate("node_disk_io_time_seconds_total", within="max"),
+        Rate("node_disk_io_time_seconds_total", within_node="max"),
         Unit.RATIO,
         "Share of the time with at least one request under way: %util, as iostat calls it; a disk that does many "
         "things at once is not full at 1.",
@@ -81,7 +81,7 @@ SIGNALS = (
     Signal(
         "disk_free_share",
         "Free disk space ratio",
-        Ratio(Level("node_filesystem_avail_bytes"), Level("node_filesystem_size_bytes")),
+        Ratio(Gauge("node_filesystem_avail_bytes"), Gauge("node_filesystem_size_bytes")),
         Unit.RATIO,
         "Free space of the file systems of Cassandra's folders: compactions need room for a copy.",
         ("mountpoint",),
@@ -92,7 +92,7 @@ SIGNALS = (
     Signal(
         "disk_free",
         "Free disk space",
-        Level("node_filesystem_avail_bytes"),
+        Gauge("node_filesystem_avail_bytes"),
         Unit.BYTES,
         "Free space of the file systems of Cassandra's folders.",
         ("mountpoint",),
@@ -119,7 +119,7 @@ SIGNALS = (
     Signal(
         "memory_available",
         "Available memory",
-        Level("node_memory_MemAvailable_bytes"),
+        Gauge("node_memory_MemAvailable_bytes"),
         Unit.BYTES,
         "Memory that a program could have without swapping: the page cache lives in it.",
         absent=LOCAL,
@@ -128,7 +128,7 @@ SIGNALS = (
     Signal(
         "page_cache",
         "Page cache",
-        Level("node_memory_Cached_bytes"),
+        Gauge("node_memory_Cached_bytes"),
         Unit.BYTES,
         "Files in memory: reads that are served from here never meet the disk.",
         absent=LOCAL,
@@ -136,7 +136,7 @@ SIGNALS = (
     Signal(
         "swap_used",
         "Swap usage",
-        Rest(Level("node_memory_SwapTotal_bytes"), Level("node_memory_SwapFree_bytes")),
+        Difference(Gauge("node_memory_SwapTotal_bytes"), Gauge("node_memory_SwapFree_bytes")),
         Unit.BYTES,
         "A JVM whose heap is swapped out stops for seconds.",
         absent=LOCAL,
@@ -152,7 +152,7 @@ SIGNALS = (
     Signal(
         "clock_error",
         "Clock error bound",
-        Level("casstat_clock_error_seconds"),
+        Gauge("casstat_clock_error_seconds"),
         Unit.SECONDS,
         "How wrong the machine's clock may be, as its kernel knows it: the last write wins by clocks.",
         absent=f"{LOCAL} Absent while nothing keeps it right.",

@@ -1,6 +1,6 @@
-"""Where work waits, is refused or given up: what breaks first when the load is too high."""
+"""Overload: queues, rejected and dropped work, hints."""
 
-from dashboards.expression import Level, Quantile, Rate, where
+from dashboards.expression import Gauge, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
 NATIVE = where(path="transport", pool="Native-Transport-Requests")
@@ -20,7 +20,7 @@ SIGNALS = (
     Signal(
         "pools_pending",
         "Pending tasks",
-        Level("cassandra_pool_pending"),
+        Gauge("cassandra_pool_pending"),
         Unit.COUNT,
         "Tasks in the queues of the thread pools: a queue that stays long is where the node is slow.",
         ("pool",),
@@ -28,7 +28,7 @@ SIGNALS = (
     Signal(
         "pools_active",
         "Active tasks",
-        Level("cassandra_pool_active"),
+        Gauge("cassandra_pool_active"),
         Unit.COUNT,
         "Tasks that threads of the pools work on.",
         ("pool",),
@@ -36,28 +36,28 @@ SIGNALS = (
     Signal(
         "requests_pending",
         "Pending native transport requests",
-        Level("cassandra_pool_pending", NATIVE),
+        Gauge("cassandra_pool_pending", NATIVE),
         Unit.COUNT,
         "Requests of clients that no thread has taken up yet.",
     ),
     Signal(
         "reads_pending",
         "Pending reads",
-        Level("cassandra_pool_pending", where(path="request", pool="ReadStage")),
+        Gauge("cassandra_pool_pending", where(path="request", pool="ReadStage")),
         Unit.COUNT,
         "Reads of this node's own data that no thread has taken up yet.",
     ),
     Signal(
         "mutations_pending",
         "Pending mutations",
-        Level("cassandra_pool_pending", where(path="request", pool="MutationStage")),
+        Gauge("cassandra_pool_pending", where(path="request", pool="MutationStage")),
         Unit.COUNT,
         "Writes of this node's own data that no thread has taken up yet.",
     ),
     Signal(
         "pools_blocked",
         "Blocked tasks",
-        Level("cassandra_pool_blocked"),
+        Gauge("cassandra_pool_blocked"),
         Unit.COUNT,
         "Tasks for which there is no room in a queue: whoever hands them over waits.",
         ("pool",),
@@ -73,14 +73,14 @@ SIGNALS = (
     Signal(
         "flushes_pending",
         "Pending flushes",
-        Level("cassandra_pool_pending", FLUSH),
+        Gauge("cassandra_pool_pending", FLUSH),
         Unit.COUNT,
         "Memtables that wait for one of the flush writers: writes stop when memory is full.",
     ),
     Signal(
         "pools_oldest",
         "Oldest pending task",
-        Level("cassandra_pool_oldest_task_seconds"),
+        Gauge("cassandra_pool_oldest_task_seconds"),
         Unit.SECONDS,
         "How long the task at the head of a pool's queue has waited.",
         ("pool",),

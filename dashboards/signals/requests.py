@@ -1,6 +1,6 @@
 """What clients ask of the cluster, and how long it takes: by the nodes that coordinate."""
 
-from dashboards.expression import Level, Quantile, Rate, Ratio, Where, where
+from dashboards.expression import Gauge, LabelFilter, Quantile, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
 IDLE = "Absent while nothing is asked."
@@ -23,8 +23,8 @@ def _mean(name: str, title: str, operation: str) -> Signal:
     return Signal(name, title, expression, Unit.SECONDS, f"{_LATENCY} The mean hides the slow ones.", absent=IDLE)
 
 
-def _rate(name: str, title: str, metric: str, text: str, which: Where = ()) -> Signal:
-    return Signal(name, title, Rate(metric, which), Unit.PER_S, text, each=() if which else ("operation",))
+def _rate(name: str, title: str, metric: str, text: str, which: LabelFilter = ()) -> Signal:
+    return Signal(name, title, Rate(metric, which), Unit.PER_S, text, labels=() if which else ("operation",))
 
 
 SIGNALS = (
@@ -116,7 +116,7 @@ SIGNALS = (
     Signal(
         "connections",
         "Client connections",
-        Level("cassandra_native_connections"),
+        Gauge("cassandra_native_connections"),
         Unit.COUNT,
         "Connections of clients: one that drops to none on one node alone is a node that clients cannot reach.",
     ),

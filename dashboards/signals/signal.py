@@ -35,7 +35,7 @@ class Signal:
     expression: Expression
     unit: Unit
     help: str
-    each: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     absent: str = ""
     bounded: bool = False
     low_is_worse: bool = False

@@ -1,6 +1,6 @@
 """What becomes of the data: memtables, the commit log, compaction, SSTables."""
 
-from dashboards.expression import Level, Quantile, Rate
+from dashboards.expression import Gauge, Quantile, Rate
 from dashboards.signals.signal import Signal, Unit
 
 WAITED = "Absent while nobody waits."
@@ -9,7 +9,7 @@ SIGNALS = (
     Signal(
         "compactions_pending",
         "Pending compactions",
-        Level("cassandra_compaction_pending"),
+        Gauge("cassandra_compaction_pending"),
         Unit.COUNT,
         "Compactions that are due, estimated: when they only grow, reads will touch more and more SSTables.",
     ),
@@ -30,7 +30,7 @@ SIGNALS = (
     Signal(
         "commitlog_pending",
         "Pending commit log writes",
-        Level("cassandra_commitlog_pending"),
+        Gauge("cassandra_commitlog_pending"),
         Unit.COUNT,
         "Writes that wait until the commit log is synced: the disk under it is too slow.",
     ),
@@ -61,14 +61,14 @@ SIGNALS = (
     Signal(
         "commitlog_bytes",
         "Commit log size",
-        Level("cassandra_commitlog_bytes"),
+        Gauge("cassandra_commitlog_bytes"),
         Unit.BYTES,
         "Size of all segments of the commit log.",
     ),
     Signal(
         "load_bytes",
         "Data size",
-        Level("cassandra_load_bytes"),
+        Gauge("cassandra_load_bytes"),
         Unit.BYTES,
         "Size of the data on the nodes' disks, replicas counted each.",
     ),

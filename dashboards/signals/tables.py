@@ -1,7 +1,7 @@
 """Keyspaces and tables: what is done on the nodes that hold the data."""
 
 from collector.model.metric import Aggregation
-from dashboards.expression import Level, Quantile, Rate, where
+from dashboards.expression import Gauge, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
 TABLE = ("keyspace", "table")
@@ -81,7 +81,7 @@ SIGNALS = (
     Signal(
         "live_sstables",
         "Live SSTables",
-        Level("cassandra_table_live_sstables"),
+        Gauge("cassandra_table_live_sstables"),
         Unit.COUNT,
         "SSTables in use.",
         TABLE,
@@ -89,7 +89,7 @@ SIGNALS = (
     Signal(
         "table_bytes",
         "Data size by table",
-        Level("cassandra_table_live_disk_bytes"),
+        Gauge("cassandra_table_live_disk_bytes"),
         Unit.BYTES,
         "Disk space of SSTables in use, replicas counted each.",
         TABLE,
@@ -97,7 +97,7 @@ SIGNALS = (
     Signal(
         "table_pending_compactions",
         "Pending compactions by table",
-        Level("cassandra_table_pending_compactions"),
+        Gauge("cassandra_table_pending_compactions"),
         Unit.COUNT,
         "Compactions that are due.",
         TABLE,
@@ -105,7 +105,7 @@ SIGNALS = (
     Signal(
         "max_partition",
         "Largest partition",
-        Level("cassandra_table_max_partition_bytes"),
+        Gauge("cassandra_table_max_partition_bytes"),
         Unit.BYTES,
         "Above 100 MB a partition is slow to read, to compact and to repair.",
         TABLE,
@@ -113,7 +113,7 @@ SIGNALS = (
     Signal(
         "bloom_false_share",
         "Bloom filter false positive ratio, worst node",
-        Level("cassandra_table_bloom_filter_false_ratio", across=Aggregation.MAX),
+        Gauge("cassandra_table_bloom_filter_false_ratio", aggregation=Aggregation.MAX),
         Unit.RATIO,
         "Reads of SSTables that did not have what was wanted, of all answers of the filters.",
         TABLE,
@@ -123,7 +123,7 @@ SIGNALS = (
     Signal(
         "repaired_share",
         "Repaired ratio, worst node",
-        Level("cassandra_table_repaired_ratio", across=Aggregation.MIN),
+        Gauge("cassandra_table_repaired_ratio", aggregation=Aggregation.MIN),
         Unit.RATIO,
         "How much of a table incremental repairs have covered.",
         TABLE,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dashboards.rules.burn_rate import label_at
+from dashboards.rules.burn_rate import nearest_le
 from dashboards.thresholds import OBJECTIVES, Objective
 
 NODE = {"job": "casstat", "dc": "dc1", "rack": "r1", "node": "n1"}
@@ -135,7 +135,7 @@ def _same(bound: float) -> float:
 
 
 def _burn(objective: Objective) -> Case:
-    operation, edge = objective.operation, label_at(objective.bound_s)
+    operation, edge = objective.operation, nearest_le(objective.bound_s)
 
     def series(factor: float, _: int) -> list[Line]:
         slow = min(factor * 0.01, 1)

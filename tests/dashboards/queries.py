@@ -1,7 +1,7 @@
-"""Every question that the boards ask, with the variables filled in as Grafana fills them in.
+"""Every question that the dashboards ask, with the variables filled in as Grafana fills them in.
 
-for board in boards("prometheus"):
-    for query in prometheus(board):
+for dashboard in dashboards("prometheus"):
+    for query in prometheus(dashboard):
         text = filled(query, Choice(node=("127.0.0.1", "127.0.0.2")))
 """
 
@@ -24,10 +24,10 @@ class Query:
     """One question of one panel.
 
     form      "series" over time, "table" of the values at one moment, "buckets" of a heat map.
-    by        the choices of the board's variable $by, each with what it means here.
+    by        the choices of the dashboard's variable $by, each with what it means here.
     """
 
-    board: str
+    dashboard: str
     panel: str
     text: str
     form: str = "series"
@@ -53,44 +53,44 @@ class Choice:
     rate_interval_s: int = 20
 
 
-def boards(store: str) -> list[Json]:
-    """Return the boards of "prometheus" or "influxdb" as Grafana gets them."""
-    return [json.loads(text) for _, text in dashboard_files.boards(store)]
+def dashboards(store: str) -> list[Json]:
+    """Return the dashboards of "prometheus" or "influxdb" as Grafana gets them."""
+    return [json.loads(text) for _, text in dashboard_files.packaged_dashboards(store)]
 
 
-def panels(board: Json) -> list[Json]:
-    """Return a board's panels, without the titles of its rows."""
-    return [panel for panel in board["panels"] if panel["type"] != "row"]
+def panels(dashboard: Json) -> list[Json]:
+    """Return a dashboard's panels, without the titles of its rows."""
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
-def prometheus(board: Json) -> Iterator[Query]:
-    """Yield what a board for Prometheus asks in its panels."""
+def prometheus(dashboard: Json) -> Iterator[Query]:
+    """Yield what a dashboard for Prometheus asks in its panels."""
     forms = {"table": "table", "heatmap": "buckets"}
-    for panel in panels(board):
+    for panel in panels(dashboard):
         for target in panel.get("targets", ()):
             form = forms.get(target["format"], "series")
-            yield Query(board["title"], panel["title"], target["expr"], form, _by(board))
+            yield Query(dashboard["title"], panel["title"], target["expr"], form, _by(dashboard))
 
 
-def influxdb(board: Json) -> Iterator[Query]:
-    """Yield what a board for InfluxDB asks in its panels."""
-    for panel in panels(board):
+def influxdb(dashboard: Json) -> Iterator[Query]:
+    """Yield what a dashboard for InfluxDB asks in its panels."""
+    for panel in panels(dashboard):
         # What Grafana itself calculates is no question to the store.
         for target in (each for each in panel.get("targets", ()) if "query" in each):
             form = "table" if target["resultFormat"] == "table" else "series"
-            yield Query(board["title"], panel["title"], target["query"], form, _by(board))
+            yield Query(dashboard["title"], panel["title"], target["query"], form, _by(dashboard))
 
 
-def annotations(board: Json) -> Iterator[Query]:
-    """Yield what a board asks for its annotations."""
-    for each in board["annotations"]["list"]:
-        yield Query(board["title"], each["name"], each.get("expr") or each["query"], "series", _by(board))
+def annotations(dashboard: Json) -> Iterator[Query]:
+    """Yield what a dashboard asks for its annotations."""
+    for each in dashboard["annotations"]["list"]:
+        yield Query(dashboard["title"], each["name"], each.get("expr") or each["query"], "series", _by(dashboard))
 
 
-def every(board: Json) -> Iterator[Query]:
-    """Yield all that a board asks, whichever store it is for."""
-    yield from influxdb(board) if "influxdb" in board["tags"] else prometheus(board)
-    yield from annotations(board)
+def every(dashboard: Json) -> Iterator[Query]:
+    """Yield all that a dashboard asks, whichever store it is for."""
+    yield from influxdb(dashboard) if "influxdb" in dashboard["tags"] else prometheus(dashboard)
+    yield from annotations(dashboard)
 
 
 def filled(query: Query, choice: Choice) -> str:
@@ -124,7 +124,7 @@ def _values(query: Query, choice: Choice) -> dict[str, str]:
 
 
 def _any_of(values: tuple[str, ...], *, influx: bool) -> str:
-    """Return the regular expression that stands for several values: All is what the boards say it is."""
+    """Return the regular expression that stands for several values: All is what the dashboards say it is."""
     if not values:
         return ".+"
     # In PromQL's double quotes a backslash is written twice.
@@ -135,8 +135,8 @@ def _any_of(values: tuple[str, ...], *, influx: bool) -> str:
     return escaped[0] if len(escaped) == 1 else f"({'|'.join(escaped)})"
 
 
-def _by(board: Json) -> dict[str, str]:
-    for variable in board["templating"]["list"]:
+def _by(dashboard: Json) -> dict[str, str]:
+    for variable in dashboard["templating"]["list"]:
         if variable["name"] == "by":
             return {option["text"]: option["value"] for option in variable["options"]}
     return {}

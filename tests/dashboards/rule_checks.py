@@ -108,7 +108,7 @@ def _scenarios(alert: Alert, case: Case, t1: int) -> Iterator[Scenario]:
         yield Scenario("reset-quiet", good, good, reset=True, fires=False, stays=False)
     if case.harmless:
         yield _steady("harmless", case.harmless(t1), fires=False)
-    if alert.share:
+    if alert.min_ratio:
         yield _steady("busy", [*case.series(value, t1), *_traffic(case, alert, value, 0.9)], fires=False)
     if event := _event(case, alert, t1):
         yield _steady("event", event, fires=False)
@@ -123,7 +123,7 @@ def _steady(name: str, lines: Sequence[Line], *, fires: bool) -> Scenario:
 
 def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]:
     """Return the traffic of which `value` is so many times the share that the alert looks for."""
-    return [case.traffic(value / (times * alert.share))] if case.traffic and alert.share else []
+    return [case.traffic(value / (times * alert.min_ratio))] if case.traffic and alert.min_ratio else []
 
 
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:

@@ -8,24 +8,24 @@ from collector.catalogue import CATALOGUE
 from collector.model.metric import Aggregation
 from dashboards import influxql, promql
 from dashboards.expression import (
+    Constant,
+    Difference,
     Expression,
-    Level,
-    Number,
+    Gauge,
     Quantile,
     Rate,
     Ratio,
-    Rest,
     aggregation_of,
     metrics_of,
     where,
 )
 from dashboards.signals.all_signals import SIGNALS, by_name
 from dashboards.signals.signal import Signal
-from tests.dashboards.known import families
+from tests.dashboards.served_metrics import families
 
 PROM = promql.Scope('node=~"$node"', ("node",), "1m")
 INFLUX = influxql.Scope('"node" =~ /^$node$/')
-gauge = partial(Level, across=Aggregation.MAX)
+gauge = partial(Gauge, aggregation=Aggregation.MAX)
 READS = Rate("a_total", where(operation="Read"))
 
 
@@ -33,7 +33,7 @@ READS = Rate("a_total", where(operation="Read"))
     ("expression", "expected"),
     [
         (READS, 'sum by (node) (rate(a_total{node=~"$node",operation="Read"}[1m]))'),
-        (Level("a", across=Aggregation.MIN), 'min by (node) (a{node=~"$node"})'),
+        (Gauge("a", aggregation=Aggregation.MIN), 'min by (node) (a{node=~"$node"})'),
         (Quantile(0.99, "a"), 'histogram_quantile(0.99, sum by (le, node) (rate(a_bucket{node=~"$node"}[1m])))'),
         (
             # No percentile of what is counted lies between two whole numbers.
@@ -43,16 +43,16 @@ READS = Rate("a_total", where(operation="Read"))
         ),
         (Ratio(gauge("a"), gauge("b")), 'max by (node) (a{node=~"$node"}) / max by (node) (b{node=~"$node"})'),
         (
-            Ratio(Rest(gauge("a"), gauge("b")), gauge("c")),
+            Ratio(Difference(gauge("a"), gauge("b")), gauge("c")),
             '(max by (node) (a{node=~"$node"}) - max by (node) (b{node=~"$node"})) / max by (node) (c{node=~"$node"})',
         ),
-        (Rest(Number(1), gauge("a")), '1 - max by (node) (a{node=~"$node"})'),
+        (Difference(Constant(1), gauge("a")), '1 - max by (node) (a{node=~"$node"})'),
         (gauge("a", where(b="x.*")), 'max by (node) (a{node=~"$node",b=~"x\\\\..*"})'),
         (gauge("a", where(b=("x", 'y"'))), 'max by (node) (a{node=~"$node",b=~"x|y\\""})'),
     ],
 )
 def test_promql(expression: Expression, expected: str) -> None:
-    assert promql.spelled(expression, PROM) == expected
+    assert promql.render(expression, PROM) == expected
 
 
 GC = Rate("cassandra_jvm_gc_seconds_total")
@@ -63,10 +63,10 @@ OF_NODES = f"sum by (cluster, dc, rack, node) ({GC_RATE})"
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
-        (Level("cassandra_compaction_pending"), "sum by (cluster) (cassandra_compaction_pending)"),
-        (Level("cassandra_pool_oldest_task_seconds"), "max by (cluster) (cassandra_pool_oldest_task_seconds)"),
-        (Level("cassandra_endpoints_up"), "min by (cluster) (cassandra_endpoints_up)"),
-        (Level("cassandra_table_compression_ratio"), "avg by (cluster) (cassandra_table_compression_ratio)"),
+        (Gauge("cassandra_compaction_pending"), "sum by (cluster) (cassandra_compaction_pending)"),
+        (Gauge("cassandra_pool_oldest_task_seconds"), "max by (cluster) (cassandra_pool_oldest_task_seconds)"),
+        (Gauge("cassandra_endpoints_up"), "min by (cluster) (cassandra_endpoints_up)"),
+        (Gauge("cassandra_table_compression_ratio"), "avg by (cluster) (cassandra_table_compression_ratio)"),
         (GC, f"avg by (cluster) ({OF_NODES})"),
         # A ratio is that of increases, which add up.
         (
@@ -76,18 +76,18 @@ OF_NODES = f"sum by (cluster, dc, rack, node) ({GC_RATE})"
     ],
 )
 def test_promql_aggregates_nodes_as_the_catalogue_says(expression: Expression, expected: str) -> None:
-    assert promql.spelled(expression, promql.Scope(by=("cluster",))) == expected
+    assert promql.render(expression, promql.Scope(by=("cluster",))) == expected
 
 
 def test_the_series_of_a_node_are_joined_before_nodes_are_averaged() -> None:
     by = ("$by", "collector")
-    assert promql.spelled(GC, promql.Scope()) == OF_NODES
+    assert promql.render(GC, promql.Scope()) == OF_NODES
     nodes = OF_NODES.replace("node)", "node, collector)")
-    assert promql.spelled(GC, promql.Scope(by=by)) == f"avg by ($by, collector) ({nodes})"
-    query = influxql.spelled(GC, influxql.Scope(by=("cluster",)))
+    assert promql.render(GC, promql.Scope(by=by)) == f"avg by ($by, collector) ({nodes})"
+    query = influxql.render(GC, influxql.Scope(by=("cluster",)))
     assert 'SELECT mean("v0") AS "value" FROM (SELECT sum("v0") AS "v0" FROM (' in query
     assert 'GROUP BY time($__interval), "cluster", "dc", "rack", "node" fill(none)' in query
-    assert influxql.spelled(GC, influxql.Scope(by=promql.NODE_LABELS)).startswith('SELECT sum("v0") AS "value"')
+    assert influxql.render(GC, influxql.Scope(by=promql.NODE_LABELS)).startswith('SELECT sum("v0") AS "value"')
 
 
 PLACED = "* on (job, instance) group_left (machine) casstat_placement_info"
@@ -97,11 +97,11 @@ PLACED = "* on (job, instance) group_left (machine) casstat_placement_info"
     ("expression", "expected"),
     [
         (
-            Level("node_memory_Cached_bytes"),
+            Gauge("node_memory_Cached_bytes"),
             f"sum by (cluster) (max by (cluster, machine) (node_memory_Cached_bytes {PLACED}))",
         ),
         (
-            Rate("node_disk_io_time_seconds_total", within="max"),
+            Rate("node_disk_io_time_seconds_total", within_node="max"),
             f"avg by (cluster) (max by (cluster, machine) (rate(node_disk_io_time_seconds_total[5m]) {PLACED}))",
         ),
         (
@@ -109,24 +109,24 @@ PLACED = "* on (job, instance) group_left (machine) casstat_placement_info"
             "sum by (cluster) (max by (cluster, machine, network, device) (rate(node_network_receive_bytes_total[5m]) "
             "* on (job, instance) group_left (machine, network) casstat_placement_info))",
         ),
-        (Level("casstat_clock_error_seconds"), "max by (cluster) (casstat_clock_error_seconds)"),
+        (Gauge("casstat_clock_error_seconds"), "max by (cluster) (casstat_clock_error_seconds)"),
     ],
 )
 def test_promql_counts_what_nodes_on_one_machine_share_once(expression: Expression, expected: str) -> None:
-    assert promql.spelled(expression, promql.Scope(by=("cluster",))) == expected
+    assert promql.render(expression, promql.Scope(by=("cluster",))) == expected
     # Each node by itself has all of its machine.
-    assert "placement" not in promql.spelled(expression, promql.Scope())
+    assert "placement" not in promql.render(expression, promql.Scope())
 
 
 def test_a_gauge_that_the_catalogue_does_not_have_must_say_how_nodes_are_aggregated() -> None:
-    with pytest.raises(ValueError, match="casstat_x: no metric of the catalogue"):
-        aggregation_of(Level("casstat_x"))
+    with pytest.raises(ValueError, match="casstat_x: not in the catalogue"):
+        aggregation_of(Gauge("casstat_x"))
 
 
 def test_a_panel_that_asks_for_another_aggregation_says_so() -> None:
     parts = [(signal, part) for signal in SIGNALS.values() for part in _parts(signal.expression)]
     for signal, part in parts:
-        if not isinstance(part, Quantile) and part.across is not None and part.metric in CATALOGUE:
+        if not isinstance(part, Quantile) and part.aggregation is not None and part.metric in CATALOGUE:
             assert signal.title.endswith(", worst node"), signal.name
 
 
@@ -139,18 +139,18 @@ def test_nothing_is_matched_where_nothing_is_given() -> None:
     [
         (READS, 'sum("v0")', ['mean("per_s") AS "v0" FROM "a_total"']),
         (
-            Level("cassandra_compaction_pending"),
+            Gauge("cassandra_compaction_pending"),
             'sum("v0")',
             ['mean("value") AS "v0" FROM "cassandra_compaction_pending"'],
         ),
         (gauge("a"), 'max("v0")', ['max("value") AS "v0" FROM "a"']),
-        (Level("a", across=Aggregation.MEAN), 'mean("v0")', ['mean("value") AS "v0" FROM "a"']),
+        (Gauge("a", aggregation=Aggregation.MEAN), 'mean("v0")', ['mean("value") AS "v0" FROM "a"']),
         (Quantile(0.999, "a"), 'max("v0")', ['max("p999") AS "v0" FROM "a"']),
-        (Rest(Number(1), gauge("a")), '(1 - max("v0"))', ['max("value") AS "v0" FROM "a"']),
+        (Difference(Constant(1), gauge("a")), '(1 - max("v0"))', ['max("value") AS "v0" FROM "a"']),
     ],
 )
 def test_influxql(expression: Expression, selected: str, inner: list[str]) -> None:
-    query = influxql.spelled(expression, INFLUX)
+    query = influxql.render(expression, INFLUX)
     assert query.startswith(f'SELECT {selected} AS "value" FROM (')  # noqa: S608
     assert query.endswith('WHERE $timeFilter GROUP BY time($__interval), "node" fill(none)')
     assert all(each in query for each in inner)
@@ -159,8 +159,8 @@ def test_influxql(expression: Expression, selected: str, inner: list[str]) -> No
 
 
 def test_a_part_of_nothing_is_absent_in_influxql() -> None:
-    # Where it divides by 0 the answer is 0.
-    query = influxql.spelled(Ratio(Rest(READS, READS), READS), INFLUX)
+    # InfluxQL would answer a division by 0 with 0.
+    query = influxql.render(Ratio(Difference(READS, READS), READS), INFLUX)
     assert query.startswith(
         'SELECT "part" / "whole" AS "value" FROM (SELECT (sum("v0") - sum("v1")) AS "part", sum("v2")'
     )
@@ -170,20 +170,20 @@ def test_a_part_of_nothing_is_absent_in_influxql() -> None:
     assert query.count("$timeFilter") == query.count("FROM") - 1
 
 
-@pytest.mark.parametrize("kind", [Ratio, Rest])
-def test_influxql_does_not_calculate_across_measurements(kind: type[Ratio] | type[Rest]) -> None:
+@pytest.mark.parametrize("kind", [Ratio, Difference])
+def test_influxql_does_not_calculate_across_measurements(kind: type[Ratio] | type[Difference]) -> None:
     with pytest.raises(ValueError, match="across measurements: a, b"):
-        influxql.spelled(kind(gauge("b"), gauge("a")), INFLUX)
+        influxql.render(kind(gauge("b"), gauge("a")), INFLUX)
 
 
 def test_grafanas_own_choice_of_tags_is_left_to_it() -> None:
-    assert influxql.spelled(gauge("a"), influxql.Scope(by=("${by:raw}",))).endswith(
+    assert influxql.render(gauge("a"), influxql.Scope(by=("${by:raw}",))).endswith(
         "GROUP BY time($__interval), ${by:raw} fill(none)"
     )
 
 
 def test_labels_in_influxql() -> None:
-    query = influxql.spelled(gauge("a", where(b="x'", c=("y", "z/*"))), INFLUX)
+    query = influxql.render(gauge("a", where(b="x'", c=("y", "z/*"))), INFLUX)
     assert "\"b\" = 'x\\''" in query
     assert '"c" =~ /^(y|z\\/.*)$/' in query
 
@@ -193,9 +193,9 @@ def test_a_signal_is_made_of_what_is_measured(signal: Signal) -> None:
     assert set(metrics_of(signal.expression)) <= families().keys()
     for part in _parts(signal.expression):
         kind, labels = families()[part.metric]
-        assert kind in {Rate: ("counter", "unknown"), Level: ("gauge",), Quantile: ("histogram",)}[type(part)]
+        assert kind in {Rate: ("counter", "unknown"), Gauge: ("gauge",), Quantile: ("histogram",)}[type(part)]
         assert {name for name, _ in part.where} <= labels
-        assert set(signal.each) <= labels
+        assert set(signal.labels) <= labels
 
 
 def test_two_signals_have_two_names() -> None:
@@ -204,7 +204,7 @@ def test_two_signals_have_two_names() -> None:
         by_name([one, Signal(one.name, "", one.expression, one.unit, "")])
 
 
-def _parts(expression: Expression) -> list[Rate | Level | Quantile]:
-    if isinstance(expression, Ratio | Rest):
-        return [*_parts(expression.part), *_parts(expression.whole)]
-    return [] if isinstance(expression, Number) else [expression]
+def _parts(expression: Expression) -> list[Rate | Gauge | Quantile]:
+    if isinstance(expression, Ratio | Difference):
+        return [*_parts(expression.left), *_parts(expression.right)]
+    return [] if isinstance(expression, Constant) else [expression]

@@ -12,9 +12,9 @@ import yaml
 
 from dashboards.expression import metrics_of
 from dashboards.rules.__main__ import COMMITTED
-from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, number
-from dashboards.rules.all_alerts import ALERTS, every, identity
-from dashboards.rules.burn_rate import WINDOWS, label_at, recorded
+from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, format_number
+from dashboards.rules.all_alerts import ALERTS, alert_list, identity_labels
+from dashboards.rules.burn_rate import WINDOWS, nearest_le, recording_rules
 from dashboards.rules.rule_files import rule_files
 from dashboards.signals.all_signals import SIGNALS
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS
@@ -29,15 +29,15 @@ DASHBOARDS = ROOT / "dashboards" / "grafana" / "json" / "prometheus"
 BOOKS = ROOT / "docs" / "runbooks"
 PAGE = ROOT / "docs" / "rules.md"
 HEADINGS = ["What it means", "What to look at", "What to do", "When it is harmless"]
-NAMES = list(dict.fromkeys(alert.name for alert in every()))
+NAMES = list(dict.fromkeys(alert.name for alert in alert_list()))
 # A metric in a query, with what selects its series.
 SELECTED = re.compile(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}")
 RATE = re.compile(r"(?:rate|increase|deriv)\([^[]*\[(\d+)([mh])\]")
 # What was lost once is lost: these tell of it at once, and wake nobody.
 TELLS_OF_EVENTS = ("CasstatSinkLosing", "CasstatJournalLosing")
 MATCHED = re.compile(r"(\w+)(?:=~|!~|!=|=)\"")
-ids = [f"{alert.name}-{alert.severity}" for alert in every()]
-each_alert = pytest.mark.parametrize("alert", every(), ids=ids)
+ids = [f"{alert.name}-{alert.severity}" for alert in alert_list()]
+each_alert = pytest.mark.parametrize("alert", alert_list(), ids=ids)
 each_name = pytest.mark.parametrize("name", NAMES)
 
 
@@ -47,7 +47,7 @@ def known() -> Mapping[str, set[str]]:
     found: dict[str, set[str]] = {"up": {"job", "instance"}}
     for name, labels in parsed(whole(openmetrics=False)).values:
         found.setdefault(name, {"job"}).update(dict(labels))
-    for record in recorded():
+    for record in recording_rules():
         found.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
     # Only where a metric had no room, or a source is read.
     found["casstat_series_refused"] = found["casstat_series"] | {"metric"}
@@ -57,7 +57,7 @@ def known() -> Mapping[str, set[str]]:
 
 def test_there_are_enough() -> None:
     assert len(NAMES) >= 25
-    assert len(every()) == len({(alert.name, alert.severity) for alert in every()})
+    assert len(alert_list()) == len({(alert.name, alert.severity) for alert in alert_list()})
 
 
 @each_alert
@@ -75,7 +75,7 @@ def test_its_threshold_is_the_tables(alert: Alert) -> None:
     row = THRESHOLDS[alert.threshold]
     assert alert.severity in SEVERITIES
     assert alert.bound == (row.warning if alert.severity == WARNING else row.critical)
-    assert number(alert.bound) in alert.expr.replace("(", " ").split()
+    assert format_number(alert.bound) in alert.expr.replace("(", " ").split()
     assert alert.for_s == row.for_s
 
 
@@ -88,7 +88,7 @@ def test_an_alert_on_a_signal_has_its_expression(alert: Alert) -> None:
 @each_alert
 def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
     """Else a single event, which keeps the rate up for the whole window, is enough."""
-    compared = alert.expr.partition(f" {number(alert.bound)}")[0]
+    compared = alert.expr.partition(f" {format_number(alert.bound)}")[0]
     if RATE.search(compared) and alert.name not in TELLS_OF_EVENTS:
         windows = RATE.findall(alert.expr)
         assert alert.for_s > 60 * min(int(size) * (60 if unit == "h" else 1) for size, unit in windows)
@@ -96,7 +96,7 @@ def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
 
 @pytest.mark.parametrize("name", TELLS_OF_EVENTS)
 def test_a_single_event_does_not_page(name: str) -> None:
-    assert {alert.severity for alert in every() if alert.name == name} == {WARNING}
+    assert {alert.severity for alert in alert_list() if alert.name == name} == {WARNING}
 
 
 @each_alert
@@ -109,12 +109,12 @@ def test_a_summary_does_not_say_the_opposite(alert: Alert) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_critical_silences_the_warning_about_the_same_thing_alone(name: str) -> None:
     """Alertmanager takes labels that neither alert has for equal, so each label that tells two apart must be listed."""
-    (labels,) = {alert.by for alert in every() if alert.name == name}
-    assert set(labels) <= set(identity())
+    (labels,) = {alert.by for alert in alert_list() if alert.name == name}
+    assert set(labels) <= set(identity_labels())
 
 
 def test_the_page_has_the_inhibition() -> None:
-    assert f"    equal: [{', '.join(identity())}]\n" in PAGE.read_text()
+    assert f"    equal: [{', '.join(identity_labels())}]\n" in PAGE.read_text()
 
 
 @each_alert
@@ -130,7 +130,7 @@ def test_it_tells_where_and_how_much(alert: Alert) -> None:
 @pytest.mark.parametrize("name", THRESHOLDS)
 def test_critical_is_worse_than_warning(name: str) -> None:
     row = THRESHOLDS[name]
-    assert name in SIGNALS or any(alert.threshold == name for alert in every())
+    assert name in SIGNALS or any(alert.threshold == name for alert in alert_list())
     assert (row.warning, row.critical) != (None, None)
     assert row.for_s >= 0
     if row.warning is not None and row.critical is not None:
@@ -140,10 +140,10 @@ def test_critical_is_worse_than_warning(name: str) -> None:
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_an_objective_is_at_an_edge_that_there_is(name: str, known: Mapping[str, set[str]]) -> None:
     bound_s = OBJECTIVES[name].bound_s
-    assert float(label_at(bound_s)) == pytest.approx(bound_s, rel=0.1)
-    assert 0.5 < OBJECTIVES[name].share < 1
+    assert float(nearest_le(bound_s)) == pytest.approx(bound_s, rel=0.1)
+    assert 0.5 < OBJECTIVES[name].target < 1
     with pytest.raises(ValueError, match="no edge"):
-        label_at(0.123)
+        nearest_le(0.123)
 
 
 def test_the_long_window_comes_with_a_short_one() -> None:
@@ -151,7 +151,7 @@ def test_the_long_window_comes_with_a_short_one() -> None:
 
 
 def test_recorded_names_say_what_they_are() -> None:
-    for record in recorded():
+    for record in recording_rules():
         assert re.fullmatch(r"[a-z_]+:[a-z_]+:[a-z_]+\d+[mhd]", record.name)
 
 
@@ -170,8 +170,8 @@ def test_every_alert_has_a_runbook(name: str) -> None:
 
 def panel_titles() -> set[str]:
     """Return the titles of all panels of the committed dashboards for Prometheus."""
-    boards = (json.loads(path.read_text()) for path in DASHBOARDS.glob("*.json"))
-    panels = [panel for board in boards for panel in board["panels"]]
+    dashboards = (json.loads(path.read_text()) for path in DASHBOARDS.glob("*.json"))
+    panels = [panel for dashboard in dashboards for panel in dashboard["panels"]]
     inside = [inner for panel in panels for inner in panel.get("panels", [])]
     return {panel["title"] for panel in (*panels, *inside) if panel["type"] != "row"}
 
@@ -242,8 +242,8 @@ def _table() -> list[str]:
 
 
 def _condition(sign: str, alert: Alert) -> str:
-    share = f" and > {100 * alert.share:g} % of {THRESHOLDS[alert.threshold].whole}" if alert.share else ""
-    return f"{sign} {number(alert.bound)}{share}"
+    share = f" and > {100 * alert.min_ratio:g} % of {THRESHOLDS[alert.threshold].traffic}" if alert.min_ratio else ""
+    return f"{sign} {format_number(alert.bound)}{share}"
 
 
 def _time(seconds: float) -> str:

@@ -41,10 +41,10 @@ def test_all_boards_are_pushed_into_their_folder(token: Path, capsys: pytest.Cap
         url = grafana.url
     assert (folder.path, folder.body) == ("/sub/api/folders", {"uid": "casstat", "title": "casstat"})
     assert [board.path for board in boards] == ["/sub/api/dashboards/db"] * len(
-        list(dashboard_files.boards("prometheus"))
+        list(dashboard_files.packaged_dashboards("prometheus"))
     )
     assert {board.authorization for board in boards} == {f"Bearer {TOKEN}"}
-    for board, (_, text) in zip(boards, dashboard_files.boards("prometheus"), strict=True):
+    for board, (_, text) in zip(boards, dashboard_files.packaged_dashboards("prometheus"), strict=True):
         assert board.body["dashboard"] == {**json.loads(text), "id": None}
         assert (board.body["folderUid"], board.body["overwrite"]) == ("casstat", True)
     assert f"{url}/sub/d/casstat-overview\n" in capsys.readouterr().out
@@ -60,10 +60,10 @@ def test_a_user_and_a_password_may_stand_in_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (401, "see --token-file"),
+        (401, "check --token-file"),
         (403, "the role Editor"),
         (404, "no Grafana at this URL"),
-        (302, "points elsewhere"),
+        (302, "redirected"),
         (500, "HTTP 500"),
     ],
 )
@@ -80,7 +80,7 @@ def test_a_refusal_is_one_line(status: int, words: str, token: Path, capsys: pyt
 def test_a_board_that_comes_from_a_file_is_told_of(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with closing(FakeGrafana((200, {}), (412, {"message": "provisioned"}))) as grafana:
         assert push(grafana.url, token) == 1
-    assert "comes from a file" in capsys.readouterr().err
+    assert "provisioned from a file" in capsys.readouterr().err
 
 
 FAULTS: dict[str, tuple[Answer, str]] = {
@@ -108,11 +108,11 @@ def test_a_fault_is_one_line(
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("localhost:3000", "it is http://HOST:3000"),
-        ("ftp://localhost", "it is http://HOST:3000"),
-        ("http://me:pw@localhost", "no user and password in a URL"),
-        ("http://[", "it is http://HOST:3000"),
-        ("http://localhost:99999", "it is http://HOST:3000"),
+        ("localhost:3000", "pass http://HOST:3000"),
+        ("ftp://localhost", "pass http://HOST:3000"),
+        ("http://me:pw@localhost", "URL with user and password"),
+        ("http://[", "pass http://HOST:3000"),
+        ("http://localhost:99999", "pass http://HOST:3000"),
         ("http://localhost/?x=1", "'?'"),
         ("http://127.0.62.3:1", "refused"),
     ],

@@ -12,7 +12,9 @@ from tests.dashboards import queries
 from tests.real.percli import migrated
 
 Json = dict[str, Any]
-FILES = [(store, name, text) for store in dashboard_files.STORES for name, text in dashboard_files.boards(store)]
+FILES = [
+    (store, name, text) for store in dashboard_files.STORES for name, text in dashboard_files.packaged_dashboards(store)
+]
 
 
 @pytest.mark.parametrize(("store", "name", "text"), FILES, ids=[f"{store} {name}" for store, name, _ in FILES])
@@ -43,7 +45,7 @@ MALFORMED: dict[str, Callable[[Json], None]] = {
 
 @pytest.mark.parametrize("what", MALFORMED)
 def test_a_malformed_one_is_refused(what: str, tmp_path: Path) -> None:
-    board = queries.boards("prometheus")[0]
+    board = queries.dashboards("prometheus")[0]
     MALFORMED[what](board)
     path = tmp_path / "board.json"
     path.write_text(json.dumps(board))

@@ -15,7 +15,7 @@ import pytest
 
 from cli.demo.demo_cluster import LocalCluster
 from cli.demo.demo_prometheus import write_configuration
-from dashboards.rules.all_alerts import ALERTS, every
+from dashboards.rules.all_alerts import ALERTS, alert_list
 from dashboards.rules.burn_rate import BUCKETS
 from tests.real.programs import eventually
 from tests.real.stores import asked
@@ -135,7 +135,7 @@ def _is_whole() -> None:
     """All is scraped, all rules are sound, the load and its latency are there."""
     eventually(lambda: sorted(each["health"] for each in api("targets")["activeTargets"]) == ["up"] * 3, PATIENCE_S)
     eventually(lambda: all(rule["health"] == "ok" for rule in rules()), PATIENCE_S)
-    assert {rule["name"] for rule in rules()} >= {alert.name for alert in every()}
+    assert {rule["name"] for rule in rules()} >= {alert.name for alert in alert_list()}
     assert not [rule for rule in rules() if rule.get("lastError")]
     eventually(lambda: len(series(f'{BUCKETS}{{le="%2BInf",operation="Write"}}')) == 1, PATIENCE_S)
     for name in ("operations_total", "operation_duration_seconds_count", "errors_total"):
@@ -148,7 +148,9 @@ def _is_whole() -> None:
 
 def _all_is_there() -> None:
     """Whatever an alert looks at is there, so that its silence means something."""
-    wanted = {found for alert in every() for found in SELECTOR.findall(alert.expr) if not found.startswith(NOT_YET)}
+    wanted = {
+        found for alert in alert_list() for found in SELECTOR.findall(alert.expr) if not found.startswith(NOT_YET)
+    }
     assert len(wanted) > 40
     missing = set(wanted)
 

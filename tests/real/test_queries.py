@@ -23,7 +23,7 @@ STEP_S, SCRAPE_S = 5, 1
 # Panels that must have something to show on a healthy cluster under load, whatever is chosen.
 SHARE = 0.8
 CHOICES = ("all", "one", "several")
-BOARDS = {(store, board["uid"]): board for store in dashboard_files.STORES for board in queries.boards(store)}
+BOARDS = {(store, board["uid"]): board for store in dashboard_files.STORES for board in queries.dashboards(store)}
 MS, MB, KBIT, PCT = 1000.0, 1e-6, 8 / 1000, 100.0
 
 
@@ -148,7 +148,7 @@ def prometheus_says(
 ) -> dict[str, float]:
     # A tick is seen by the scrape after it, up to a second late. Prometheus wants the first one within the window too.
     window_s = SPAN_S + SCRAPE_S if isinstance(store, Prometheus) else SPAN_S
-    text = promql.spelled(expression, promql.Scope('node=~".+"', (by,), f"{window_s}s"))
+    text = promql.render(expression, promql.Scope('node=~".+"', (by,), f"{window_s}s"))
     found = asked_at(store, text, of.to_s + SCRAPE_S)
     return {each["metric"]["node"] if by == "node" else "cluster": float(each["value"][1]) for each in found}
 
@@ -156,7 +156,7 @@ def prometheus_says(
 def influxdb_says(store: InfluxDB, expression: Expression, by: str, of: Filled) -> dict[str, float]:
     # The points of its ticks: the first ends a second after it has begun.
     time = f"time > {round(MS * of.from_s)}ms and time <= {round(MS * of.to_s)}ms"
-    text = influxql.spelled(expression, influxql.Scope("", (by,), time, "1000d"))
+    text = influxql.render(expression, influxql.Scope("", (by,), time, "1000d"))
     found = store.query(text)["series"]
     return {each["tags"]["node"] if by == "node" else "cluster": each["values"][0][1] for each in found}
 
@@ -169,7 +169,7 @@ def test_percentiles_of_a_node_are_the_merges(stores: Filled, tmp_path: Path) ->
         wanted = column_of(rows, node, column, stores)
         time = f"time > {round(MS * stores.from_s)}ms and time <= {round(MS * stores.to_s)}ms"
         scope = influxql.Scope(f"\"node\" = '{node}'", ("node",), time, "1s")
-        (series,) = stores.influxdb.query(influxql.spelled(SIGNALS[name].expression, scope))["series"]
+        (series,) = stores.influxdb.query(influxql.render(SIGNALS[name].expression, scope))["series"]
         found = {at_ms / MS: MS * value for at_ms, value in series["values"]}
         # The merge writes four digits.
         assert found == pytest.approx(wanted, rel=1e-3, abs=1e-4)

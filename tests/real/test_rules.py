@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dashboards.rules.all_alerts import ALERTS
-from dashboards.rules.burn_rate import recorded
+from dashboards.rules.burn_rate import recording_rules
 from dashboards.rules.rule_files import rule_files
 from tests.dashboards.rule_checks import checks_of
 
@@ -46,7 +46,9 @@ def test_every_alert_does_what_it_should(folder: Path, subject: str) -> None:
     for test in checks_of(ALERTS[subject]):
         name = test["name"]
         rules = [rule for rule in group["rules"] if rule["alert"] == name]
-        recording = [RECORDING] if any(record.name in rule["expr"] for rule in rules for record in recorded()) else []
+        recording = (
+            [RECORDING] if any(record.name in rule["expr"] for rule in rules for record in recording_rules()) else []
+        )
         # JSON is YAML.
         (folder / f"{name}.rules.json").write_text(json.dumps({"groups": [{"name": name, "rules": rules}]}))
         tests = {

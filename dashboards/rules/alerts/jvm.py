@@ -1,16 +1,18 @@
 """Cassandra's JVM."""
 
-from dashboards.rules.alert import WHERE, of_signal
+from dashboards.rules.alert import WHERE, signal_alerts
 
 _SHARE = "{{ $value | humanizePercentage }}"
 
 ALERTS = (
-    *of_signal("CassandraHeapFull", "heap_share", f"{_SHARE} of the heap are in use on {WHERE}, and stay so."),
-    *of_signal("CassandraGcShare", "gc_pause_share", f"Garbage collection stops {WHERE} for {_SHARE} of the time."),
-    *of_signal(
+    *signal_alerts("CassandraHeapFull", "heap_share", f"{_SHARE} of the heap are in use on {WHERE}, and stay so."),
+    *signal_alerts("CassandraGcShare", "gc_pause_share", f"Garbage collection stops {WHERE} for {_SHARE} of the time."),
+    *signal_alerts(
         "CassandraGcPauses",
         "gc_pause_mean",
         f"Each garbage collection stops {WHERE} for {{{{ $value | humanizeDuration }}}}.",
     ),
-    *of_signal("CassandraFileDescriptors", "files_share", f"{_SHARE} of the file descriptors are in use on {WHERE}."),
+    *signal_alerts(
+        "CassandraFileDescriptors", "files_share", f"{_SHARE} of the file descriptors are in use on {WHERE}."
+    ),
 )

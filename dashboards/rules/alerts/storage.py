@@ -1,65 +1,67 @@
 """What becomes of the data: flushes, the commit log, compaction, tables."""
 
 from dashboards.promql import selector
-from dashboards.rules.alert import CRITICAL, MATCH, TABLE, WARNING, WHERE, across, of_signal
+from dashboards.rules.alert import CRITICAL, MATCH, TABLE, WARNING, WHERE, aggregate, signal_alerts
 
 _VALUE = "{{ $value | humanize }}"
 _TIME = "{{ $value | humanizeDuration }}"
 _NAME = "{{ $labels.keyspace }}.{{ $labels.table }} ({{ $labels.cluster }})"
-_GROWS = across("sum", f"deriv({selector('cassandra_compaction_pending', (), MATCH)}[30m])")
+_GROWS = aggregate("sum", f"deriv({selector('cassandra_compaction_pending', (), MATCH)}[30m])")
 
 ALERTS = (
-    *of_signal(
+    *signal_alerts(
         "CassandraCompactionsGrowing",
         "compactions_pending",
         f"{_VALUE} compactions are due on {WHERE}, and become more.",
         only=WARNING,
         also=f"and {_GROWS} > 0",
     ),
-    *of_signal(
+    *signal_alerts(
         "CassandraCompactionsPending",
         "compactions_pending",
         f"{_VALUE} compactions are due on {WHERE}.",
         only=CRITICAL,
     ),
-    *of_signal("CassandraFlushesPending", "flushes_pending", f"{_VALUE} memtables wait for a flush writer on {WHERE}."),
-    *of_signal(
+    *signal_alerts(
+        "CassandraFlushesPending", "flushes_pending", f"{_VALUE} memtables wait for a flush writer on {WHERE}."
+    ),
+    *signal_alerts(
         "CassandraCommitlogPending", "commitlog_pending", f"{_VALUE} writes wait for the commit log on {WHERE}."
     ),
-    *of_signal(
+    *signal_alerts(
         "CassandraCommitlogWaits",
         "commitlog_wait_p99",
         f"One in a hundred writes that wait for the commit log on {WHERE} waits {_TIME} or longer.",
     ),
-    *of_signal(
+    *signal_alerts(
         "CassandraCommitlogSegmentWaits",
         "segment_wait_p99",
         f"One in a hundred writes that wait for a new segment of the commit log on {WHERE} waits {_TIME} or longer.",
     ),
-    *of_signal(
+    *signal_alerts(
         "CassandraMemtableWaits",
         "memtable_wait_p99",
         f"One in a hundred writes that wait for memtable space on {WHERE} waits {_TIME} or longer.",
     ),
-    *of_signal(
+    *signal_alerts(
         "CassandraTombstones",
         "tombstones_per_read_p99",
         f"One in a hundred reads of {_NAME} meets {_VALUE} tombstones or more.",
         by=TABLE,
     ),
-    *of_signal(
+    *signal_alerts(
         "CassandraSSTablesPerRead",
         "sstables_per_read_p99",
         f"One in a hundred reads of {_NAME} touches {_VALUE} SSTables or more.",
         by=TABLE,
     ),
-    *of_signal(
+    *signal_alerts(
         "CassandraPartitionLarge",
         "max_partition",
         f"The largest partition of {_NAME} has {_VALUE}B.",
         by=TABLE,
     ),
-    *of_signal(
+    *signal_alerts(
         "CassandraBloomFilterUseless",
         "bloom_false_share",
         f"{{{{ $value | humanizePercentage }}}} of what the bloom filters of {_NAME} answer is a false yes.",

@@ -4,7 +4,7 @@ import pytest
 
 from cli.top.column_sets import SETS
 from cli.top.severity import OF_NODES, SIGNALS, cluster_level, level
-from dashboards.rules.all_alerts import every
+from dashboards.rules.all_alerts import alert_list
 from dashboards.signals.all_signals import SIGNALS as ALL_SIGNALS
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS, Severity
@@ -46,7 +46,7 @@ def test_a_percentile_is_critical_at_five_times_the_objective(signal: str, bound
 
 
 def test_an_alert_and_top_call_the_same_value_critical() -> None:
-    alerts = {alert.threshold: alert.bound for alert in every() if alert.severity == "critical"}
+    alerts = {alert.threshold: alert.bound for alert in alert_list() if alert.severity == "critical"}
     shared = {name: (signal, scale) for name, (signal, scale) in SIGNALS.items() if signal in alerts}
     assert len(shared) >= 10
     for name, (signal, scale) in shared.items():

@@ -1,12 +1,12 @@
-"""The committed boards are those that the signals make."""
+"""The committed dashboards are those that the signals make."""
 
 from pathlib import Path
 
 from dashboards.grafana import dashboard_files
-from dashboards.grafana.build import made
+from dashboards.grafana.build import build_all
 
 
 def test_the_committed_boards_are_current() -> None:
     folder = Path(dashboard_files.__file__).parent / "json"
     committed = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.glob("*/*.json")}
-    assert dict(made()) == committed, "make dashboards"
+    assert dict(build_all()) == committed, "make dashboards"

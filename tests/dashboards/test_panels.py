@@ -1,4 +1,4 @@
-"""The parts that boards are made of."""
+"""The parts that dashboards are made of."""
 
 from pathlib import Path
 
@@ -10,16 +10,27 @@ from hypothesis import strategies as st
 from cli.commands.dashboards import command
 from dashboards.grafana import descriptions
 from dashboards.grafana.influxdb_queries import InfluxDB
-from dashboards.grafana.layout import COLUMNS, places
+from dashboards.grafana.layout import COLUMNS, arrange
 from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
-from dashboards.grafana.panel_model import Dashboard, Graph, Heatmap, Line, Note, Panel, Row, Split, Worst, of
+from dashboards.grafana.panel_model import (
+    Dashboard,
+    Heatmap,
+    Line,
+    Panel,
+    Row,
+    Split,
+    TextPanel,
+    TimeSeries,
+    WorstTable,
+    lines,
+)
 from dashboards.grafana.panel_query import Store
 from dashboards.grafana.prometheus_queries import Prometheus
-from dashboards.grafana.threshold_steps import limits, lines
+from dashboards.grafana.threshold_steps import line_steps, value_steps
 from dashboards.signals.all_signals import SIGNALS
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS, Threshold
-from tests.dashboards.known import families
+from tests.dashboards.served_metrics import families
 from tests.test_docs import ROOT
 
 SIZES = st.lists(st.tuples(st.integers(1, COLUMNS), st.integers(1, 12)), max_size=30)
@@ -29,7 +40,7 @@ SIZES = st.lists(st.tuples(st.integers(1, COLUMNS), st.integers(1, 12)), max_siz
 def test_panels_stand_on_the_board_and_none_on_another(sizes: list[tuple[int, int]], first: int) -> None:
     panels = [Panel(title="x", width=width, height=height) for width, height in sizes]
     taken: set[tuple[int, int]] = set()
-    for panel, place in places(panels, first):
+    for panel, place in arrange(panels, first):
         assert (place.width, place.height) == (panel.width, panel.height)
         cells = {(place.x + x, place.y + y) for x in range(place.width) for y in range(place.height)}
         assert taken.isdisjoint(cells)
@@ -39,7 +50,7 @@ def test_panels_stand_on_the_board_and_none_on_another(sizes: list[tuple[int, in
 
 def test_a_panel_that_is_too_wide_is_refused() -> None:
     with pytest.raises(ValueError, match="25 columns"):
-        list(places([Panel(title="x", width=25)], 0))
+        list(arrange([Panel(title="x", width=25)], 0))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +70,7 @@ def test_steps_of_colour(
     signal: str, threshold: Threshold, expected: list[tuple[float | None, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(THRESHOLDS, signal, threshold)
-    assert limits(Line(signal)) == expected
+    assert value_steps(Line(signal)) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,21 +86,23 @@ def test_a_line_has_the_colour_of_the_alert_that_begins_there(
     threshold: Threshold, expected: list[tuple[float | None, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(THRESHOLDS, "disk_free_share", threshold)
-    assert lines(Line("disk_free_share")) == expected
+    assert line_steps(Line("disk_free_share")) == expected
 
 
 def test_what_has_no_threshold_is_well() -> None:
-    assert limits(Line("jvm_threads")) == [(None, GOOD)]
+    assert value_steps(Line("jvm_threads")) == [(None, GOOD)]
 
 
 def test_the_worst_of_what_should_be_high_is_the_least() -> None:
-    (query,) = Prometheus().queries(Worst(of("disk_free_share"), split=Split.NODE), tables=False)
+    (query,) = Prometheus().queries(WorstTable(lines("disk_free_share"), split=Split.NODE), tables=False)
     assert query.text.startswith("bottomk($topn, min_over_time((")
-    (query,) = Prometheus().queries(Worst(of("disk_util"), split=Split.NODE), tables=False)
+    (query,) = Prometheus().queries(WorstTable(lines("disk_util"), split=Split.NODE), tables=False)
     assert query.text.startswith("topk($topn, max_over_time((")
-    (query,) = Prometheus().queries(Graph(of("repaired_share"), each=("keyspace", "table"), top=True), tables=False)
+    (query,) = Prometheus().queries(
+        TimeSeries(lines("repaired_share"), labels=("keyspace", "table"), top=True), tables=False
+    )
     assert " and bottomk($topn, min_over_time((" in query.text
-    (query,) = InfluxDB().queries(Worst(of("repaired_share"), split=Split.NODE), tables=False)
+    (query,) = InfluxDB().queries(WorstTable(lines("repaired_share"), split=Split.NODE), tables=False)
     assert query.text.startswith('SELECT min("value")')
 
 
@@ -99,13 +112,13 @@ def test_low_values_are_the_bad_ones_for_panels_and_alerts_alike() -> None:
 
 
 def test_what_is_the_least_of_several_is_worse_when_low() -> None:
-    least = {name for name, signal in SIGNALS.items() if getattr(signal.expression, "across", "") == "min"}
+    least = {name for name, signal in SIGNALS.items() if getattr(signal.expression, "aggregation", "") == "min"}
     assert least <= {name for name, signal in SIGNALS.items() if signal.low_is_worse}
 
 
 def test_a_share_is_at_most_the_whole() -> None:
     for name, signal in SIGNALS.items():
-        (query,) = Prometheus().queries(Graph(of(name)), tables=False)
+        (query,) = Prometheus().queries(TimeSeries(lines(name)), tables=False)
         assert query.text.startswith(("clamp(", "(clamp(")) == signal.bounded, name
     # Those that are not are sums over several collectors, sources or nodes.
     unbounded = {name for name, signal in SIGNALS.items() if signal.unit is Unit.RATIO and not signal.bounded}
@@ -113,7 +126,7 @@ def test_a_share_is_at_most_the_whole() -> None:
 
 
 def test_tables_are_chosen_where_there_are_variables_for_them() -> None:
-    panel = Graph(of("table_reads"), split=Split.CLUSTER, each=("keyspace", "table"))
+    panel = TimeSeries(lines("table_reads"), split=Split.CLUSTER, labels=("keyspace", "table"))
     stores: tuple[tuple[Store, str], ...] = ((Prometheus(), 'table=~"$table"'), (InfluxDB(), '"table" =~ /^$table$/'))
     for store, chosen in stores:
         assert [chosen in query.text for tables in (True, False) for query in store.queries(panel, tables)] == [
@@ -124,33 +137,37 @@ def test_tables_are_chosen_where_there_are_variables_for_them() -> None:
 
 def test_a_heat_map_of_what_has_no_buckets_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="no buckets"):
-        Prometheus().queries(Heatmap(of("reads")), tables=False)
+        Prometheus().queries(Heatmap(lines("reads")), tables=False)
 
 
 def test_influxdb_calculates_within_a_measurement_and_grafana_across() -> None:
-    (within,) = InfluxDB().queries(Graph(of("cpu_busy")), tables=False)
-    assert within.shown
-    part, whole, ratio, other = InfluxDB().queries(Graph(of("heap_share", "heap_used")), tables=False)
-    assert [each.shown for each in (part, whole, ratio, other)] == [False, False, True, True]
+    (within,) = InfluxDB().queries(TimeSeries(lines("cpu_busy")), tables=False)
+    assert within.visible
+    part, whole, ratio, other = InfluxDB().queries(TimeSeries(lines("heap_share", "heap_used")), tables=False)
+    assert [each.visible for each in (part, whole, ratio, other)] == [False, False, True, True]
     assert (ratio.form, ratio.text) == ("math", "$A / $B")
-    *_, rest = InfluxDB().queries(Graph(of("swap_used")), tables=False)
+    *_, rest = InfluxDB().queries(TimeSeries(lines("swap_used")), tables=False)
     # The whole comes first.
     assert rest.text == "$A - $B"
 
 
 def test_what_influxdb_lacks_is_left_out_and_told() -> None:
-    heat, own, mixed = Heatmap(of("read_p99")), Graph(of("sink_lag")), Graph(of("load_operations", "reads"))
-    board = Dashboard("x", "X", "", (Row("gone", (heat, own)), Row("left", (heat, mixed))))
-    (found,) = InfluxDB().boards([board])
+    heat, own, mixed = (
+        Heatmap(lines("read_p99")),
+        TimeSeries(lines("sink_lag")),
+        TimeSeries(lines("load_operations", "reads")),
+    )
+    dashboard = Dashboard("x", "X", "", (Row("gone", (heat, own)), Row("left", (heat, mixed))))
+    (found,) = InfluxDB().dashboards([dashboard])
     left, about = found.rows
-    assert [[line.signal for line in panel.lines] for panel in left.panels] == [["reads"]]
-    assert isinstance(about.panels[0], Note)
-    assert InfluxDB().boards([Dashboard("x", "X", "", (Row("gone", (heat, own)),))]) == []
+    assert [[line.signal_name for line in panel.lines] for panel in left.panels] == [["reads"]]
+    assert isinstance(about.panels[0], TextPanel)
+    assert InfluxDB().dashboards([Dashboard("x", "X", "", (Row("gone", (heat, own)),))]) == []
 
 
 def test_reasons_for_nothing_are_told_once() -> None:
-    panel = Graph(of("read_p50", "read_p99", "heap_used"))
-    assert descriptions.absences(panel) == ["Absent while nothing is asked.", descriptions.ALWAYS]
+    panel = TimeSeries(lines("read_p50", "read_p99", "heap_used"))
+    assert descriptions.absences(panel) == ["Absent while nothing is asked.", descriptions.DEFAULT_ABSENCE]
 
 
 def test_what_clients_are_to_tell_is_documented() -> None:

@@ -1,23 +1,23 @@
-"""Keyspaces and tables: which of them is busy, slow, large, or badly modelled."""
+"""Keyspaces and tables: activity, latency, size and read cost."""
 
-from dashboards.grafana.panel_model import Dashboard, Graph, Row, Split, Worst, of
+from dashboards.grafana.panel_model import Dashboard, Row, Split, TimeSeries, WorstTable, lines
 
 TABLE = ("keyspace", "table")
 ALL = Split.CLUSTER
 
 
-def _graph(signal: str) -> Graph:
-    return Graph(of(signal), split=ALL, each=TABLE, top=True)
+def _graph(signal: str) -> TimeSeries:
+    return TimeSeries(lines(signal), split=ALL, labels=TABLE, top=True)
 
 
-def _worst(signal: str, title: str) -> Worst:
-    return Worst(of(signal), title, split=ALL, each=TABLE)
+def _worst(signal: str, title: str) -> WorstTable:
+    return WorstTable(lines(signal), title, split=ALL, labels=TABLE)
 
 
-BOARD = Dashboard(
+DASHBOARD = Dashboard(
     "tables",
     "Tables",
-    "Keyspaces and tables. Which is busy, slow, large, or badly modelled; of all nodes that are chosen together.",
+    "Activity, latency, size and read cost of keyspaces and tables. Values combine all selected nodes.",
     (
         Row(
             "Worst tables",
@@ -30,7 +30,7 @@ BOARD = Dashboard(
         Row(
             "Operations",
             (
-                Graph(of("keyspace_operations"), split=ALL, each=("keyspace", "operation"), top=True),
+                TimeSeries(lines("keyspace_operations"), split=ALL, labels=("keyspace", "operation"), top=True),
                 _graph("table_reads"),
                 _graph("table_writes"),
                 _graph("table_read_p99"),
@@ -39,7 +39,7 @@ BOARD = Dashboard(
             ),
         ),
         Row(
-            "Cost of reads",
+            "Read cost",
             (
                 _graph("sstables_per_read_p99"),
                 _graph("tombstones_per_read_p99"),

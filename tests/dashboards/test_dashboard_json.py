@@ -1,4 +1,4 @@
-"""What holds for every panel of every board, as it is committed."""
+"""What holds for every panel of every dashboard, as it is committed."""
 
 import json
 import re
@@ -11,25 +11,27 @@ from collector.catalogue import CATALOGUE
 from collector.model.metric import ScrapeInterval
 from collector.sampling.selection import slowest_tier
 from dashboards.grafana import dashboard_files
-from dashboards.grafana.contents.all_dashboards import BOARDS
+from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
 from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
-from dashboards.grafana.panel_model import Line, Note
-from dashboards.grafana.prometheus_queries import CLIENTS
+from dashboards.grafana.panel_model import Line, TextPanel
+from dashboards.grafana.prometheus_queries import CLIENT_SIGNALS
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.all_signals import SIGNALS
-from tests.dashboards import known, queries
+from tests.dashboards import queries, served_metrics
 from tests.dashboards.queries import Choice, Json, Query
 
 BUILT_IN = {"timeseries", "stat", "table", "heatmap", "state-timeline", "text"}
-CASES = [(store, board) for store in dashboard_files.STORES for board in queries.boards(store)]
-EVERY = pytest.mark.parametrize(("store", "board"), CASES, ids=[board["uid"] for _, board in CASES])
+CASES = [(store, dashboard) for store in dashboard_files.STORES for dashboard in queries.dashboards(store)]
+EVERY = pytest.mark.parametrize(("store", "dashboard"), CASES, ids=[dashboard["uid"] for _, dashboard in CASES])
 PROMETHEUS = [
     query
-    for board in queries.boards("prometheus")
-    for query in (*queries.prometheus(board), *queries.annotations(board))
+    for dashboard in queries.dashboards("prometheus")
+    for query in (*queries.prometheus(dashboard), *queries.annotations(dashboard))
 ]
 INFLUXDB = [
-    query for board in queries.boards("influxdb") for query in (*queries.influxdb(board), *queries.annotations(board))
+    query
+    for dashboard in queries.dashboards("influxdb")
+    for query in (*queries.influxdb(dashboard), *queries.annotations(dashboard))
 ]
 NAME = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{")
 SELECTOR = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^}]*)\}")
@@ -37,54 +39,54 @@ WINDOW = re.compile(r"\[([^\]]*)\]")
 MEASUREMENT = re.compile(r'FROM "([^"]+)"')
 
 
-def asking(board: Json) -> list[Json]:
-    return [panel for panel in queries.panels(board) if panel["type"] != "text"]
+def asking(dashboard: Json) -> list[Json]:
+    return [panel for panel in queries.panels(dashboard) if panel["type"] != "text"]
 
 
 def test_every_board_is_there_for_both() -> None:
     names = {
-        store: {name.removesuffix(".json") for name, _ in dashboard_files.boards(store)}
+        store: {name.removesuffix(".json") for name, _ in dashboard_files.packaged_dashboards(store)}
         for store in dashboard_files.STORES
     }
-    assert names["prometheus"] == {board.name for board in BOARDS}
+    assert names["prometheus"] == {dashboard.name for dashboard in DASHBOARDS}
     # Its own figures come by Prometheus alone.
     assert names["influxdb"] == names["prometheus"] - {"agent"}
 
 
 @EVERY
-def test_a_board_is_complete(store: str, board: Json) -> None:
-    assert board["title"].startswith("Cassandra: ")
-    assert board["description"]
-    assert board["editable"] is False
-    assert board["timezone"] == "browser"
-    assert board["graphTooltip"] == 1
-    assert board["refresh"] == "10s"
-    assert board["schemaVersion"] >= 39
-    assert "id" not in board
-    assert {"casstat", store} <= set(board["tags"])
-    assert board["time"]["to"] == "now"
+def test_a_board_is_complete(store: str, dashboard: Json) -> None:
+    assert dashboard["title"].startswith("Cassandra: ")
+    assert dashboard["description"]
+    assert dashboard["editable"] is False
+    assert dashboard["timezone"] == "browser"
+    assert dashboard["graphTooltip"] == 1
+    assert dashboard["refresh"] == "10s"
+    assert dashboard["schemaVersion"] >= 39
+    assert "id" not in dashboard
+    assert {"casstat", store} <= set(dashboard["tags"])
+    assert dashboard["time"]["to"] == "now"
 
 
 @EVERY
-def test_titles_are_noun_phrases_in_the_terms_of_the_field(store: str, board: Json) -> None:
-    titles = [panel["title"] for panel in board["panels"]]
+def test_titles_are_noun_phrases_in_the_terms_of_the_field(store: str, dashboard: Json) -> None:
+    titles = [panel["title"] for panel in dashboard["panels"]]
     assert [title for title in titles if re.search(r"\b(that|which|who|nobody|what|in use)\b", title, re.I)] == []
 
 
 def test_uids_are_stable_and_no_two_are_the_same() -> None:
-    found = [board["uid"] for _, board in CASES]
+    found = [dashboard["uid"] for _, dashboard in CASES]
     assert len(set(found)) == len(found)
     assert {"casstat-overview", "casstat-node", "casstat-overview-influxdb"} <= set(found)
     assert all(len(uid) <= 40 for uid in found)
 
 
 @EVERY
-def test_a_panel_says_what_it_shows(store: str, board: Json) -> None:
-    for panel in queries.panels(board):
+def test_a_panel_says_what_it_shows(store: str, dashboard: Json) -> None:
+    for panel in queries.panels(dashboard):
         assert panel["type"] in BUILT_IN, panel["title"]
         assert panel["title"]
         assert panel["description"]
-    for panel in asking(board):
+    for panel in asking(dashboard):
         assert panel["targets"], panel["title"]
         assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
         # What stands there when there is nothing to see.
@@ -95,32 +97,34 @@ def test_a_panel_says_what_it_shows(store: str, board: Json) -> None:
 
 
 @EVERY
-def test_every_panel_tells_what_its_signals_mean_and_why_they_are_absent(store: str, board: Json) -> None:
-    (declared,) = [each for each in BOARDS if board["uid"].removesuffix("-influxdb") == f"casstat-{each.name}"]
+def test_every_panel_tells_what_its_signals_mean_and_why_they_are_absent(store: str, dashboard: Json) -> None:
+    (declared,) = [each for each in DASHBOARDS if dashboard["uid"].removesuffix("-influxdb") == f"casstat-{each.name}"]
     by_name: dict[str, list[tuple[Line, ...]]] = {}
     for row in declared.rows:
         for panel in row.panels:
             by_name.setdefault(panel.name, []).append(panel.lines)
-    for shown in asking(board):
+    for shown in asking(dashboard):
         name = shown["title"].removesuffix(" (max)")
         lines = by_name[name].pop(0)
         served = [line for line in lines if store == "prometheus" or not _prometheus_alone(line)]
         assert served
         for line in served:
-            assert line.of.help in shown["description"]
-            assert line.of.absent in shown["description"]
+            assert line.signal.help in shown["description"]
+            assert line.signal.absent in shown["description"]
 
 
 def _prometheus_alone(line: Line) -> bool:
-    return bool(re.search(r"casstat_(load|tick|source|sink|journal|series|events)|\bprocess_", str(line.of.expression)))
+    return bool(
+        re.search(r"casstat_(load|tick|source|sink|journal|series|events)|\bprocess_", str(line.signal.expression))
+    )
 
 
 @EVERY
-def test_panels_are_told_apart_and_none_covers_another(store: str, board: Json) -> None:
-    numbers = [panel["id"] for panel in board["panels"]]
+def test_panels_are_told_apart_and_none_covers_another(store: str, dashboard: Json) -> None:
+    numbers = [panel["id"] for panel in dashboard["panels"]]
     assert len(set(numbers)) == len(numbers)
     taken: set[tuple[int, int]] = set()
-    for panel in board["panels"]:
+    for panel in dashboard["panels"]:
         place = panel["gridPos"]
         assert place["x"] + place["w"] <= 24
         cells = {
@@ -133,19 +137,19 @@ def test_panels_are_told_apart_and_none_covers_another(store: str, board: Json) 
 
 
 def test_the_overview_is_one() -> None:
-    for store, board in CASES:
-        if "overview" in board["uid"]:
-            assert len(asking(board)) <= 30, store
+    for store, dashboard in CASES:
+        if "overview" in dashboard["uid"]:
+            assert len(asking(dashboard)) <= 30, store
 
 
 @EVERY
-def test_variables_go_from_the_whole_to_its_parts(store: str, board: Json) -> None:
-    variables = board["templating"]["list"]
+def test_variables_go_from_the_whole_to_its_parts(store: str, dashboard: Json) -> None:
+    variables = dashboard["templating"]["list"]
     names = [each["name"] for each in variables]
     assert names[0] == "datasource"
     assert variables[0]["query"] == store
     chosen = [name for name in names[1:] if name not in ("by", "topn")]
-    texts = json.dumps(board["panels"])
+    texts = json.dumps(dashboard["panels"])
     assert ("by" in names) == ("$by" in texts or "${by:raw}" in texts)
     assert ("topn" in names) == ("$topn" in texts)
     of_node = ["job", *NODE_LABELS] if store == "prometheus" else list(NODE_LABELS)
@@ -162,26 +166,26 @@ def test_variables_go_from_the_whole_to_its_parts(store: str, board: Json) -> No
 
 
 @EVERY
-def test_no_variable_is_asked_for_that_there_is_not(store: str, board: Json) -> None:
-    there = {each["name"] for each in board["templating"]["list"]}
+def test_no_variable_is_asked_for_that_there_is_not(store: str, dashboard: Json) -> None:
+    there = {each["name"] for each in dashboard["templating"]["list"]}
     there |= {"__rate_interval", "__interval", "__range", "timeFilter"}
-    for query in queries.every(board):
+    for query in queries.every(dashboard):
         assert queries.variables(query) <= there, query
         assert "$" not in re.sub(r"\$/", "/", queries.filled(query, Choice(from_s=1, to_s=61))), query
 
 
 @EVERY
-def test_links_lead_to_boards_that_there_are(store: str, board: Json) -> None:
+def test_links_lead_to_boards_that_there_are(store: str, dashboard: Json) -> None:
     uids = {other["uid"] for kind, other in CASES if kind == store}
-    assert {link["url"].removeprefix("/d/") for link in board["links"]} == uids
-    assert all(link["keepTime"] and link["includeVars"] for link in board["links"])
-    for uid in re.findall(r'"/d/([^?"]+)\?', json.dumps(board["panels"])):
+    assert {link["url"].removeprefix("/d/") for link in dashboard["links"]} == uids
+    assert all(link["keepTime"] and link["includeVars"] for link in dashboard["links"])
+    for uid in re.findall(r'"/d/([^?"]+)\?', json.dumps(dashboard["panels"])):
         assert uid in uids
 
 
 @EVERY
-def test_what_happened_is_marked(store: str, board: Json) -> None:
-    names = [each["name"] for each in board["annotations"]["list"]]
+def test_what_happened_is_marked(store: str, dashboard: Json) -> None:
+    names = [each["name"] for each in dashboard["annotations"]["list"]]
     expected = {
         "prometheus": ["Restarts", "Nodes unreachable", "Schema changes", "Runs begin", "Runs end", "Phases"],
         "influxdb": ["Runs, restarts, nodes", "Repairs, streams, drops", "Collections, flushes"],
@@ -189,20 +193,20 @@ def test_what_happened_is_marked(store: str, board: Json) -> None:
     assert names == expected[store]
 
 
-@pytest.mark.parametrize("query", PROMETHEUS, ids=lambda query: f"{query.board} {query.panel}"[:60])
+@pytest.mark.parametrize("query", PROMETHEUS, ids=lambda query: f"{query.dashboard} {query.panel}"[:60])
 def test_a_question_to_prometheus(query: Query) -> None:
     text = query.text
     names = NAME.findall(text)
     assert names
     # A metric that is renamed fails here, and not on somebody's screen.
-    assert set(names) <= known.series(), set(names) - known.series()
+    assert set(names) <= served_metrics.series(), set(names) - served_metrics.series()
     for name, matchers in SELECTOR.findall(text):
         wanted = ("cluster",) if name.startswith("casstat_load_") else ("job", *NODE_LABELS)
         assert all(f'{label}=~"${label}"' in matchers for label in wanted), name
         told = re.findall(r"(\w+)=", matchers)
         assert len(told) == len(set(told))
     for function, metric in re.findall(r"(\w+)\((\w+)\{", text):
-        counts = metric.endswith("_bucket") or known.families()[metric][0] in ("counter", "unknown")
+        counts = metric.endswith("_bucket") or served_metrics.families()[metric][0] in ("counter", "unknown")
         assert (function in ("rate", "increase")) == counts, (function, metric)
     assert set(WINDOW.findall(text)) <= {"$__rate_interval", "2m", "4m", "$__range:$__rate_interval"}
     assert all(f"{each}(" not in text for each in ("irate", "avg", "quantile_over_time"))
@@ -211,12 +215,12 @@ def test_a_question_to_prometheus(query: Query) -> None:
     assert "quantile=" not in text
 
 
-@pytest.mark.parametrize("query", INFLUXDB, ids=lambda query: f"{query.board} {query.panel}"[:60])
+@pytest.mark.parametrize("query", INFLUXDB, ids=lambda query: f"{query.dashboard} {query.panel}"[:60])
 def test_a_question_to_influxdb(query: Query) -> None:
     text = query.text
     found = MEASUREMENT.findall(text)
     assert found
-    assert set(found) <= known.measurements(), set(found) - known.measurements()
+    assert set(found) <= served_metrics.measurements(), set(found) - served_metrics.measurements()
     for label in NODE_LABELS:
         assert text.count(f'"{label}" =~ /^${label}$/') == len(found)
     # Bounded where points are read, and never after their steps: see `dashboards.influxql`.
@@ -233,8 +237,8 @@ def test_a_question_to_influxdb(query: Query) -> None:
 
 def test_what_grafana_calculates_is_of_what_is_asked_in_the_same_panel() -> None:
     found = []
-    for _, board in CASES:
-        for panel in asking(board):
+    for _, dashboard in CASES:
+        for panel in asking(dashboard):
             for target in panel["targets"]:
                 if "expression" in target:
                     hidden = {each["refId"] for each in panel["targets"] if each.get("hide")}
@@ -246,12 +250,12 @@ def test_what_grafana_calculates_is_of_what_is_asked_in_the_same_panel() -> None
 
 
 def test_only_what_clients_tell_belongs_to_no_node() -> None:
-    assert {name for name in SIGNALS if name.startswith("load_") and name != "load_bytes"} == CLIENTS
+    assert {name for name in SIGNALS if name.startswith("load_") and name != "load_bytes"} == CLIENT_SIGNALS
 
 
 def test_a_percentile_from_influxdb_says_what_it_is() -> None:
-    for store, board in CASES:
-        for panel in asking(board):
+    for store, dashboard in CASES:
+        for panel in asking(dashboard):
             texts = [target.get("query", "") for target in panel["targets"]]
             if store == "influxdb" and any('max("p' in text for text in texts):
                 assert panel["title"].endswith("(max)")
@@ -261,16 +265,16 @@ def test_a_percentile_from_influxdb_says_what_it_is() -> None:
 def test_what_is_read_once_a_minute_is_summed_over_two() -> None:
     (panel,) = [
         panel
-        for store, board in CASES
-        for panel in asking(board)
-        if store == "influxdb" and panel["title"] == "Data size of the cluster"
+        for store, dashboard in CASES
+        for panel in asking(dashboard)
+        if store == "influxdb" and panel["title"] == "Cluster data size"
     ]
     assert panel["interval"] == "120s"
 
 
 def test_heat_maps_are_made_of_buckets() -> None:
-    for _, board in CASES:
-        for panel in asking(board):
+    for _, dashboard in CASES:
+        for panel in asking(dashboard):
             forms = {target.get("format") for target in panel["targets"]}
             assert ("heatmap" in forms) == (panel["type"] == "heatmap")
             for target in panel["targets"]:
@@ -279,8 +283,8 @@ def test_heat_maps_are_made_of_buckets() -> None:
 
 
 def test_rates_of_what_is_read_rarely_have_a_window_of_several_readings() -> None:
-    for board in queries.boards("prometheus"):
-        for target in (target for panel in asking(board) for target in panel["targets"]):
+    for dashboard in queries.dashboards("prometheus"):
+        for target in (target for panel in asking(dashboard) for target in panel["targets"]):
             rates = re.findall(r"(?:rate|increase)\((\w+?)(?:_bucket)?\{[^}]*\}\[([^\]]+)\]", target["expr"])
             tiers = [(slowest_tier(CATALOGUE[name]), window) for name, window in rates if name in CATALOGUE]
             for scrape_interval, window in tiers:
@@ -301,8 +305,8 @@ def test_the_worst_series_are_chosen_once_for_the_whole_time_range() -> None:
 
 
 def test_axes_of_zeros_end_near_zero() -> None:
-    for _, board in CASES:
-        for panel in asking(board):
+    for _, dashboard in CASES:
+        for panel in asking(dashboard):
             if panel["type"] == "timeseries":
                 assert panel["fieldConfig"]["defaults"]["custom"]["axisSoftMax"] <= 1024, panel["title"]
 
@@ -310,7 +314,11 @@ def test_axes_of_zeros_end_near_zero() -> None:
 def test_lines_are_drawn_where_alerts_begin() -> None:
     def steps(uid: str, title: str) -> list[tuple[float | None, str]]:
         (panel,) = [
-            panel for _, board in CASES if board["uid"] == uid for panel in asking(board) if panel["title"] == title
+            panel
+            for _, dashboard in CASES
+            if dashboard["uid"] == uid
+            for panel in asking(dashboard)
+            if panel["title"] == title
         ]
         return [(step["value"], step["color"]) for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
 
@@ -323,7 +331,13 @@ def test_lines_are_drawn_where_alerts_begin() -> None:
 
 
 def test_notes_ask_nothing() -> None:
-    notes = [panel for board in BOARDS for row in board.rows for panel in row.panels if isinstance(panel, Note)]
+    notes = [
+        panel
+        for dashboard in DASHBOARDS
+        for row in dashboard.rows
+        for panel in row.panels
+        if isinstance(panel, TextPanel)
+    ]
     assert all(not note.lines for note in notes)
 
 

@@ -1,1 +1,0 @@
-"""What is on which board: a file for each."""

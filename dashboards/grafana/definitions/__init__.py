@@ -1,0 +1,1 @@
+"""The definitions of the dashboards, one per file."""

@@ -1,0 +1,14 @@
+"""All dashboards in the order of their links."""
+
+from dashboards.grafana.definitions import agent, jvm, latency, load, node, overview, storage, tables
+
+DASHBOARDS = (
+    overview.DASHBOARD,
+    node.DASHBOARD,
+    tables.DASHBOARD,
+    latency.DASHBOARD,
+    jvm.DASHBOARD,
+    storage.DASHBOARD,
+    load.DASHBOARD,
+    agent.DASHBOARD,
+)
