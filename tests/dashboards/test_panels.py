@@ -136,7 +136,7 @@ def test_tables_are_chosen_where_there_are_variables_for_them() -> None:
 
 
 def test_a_heat_map_of_what_has_no_buckets_is_a_mistake() -> None:
-    with pytest.raises(TypeError, match="no buckets"):
+    with pytest.raises(TypeError, match="needs the buckets"):
         Prometheus().queries(Heatmap(lines("reads")), tables=False)
 
 

@@ -62,7 +62,7 @@ def test_a_user_and_a_password_may_stand_in_the_file(tmp_path: Path) -> None:
     [
         (401, "check --token-file"),
         (403, "the role Editor"),
-        (404, "no Grafana at this URL"),
+        (404, "no Grafana API at this URL"),
         (302, "redirected"),
         (500, "HTTP 500"),
     ],
