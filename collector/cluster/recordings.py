@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.cluster import aggregation
-from collector.journal.footer import Footer, last_footer
+from collector.journal.footer import Footer, footer_of, last_footer
 from collector.journal.frames import MAGIC, Damage, Frames
 from collector.journal.header import Header, head_of
 from collector.journal.read_limits import SeriesLimit
@@ -81,16 +81,18 @@ class Recording:
 def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
     """Return the sessions in all files there, and what is no recording, a line for each. Raises OSError.
 
-    Of a file that ends with its footer only the ends are read: all of it is of one session.
+    Of a file that ends with its footer only the ends are read, since all of it belongs to one session.
     """
     found: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
     notes: list[str] = []
     for file in {file.resolve(): file for path in paths for file in journal_files(path)}.values():
-        footer = last_footer(file)
-        ends = _all_ends(lines_of(file)) if footer is None else _ends(file, footer)
-        if not ends:
-            lost = f": {footer.next - footer.first} ticks are lost" if footer and footer.next > footer.first else ""
-            notes.append(f"{file}: nothing is recorded there{lost}")
+        ends, footers = _ends(file)
+        readable = {first.head.session for first, _ in ends}
+        lost = sum(footer.next - footer.first for footer in footers if footer.session not in readable)
+        if lost:
+            notes.append(f"{file}: no tick of its session can be read: {lost} ticks are lost")
+        elif not ends:
+            notes.append(f"{file}: nothing is recorded there")
         if len(ends) > MOST_SESSIONS:
             notes.append(f"{file}: more than {MOST_SESSIONS} sessions in one file: the others are left out")
         for first, last in ends[:MOST_SESSIONS]:
@@ -106,43 +108,49 @@ def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:
     return Session(last.node, last.head, paths, min(times), max(times), frozenset(processes))
 
 
-def _ends(file: Path, footer: Footer) -> list[tuple[_End, _End]]:
-    """Return the first and the last tick of a file that ends with its footer. Raises OSError."""
-    entry = next((each for each in read(file) if isinstance(each, Entry)), None)
+def _ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
+    """Return the first and the last tick of each session in a file, and the footers in it. Raises OSError."""
+    footer = last_footer(file)
+    if footer is None:
+        return _all_ends(lines_of(file))
+    entry = next((record for record in read(file) if isinstance(record, Entry)), None)
     if entry is None:
-        return []
+        return [], [footer]
     first = _End(entry.head, entry.snapshot.node, entry.snapshot.tick.time_s)
     data = file.read_bytes()[: footer.offset]
-    place = len(data)
+    frame_offset = len(data)
     for _ in range(TRIES):
-        place = data.rfind(MAGIC, 0, place)
-        if place <= 0:
+        frame_offset = data.rfind(MAGIC, 0, frame_offset)
+        if frame_offset <= 0:
             break
         # A frame can be read alone; what only looks like the beginning of one holds nothing.
-        ends = _all_ends(Frames().feed(data[place:]))
+        ends, _ = _all_ends(Frames().feed(data[frame_offset:]))
         if ends:
-            return [(first, ends[-1][1])]
-    ends = _all_ends(lines_of(file))
-    return [(first, ends[-1][1] if ends else first)]
+            return [(first, ends[-1][1])], [footer]
+    ends, _ = _all_ends(lines_of(file))
+    return [(first, ends[-1][1] if ends else first)], [footer]
 
 
-def _all_ends(lines: Iterable[bytes | Damage]) -> list[tuple[_End, _End]]:
-    """Return the first and the last tick of each session, in the order of their beginnings.
+def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]], list[Footer]]:
+    """Return the first and the last tick of each session, in the order of their first ticks, and all footers.
 
-    Values are of no concern here: taking up all changes would take long.
+    Ticks are not decoded, since only their sessions and times are needed.
     """
     begins: dict[str, _End] = {}
     lasts: dict[str, tuple[Header, str, bytes]] = {}
+    footers: list[Footer] = []
     head: Header | None = None
     node = ""
     for text in lines:
         if isinstance(text, Damage):
-            # What comes next tells of differences to what is not known.
+            # The next lines are differences to a line that is not known.
             head = None
             continue
         try:
             if text.startswith((b'{"head"', b'{"end"')) or b'"n":' in text:
                 content = parsed(text)
+                if "end" in content:
+                    footers.append(footer_of(content["end"], 0))
                 head = head_of(content["head"]) if "head" in content else None if "end" in content else head
                 (node,) = names([content.get("n", node)])
                 if head is not None and head.session not in begins:
@@ -151,7 +159,7 @@ def _all_ends(lines: Iterable[bytes | Damage]) -> list[tuple[_End, _End]]:
             head = None
         if head is not None and head.session in begins:
             lasts[head.session] = head, node, text
-    return [(first, _end(lasts[session], first)) for session, first in begins.items() if session in lasts]
+    return [(first, _end(lasts[session], first)) for session, first in begins.items() if session in lasts], footers
 
 
 def _end(last: tuple[Header, str, bytes], first: _End) -> _End:

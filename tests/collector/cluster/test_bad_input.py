@@ -13,6 +13,8 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from collector.journal.footer import last_footer
+from collector.journal.frames import MAGIC
 from collector.journal.record_lines import sealed
 from collector.model import histogram
 from collector.model.histogram import Buckets
@@ -81,6 +83,18 @@ def test_files_of_somebody_else_are_named(tmp_path: Path) -> None:
     merged, notes = both(good)
     assert [note.partition(": ")[2] for note in notes] == ["nothing is recorded there"] * len(foreign)
     assert cluster_reads(merged) == {0: (50, 1), 1: (50, 1), 2: (10, 1)}
+
+
+def test_a_file_whose_own_ticks_are_gone_is_named_with_their_number(tmp_path: Path) -> None:
+    good, other = record(tmp_path / "a", busy("a", 12)), record(tmp_path / "b", busy("b", 7))
+    footer = last_footer(file_of(other))
+    assert footer is not None
+    first_frame = MAGIC + file_of(good).read_bytes().split(MAGIC)[1]
+    end = file_of(other).read_bytes()[footer.offset :]
+    for content in (end, first_frame + end):
+        file_of(other).write_bytes(content)
+        _, notes = both(good, other)
+        assert f"{file_of(other)}: no tick of its session can be read: 7 ticks are lost" in notes
 
 
 def test_a_node_that_is_missing_for_a_third_is_a_hole(tmp_path: Path) -> None:
