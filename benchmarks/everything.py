@@ -7,7 +7,7 @@ from collector.catalogue import BEANS
 from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock, ticks
-from collector.sampling.node_sampler import Given, NodeSampler
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 
 
@@ -15,7 +15,7 @@ def main(url: str) -> None:
     """Sample and forget."""
     clock = SystemClock()
     selection = Selection(tables=DEFAULT_TABLES)
-    watch = NodeSampler(MBeanSource(Jolokia(url), BEANS, selection, clock), selection, Given(), clock)
+    watch = NodeSampler(MBeanSource(Jolokia(url), BEANS, selection, clock), selection, NameOverrides(), clock)
     watch.learn()
     deque(watch.samples(ticks(clock, 1.0), 1.0), maxlen=0)
 

@@ -13,13 +13,12 @@ from pathlib import Path
 
 from benchmarks import recorded
 from benchmarks.figures import Figure
-from collector.journal.encoding import quantised
 from collector.journal.format_version import FULL_EVERY
 from collector.journal.header import Header
 from collector.journal.reader import entries, read
 from collector.journal.segments import journal_files
 from collector.journal.writer import Journal, Limits, files_of
-from collector.model.snapshot import Snapshot
+from collector.model.snapshot import Snapshot, with_rounded_times
 
 MOST_BITS = 5
 MOST_MS = 2
@@ -45,7 +44,7 @@ def _sizes(name: str, recording: Path, bound: float | None) -> Iterator[Figure]:
     command = [sys.executable, "-m", "cli", "journal", "info", "--format", "json", str(recording)]
     info = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     found = list(entries(each for file in journal_files(recording) for each in read(file)))
-    head, snapshots = found[-1].head, [quantised(entry.snapshot) for entry in found]
+    head, snapshots = found[-1].head, [with_rounded_times(entry.snapshot) for entry in found]
     whole = _written(head, snapshots)
     scalars = _written(head, [_without_histograms(snapshot) for snapshot in snapshots])
 

@@ -18,7 +18,7 @@ from collector.journal.writer import Journal, Limits
 from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
-from collector.sampling.sample_stream import samples
+from collector.sampling.sample_stream import SampleStream
 from exporters.shipping.delivery import MOST_POINTS, TIMEOUT_S
 from exporters.shipping.runtime import real
 from exporters.shipping.shipper import SHARE, Plan, Shipper, following
@@ -48,7 +48,7 @@ def run() -> Iterator[Figure]:
 def _to_nothing(found: list[Entry]) -> Iterator[Figure]:
     head = found[0].head
     snapshots = (entry.snapshot for entry in found)
-    taken = list(samples(head.catalogue, snapshots, head.sources, paced=head.paced, met=head.met))
+    taken = list(SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met).samples(snapshots))
     fields = [len(each) for sample in taken for _, each in rows(head.catalogue, sample)]
     begun: multiprocessing.Queue[int] = multiprocessing.Queue()
     store = multiprocessing.Process(target=_nothing, args=(begun,), daemon=True)

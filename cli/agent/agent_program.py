@@ -18,16 +18,14 @@ from cli.agent.systemd_notify import Notifier
 from cli.agent.transport_finder import TransportFinder
 from cli.errors import CasstatError, note
 from cli.line.line_program import log_source
-from cli.line.line_recorder import limits_of, record
+from cli.line.line_recorder import limits_of, open_journal
 from cli.line.line_settings import LineSettings
 from cli.node.transports import Contact, Way, contact, ways
-from collector.catalogue import CATALOGUE
 from collector.journal.writer import Journal
 from collector.model.clock import ticks
-from collector.model.snapshot import Snapshot, Tick
+from collector.model.snapshot import Tick
 from collector.printable import one_line
-from collector.sampling.node_sampler import Given, NodeSampler
-from collector.sampling.sample_stream import SampleStream
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection
 from collector.sampling.source_reader import Source
 from exporters.api.listen_address import ListenError
@@ -104,7 +102,7 @@ class _Program:
         points = ticks(self.clock, settings.interval, aligned=True)
         while True:
             self._say_how(made)
-            with closing(made.watch) as watch, closing(self._record(watch)) as journal:
+            with closing(made.watch) as watch, closing(self._open_journal(watch)) as journal:
                 agent = self._agent
                 if agent is None:
                     # Not before the journal is ours: another agent may be there.
@@ -120,8 +118,8 @@ class _Program:
 
     def _watch_of(self, _kind: str, way: Way) -> NodeSampler:
         line = self.settings.line
-        given = Given(line.node, line.disk or "", line.net_interface or "", self._known.identity.node)
-        return NodeSampler(way(self._selection, self.clock), self._selection, given, self.clock, extra=self._extra)
+        overrides = NameOverrides(line.node, line.disk or "", line.net_interface or "", self._known.identity.node)
+        return NodeSampler(way(self._selection, self.clock), self._selection, overrides, self.clock, extra=self._extra)
 
     def _say_how(self, made: Contact) -> None:
         if made.answered:
@@ -130,29 +128,21 @@ class _Program:
             mend = "'casstat doctor' says what mends it"
             self.log(f"no answer from Cassandra (yet): {'; '.join(made.failed)} ({mend})")
 
-    def _record(self, watch: NodeSampler) -> Journal:
+    def _open_journal(self, watch: NodeSampler) -> Journal:
         settings = self.settings
         limits = limits_of(settings.journal_limit, settings.journal_sync)
-        journal = record(watch, self.folder, limits, self._selection, settings.interval, self.log)
-        watch.record = self._sheltered(journal)
-        return journal
-
-    def _sheltered(self, journal: Journal) -> Callable[[Snapshot], None]:
-        """Return what appends a tick and lets nothing come between from there until it is dealt with."""
-
-        def append(snapshot: Snapshot) -> None:
-            self._signals.sheltered = True
-            journal.append(snapshot)
-
-        return append
+        return open_journal(watch, self.folder, limits, self._selection, settings.interval, self.log)
 
     def _follow(
         self, watch: NodeSampler, journal: Journal, agent: Agent, points: Iterator[Tick], finder: TransportFinder
     ) -> Contact:
         """Sample until there is another way to a node that does not answer; return that."""
-        sampling = SampleStream(CATALOGUE, watch.node_sources, paced=watch.paced, met=watch.answered)
+        stream = watch.sample_stream()
         for snapshot in watch.snapshots(points, self.settings.interval):
-            agent.tick(watch, snapshot, sampling.take(snapshot), journal)
+            # Signals wait until the tick is recorded and handed on.
+            self._signals.sheltered = True
+            journal.append(snapshot)
+            agent.tick(watch, snapshot, stream.add(snapshot), journal)
             self.log.flush()
             self.notifier.alive(agent.status())
             found = finder.tick(answered=agent.answers())

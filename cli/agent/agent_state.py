@@ -18,7 +18,7 @@ from collector.journal.writer import Journal
 from collector.model.clock import Clock
 from collector.model.sample import Sample
 from collector.model.snapshot import Scrape, Snapshot
-from collector.sampling.node_sampler import NodeSampler, watched
+from collector.sampling.node_sampler import NodeSampler
 from exporters.api.app import build
 from exporters.api.server import Server
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth
@@ -137,7 +137,7 @@ class Agent:
         moment, watch, written = self.recent.last, self._watch, self._written
         host = watch.host if watch else None
         machine, network = identity_of(host)
-        disk, interface = watched(host)
+        disk, interface = watch.devices if watch else ("", "")
         return {
             **{name: getattr(self._identity, name) or None for name in ("node", "cluster", "dc", "rack")},
             "casstat": version("casstat"),

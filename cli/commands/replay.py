@@ -96,7 +96,7 @@ def _played(
 ) -> Iterator[tuple["Header", "Sample"]]:
     """Yield what each session's samples say, at the pace that was chosen."""
     from collector.journal.replay import at_interval
-    from collector.sampling.sample_stream import samples
+    from collector.sampling.sample_stream import SampleStream
 
     for _, session in groupby(entries, key=lambda entry: entry.head.session):
         kept = at_interval(session, interval or 0.0)
@@ -105,7 +105,8 @@ def _played(
         if first is not None:
             head = first.head
             snapshots = (entry.snapshot for entry in chain([first], played))
-            for sample in samples(head.catalogue, snapshots, head.sources, paced=head.paced, met=head.met):
+            stream = SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
+            for sample in stream.samples(snapshots):
                 yield played.head or head, sample
 
 

@@ -14,7 +14,7 @@ from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, failed, ok, problem, warning
 from cli.parameters.jolokia_options import connect
 from collector.cassandra.storage import SERVICE
-from collector.host.cassandra_processes import Facts, LocalNode, local_pid
+from collector.host.cassandra_processes import LocalNode, NodeFacts, local_pid
 from collector.jolokia.client import Jolokia
 from collector.jolokia.node_facts import ask_facts
 from collector.model.snapshot import SourceError
@@ -47,7 +47,7 @@ class JolokiaTransport:
     """
 
     findings: tuple[Finding, ...]
-    facts: Facts | None = None
+    facts: NodeFacts | None = None
     release: str = ""
 
 
@@ -105,7 +105,7 @@ def _asked(case: ExaminedNode, jolokia: Jolokia) -> JolokiaTransport:
     return JolokiaTransport(tuple(findings), replace(facts, pid=pid, here=pid is not None), version)
 
 
-def _no_cassandra(case: ExaminedNode, jolokia: Jolokia, facts: Facts, pid: int | None) -> Finding:
+def _no_cassandra(case: ExaminedNode, jolokia: Jolokia, facts: NodeFacts, pid: int | None) -> Finding:
     if pid is not None:
         what = f"{jolokia.url} answers for process {pid}, a Cassandra that is starting: ask again"
         return problem(SUBJECT, what, "it knows nothing of itself yet", case.advice.command("doctor"))

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from cli.doctor.finding import Finding, ok, problem, warning
 from collector.catalogue import HOST
-from collector.host.cassandra_processes import Facts
+from collector.host.cassandra_processes import NodeFacts
 from collector.host.host_source import HostPart, HostSource
 from collector.host.kernel_files import Host
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
-from collector.sampling.node_sampler import Given, NodeSampler
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection, Table
 
 SUBJECT = "machine"
@@ -35,11 +35,11 @@ class Known:
     sources = ()
     members: frozenset[str] = frozenset()
 
-    def __init__(self, facts: Facts, host: str) -> None:
+    def __init__(self, facts: NodeFacts, host: str) -> None:
         self._facts = facts
         self.host = host
 
-    def learn(self, timeout_s: float) -> Facts:
+    def learn(self, timeout_s: float) -> NodeFacts:
         """Return what is known."""
         del timeout_s
         return self._facts
@@ -49,7 +49,7 @@ class Known:
         del timeout_s
         return self._facts.peers
 
-    def asks_for(self, metric: str) -> bool:
+    def provides(self, metric: str) -> bool:
         """Return that nothing is asked."""
         del metric
         return False
@@ -62,7 +62,7 @@ class Known:
         """Do nothing."""
 
 
-def host_of(facts: Facts, given: Given, clock: Clock, root: Path = Path("/")) -> Host | None:
+def host_of(facts: NodeFacts, given: NameOverrides, clock: Clock, root: Path = Path("/")) -> Host | None:
     """Return what of this machine the line watches, given what the node says; None for a node elsewhere."""
     here = facts.here or not facts.jvm
     watch = NodeSampler(Known(facts, "127.0.0.1" if here else ""), Selection(frozenset()), given, clock, root)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cli.doctor.check_jolokia import JolokiaTransport
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
-from collector.host.cassandra_processes import Facts, LocalNode
+from collector.host.cassandra_processes import LocalNode, NodeFacts
 from collector.host.kernel_files import text_of
 from collector.model.snapshot import SourceError
 
@@ -18,7 +18,7 @@ ELSEWHERE = "http://NODE:8778/jolokia"
 _HIDDEN = re.compile(r"\bhidepid=(?:1|2|4|noaccess|invisible|ptraceable)\b")
 
 
-def examine(case: ExaminedNode, facts: Facts | None, ways: Sequence[JolokiaTransport]) -> list[Finding]:
+def examine(case: ExaminedNode, facts: NodeFacts | None, ways: Sequence[JolokiaTransport]) -> list[Finding]:
     """Return what there is to say of the process; `facts` are what the node said of itself, None when it did not."""
     release = next((way.release for way in ways if way.release), "")
     if facts is not None and not facts.here:

@@ -11,7 +11,7 @@ from cli.demo.java_runtime import javas
 from cli.doctor.check_jolokia import JolokiaTransport
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, failed, ok, problem, warning
-from collector.host.cassandra_processes import Facts
+from collector.host.cassandra_processes import NodeFacts
 from collector.model.snapshot import SourceError
 from collector.nodetool.nodetool_source import PACE
 from collector.nodetool.reports import info, status
@@ -48,7 +48,7 @@ def examine(case: ExaminedNode, *, used: bool) -> JolokiaTransport:
     try:
         text = tool.run(["info"], TIMEOUT_S)
         took_s = time.monotonic() - began_s
-        facts = _facts(case, tool, text) if used else Facts()
+        facts = _facts(case, tool, text) if used else NodeFacts()
     except SourceError as error:
         return JolokiaTransport((_refused(case, program, str(error)), *secret))
     finally:
@@ -56,13 +56,13 @@ def examine(case: ExaminedNode, *, used: bool) -> JolokiaTransport:
     return JolokiaTransport((_pace(case, program, took_s, used=used), *secret), facts)
 
 
-def _facts(case: ExaminedNode, tool: Nodetool, text: str) -> Facts:
+def _facts(case: ExaminedNode, tool: Nodetool, text: str) -> NodeFacts:
     said = dict(info.parse(text).said)
     said.update(status.parse(tool.run(["status"], TIMEOUT_S)).said)
     chosen = case.chosen
     directories = chosen.directories if chosen else ()
     pid = chosen.pid if chosen else None
-    return Facts(said.get(said.get("ID", ""), ""), directories, str(tool.program), pid=pid, here=True)
+    return NodeFacts(said.get(said.get("ID", ""), ""), directories, str(tool.program), pid=pid, here=True)
 
 
 def _missing(case: ExaminedNode) -> Finding:

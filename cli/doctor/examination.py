@@ -8,9 +8,9 @@ from cli.doctor.check_jolokia import JolokiaTransport
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, lessened
 from cli.doctor.report_format import hidden
-from collector.host.cassandra_processes import Facts
+from collector.host.cassandra_processes import NodeFacts
 from collector.model.clock import Clock
-from collector.sampling.node_sampler import Given
+from collector.sampling.node_sampler import NameOverrides
 
 BY_NODETOOL = "nodetool is asked instead: every few seconds, and its percentiles decay over minutes"
 BY_JOLOKIA = "not needed while Jolokia answers"
@@ -40,14 +40,14 @@ def _ways(first: JolokiaTransport, second: JolokiaTransport) -> list[Finding]:
     return [*by_jolokia, *by_nodetool]
 
 
-def _machine(case: ExaminedNode, facts: Facts | None, time: Clock) -> list[Finding]:
+def _machine(case: ExaminedNode, facts: NodeFacts | None, time: Clock) -> list[Finding]:
     if facts is None:
         chosen = case.chosen
         if chosen is None and not case.asks_here:
             return []
         # What is known of it without its help.
-        facts = Facts("", chosen.directories, "known", pid=chosen.pid, here=True) if chosen else Facts()
-    given = Given("", (case.settings.disk or "").removeprefix("/dev/"), case.settings.net_interface or "")
+        facts = NodeFacts("", chosen.directories, "known", pid=chosen.pid, here=True) if chosen else NodeFacts()
+    given = NameOverrides("", (case.settings.disk or "").removeprefix("/dev/"), case.settings.net_interface or "")
     host = check_machine.host_of(facts, given, time, case.root)
     if host is None:
         return []

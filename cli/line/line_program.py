@@ -22,7 +22,7 @@ from collector.log.logback import DEFAULT_PATTERN
 from collector.log.logback import parse as parse_pattern
 from collector.model.clock import Clock, SystemClock, first_tick_in_s, ticks
 from collector.model.snapshot import SourceError
-from collector.sampling.node_sampler import Given, NodeSampler, watched
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 from collector.sampling.source_reader import Source
 from exporters.line.operation_columns import Operations
@@ -60,21 +60,23 @@ def run(settings: LineSettings) -> None:
             note("nothing measured yet: the node has not answered")
             raise
         stack.enter_context(closing(watch))
-        if settings.write is not None:
-            # Only where it is wanted: the compressor is no small thing to load.
-            from cli.line.line_recorder import folder_name, limits_of, record
-
-            limits = limits_of(settings.journal_limit, settings.journal_sync)
-            stack.enter_context(
-                closing(record(watch, settings.write / folder_name(watch.node), limits, selection, interval_s, note))
-            )
         # Recordings of several nodes line up.
         aligned = settings.write is not None
+        snapshots = watch.snapshots(ticks(clock, interval_s, aligned=aligned), interval_s)
+        if settings.write is not None:
+            # Only where it is wanted: the compressor is no small thing to load.
+            from cli.line.line_recorder import folder_name, limits_of, open_journal, recorded
+
+            folder = settings.write / folder_name(watch.node)
+            limits = limits_of(settings.journal_limit, settings.journal_sync)
+            journal = stack.enter_context(closing(open_journal(watch, folder, limits, selection, interval_s, note)))
+            snapshots = recorded(snapshots, journal)
         beginning = Beginning(
-            with_devices(view, watched(watch.host)), first_tick_in_s(clock, interval_s, aligned=aligned) + interval_s
+            with_devices(view, watch.devices),
+            first_tick_in_s(clock, interval_s, aligned=aligned) + interval_s,
         )
-        samples = watch.samples(ticks(clock, interval_s, aligned=aligned), interval_s)
-        print_rows(samples, lambda sample: shown(view, watched(watch.host), sample), interval_s, output, beginning)
+        samples = watch.sample_stream().samples(snapshots)
+        print_rows(samples, lambda sample: shown(view, watch.devices, sample), interval_s, output, beginning)
         if not watch.answered:
             # The machine was watched; a script must see that Cassandra was not.
             raise click.exceptions.Exit(1)
@@ -99,14 +101,14 @@ def _first_contact(
 
     The node is asked about itself before the first tick; what is missing is said in one line.
     """
-    given = Given(settings.node, _known_disk(settings.disk), _known_interface(settings.net_interface))
+    overrides = NameOverrides(settings.node, _known_disk(settings.disk), _known_interface(settings.net_interface))
     shows: dict[str, tuple[View, Selection]] = {}
 
     def watch_of(kind: str, way: Way) -> NodeSampler:
         view = view_of(settings, kind)
         selection = _selection(settings, view)
         shows[kind] = view, selection
-        return NodeSampler(way(selection, clock), selection, given, clock, extra=extra)
+        return NodeSampler(way(selection, clock), selection, overrides, clock, extra=extra)
 
     try:
         made = contact(ways(settings), watch_of)
@@ -132,7 +134,7 @@ def _absent_text(settings: LineSettings, made: Contact, operations: Operations) 
         return port_text(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
     # A node that is starting may not know its keyspaces yet.
     is_starting = made.kind == "jolokia" and not made.watch.facts.address
-    if not operations.keyspace or made.watch.asks_for(operations.count) or is_starting:
+    if not operations.keyspace or made.watch.provides(operations.count) or is_starting:
         return ""
     try:
         known = made.watch.tables()
@@ -180,7 +182,7 @@ def _say_what_is_missing(watch: NodeSampler, view: View, passed: str) -> None:
         note(f"asking through nodetool, every few seconds: {what}{reason}")
     if watch.host is None:
         note("the node runs on another machine: CPU, disk and network of this one are not its own and show '-'")
-    if operations.keyspace and not watch.asks_for(operations.count):
+    if operations.keyspace and not watch.provides(operations.count):
         where = ".".join(name for name in (operations.keyspace, operations.table) if name)
         note(f"the node has no {where} (yet), its columns show '-'")
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,8 @@ from collector.host import clock_synchronisation
 from collector.host.host_source import identity_of
 from collector.journal.header import Header
 from collector.journal.writer import Journal, JournalError, Limits, bounded
-from collector.sampling.node_sampler import NodeSampler, watched
+from collector.model.snapshot import Snapshot
+from collector.sampling.node_sampler import NodeSampler
 from collector.sampling.selection import Selection
 
 
@@ -23,7 +24,7 @@ def limits_of(total_bytes: int | None, sync: str) -> Limits:
     return replace(Limits(), sync=sync, **({} if total_bytes is None else {"total_bytes": total_bytes}))
 
 
-def record(
+def open_journal(
     watch: NodeSampler,
     folder: Path,
     limits: Limits,
@@ -31,14 +32,14 @@ def record(
     interval_s: float,
     say: Callable[[str], None],
 ) -> Journal:
-    """Record all that is watched into `folder` from now on. Raises CasstatError when that cannot be."""
+    """Return a journal in `folder` for the snapshots of a sampler. Raises CasstatError when it cannot be opened."""
     met = watch.answered
     session = f"{time.time():.3f} {os.getpid()}"
     wanted = selection.metrics
     metrics = tuple(metric for name, metric in sorted(CATALOGUE.items()) if wanted is None or name in wanted)
 
     def head() -> Header:
-        disk, interface = watched(watch.host)
+        disk, interface = watch.devices
         boot, network = identity_of(watch.host)
         return Header(
             writer=version("casstat"),
@@ -59,11 +60,16 @@ def record(
         )
 
     try:
-        journal = Journal(folder, head, limits, say)
+        return Journal(folder, head, limits, say)
     except JournalError as error:
         raise CasstatError(str(error)) from None
-    watch.record = journal.append
-    return journal
+
+
+def recorded(snapshots: Iterable[Snapshot], journal: Journal) -> Iterator[Snapshot]:
+    """Append each snapshot to the journal, then yield it."""
+    for snapshot in snapshots:
+        journal.append(snapshot)
+        yield snapshot
 
 
 def folder_name(node: str) -> str:

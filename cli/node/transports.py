@@ -17,11 +17,11 @@ from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
 from collector.nodetool.runner import Connection, Nodetool
-from collector.sampling.node_sampler import Node, NodeSampler
+from collector.sampling.node_sampler import NodeSampler, Transport
 from collector.sampling.selection import Selection
 from collector.secrets import is_read_by_others
 
-Way = Callable[[Selection, Clock], Node]
+Way = Callable[[Selection, Clock], Transport]
 """Makes the node that asks for what is selected."""
 
 # A JVM starts for every report of nodetool, and perhaps on a busy machine.
@@ -97,7 +97,7 @@ def _through_nodetool(program: Path, settings: LineSettings, port: int | None) -
     def find() -> LocalNode | None:
         return next((node for node in local_nodes() if port is None or node.jmx_port == port), None)
 
-    def make(selection: Selection, clock: Clock) -> Node:
+    def make(selection: Selection, clock: Clock) -> Transport:
         if settings.jmx_password_file and is_read_by_others(settings.jmx_password_file):
             # It is nodetool's own, and may have been there before us: said, not refused.
             note(f"{settings.jmx_password_file}: can be read by others: chmod 600 {settings.jmx_password_file}")

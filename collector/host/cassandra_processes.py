@@ -29,7 +29,7 @@ _LISTED = re.compile(r"[^\s\[\],\"'-][^\n,\]\"']*")
 
 
 @dataclass(frozen=True)
-class Facts:
+class NodeFacts:
     """What a node says of itself.
 
     address      its own, as it announces it.
@@ -149,7 +149,7 @@ def agent_url(command: Iterable[str]) -> str:
     return ""
 
 
-def local_pid(facts: Facts, nodes: Sequence[LocalNode]) -> int | None:
+def local_pid(facts: NodeFacts, nodes: Sequence[LocalNode]) -> int | None:
     """Return which of this machine's Cassandra processes the facts are about, or None when it runs elsewhere.
 
     A container's own process number is not the machine's, so the start decides where the number does not.

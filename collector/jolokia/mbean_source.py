@@ -9,7 +9,7 @@ from collector.backoff import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from collector.cassandra.decaying_percentiles import DECAYED
 from collector.cassandra.jvm import START_TIME
 from collector.cassandra.storage import SCHEMA_VERSION, members
-from collector.host.cassandra_processes import Facts, local_nodes, local_pid
+from collector.host.cassandra_processes import NodeFacts, local_nodes, local_pid
 from collector.jolokia.client import Jolokia, JolokiaError
 from collector.jolokia.mbean import Labels, MBean, MBeanRequest, mbean_requests
 from collector.jolokia.node_facts import ask_facts, ask_peers
@@ -19,6 +19,7 @@ from collector.model.metric import ScrapeInterval, Values
 from collector.model.snapshot import Scrape, SourceError
 from collector.printable import one_line
 from collector.sampling.selection import Selection, Table
+from collector.sampling.source_names import JOLOKIA_SOURCE
 
 FORBIDDEN, NOT_FOUND = 403, 404
 # What any JVM has.
@@ -65,7 +66,7 @@ class MBeanSource:
     after 1, 2, 4 … 60 s. Decaying percentiles are asked for only once the bucket counts were refused.
     """
 
-    name = "cassandra"
+    name = JOLOKIA_SOURCE
     kind = "jolokia"
     paced = False
 
@@ -97,7 +98,7 @@ class MBeanSource:
         """The name or address at which it is asked."""
         return self._jolokia.host
 
-    def learn(self, timeout_s: float) -> Facts:
+    def learn(self, timeout_s: float) -> NodeFacts:
         """Ask the node about itself, find its process here, and look for what it has.
 
         Raises SourceError when it does not answer.
@@ -151,7 +152,7 @@ class MBeanSource:
     def _no_cassandra(self) -> str:
         return f"{self._jolokia.url}: a Jolokia, but of no Cassandra node (yet)"
 
-    def asks_for(self, metric: str) -> bool:
+    def provides(self, metric: str) -> bool:
         """Return whether any series of the metric is among the questions."""
         return any(series[0] == metric for entry in self._entries for _, series in entry.question.parts)
 

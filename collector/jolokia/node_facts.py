@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from collector.cassandra.storage import SERVICE
-from collector.host.cassandra_processes import Facts
+from collector.host.cassandra_processes import NodeFacts
 from collector.jolokia.client import Jolokia, JolokiaError
 from collector.jolokia.mbean import LARGEST
 
 
-def ask_facts(jolokia: Jolokia, timeout_s: float) -> Facts:
+def ask_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
     """Ask the node about itself; what it does not say stays empty. Raises JolokiaError as `Jolokia.ask`."""
     wanted = {
         SERVICE: ["LocalHostId", "EndpointToHostId", "AllDataFileLocations"],
@@ -25,7 +25,7 @@ def ask_facts(jolokia: Jolokia, timeout_s: float) -> Facts:
     places = service.get("AllDataFileLocations")
     start_ms = runtime.get("StartTime")
     started_ms = start_ms if isinstance(start_ms, int) and 0 <= start_ms <= LARGEST else 0
-    return Facts(
+    return NodeFacts(
         address,
         tuple(Path(place) for place in places if isinstance(place, str)) if isinstance(places, list) else (),
         str(runtime.get("Name", "")),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from collector.journal import delta_codec
-from collector.journal.encoding import COST_UNIT, UNIT, State
+from collector.journal.encoding import State
 from collector.journal.validation import (
     LARGEST_COUNT,
     MALFORMED,
@@ -21,7 +21,7 @@ from collector.journal.validation import (
     tick_of,
 )
 from collector.model.metric import Value, Values
-from collector.model.snapshot import Scrape, Snapshot
+from collector.model.snapshot import COST_UNITS_PER_S, TIME_UNITS_PER_S, Scrape, Snapshot
 
 
 def decoded(state: State, line: Mapping[str, Any]) -> Snapshot:
@@ -48,12 +48,12 @@ def _decoded(state: State, line: Mapping[str, Any]) -> Snapshot:
     scrapes = [
         Scrape(
             source,
-            (state.at + (line["a"][place] if place else 0)) / UNIT,
+            (state.at + (line["a"][place] if place else 0)) / TIME_UNITS_PER_S,
             values[source],
             state.origins.get(source, ""),
             problems.get(place, ""),
             tuple(events[place]),
-            *(cost / COST_UNIT for cost in line["c"][2 * place : 2 * place + 2]),
+            *(cost / COST_UNITS_PER_S for cost in line["c"][2 * place : 2 * place + 2]),
         )
         for place, source in enumerate(state.sources)
     ]

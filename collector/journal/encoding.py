@@ -16,17 +16,13 @@ as distances from the one before: they hardly change from tick to tick, and cost
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import sub
 from typing import Any
 
 from collector.journal import delta_codec
 from collector.model.metric import Series, Value
-from collector.model.snapshot import Scrape, Snapshot
-
-UNIT = 1e5
-# Of what a source cost, this much is enough.
-COST_UNIT = 1e4
+from collector.model.snapshot import COST_UNITS_PER_S, TIME_UNITS_PER_S, Scrape, Snapshot
 
 Line = dict[str, Any]
 
@@ -67,38 +63,14 @@ class State:
         return len(self.series) - 1
 
 
-def quantised(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with its times as the journal keeps them: live rows are those of its replay."""
-    scrapes = tuple(
-        Scrape(
-            scrape.source,
-            _rounded(scrape.at_s),
-            scrape.values,
-            scrape.origin,
-            scrape.problem,
-            scrape.events,
-            _rounded(scrape.wall_s, COST_UNIT),
-            _rounded(scrape.cpu_s, COST_UNIT),
-        )
-        for scrape in snapshot.scrapes
-    )
-    tick = snapshot.tick
-    tick = replace(tick, late_s=_rounded(tick.late_s), suspended_s=_rounded(tick.suspended_s))
-    return Snapshot(snapshot.node, tick, scrapes)
-
-
-def _rounded(seconds: float, unit: float = UNIT) -> float:
-    return round(seconds * unit) / unit
-
-
 def encoded(state: State, snapshot: Snapshot) -> Line:
-    """Return what to write of a snapshot, which is quantised and has each source once, and take note of it."""
+    """Return what to write of a snapshot, which has rounded times and each source once, and take note of it."""
     tick, scrapes = snapshot.tick, snapshot.scrapes
-    line: Line = {"t": tick.time_s, "l": round(tick.late_s * UNIT)}
+    line: Line = {"t": tick.time_s, "l": round(tick.late_s * TIME_UNITS_PER_S)}
     if tick.missed:
         line["m"] = tick.missed
     if tick.suspended_s:
-        line["z"] = round(tick.suspended_s * UNIT)
+        line["z"] = round(tick.suspended_s * TIME_UNITS_PER_S)
     if records := _records(state, snapshot):
         line["r"] = records
     if snapshot.node != state.node:
@@ -139,9 +111,9 @@ def _sources(state: State, scrapes: Sequence[Scrape]) -> Line:
     if names != state.sources:
         line["b"] = state.sources = names
     if scrapes:
-        at = [round(scrape.at_s * UNIT) for scrape in scrapes]
+        at = [round(scrape.at_s * TIME_UNITS_PER_S) for scrape in scrapes]
         line["a"] = [at[0] - state.at, *(each - at[0] for each in at[1:])]
-        line["c"] = [round(cost * COST_UNIT) for scrape in scrapes for cost in (scrape.wall_s, scrape.cpu_s)]
+        line["c"] = [round(cost * COST_UNITS_PER_S) for scrape in scrapes for cost in (scrape.wall_s, scrape.cpu_s)]
         state.at = at[0]
     origins = {
         scrape.source: scrape.origin for scrape in scrapes if scrape.origin != state.origins.get(scrape.source, "")

@@ -6,9 +6,8 @@ from dataclasses import replace
 from sys import float_info
 from typing import Any
 
-from collector.journal.encoding import UNIT
 from collector.model.metric import Series
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 
 # More than any of Cassandra's histograms has.
 MOST_BUCKETS = 4096
@@ -28,7 +27,7 @@ MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, Overfl
 
 def tick_of(line: Mapping[str, Any]) -> Tick:
     """Return the tick that a line is about. Raises CodingError, and what nonsense leads to."""
-    tick = Tick(line["t"], line["l"] / UNIT, line.get("m", 0), line.get("z", 0) / UNIT)
+    tick = Tick(line["t"], line["l"] / TIME_UNITS_PER_S, line.get("m", 0), line.get("z", 0) / TIME_UNITS_PER_S)
     if not 0 <= tick.time_s <= LAST_S or not 0 <= tick.missed < LARGEST_COUNT:
         raise CodingError("a tick that cannot be")
     if not 0 <= tick.late_s <= LARGEST or not 0 <= tick.suspended_s <= LARGEST:

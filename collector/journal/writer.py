@@ -101,7 +101,7 @@ class Journal:
         return Position(self._name, self._frame_at)
 
     def append(self, snapshot: Snapshot) -> None:
-        """Write a snapshot, which is quantised; what cannot be written is lost, counted and said."""
+        """Write a snapshot with rounded times; what cannot be written is lost, counted and said."""
         try:
             self._append(snapshot)
         except OSError as error:

@@ -1,9 +1,13 @@
 """What is read of a node: scrapes of its sources, and all of them in one tick as a snapshot."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from collector.model.metric import Series, Value
+
+TIME_UNITS_PER_S = 1e5
+COST_UNITS_PER_S = 1e4
+"""Resolution of times (10 µs) and of costs (0.1 ms). The journal stores whole units."""
 
 
 class SourceError(Exception):
@@ -65,3 +69,27 @@ class Snapshot:
     node: str
     tick: Tick
     scrapes: tuple[Scrape, ...]
+
+
+def with_rounded_times(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot at the journal's resolution, so that live rows equal those replayed from a recording."""
+    scrapes = tuple(
+        Scrape(
+            scrape.source,
+            _rounded(scrape.at_s, TIME_UNITS_PER_S),
+            scrape.values,
+            scrape.origin,
+            scrape.problem,
+            scrape.events,
+            _rounded(scrape.wall_s, COST_UNITS_PER_S),
+            _rounded(scrape.cpu_s, COST_UNITS_PER_S),
+        )
+        for scrape in snapshot.scrapes
+    )
+    tick = snapshot.tick
+    late_s, suspended_s = _rounded(tick.late_s, TIME_UNITS_PER_S), _rounded(tick.suspended_s, TIME_UNITS_PER_S)
+    return Snapshot(snapshot.node, replace(tick, late_s=late_s, suspended_s=suspended_s), scrapes)
+
+
+def _rounded(seconds: float, units_per_s: float) -> float:
+    return round(seconds * units_per_s) / units_per_s

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from collector.catalogue import REPORTS
-from collector.host.cassandra_processes import Facts, LocalNode
+from collector.host.cassandra_processes import LocalNode, NodeFacts
 from collector.model.clock import EARLY_S, Clock
 from collector.model.snapshot import Scrape, SourceError
 from collector.nodetool.reports import tablestats
@@ -139,7 +139,7 @@ class NodetoolSource:
         ]
         self._asking: list[Future[tuple[Scrape, float]]] = []
 
-    def learn(self, timeout_s: float) -> Facts:
+    def learn(self, timeout_s: float) -> NodeFacts:
         """Return what is known of the node; the first time, all reports are asked for and waited for.
 
         Raises SourceError when none of them answers in time.
@@ -158,7 +158,7 @@ class NodetoolSource:
         origin, local = self._origin(), self._local
         directories, pid = (local.directories, local.pid) if local else ((), None)
         peers = tuple(sorted(self.members))
-        return Facts(address, directories, self.url, pid=pid, here=True, origin=origin, peers=peers)
+        return NodeFacts(address, directories, self.url, pid=pid, here=True, origin=origin, peers=peers)
 
     @property
     def members(self) -> frozenset[str]:
@@ -176,7 +176,7 @@ class NodetoolSource:
             self._asking = [self._pool.submit(lambda each=each: (self._ask(each), 0.0)) for each in self._once]  # type: ignore[misc]
         return self._asking
 
-    def asks_for(self, metric: str) -> bool:
+    def provides(self, metric: str) -> bool:
         """Return whether any report has said anything of the metric."""
         return metric in self._seen
 

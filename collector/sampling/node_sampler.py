@@ -1,7 +1,7 @@
 """One node and the machine under it, watched: what to sample is found by itself, and anew when the node returns."""
 
 import socket
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,14 +9,14 @@ from typing import Protocol
 
 from collector.backoff import Backoff
 from collector.catalogue import CATALOGUE, HOST
-from collector.host.cassandra_processes import DEFAULT_DATA, Facts
+from collector.host.cassandra_processes import DEFAULT_DATA, NodeFacts
 from collector.host.discovery import disk_of, has_own_network, interface_of, is_this_machine
 from collector.host.host_source import HostSource
 from collector.host.kernel_files import Host
 from collector.model.clock import Clock
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, SourceError, Tick
-from collector.sampling.sample_stream import samples
+from collector.sampling.sample_stream import SampleStream
 from collector.sampling.selection import Selection, Table
 from collector.sampling.source_reader import Source, SourceReader
 
@@ -28,19 +28,19 @@ UNKNOWN = "-"
 
 
 @dataclass(frozen=True)
-class Given:
-    """What the user chose and need not be found: the node's name, disk and interface; "" for what is found.
+class NameOverrides:
+    """Names that replace discovery; "" to discover.
 
-    before  what the node was called when it last said so itself.
+    fallback_node  the node's name until it announces its address, such as the one of the last run.
     """
 
     node: str = ""
     disk: str = ""
     interface: str = ""
-    before: str = ""
+    fallback_node: str = ""
 
 
-class Node(Protocol):
+class Transport(Protocol):
     """One way to a Cassandra node, such as its Jolokia.
 
     kind   in a word.
@@ -62,13 +62,13 @@ class Node(Protocol):
     def members(self) -> frozenset[str]:
         """The addresses of all nodes, live or not, that its last reading named; empty where it named none."""
 
-    def learn(self, timeout_s: float) -> Facts:
+    def learn(self, timeout_s: float) -> NodeFacts:
         """Ask the node about itself and for what it has. Raises SourceError when it does not answer."""
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
         """Ask the node for the addresses of its ring, sorted. Raises SourceError when it does not answer."""
 
-    def asks_for(self, metric: str) -> bool:
+    def provides(self, metric: str) -> bool:
         """Return whether it has what stands behind a metric."""
 
     def tables(self) -> Collection[Table]:
@@ -87,9 +87,9 @@ class NodeSampler:
 
     def __init__(
         self,
-        node: Node | None,
+        node: Transport | None,
         selection: Selection,
-        given: Given,
+        overrides: NameOverrides,
         clock: Clock,
         root: Path = Path("/"),
         extra: Sequence[Source] = (),
@@ -97,16 +97,15 @@ class NodeSampler:
         """Take the way to the node, what to read, and further sources, such as the node's log."""
         self._way = node
         self._selection = selection
-        self._given = given
+        self._overrides = overrides
         self._clock = clock
         self._root = root
         self._extra = extra
-        self.record: Callable[[Snapshot], None] | None = None
         self._learned = ""
         self._learning = Backoff()
         self._asking_peers = Backoff()
         self._members: frozenset[str] = frozenset()
-        self.facts = Facts()
+        self.facts = NodeFacts()
         self.host: Host | None = None
         if node is None or is_this_machine(node.host):
             self.host = self._host(None)
@@ -114,7 +113,7 @@ class NodeSampler:
     @property
     def node(self) -> str:
         """The node's name: the one given, else the address it announces or once announced, else this machine's name."""
-        return self._given.node or self.facts.address or self._given.before or socket.gethostname()
+        return self._overrides.node or self.facts.address or self._overrides.fallback_node or socket.gethostname()
 
     @property
     def kind(self) -> str:
@@ -140,13 +139,13 @@ class NodeSampler:
     def _host(self, pid: int | None) -> Host:
         host = Host(self._root, pid, directories=self.facts.directories or (_existing(DEFAULT_DATA),))
         host = replace(host, own_network=has_own_network(host.own))
-        disk = self._given.disk or disk_of(host.directories[0], host.own, self._root)
-        interface = self._given.interface or interface_of(self.facts.address, host.net)
+        disk = self._overrides.disk or disk_of(host.directories[0], host.own, self._root)
+        interface = self._overrides.interface or interface_of(self.facts.address, host.net)
         return replace(host, disks=_known(disk), interfaces=_known(interface))
 
-    def asks_for(self, metric: str) -> bool:
+    def provides(self, metric: str) -> bool:
         """Return whether the node has what stands behind a metric of its catalogue."""
-        return self._way is not None and self._way.asks_for(metric)
+        return self._way is not None and self._way.provides(metric)
 
     def tables(self) -> Collection[Table]:
         """Return the node's keyspaces, each with "" and with its tables where these are read.
@@ -154,6 +153,13 @@ class NodeSampler:
         Raises SourceError when it does not answer.
         """
         return self._way.tables() if self._way is not None else ()
+
+    @property
+    def devices(self) -> tuple[str, str]:
+        """The names of the sampled disk and interface, "" for one that was not found."""
+        names = (self.host.disks[0], self.host.interfaces[0]) if self.host else ("", "")
+        disk, interface = ("" if name == UNKNOWN else name for name in names)
+        return disk, interface
 
     @property
     def node_sources(self) -> list[str]:
@@ -183,14 +189,15 @@ class NodeSampler:
             sources += self._way.sources
         for snapshot in SourceReader(sources, self._clock, interval_s).snapshots(lambda: self.node, ticks):
             self._notice(snapshot)
-            if self.record is not None:
-                self.record(snapshot)
             yield snapshot
 
+    def sample_stream(self) -> SampleStream:
+        """Return a stream that derives samples from this node's snapshots."""
+        return SampleStream(CATALOGUE, self.node_sources, paced=self.paced, met=self.answered)
+
     def samples(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Sample]:
-        """Yield what happened between one tick and the next, for every tick after the first."""
-        found = self.snapshots(ticks, interval_s)
-        return samples(CATALOGUE, found, self.node_sources, paced=self.paced, met=self.answered)
+        """Yield the sample of every tick after the first."""
+        return self.sample_stream().samples(self.snapshots(ticks, interval_s))
 
     def close(self) -> None:
         """Leave the node."""
@@ -221,7 +228,7 @@ class NodeSampler:
         else:
             self._learning.failed(self._clock.monotonic_s())
 
-    def _update_peers(self, node: Node) -> None:
+    def _update_peers(self, node: Transport) -> None:
         """Ask for the peers until the list agrees with the members that the last reading named.
 
         The members come from gossip and the list from the ring, which follows later. Some members, such as clients
@@ -246,10 +253,3 @@ def _existing(path: Path) -> Path:
 
 def _known(name: str) -> tuple[str, ...]:
     return (name or UNKNOWN,)
-
-
-def watched(host: Host | None) -> tuple[str, str]:
-    """Return the names of the disk and the interface that are watched, "" for one that is not."""
-    names = (host.disks[0], host.interfaces[0]) if host else ("", "")
-    disk, interface = ("" if name == UNKNOWN else name for name in names)
-    return disk, interface

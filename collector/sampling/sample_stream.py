@@ -1,4 +1,4 @@
-"""What a row of snapshots means: the same for those that are just read and those of a recording."""
+"""Snapshots to samples, for a live node and for a recording alike."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,40 +11,39 @@ from collector.sampling.last_known import LastKnown
 
 
 class SampleStream:
-    """Takes one snapshot after the other and says what happened since the one before."""
+    """Derives a sample from each snapshot of one node and the readings before it."""
 
-    def __init__(self, catalogue: Mapping[str, Metric], node: Sequence[str], *, paced: bool, met: bool) -> None:
-        """Take what the series mean, and the names of the sources that ask the node.
+    def __init__(self, catalogue: Mapping[str, Metric], node_sources: Sequence[str], *, paced: bool, met: bool) -> None:
+        """Take the metrics and the names of the sources that read Cassandra rather than the machine.
 
-        `paced` says whether these answer at their own pace, and `met` whether the node has answered before: that a
-        machine has no Cassandra is no news in every row.
+        `paced` says that these sources answer at their own pace, not on every tick. `met` says that the node has
+        answered before; until it has, samples carry no `no_answer` events, which would repeat in every row on a
+        machine without Cassandra.
         """
         self._catalogue = catalogue
-        self._node = node
-        self._hold = LastKnown(node) if paced else None
+        self._node_sources = node_sources
+        self._last_known = LastKnown(node_sources) if paced else None
         self._met = met
-        self._before: Readings = {}
+        self._readings: Readings = {}
         self._started = False
 
-    def take(self, snapshot: Snapshot) -> Sample | None:
-        """Return what happened since the snapshot before; None for the first."""
-        self._met = self._met or any(scrape.source in self._node and scrape.values for scrape in snapshot.scrapes)
-        sample = rates(self._catalogue, self._before, snapshot)
-        remember(self._before, snapshot)
-        if self._hold is not None:
-            sample = self._hold.add(snapshot, sample)
+    def add(self, snapshot: Snapshot) -> Sample | None:
+        """Return the sample of the interval that `snapshot` ends, or None for the first snapshot."""
+        self._met = self._met or any(
+            scrape.source in self._node_sources and scrape.values for scrape in snapshot.scrapes
+        )
+        sample = rates(self._catalogue, self._readings, snapshot)
+        remember(self._readings, snapshot)
+        if self._last_known is not None:
+            sample = self._last_known.add(snapshot, sample)
         if not self._met:
             sample = replace(sample, events=tuple(event for event in sample.events if event.kind != "no_answer"))
         started, self._started = self._started, True
         return sample if started else None
 
-
-def samples(
-    catalogue: Mapping[str, Metric], snapshots: Iterable[Snapshot], node: Sequence[str], *, paced: bool, met: bool
-) -> Iterator[Sample]:
-    """Yield what happened between one snapshot and the next, for every one after the first: see `SampleStream`."""
-    sampling = SampleStream(catalogue, node, paced=paced, met=met)
-    for snapshot in snapshots:
-        sample = sampling.take(snapshot)
-        if sample is not None:
-            yield sample
+    def samples(self, snapshots: Iterable[Snapshot]) -> Iterator[Sample]:
+        """Yield the sample of every snapshot after the first."""
+        for snapshot in snapshots:
+            sample = self.add(snapshot)
+            if sample is not None:
+                yield sample

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from collector.journal.encoding import quantised
 from collector.model.clock import Clock
-from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick
+from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick, with_rounded_times
 
 # Of an interval, how much a tick may wait for a node that does not answer; never longer than the limit.
 SHARE_OF_INTERVAL = 0.8
@@ -37,7 +36,8 @@ class SourceReader:
         """Yield what was read at each tick, under the name that the node then has."""
         for tick in ticks:
             ends_s = self._clock.monotonic_s() + self._timeout_s
-            yield quantised(Snapshot(node(), tick, tuple(self._read(source, ends_s) for source in self._sources)))
+            scrapes = tuple(self._read(source, ends_s) for source in self._sources)
+            yield with_rounded_times(Snapshot(node(), tick, scrapes))
 
     def _read(self, source: Source, ends_s: float) -> Scrape:
         began_s, cpu_s = self._clock.monotonic_s(), time.thread_time()

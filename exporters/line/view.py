@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from collector.catalogue import CATALOGUE
-from collector.jolokia.mbean_source import MBeanSource
 from collector.model.sample import Sample
 from collector.model.snapshot import Event
+from collector.sampling.source_names import JOLOKIA_SOURCE, NODETOOL_OPERATIONS_SOURCE
 from exporters.line.columns import (
     DISK,
     INTERFACE,
@@ -26,9 +26,7 @@ from exporters.line.operation_columns import Operations, operation_columns
 from exporters.line.table_rows import NEEDS as TABLE_METRICS
 
 DECAYED_MARK = "~"
-# The report of nodetool with the reads and writes in it.
-OPERATIONS_REPORT = "nodetool tablestats"
-_OF_CASSANDRA = (MBeanSource.name, OPERATIONS_REPORT)
+_OPERATION_SOURCES = (JOLOKIA_SOURCE, NODETOOL_OPERATIONS_SOURCE)
 _DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
 # What is said of the row itself; all other events are what a log told.
 _OF_THE_ROW = {"missed", "suspended", "no_answer", "restart", "disagreement"}
@@ -153,7 +151,7 @@ def interval_s(sample: Sample) -> float | None:
     happened.
     """
     known = sample.elapsed_s
-    for source in (*_OF_CASSANDRA, "cpu"):
+    for source in (*_OPERATION_SOURCES, "cpu"):
         if source in known:
             return known[source]
     return min(known.values(), default=None)
@@ -161,7 +159,7 @@ def interval_s(sample: Sample) -> float | None:
 
 def has_news(sample: Sample) -> bool:
     """Return whether Cassandra reported anything in this interval."""
-    return any(source in sample.elapsed_s for source in _OF_CASSANDRA)
+    return any(source in sample.elapsed_s for source in _OPERATION_SOURCES)
 
 
 def without_running(sample: Sample) -> Sample:

@@ -12,7 +12,7 @@ from collector.model.clock import SystemClock, ticks
 from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, SourceError, Tick
-from collector.sampling.node_sampler import Given, NodeSampler
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 from exporters.live.agent_feed import FeedListener
 from exporters.live.frame_assembler import NodeInfo
@@ -47,7 +47,6 @@ class JolokiaFeed:
         self._heard = heard
         self._stop = threading.Event()
         self._metrics: frozenset[str] = frozenset()
-        self._problem = ""
         self._told: tuple[Identity, tuple[str, ...]] | None = None
         self._thread = threading.Thread(target=self._run, name=f"top {key}", daemon=True)
 
@@ -80,30 +79,27 @@ class JolokiaFeed:
         selection = Selection(
             metrics | {"cassandra_cluster_name", "cassandra_datacenter", "cassandra_rack"}, "", "", tables
         )
-        given = Given(before=jolokia.host)
-        with closing(NodeSampler(MBeanSource(jolokia, BEANS, selection, clock), selection, given, clock)) as watch:
+        overrides = NameOverrides(fallback_node=jolokia.host)
+        with closing(NodeSampler(MBeanSource(jolokia, BEANS, selection, clock), selection, overrides, clock)) as watch:
             try:
                 watch.learn(LEARN_S)
             except SourceError as error:
                 self._heard.failed(self._key, str(error))
-            identity = Identity()
-
-            def tell(snapshot: Snapshot) -> None:
-                nonlocal identity
+            identity, stream = Identity(), watch.sample_stream()
+            for snapshot in watch.snapshots(points, self._interval_s):
                 identity = identity.after(snapshot)
-                self._problem = problem_of(snapshot, watch.node_sources)
                 self._know(identity, watch)
-
-            watch.record = tell
-            for sample in watch.samples(points, self._interval_s):
-                self._hear(sample)
+                sample = stream.add(snapshot)
+                if sample is None:
+                    continue
+                self._hear(sample, problem_of(snapshot, watch.node_sources))
                 if metrics != self._metrics:
                     return
 
-    def _hear(self, sample: Sample) -> None:
-        """Hand on a sample, or why there is none: without Cassandra's answer there is nobody else to ask."""
-        if self._problem:
-            self._heard.failed(self._key, self._problem)
+    def _hear(self, sample: Sample, problem: str) -> None:
+        """Pass on the sample, or the problem when Cassandra did not answer."""
+        if problem:
+            self._heard.failed(self._key, problem)
         else:
             self._heard.sample(self._key, sample)
 

@@ -6,12 +6,12 @@ from math import isfinite
 
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import WATCHED
-from collector.jolokia.mbean_source import MBeanSource
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event
 from collector.printable import one_line
+from collector.sampling.source_names import JOLOKIA_SOURCE
 from exporters.live.frame import ClusterEvent, State
 from exporters.live.live_columns import MODE
 
@@ -29,7 +29,7 @@ def state_of(sample: Sample) -> tuple[State, str]:
     if mode is None and not any(
         series[0].startswith("cassandra_") for each in (sample.values, sample.last_known) for series in each
     ):
-        return State.SILENT, one_line(why).removeprefix(f"{MBeanSource.name}: ")
+        return State.SILENT, one_line(why).removeprefix(f"{JOLOKIA_SOURCE}: ")
     if isinstance(mode, str) and mode != "NORMAL":
         return State.CHANGING, one_line(mode.lower())
     return State.UP, one_line(why)

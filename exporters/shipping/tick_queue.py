@@ -201,7 +201,7 @@ class TickQueue:
         if self._sought is None:
             # Up to what was sent last it is as the checkpoint says.
             self._identity = self._identity.after(entry.snapshot)
-        sample = self._sampling.take(entry.snapshot)
+        sample = self._sampling.add(entry.snapshot)
         return self._made(entry.snapshot.tick.time_s, sample, self._journal.position(entry))
 
     def _made(self, time_s: float, sample: Sample | None, position: Position) -> ShipTick:

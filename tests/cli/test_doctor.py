@@ -15,7 +15,7 @@ from cli.doctor.finding import Finding, State, failed, lessened, ok, problem, wa
 from cli.doctor.report_format import hidden, is_coloured, json_lines, text_lines
 from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
-from collector.host.cassandra_processes import Facts, LocalNode
+from collector.host.cassandra_processes import LocalNode, NodeFacts
 from collector.host.clock_synchronisation import ClockState
 from collector.host.kernel_files import Host
 
@@ -146,7 +146,7 @@ def test_processes_may_be_hidden_from_this_user(root: Path) -> None:
 
 
 def test_a_node_elsewhere_is_no_fault(root: Path) -> None:
-    facts = Facts("10.0.0.7", (), "1@x", here=False)
+    facts = NodeFacts("10.0.0.7", (), "1@x", here=False)
     (found,) = check_node.examine(
         ExaminedNode(LineSettings(jolokia=JolokiaSettings(jolokia="http://10.0.0.7:8778")), root=root), facts, []
     )
@@ -156,7 +156,7 @@ def test_a_node_elsewhere_is_no_fault(root: Path) -> None:
 def test_a_process_that_has_ended_meanwhile_is_said_to_have(root: Path) -> None:
     put(root, "proc/7/status", f"Uid:\t{os.geteuid()}\t{os.geteuid()}\t0\t0\n")
     case = ExaminedNode(here=(LocalNode(7, 1.0),), root=root, uid=os.geteuid())
-    gone = check_node.examine(case, Facts(pid=7, here=True), [])
+    gone = check_node.examine(case, NodeFacts(pid=7, here=True), [])
     assert "has ended meanwhile" in gone[-1].what
 
 

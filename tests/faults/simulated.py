@@ -11,7 +11,7 @@ from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import ticks
 from collector.model.snapshot import SourceError, Tick
-from collector.sampling.node_sampler import Given, NodeSampler, watched
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection
 from exporters.line import json_csv
 from exporters.line.operation_columns import Operations
@@ -91,11 +91,12 @@ class Simulation:
         view = View(self._operations)
         wanted = view.metrics(view.columns)
         selection = Selection(wanted, self._operations.keyspace, self._operations.table)
-        watch = NodeSampler(MBeanSource(self._jolokia, BEANS, selection, self.clock), selection, Given(), self.clock)
+        source = MBeanSource(self._jolokia, BEANS, selection, self.clock)
+        watch = NodeSampler(source, selection, NameOverrides(), self.clock)
         with suppress(SourceError):
             watch.learn(3.0)
         for sample in watch.samples(ticks(self.clock, self._interval_s), self._interval_s):
-            row: Row = json.loads(json_csv.json_row(shown(view, watched(watch.host), sample), sample))
+            row: Row = json.loads(json_csv.json_row(shown(view, watch.devices, sample), sample))
             yield row
 
 

@@ -13,7 +13,7 @@ from collector.model.clock import SystemClock, ticks
 from collector.model.metric import Kind, ScrapeInterval
 from collector.model.rates import Readings, rates, remember
 from collector.model.snapshot import Snapshot
-from collector.sampling.node_sampler import Given, NodeSampler
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 from tests.real.programs import Load, prepare
 
@@ -51,7 +51,7 @@ OTHER_WAYS = set(CATALOGUE) - BY_JOLOKIA | {bean.metric.name for bean in BEANS i
 def snapshots(node: Node, selection: Selection) -> Iterator[Snapshot]:
     clock = SystemClock()
     way = MBeanSource(Jolokia(node.spec.jolokia_url), BEANS, selection, clock)
-    with closing(NodeSampler(way, selection, Given(), clock)) as watch:
+    with closing(NodeSampler(way, selection, NameOverrides(), clock)) as watch:
         assert watch.learn()
         yield from watch.snapshots(ticks(clock, 1.0), 1.0)
 

@@ -14,7 +14,7 @@ from collector.jolokia.mbean_source import MBeanSource
 from collector.jolokia.table_budget import OTHERS
 from collector.model.clock import SystemClock, ticks
 from collector.model.sample import Rate, Sample
-from collector.sampling.node_sampler import Given, NodeSampler
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection
 from exporters.line.table_rows import NEEDS, tables
 from tests.real.nodes import QUICK_SCHEMA, light, spec_of
@@ -53,7 +53,7 @@ def samples(big: Node) -> Iterator[Iterator[Sample]]:
     clock = SystemClock()
     selection = Selection(frozenset(NEEDS), tables=BUSY)
     way = MBeanSource(Jolokia(big.spec.jolokia_url), BEANS, selection, clock)
-    with closing(NodeSampler(way, selection, Given(), clock)) as watch:
+    with closing(NodeSampler(way, selection, NameOverrides(), clock)) as watch:
         watch.learn(60.0)
         yield watch.samples(ticks(clock, 1.0), 1.0)
 

@@ -14,7 +14,7 @@ import pytest
 from collector.journal.writer import Limits
 from collector.model.identity import Identity
 from collector.model.sample import Sample
-from collector.sampling.sample_stream import samples
+from collector.sampling.sample_stream import SampleStream
 from exporters.recent_ticks import RecentTicks
 from exporters.shipping.runtime import real
 from exporters.shipping.shipper import Plan, Shipper, following
@@ -70,7 +70,7 @@ def shipped(node: Node, url: str) -> None:
 
 def every(node: Node) -> list[Sample]:
     taken = [snapshot(number, step_s=node.step_s) for number in range(node.number)]
-    return list(samples(CATALOGUE, taken, ("node",), paced=False, met=True))
+    return list(SampleStream(CATALOGUE, ("node",), paced=False, met=True).samples(taken))
 
 
 def expected(node: Node) -> Points:

@@ -22,7 +22,7 @@ def recorded(folder: Path) -> list[tuple[Identity, Sample]]:
             session, sampling = head.session, SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
         identity = identity.after(entry.snapshot)
         assert sampling is not None
-        if (sample := sampling.take(entry.snapshot)) is not None:
+        if (sample := sampling.add(entry.snapshot)) is not None:
             found.append((identity, sample))
     return found
 

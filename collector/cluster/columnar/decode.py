@@ -15,7 +15,6 @@ import orjson
 
 from collector.cluster.columnar.arrays import Ints, integers
 from collector.journal import delta_codec
-from collector.journal.encoding import UNIT
 from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage
 from collector.journal.header import Header, Start, head_of, lost_of, start_of
@@ -35,7 +34,7 @@ from collector.journal.validation import (
     tick_of,
 )
 from collector.model.metric import Series
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 
 FIRST_LETTER = ord("a")
 _NUMBER = re.compile(r"-?\d+,")
@@ -132,7 +131,7 @@ class Block:
             first, *rest = array("q", line["a"])
             self._at += first
             at = [self._at, *(self._at + each for each in rest)]
-            self.at.append({source: each / UNIT for source, each in zip(self._sources, at, strict=True)})
+            self.at.append({source: each / TIME_UNITS_PER_S for source, each in zip(self._sources, at, strict=True)})
         else:
             self.at.append({})
         if "o" in line:

@@ -9,7 +9,7 @@ from cli.node.transports import Way
 from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.snapshot import SourceError
-from collector.sampling.node_sampler import Given, NodeSampler
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection
 from tests.collector.fakes import FakeClock
 
@@ -45,7 +45,7 @@ class Found:
             def close(self) -> None:
                 found.closed.append(kind)
 
-        return Learning(way(Selection(), self.clock), Selection(), Given(), self.clock)
+        return Learning(way(Selection(), self.clock), Selection(), NameOverrides(), self.clock)
 
     def tick(self, after_s: float, *, answered: bool = False) -> str:
         """Let time pass and a tick come; return the kind of way that is to be taken now."""

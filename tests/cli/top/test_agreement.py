@@ -23,9 +23,8 @@ from collector.cluster.grid import Grid
 from collector.cluster.merge_job import Job, Merged, NodeRun
 from collector.cluster.recordings import recordings, sessions
 from collector.cluster.reference_merge import reference_merge
-from collector.journal.encoding import quantised
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
-from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 from exporters.files.merged_rows import Choice, table_of
 from exporters.live.frame_assembler import FrameAssembler, NodeInfo
 from exporters.live.live_columns import EVERY, PLACES
@@ -102,7 +101,7 @@ def snapshots(node: Node) -> Iterator[Snapshot]:
             del own["cassandra_compaction_pending",]
         scrapes = [Scrape("cassandra", 50.0 + tick, own, str(starts))] if tick not in node.away else []
         scrapes.append(Scrape("host", 50.0 + tick, dict(_machine(node, tick)), "boot"))
-        yield quantised(Snapshot(node.name, Tick(BEGIN_S + tick), tuple(scrapes)))
+        yield with_rounded_times(Snapshot(node.name, Tick(BEGIN_S + tick), tuple(scrapes)))
 
 
 def _value(kind: Kind, series: Series, counts: dict[Series, int], chance: Random) -> int:

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from collector.catalogue import CATALOGUE
-from collector.journal.encoding import quantised
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits
 from collector.model.histogram import offsets
 from collector.model.metric import Series, Value
-from collector.model.snapshot import Event, Scrape, Snapshot, Tick
+from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded_times
 
 BEGIN_S = 1_795_000_000
 REQUESTS = "cassandra_client_requests_total"
@@ -73,7 +72,7 @@ def snapshots(made: Made) -> list[Snapshot]:
             **{("casstat_cpu_seconds_total", mode): number * share for mode, share in CPU.items()},
         }
         tick = Tick(BEGIN_S + number * made.interval_s + made.ahead_s)
-        found.append(quantised(Snapshot(made.name, tick, (Scrape("host", at_s, host, "boot"), own))))
+        found.append(with_rounded_times(Snapshot(made.name, tick, (Scrape("host", at_s, host, "boot"), own))))
     return found
 
 

@@ -17,13 +17,12 @@ from collector.cluster.merge_job import Job, Merged, NodeRun
 from collector.cluster.recordings import recordings, sessions
 from collector.cluster.reference_merge import reference_merge
 from collector.journal import writer
-from collector.journal.encoding import quantised
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits
 from collector.model.histogram import Buckets, edges_of, offsets
 from collector.model.metric import Values
 from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 
 # A multiple of all intervals.
 BEGIN_S = 1_795_000_000.0
@@ -55,7 +54,7 @@ def busy(
             number, total_us = number + 1, total_us + latency_us
         values: Values = {READS: number, READ_TIME: total_us, READ_DURATION: tuple(counts)}
         scrape = Scrape("cassandra", 50.0 + tick * interval_s, values, origin or node)
-        found.append(quantised(Snapshot(node, Tick(round(begin_s + tick * interval_s, 3)), (scrape,))))
+        found.append(with_rounded_times(Snapshot(node, Tick(round(begin_s + tick * interval_s, 3)), (scrape,))))
     return found
 
 

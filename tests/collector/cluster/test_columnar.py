@@ -20,14 +20,13 @@ from collector.cluster.merge_job import Job, NodeRun
 from collector.cluster.recordings import recordings, sessions
 from collector.cluster.reference_merge import node_run, reference_merge
 from collector.journal import writer
-from collector.journal.encoding import quantised
 from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.journal.writer import Journal, Limits
 from collector.model.histogram import Buckets
 from collector.model.metric import Kind, Metric, Series, Value
 from collector.model.sample import Derived, Rate
-from collector.model.snapshot import Event, Scrape, Snapshot, Tick
+from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded_times
 
 METRICS = (
     Metric("requests_total", Kind.COUNTER, "1", "", ("operation",)),
@@ -120,7 +119,7 @@ def ticks(draw: st.DrawFn) -> list[Snapshot]:
         disk = Scrape("disk", at_s - 0.01, machine, "boot")
         scrapes = draw(st.sampled_from([(own, disk), (own, disk), (disk, own), (disk,)]))
         tick = Tick(time_s, draw(st.floats(0, 0.5)), draw(st.integers(0, 2)), draw(st.sampled_from([0.0, 3.5])))
-        found.append(quantised(Snapshot("n", tick, scrapes)))
+        found.append(with_rounded_times(Snapshot("n", tick, scrapes)))
     return found
 
 

@@ -14,8 +14,8 @@ import pytest
 from collector.host.cassandra_processes import (
     DAEMON,
     START_SLACK_S,
-    Facts,
     LocalNode,
+    NodeFacts,
     agent_url,
     local_nodes,
     local_pid,
@@ -99,20 +99,20 @@ def local(pid: int, started_s: float = STARTED_S) -> LocalNode:
 def test_the_process_is_known_by_its_start_and_its_number(
     jvm: str, started_s: int, nodes: list[LocalNode], expected: int | None
 ) -> None:
-    assert local_pid(Facts(jvm=jvm, started_ms=1000 * started_s), nodes) == expected
+    assert local_pid(NodeFacts(jvm=jvm, started_ms=1000 * started_s), nodes) == expected
 
 
 def test_a_program_that_started_when_a_node_did_is_not_taken_for_it() -> None:
     me = psutil.Process()
     started_s = me.create_time()
-    facts = Facts(jvm=f"{me.pid}@{HERE}", started_ms=round(1000 * started_s))
+    facts = NodeFacts(jvm=f"{me.pid}@{HERE}", started_ms=round(1000 * started_s))
     assert local_pid(facts, [local(me.pid + 1, started_s)]) is None
     assert local_pid(replace(facts, jvm=f"{me.pid}@container"), [local(me.pid + 1, started_s)]) == me.pid + 1
 
 
 @pytest.mark.parametrize("number", ["", "x", "1" * 30, "0", "-1"])
 def test_a_number_that_is_none_leaves_the_start_to_decide(number: str) -> None:
-    facts = Facts(jvm=f"{number}@{HERE}", started_ms=1000 * STARTED_S)
+    facts = NodeFacts(jvm=f"{number}@{HERE}", started_ms=1000 * STARTED_S)
     assert local_pid(facts, [local(8)]) == 8
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from collector.host.cassandra_processes import Facts
+from collector.host.cassandra_processes import NodeFacts
 from collector.host.discovery import disk_of, interface_of, is_this_machine
 from collector.jolokia.node_facts import ask_facts
 from tests.collector import captures
@@ -16,7 +16,7 @@ from tests.collector.fakes import FakeJolokia
 from tests.collector.nodes import RUNTIME, SERVICE
 
 
-def facts(service: dict[str, Any], runtime: dict[str, Any]) -> Facts:
+def facts(service: dict[str, Any], runtime: dict[str, Any]) -> NodeFacts:
     return ask_facts(FakeJolokia({SERVICE: service, RUNTIME: runtime}), 1.0)
 
 
@@ -29,13 +29,13 @@ def test_a_node_tells_its_address_directories_and_start(endpoint: str) -> None:
     }
     found = facts(service, {"Name": "7@host", "StartTime": 1_700_000_000_500})
     peers = ("10.0.0.1", "10.0.0.2")
-    assert found == Facts("10.0.0.2", (Path("/data1"), Path("/data2")), "7@host", 1_700_000_000_500, peers=peers)
+    assert found == NodeFacts("10.0.0.2", (Path("/data1"), Path("/data2")), "7@host", 1_700_000_000_500, peers=peers)
 
 
 def test_what_a_starting_node_does_not_say_stays_empty() -> None:
     found = facts({"LocalHostId": None, "EndpointToHostId": {}}, {"Name": "7@host", "StartTime": 1000})
-    assert found == Facts("", (), "7@host", 1000)
-    assert ask_facts(FakeJolokia(), 1.0) == Facts()
+    assert found == NodeFacts("", (), "7@host", 1000)
+    assert ask_facts(FakeJolokia(), 1.0) == NodeFacts()
 
 
 class Placed(PosixPath):

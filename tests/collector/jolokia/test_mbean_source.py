@@ -260,8 +260,8 @@ def test_what_is_costly_is_never_asked_for() -> None:
     node = Node([SNAPSHOTS, SSTABLES], table("ks", "t1"))
     assert SNAPSHOTS.metric.scrape_interval is ScrapeInterval.HOURLY
     node.tick()
-    assert not node.source.asks_for("table_snapshots_bytes")
-    assert node.source.asks_for("table_sstables")
+    assert not node.source.provides("table_snapshots_bytes")
+    assert node.source.provides("table_sstables")
 
 
 def test_after_a_restart_names_are_searched_for_anew() -> None:
@@ -385,7 +385,7 @@ def test_names_that_do_not_fit_what_was_searched_for_are_left_out(found: str) ->
     node = Node([SSTABLES, REQUESTS], requests())
     node.jolokia.finds = [found]
     assert ("requests_total", "Read") in node.tick().values
-    assert not node.source.asks_for("table_sstables")
+    assert not node.source.provides("table_sstables")
 
 
 def test_a_jolokia_of_another_program_is_told_apart() -> None:

@@ -2,9 +2,8 @@
 
 from hypothesis import strategies as st
 
-from collector.journal.encoding import quantised
 from collector.model.metric import Series, Value
-from collector.model.snapshot import Event, Scrape, Snapshot, Tick
+from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded_times
 
 TEXTS = st.text(max_size=8)
 SERIES = st.tuples(st.sampled_from(["a_total", "b_bytes", "c_seconds", "d"]), st.sampled_from(["", "x", 'ü\n"']))
@@ -35,4 +34,4 @@ SNAPSHOTS = st.builds(
     st.sampled_from(["10.0.0.1", "node\t1"]),
     st.builds(Tick, st.floats(0, 1e11), SECONDS, st.integers(0, 1000), st.just(0.0) | SECONDS),
     st.tuples(scrapes("cpu"), scrapes("cassandra")) | st.tuples(scrapes("cpu")) | st.just(()),
-).map(quantised)
+).map(with_rounded_times)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.journal.decoding import decoded
-from collector.journal.encoding import State, encoded, quantised
+from collector.journal.encoding import State, encoded
 from collector.journal.record_lines import LineError, opened, sealed
 from collector.journal.validation import CodingError
-from collector.model.snapshot import Snapshot
+from collector.model.snapshot import Snapshot, with_rounded_times
 from tests.collector.journal.recorded import SNAPSHOTS
 
 LISTS = st.lists(SNAPSHOTS, min_size=1, max_size=6)
@@ -40,8 +40,8 @@ def test_a_line_that_knows_of_nothing_before_it_can_be_read_alone(snapshots: lis
 
 
 @given(SNAPSHOTS)
-def test_times_are_quantised_once(snapshot: Snapshot) -> None:
-    assert quantised(snapshot) == snapshot
+def test_rounding_times_twice_changes_nothing(snapshot: Snapshot) -> None:
+    assert with_rounded_times(snapshot) == snapshot
 
 
 @given(SNAPSHOTS, SNAPSHOTS)

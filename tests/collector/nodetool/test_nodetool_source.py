@@ -136,8 +136,8 @@ def test_a_node_tells_who_and_where_it_is() -> None:
         assert (facts.address, facts.directories) == ("10.0.0.1", (Path("/data"),))
         assert (facts.pid, facts.here, facts.origin, facts.jvm) == (7, True, "7 1.0", "/opt/bin/nodetool")
         assert [source.name for source in watched.sources] == ["nodetool tablestats"]
-        assert watched.asks_for(SUM)
-        assert not watched.asks_for("pool")
+        assert watched.provides(SUM)
+        assert not watched.provides("pool")
         assert watched.sources[0].read(0.0).origin == facts.origin
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from collector.cassandra.storage import members
-from collector.host.cassandra_processes import Facts
+from collector.host.cassandra_processes import NodeFacts
 from collector.model.snapshot import Scrape, SourceError, Tick
-from collector.sampling.node_sampler import Given, NodeSampler
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection
 from collector.sampling.source_reader import Source
 from tests.collector.fakes import FakeClock
@@ -40,9 +40,9 @@ class Cluster:
     def sources(self) -> Sequence[Source]:
         return [self]
 
-    def learn(self, timeout_s: float) -> Facts:
+    def learn(self, timeout_s: float) -> NodeFacts:
         self.learned += 1
-        return Facts(OWN, jvm="1@host", origin=self.origin, peers=tuple(sorted(self.ring)))
+        return NodeFacts(OWN, jvm="1@host", origin=self.origin, peers=tuple(sorted(self.ring)))
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
         self.asked += 1
@@ -54,7 +54,7 @@ class Cluster:
         self.members = frozenset(self.gossip)
         return Scrape(self.name, self.clock.monotonic_s(), {}, self.origin)
 
-    def asks_for(self, metric: str) -> bool:
+    def provides(self, metric: str) -> bool:
         return True
 
     def tables(self) -> set[tuple[str, str]]:
@@ -103,7 +103,7 @@ def run(cluster: Cluster, watch: NodeSampler, *changes: Change, seconds: int = 0
 
 
 def watched(cluster: Cluster) -> NodeSampler:
-    return NodeSampler(cluster, Selection(frozenset()), Given(), cluster.clock)
+    return NodeSampler(cluster, Selection(frozenset()), NameOverrides(), cluster.clock)
 
 
 def peers(watch: NodeSampler) -> tuple[str, ...]:

@@ -165,8 +165,8 @@ def test_only_chosen_metrics_are_read() -> None:
         ("requests_total", "Write"),
         ("table_sstables", "ks", "t1"),
     }
-    assert watched.source.asks_for("requests_total")
-    assert not watched.source.asks_for("pool_active")
+    assert watched.source.provides("requests_total")
+    assert not watched.source.provides("pool_active")
 
 
 def test_what_is_not_chosen_is_not_searched_for() -> None:
@@ -188,7 +188,7 @@ def test_start_and_schema_are_read_whatever_is_chosen() -> None:
 def test_a_keyspace_or_table_that_is_not_there_is_not_asked_for(keyspace: str, table_name: str) -> None:
     watched = node(Selection(keyspace=keyspace, table=table_name))
     watched.tick()
-    assert not watched.source.asks_for("table_sstables")
+    assert not watched.source.provides("table_sstables")
 
 
 def test_a_keyspace_made_later_is_read_from_then_on() -> None:

@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.journal.encoding import quantised
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits, Position, files_of
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Value
 from collector.model.sample import Sample
-from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 from collector.sampling.sample_stream import SampleStream
 from exporters.recent_ticks import RecentTicks
 from exporters.shipping.runtime import Runtime
@@ -39,7 +38,7 @@ def snapshot(number: int, *, missed: int = 0, step_s: float = 0.0) -> Snapshot:
     values[DURATIONS] = tuple(10 * number if place == 30 else 0 for place in range(128))
     values[BYTES] = 100.5 + number
     scrape = Scrape("node", 5.0 + number, values, "1")
-    return quantised(Snapshot("n1", Tick(BEGIN_S + number + step_s, missed=missed), (scrape,)))
+    return with_rounded_times(Snapshot("n1", Tick(BEGIN_S + number + step_s, missed=missed), (scrape,)))
 
 
 def point(identity: Identity, series: Sequence[str], sample: Sample, fields: Mapping[str, float]) -> bytes:
@@ -127,7 +126,7 @@ class Node:
             self.number += missed
             each = snapshot(self.number, missed=missed, step_s=self.step_s)
             self.journal.append(each)
-            sample = self._sampling.take(each)
+            sample = self._sampling.add(each)
             self._identity = self._identity.after(each)
             if self.recent is not None:
                 self.recent.add(each.tick, self._identity, sample, self.journal.position)
