@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from collector.catalogue import CATALOGUE
-from collector.model.histogram import Buckets, edges_of
+from collector.model.histogram import Buckets, upper_bounds_of
 from collector.model.metric import Kind, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.sample_json import encoded
@@ -39,8 +39,8 @@ def sample(node: str, time_s: float, chance: random.Random) -> Sample:
     for number in range(MESSAGES):
         values["cassandra_messages_dropped_total", f"MESSAGE_{number}"] = Rate(0.0, 1.0)
     for metric in CATALOGUE.values():
-        for shown in metric.shown:
-            series = (metric.name, *shown.labels)
+        for column in metric.columns:
+            series = (metric.name, *column.labels)
             if metric.kind is Kind.GAUGE:
                 values.setdefault(series, float(chance.randrange(20)))
             elif metric.kind is Kind.COUNTER:
@@ -61,7 +61,8 @@ def _operation(values: dict[Series, Derived], operation: str, count: int, chance
     total = sum(counts)
     values["cassandra_client_requests_total", operation] = Rate(float(total), 1.0)
     values["cassandra_client_request_seconds_total", operation] = Rate(total * 0.0007, 1.0)
-    values["cassandra_client_request_duration_seconds", operation] = Buckets(edges_of("seconds", 128), tuple(counts))
+    bounds = upper_bounds_of("seconds", 128)
+    values["cassandra_client_request_duration_seconds", operation] = Buckets(bounds, tuple(counts))
     for what in ("timeouts", "unavailables"):
         values[f"cassandra_client_request_{what}_total", operation] = Rate(0.0, 1.0)
 

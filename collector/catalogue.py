@@ -8,7 +8,7 @@ from types import ModuleType
 import collector.cassandra
 import collector.host
 import collector.nodetool.reports
-from collector.host.host_source import HostPart
+from collector.host.host_source import HostSubject
 from collector.jolokia.mbean import MBean
 from collector.model.metric import Metric
 
@@ -30,8 +30,8 @@ def _by_name(metrics: Iterable[Metric]) -> dict[str, Metric]:
 BEANS: tuple[MBean, ...] = tuple(
     bean for module in _modules(collector.cassandra) for bean in getattr(module, "BEANS", ())
 )
-HOST: tuple[HostPart, ...] = tuple(
-    HostPart(
+HOST: tuple[HostSubject, ...] = tuple(
+    HostSubject(
         module.__name__.rpartition(".")[2],
         module.METRICS,
         module.read,

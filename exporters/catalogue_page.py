@@ -30,7 +30,7 @@ def page(metrics: Iterable[Metric]) -> str:
 
 
 def _row(metric: Metric) -> str:
-    columns = ", ".join(f"`{shown.name}`" for shown in metric.shown)
+    columns = ", ".join(f"`{column.name}`" for column in metric.columns)
     return (
         f"| `{metric.name}` | {metric.kind.value} | {metric.unit} | {', '.join(metric.labels)} | "
         f"{EVERY[metric.scrape_interval]} | {_across(metric)} | {columns} | {metric.help} |\n"

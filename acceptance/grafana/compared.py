@@ -8,7 +8,7 @@ from acceptance.grafana.recorded import Recorded, Values
 from acceptance.grafana.shown import Line, Panels
 from collector.catalogue import CATALOGUE
 from collector.model.metric import ScrapeInterval
-from collector.sampling.selection import slowest_tier
+from collector.sampling.selection import slowest_interval
 from dashboards.expression import metrics_of
 from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
 from dashboards.grafana.panel_model import Heatmap, Panel, Split, Spread, StateTimeline, TextPanel, WorstTable
@@ -78,7 +78,7 @@ def _of_panel(recorded: Recorded, states: Mapping[str, Panels], uid: str, number
 
 def _window_s(line: Shown) -> tuple[float, float]:
     """Return the window of a line's values and its step: the mean of percentiles or of ratios depends on them."""
-    tiers = [slowest_tier(CATALOGUE[name]) for name in metrics_of(line.signal.expression) if name in CATALOGUE]
+    tiers = [slowest_interval(CATALOGUE[name]) for name in metrics_of(line.signal.expression) if name in CATALOGUE]
     return WINDOWS_S[max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)]
 
 

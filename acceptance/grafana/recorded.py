@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collector.catalogue import CATALOGUE
-from collector.model.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, edges_of, quantile
+from collector.model.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, quantile, upper_bounds_of
 from collector.model.metric import Aggregation, Owner, ScrapeInterval
 from dashboards.expression import (
     Constant,
@@ -166,9 +166,9 @@ def _histogram(unit: str, counts: Mapping[float, float]) -> Buckets:
     """Return counts as Cassandra's histogram that has these edges: only those that gained something are written."""
     for length in LENGTHS:
         with suppress(LayoutError):
-            edges = edges_of(unit, length)
-            if counts.keys() <= set(edges):
-                return Buckets(edges, tuple(counts.get(edge, 0.0) for edge in edges))
+            upper_bounds = upper_bounds_of(unit, length)
+            if counts.keys() <= set(upper_bounds):
+                return Buckets(upper_bounds, tuple(counts.get(edge, 0.0) for edge in upper_bounds))
     raise ValueError(f"no layout of Cassandra's has the edges {sorted(counts)}")
 
 

@@ -24,7 +24,7 @@ from exporters.api.server import Server
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
-from exporters.prometheus.upper_bounds import DEFAULT_S, Edges
+from exporters.prometheus.upper_bounds import DEFAULT_S, UpperBounds
 from exporters.recent_ticks import RecentTicks
 
 # A tick that is so much later than it should be will not come any more; in ticks, and at least so many seconds.
@@ -196,7 +196,7 @@ class Agent:
 
 def options_of(settings: AgentSettings) -> Options:
     """Return how Prometheus is served."""
-    return Options(Edges(settings.buckets or DEFAULT_S), settings.series_limit, settings.node_metrics)
+    return Options(UpperBounds(settings.buckets or DEFAULT_S), settings.series_limit, settings.node_metrics)
 
 
 def _sum(before: JournalHealth, journal: Journal) -> JournalHealth:

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from collector.atomic_file import replace_file
-from collector.host.kernel_files import text_of
+from collector.host.kernel_files import read_text
 from collector.model.identity import Identity
 from collector.model.snapshot import SourceError
 
@@ -32,7 +32,7 @@ class LastIdentity:
 
 def _loaded(path: Path) -> Identity:
     try:
-        content = json.loads(text_of(path))
+        content = json.loads(read_text(path))
         identity = Identity(**{field.name: content[field.name] for field in fields(Identity)})
     except (SourceError, ValueError, RecursionError, TypeError, KeyError):
         return Identity()

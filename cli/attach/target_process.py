@@ -13,7 +13,7 @@ from cli.attach.launcher import Runner
 from cli.demo.java_runtime import javas
 from cli.errors import CasstatError
 from collector.host.cassandra_processes import LocalNode
-from collector.host.discovery import has_own_network
+from collector.host.discovery import has_separate_network
 
 ATTACH, SERVER = "jdk.attach", "jdk.httpserver"
 ENABLED, DISABLED = "-XX:-DisableAttachMechanism", "-XX:+DisableAttachMechanism"
@@ -63,7 +63,7 @@ def subject(node: LocalNode) -> Subject:
         found = Subject(node.pid, (process.uids().effective, process.gids().effective), tuple(process.cmdline()))
     except psutil.Error:
         raise CasstatError(f"process {node.pid} has gone, or does not show itself to this user") from None
-    if not node.lives():
+    if not node.is_running():
         raise CasstatError(f"process {node.pid} has gone")
     return found
 
@@ -75,7 +75,7 @@ def runner(process: Subject, jar: Path) -> Runner:
     switches = [argument for argument in process.command if argument in (ENABLED, DISABLED)]
     if switches and switches[-1] == DISABLED:
         raise CasstatError(f"{name} lets nobody attach ({DISABLED}): start it without, or {AT_START}")
-    if has_own_network(process.folder):
+    if has_separate_network(process.folder):
         raise CasstatError(f"{name} has a network of its own, as in a container: nobody reaches it here; {AT_START}")
     if not _same(process.folder / "root" / str(jar).lstrip("/"), jar):
         raise CasstatError(f"{name} does not see {jar}, as in a container: put it where both see it under this name")

@@ -16,7 +16,7 @@ def _object(metric: Metric) -> dict[str, object]:
         "unit": metric.unit,
         "labels": list(metric.labels),
         "every_s": metric.scrape_interval.value,
-        "columns": [shown.name for shown in metric.shown],
+        "columns": [column.name for column in metric.columns],
         "help": metric.help,
     }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cli.doctor.finding import Finding, ok, warning
 from collector.host.clock_synchronisation import ClockState, read
-from collector.host.kernel_files import text_of
+from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
 SUBJECT = "clock"
@@ -63,7 +63,7 @@ def _programs(root: Path) -> set[str]:
     found = set()
     for process in (root / "proc").glob("[0-9]*/comm"):
         try:
-            found.add(text_of(process).strip())
+            found.add(read_text(process).strip())
         except SourceError:
             continue
     return found
@@ -78,8 +78,8 @@ def _configuration(root: Path, program: str) -> str:
 def _may_set(root: Path) -> bool:
     """Return whether anybody here may set the clock: in a container root may not either."""
     try:
-        status = text_of(root / "proc/self/status")
-        users = " ".join(text_of(root / "proc/self/uid_map").split())
+        status = read_text(root / "proc/self/status")
+        users = " ".join(read_text(root / "proc/self/uid_map").split())
     except SourceError:
         return True
     bounds = next((line.split()[1] for line in status.splitlines() if line.startswith("CapBnd:")), "f" * 16)

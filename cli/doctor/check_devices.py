@@ -7,7 +7,7 @@ from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
 from collector.host.discovery import disk_of, interface_of
 from collector.host.disk import parse as parse_disks
-from collector.host.kernel_files import Host, text_of
+from collector.host.kernel_files import Host, read_text
 from collector.host.network import parse_dev
 from collector.model.snapshot import SourceError
 from collector.sampling.node_sampler import UNKNOWN
@@ -22,10 +22,10 @@ UP = 0x1
 
 def disk(case: ExaminedNode, host: Host) -> Finding:
     """Return which disk is shown."""
-    there = _names(lambda: parse_disks(text_of(host.proc / "diskstats"), ()))
+    there = _names(lambda: parse_disks(read_text(host.proc / "diskstats"), ()))
     if (given := case.settings.disk) is not None:
         return _given(DISK, case, "disk", given.removeprefix("/dev/"), there)
-    found = {str(each): disk_of(each, host.own, host.root) for each in host.directories}
+    found = {str(each): disk_of(each, host.process_dir, host.root) for each in host.directories}
     shown = host.disks[0]
     others = [name for name in dict.fromkeys(found.values()) if name != shown]
     if shown == UNKNOWN:
@@ -51,7 +51,7 @@ def _unknown(case: ExaminedNode, host: Host, there: Sequence[str]) -> Finding:
 
 def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
     """Return which network interface is shown, for a node that announces `address`."""
-    there = _names(lambda: parse_dev(text_of(host.net / "dev"), ()))
+    there = _names(lambda: parse_dev(read_text(host.network_dir / "dev"), ()))
     if (given := case.settings.net_interface) is not None:
         return _given(INTERFACE, case, "net_interface", given, there)
     shown = host.interfaces[0]
@@ -61,7 +61,7 @@ def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
         return warning(INTERFACE, what, "its columns show '-'", *_alternatives(case, "net_interface", candidates))
     if address and interface_of(address, Path("/nonexistent")) == shown:
         return ok(INTERFACE, f"{shown}, which has {address}")
-    routes = default_routes(host.net)
+    routes = default_routes(host.network_dir)
     which = f"{shown}, that of the default route"
     if len(routes) > 1:
         what = f"default routes through {', '.join(routes)}: {shown} is shown"
@@ -77,7 +77,7 @@ def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
 def default_routes(net: Path) -> list[str]:
     """Return the interfaces of all default routes that are up."""
     try:
-        rows = [line.split() for line in text_of(net / "route").splitlines()[1:]]
+        rows = [line.split() for line in read_text(net / "route").splitlines()[1:]]
     except SourceError:
         return []
     return list(dict.fromkeys(row[0] for row in rows if row[1] == DEFAULT and int(row[3], 16) & UP))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
-from collector.host.kernel_files import text_of
+from collector.host.kernel_files import read_text
 from collector.log.logback import DEFAULT_PATTERN, LogPattern, parse
 from collector.model.snapshot import SourceError
 
@@ -69,7 +69,7 @@ def _form(case: ExaminedNode, path: Path, pattern: LogPattern, tail: list[str]) 
 def _configured(case: ExaminedNode) -> Iterator[LogPattern]:
     """Yield the patterns of the node's own configuration that are understood."""
     try:
-        text = text_of(Path(case.configuration(LOGBACK)))
+        text = read_text(Path(case.configuration(LOGBACK)))
     except SourceError:
         return
     for found in _PATTERN.findall(text):

@@ -6,7 +6,7 @@ from pathlib import Path
 from cli.doctor.finding import Finding, ok, problem, warning
 from collector.catalogue import HOST
 from collector.host.cassandra_processes import NodeFacts
-from collector.host.host_source import HostPart, HostSource
+from collector.host.host_source import HostSource, HostSubject
 from collector.host.kernel_files import Host
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
@@ -71,7 +71,7 @@ def host_of(facts: NodeFacts, given: NameOverrides, clock: Clock, root: Path = P
     return watch.host if here else None
 
 
-def examine(host: Host, clock: Clock, parts: Iterable[HostPart] = HOST) -> list[Finding]:
+def examine(host: Host, clock: Clock, parts: Iterable[HostSubject] = HOST) -> list[Finding]:
     """Read every source once; the ones that work share a line."""
     works, findings = [], []
     for part in parts:
@@ -90,8 +90,8 @@ def examine(host: Host, clock: Clock, parts: Iterable[HostPart] = HOST) -> list[
     return [ok(SUBJECT, f"read: {', '.join(works)}"), *findings] if works else findings
 
 
-def _columns(part: HostPart) -> str:
-    headers = [shown.header for metric in part.metrics for shown in metric.shown]
+def _columns(part: HostSubject) -> str:
+    headers = [column.header for metric in part.metrics for column in metric.columns]
     return ", ".join(headers) if headers else _some([metric.name for metric in part.metrics])
 
 

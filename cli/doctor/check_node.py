@@ -9,7 +9,7 @@ from cli.doctor.check_jolokia import JolokiaTransport
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
 from collector.host.cassandra_processes import LocalNode, NodeFacts
-from collector.host.kernel_files import text_of
+from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
 SUBJECT = "cassandra"
@@ -69,7 +69,7 @@ def _likely_user() -> str:
 def hides(case: ExaminedNode) -> str:
     """Return the option by which /proc hides other users' processes, "" when it hides none."""
     try:
-        mounts = text_of(case.root / "proc/self/mounts")
+        mounts = read_text(case.root / "proc/self/mounts")
     except SourceError:
         return ""
     options = [fields[3] for line in mounts.splitlines() if (fields := line.split())[1:3] == ["/proc", "proc"]]

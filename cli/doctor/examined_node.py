@@ -14,7 +14,7 @@ from cli.line.line_settings import DEFAULT_S, LineSettings
 from cli.node import node_selection
 from collector.host.cassandra_processes import LocalNode
 from collector.host.discovery import is_this_machine
-from collector.host.kernel_files import text_of
+from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
 _JAR = re.compile(r"(?:apache-cassandra|cassandra-all)-(\d[\w.~-]*)\.jar")
@@ -73,7 +73,7 @@ class ExaminedNode:
     def owner(self, pid: int) -> Owner | None:
         """Return whose process `pid` is, None when it is gone or hidden."""
         try:
-            status = text_of(self.root / "proc" / str(pid) / "status")
+            status = read_text(self.root / "proc" / str(pid) / "status")
         except SourceError:
             return None
         fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
@@ -87,7 +87,7 @@ class ExaminedNode:
     def command(self, pid: int) -> list[str]:
         """Return a process' command line, empty when it is gone or hidden."""
         try:
-            return text_of(self.root / "proc" / str(pid) / "cmdline").split("\0")
+            return read_text(self.root / "proc" / str(pid) / "cmdline").split("\0")
         except SourceError:
             return []
 

@@ -15,7 +15,7 @@ from cli.line.row_printer import Beginning, RowPrinter, print_rows, shown, with_
 from cli.node.transports import Contact, Way, contact, ways
 from collector.host.cassandra_processes import local_nodes
 from collector.host.disk import parse as parse_disks
-from collector.host.kernel_files import text_of
+from collector.host.kernel_files import read_text
 from collector.host.network import parse_dev
 from collector.log.log_source import LogSource
 from collector.log.logback import DEFAULT_PATTERN
@@ -195,12 +195,12 @@ def _one_of(what: str, positional: Number | None, option: Number | None) -> Numb
 
 def _known_disk(name: str | None) -> str:
     return _known(
-        "disk", name and name.removeprefix("/dev/"), [series[1] for series in parse_disks(text_of(DISKS), ())]
+        "disk", name and name.removeprefix("/dev/"), [series[1] for series in parse_disks(read_text(DISKS), ())]
     )
 
 
 def _known_interface(name: str | None) -> str:
-    return _known("interface", name, [series[1] for series in parse_dev(text_of(INTERFACES), ())])
+    return _known("interface", name, [series[1] for series in parse_dev(read_text(INTERFACES), ())])
 
 
 def _known(what: str, name: str | None, there: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from collector.cassandra.tables import is_own
+from collector.cassandra.tables import is_system_keyspace
 from collector.host.cassandra_processes import LocalNode
 from collector.printable import one_line
 from collector.sampling.selection import Table
@@ -17,7 +17,7 @@ def keyspace_text(keyspace: str, table: str, known: Collection[Table]) -> str:
         return f"keyspace '{keyspace}' has no table '{table}'; there are {_listed(tables)} (--wait waits for it)"
     keyspaces = {name for name, _ in known}
     # List Cassandra's own keyspaces only where there are no others.
-    shown = {name for name in keyspaces if not is_own(name)} or keyspaces
+    shown = {name for name in keyspaces if not is_system_keyspace(name)} or keyspaces
     return f"no keyspace '{keyspace}'; there are {_listed(shown)} (--wait waits for it)"
 
 

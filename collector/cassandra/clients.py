@@ -1,7 +1,7 @@
 """Native-protocol clients: connections, logins and statements."""
 
 from collector.jolokia.mbean import METRICS, counter, gauge
-from collector.model.metric import Aggregation, Shown
+from collector.model.metric import Aggregation, WideColumn
 
 _CLIENT = METRICS + "type=Client,name="
 _CQL = METRICS + "type=CQL,name="
@@ -11,7 +11,7 @@ BEANS = (
         "cassandra_native_connections",
         "Connections of clients.",
         _CLIENT + "connectedNativeClients",
-        shown=(Shown("native_connections", "Clients"),),
+        columns=(WideColumn("native_connections", "Clients"),),
         across=Aggregation.SUM,
     ),
     # Not the gauge PausedConnections: 4.0 counts it up and never down again.

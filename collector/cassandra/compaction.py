@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from collector.jolokia.mbean import METRICS, Many, counter, gauge
-from collector.model.metric import Aggregation, ScrapeInterval, Shown
+from collector.model.metric import Aggregation, ScrapeInterval, WideColumn
 
 _BEAN = METRICS + "type=Compaction,name="
 _MANAGER = "org.apache.cassandra.db:type=CompactionManager"
@@ -34,7 +34,7 @@ BEANS = (
         "cassandra_compaction_pending",
         "Compactions that are due, estimated.",
         _BEAN + "PendingTasks",
-        shown=(Shown("compactions_pending", "CmpPnd"),),
+        columns=(WideColumn("compactions_pending", "CmpPnd"),),
         across=Aggregation.SUM,
     ),
     counter(
@@ -49,7 +49,7 @@ BEANS = (
         "Bytes that compactions read.",
         _BEAN + "BytesCompacted",
         unit="bytes",
-        shown=(Shown("compaction_mb_per_s", "CmpMB/s", scale=1 / 2**20, digits=2),),
+        columns=(WideColumn("compaction_mb_per_s", "CmpMB/s", scale=1 / 2**20, digits=2),),
     ),
     gauge(
         "cassandra_compaction_pending_by_table",

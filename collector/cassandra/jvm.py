@@ -1,7 +1,7 @@
 """The node's JVM: heap, garbage collectors, threads, CPU, files."""
 
 from collector.jolokia.mbean import counter, gauge
-from collector.model.metric import Aggregation, ScrapeInterval, Shown
+from collector.model.metric import Aggregation, ScrapeInterval, WideColumn
 
 _MEMORY = "java.lang:type=Memory"
 _COLLECTOR = "java.lang:type=GarbageCollector,name={collector}"
@@ -26,7 +26,7 @@ BEANS = (
         _MEMORY,
         "HeapMemoryUsage.used",
         unit="bytes",
-        shown=(Shown("heap_used_mb", "HeapMB", scale=1 / 2**20),),
+        columns=(WideColumn("heap_used_mb", "HeapMB", scale=1 / 2**20),),
         across=Aggregation.SUM,
     ),
     gauge(
@@ -81,7 +81,7 @@ BEANS = (
         across=Aggregation.MEAN,
         unit="seconds",
         scale=1e-9,
-        shown=(Shown("jvm_cpu_pct", "JvmCPU%", scale=100, digits=1),),
+        columns=(WideColumn("jvm_cpu_pct", "JvmCPU%", scale=100, digits=1),),
     ),
     gauge(
         "cassandra_jvm_open_files",

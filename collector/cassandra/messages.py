@@ -1,7 +1,7 @@
 """Between nodes: messages dropped, hints, streams, read repair and the network's latency."""
 
 from collector.jolokia.mbean import METRICS, counter, gauge, histogram
-from collector.model.metric import Aggregation, Shown
+from collector.model.metric import Aggregation, WideColumn
 
 _STORAGE = METRICS + "type=Storage,name="
 _HINTS = METRICS + "type=HintsService,name="
@@ -13,9 +13,9 @@ BEANS = (
         "cassandra_messages_dropped_total",
         "Messages given up because they were too old.",
         METRICS + "type=DroppedMessage,scope={message},name=Dropped",
-        shown=(
-            Shown("dropped_reads_per_s", "DrpRd", ("READ_REQ",), digits=1),
-            Shown("dropped_mutations_per_s", "DrpMut", ("MUTATION_REQ",), digits=1),
+        columns=(
+            WideColumn("dropped_reads_per_s", "DrpRd", ("READ_REQ",), digits=1),
+            WideColumn("dropped_mutations_per_s", "DrpMut", ("MUTATION_REQ",), digits=1),
         ),
     ),
     histogram(
@@ -27,7 +27,7 @@ BEANS = (
         "cassandra_hints_total",
         "Hints written for nodes that are down.",
         _STORAGE + "TotalHints",
-        shown=(Shown("hints_per_s", "Hints/s", digits=1),),
+        columns=(WideColumn("hints_per_s", "Hints/s", digits=1),),
     ),
     gauge(
         "cassandra_hints_in_progress",

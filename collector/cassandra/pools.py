@@ -1,7 +1,7 @@
 """Thread pools: what runs, waits and is blocked in each stage."""
 
 from collector.jolokia.mbean import METRICS, counter, gauge
-from collector.model.metric import Aggregation, Shown
+from collector.model.metric import Aggregation, WideColumn
 
 _BEAN = METRICS + "type=ThreadPools,path={path},scope={pool},name="
 
@@ -10,9 +10,9 @@ BEANS = (
         "cassandra_pool_active",
         "Tasks that run.",
         _BEAN + "ActiveTasks",
-        shown=(
-            Shown("read_stage_active", "RdAct", ("request", "ReadStage")),
-            Shown("mutation_stage_active", "MutAct", ("request", "MutationStage")),
+        columns=(
+            WideColumn("read_stage_active", "RdAct", ("request", "ReadStage")),
+            WideColumn("mutation_stage_active", "MutAct", ("request", "MutationStage")),
         ),
         across=Aggregation.SUM,
     ),
@@ -20,11 +20,11 @@ BEANS = (
         "cassandra_pool_pending",
         "Tasks that wait.",
         _BEAN + "PendingTasks",
-        shown=(
-            Shown("read_stage_pending", "RdPnd", ("request", "ReadStage")),
-            Shown("mutation_stage_pending", "MutPnd", ("request", "MutationStage")),
-            Shown("native_transport_pending", "NtrPnd", ("transport", "Native-Transport-Requests")),
-            Shown("flush_pending", "FluPnd", ("internal", "MemtableFlushWriter")),
+        columns=(
+            WideColumn("read_stage_pending", "RdPnd", ("request", "ReadStage")),
+            WideColumn("mutation_stage_pending", "MutPnd", ("request", "MutationStage")),
+            WideColumn("native_transport_pending", "NtrPnd", ("transport", "Native-Transport-Requests")),
+            WideColumn("flush_pending", "FluPnd", ("internal", "MemtableFlushWriter")),
         ),
         across=Aggregation.SUM,
     ),
@@ -33,7 +33,7 @@ BEANS = (
         "Tasks that could not be queued and block their sender.",
         _BEAN + "CurrentlyBlockedTasks",
         "Count",
-        shown=(Shown("native_transport_blocked", "NtrBlk", ("transport", "Native-Transport-Requests")),),
+        columns=(WideColumn("native_transport_blocked", "NtrBlk", ("transport", "Native-Transport-Requests")),),
         across=Aggregation.SUM,
     ),
     counter("cassandra_pool_completed_total", "Tasks completed.", _BEAN + "CompletedTasks", "Value"),

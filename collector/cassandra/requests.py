@@ -1,7 +1,7 @@
 """What the node coordinated for clients, by operation."""
 
 from collector.jolokia.mbean import METRICS, counter, histogram
-from collector.model.metric import Shown
+from collector.model.metric import WideColumn
 
 OPERATIONS = {"operation": ("Read", "Write", "RangeSlice", "CASRead", "CASWrite", "ViewWrite")}
 READ_WRITE = {"operation": ("Read", "Write")}
@@ -35,9 +35,9 @@ BEANS = (
         "Requests that timed out on the coordinator.",
         _BEAN + "Timeouts",
         only=OPERATIONS,
-        shown=(
-            Shown("read_timeouts_per_s", "RdTmo", ("Read",), digits=1),
-            Shown("write_timeouts_per_s", "WrTmo", ("Write",), digits=1),
+        columns=(
+            WideColumn("read_timeouts_per_s", "RdTmo", ("Read",), digits=1),
+            WideColumn("write_timeouts_per_s", "WrTmo", ("Write",), digits=1),
         ),
     ),
     counter(

@@ -13,7 +13,7 @@ _TABLE = METRICS + "type=Table,keyspace={keyspace},scope={table},name="
 _KEYSPACE = METRICS + "type=Keyspace,keyspace={keyspace},name="
 
 
-def is_own(keyspace: str) -> bool:
+def is_system_keyspace(keyspace: str) -> bool:
     """Return whether a keyspace is Cassandra's own."""
     return keyspace == "system" or keyspace.startswith("system_")
 

@@ -9,7 +9,7 @@ from collector.cluster.grid import Grid, NodeInterval
 from collector.journal.header import Header
 from collector.journal.reader import Entry
 from collector.model.metric import Series
-from collector.model.rates import Readings, Summary, rates, remember
+from collector.model.rates import Readings, Summary, rates, update_readings
 from collector.model.sample import Derived, Sample
 from collector.model.snapshot import Event, Tick
 
@@ -33,7 +33,7 @@ def node_intervals(entries: Iterable[Entry], grid: Grid, offset_s: float = 0.0) 
         if is_first:
             readings, session = {}, entry.head.session
         sample = rates(entry.head.catalogue, readings, entry.snapshot)
-        remember(readings, entry.snapshot)
+        update_readings(readings, entry.snapshot)
         index = grid.index_of(entry.snapshot.tick.time_s - offset_s, entry.head.interval_s)
         if index is not None and not is_first:
             builders.setdefault(index, _Builder()).add(_with_shared_names(entry.head, sample))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from collector.host.kernel_files import text_of
+from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
 DAEMON = "org.apache.cassandra.service.CassandraDaemon"
@@ -71,7 +71,7 @@ class LocalNode:
     directories: tuple[Path, ...] = ()
     process: psutil.Process | None = field(default=None, compare=False, repr=False)
 
-    def lives(self) -> bool:
+    def is_running(self) -> bool:
         """Return whether this very process still runs."""
         try:
             return (
@@ -127,7 +127,7 @@ def _directories(command: Sequence[str], class_path: Iterable[Path]) -> tuple[Pa
     configured = [match[1] for argument in command if (match := _CONFIG.fullmatch(argument))]
     for path in (*map(Path, configured), *(entry / "cassandra.yaml" for entry in class_path)):
         try:
-            found = _DIRECTORIES.search(_COMMENT.sub("", text_of(path))) if path.is_file() else None
+            found = _DIRECTORIES.search(_COMMENT.sub("", read_text(path))) if path.is_file() else None
         except (OSError, SourceError):
             continue
         if found:

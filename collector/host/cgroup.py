@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from collector.host.kernel_files import Host, text_of
+from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Aggregation, Kind, Metric, Values
 from collector.model.snapshot import SourceError
 
@@ -43,9 +43,9 @@ _NO_LIMIT_BYTES = 1 << 60
 
 def read(host: Host) -> Values:
     """Read the group of Cassandra's process; nothing without a process, or when its group is not visible here."""
-    if not host.lives:
+    if not host.process_exists:
         return {}
-    groups = parse_groups(text_of(host.own / "cgroup"))
+    groups = parse_groups(read_text(host.process_dir / "cgroup"))
     if "memory" in groups or "cpu" in groups:
         return _version_1(_folder(host, groups, "memory"), _folder(host, groups, "cpu"))
     return _version_2(_folder(host, groups, ""))
@@ -71,7 +71,7 @@ def _folder(host: Host, groups: Mapping[str, str], controller: str) -> Path | No
     The path in /proc is relative to a root that may not be mounted here: inside a container what is mounted is the
     container's own group, which for a sidecar is not Cassandra's. Then the mount that Cassandra itself sees is tried.
     """
-    for root in (host.root, host.own / "root"):
+    for root in (host.root, host.process_dir / "root"):
         mount = root / "sys/fs/cgroup" / controller
         for folder in (mount / groups.get(controller, "/").lstrip("/"), mount):
             if str(host.pid) in _line(folder, "cgroup.procs").split():
@@ -114,6 +114,6 @@ def _line(folder: Path | None, name: str) -> str:
     if folder is None:
         return ""
     try:
-        return text_of(folder / name).strip()
+        return read_text(folder / name).strip()
     except SourceError:
         return ""

@@ -2,7 +2,7 @@
 
 import os
 
-from collector.host.kernel_files import Host, text_of
+from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Kind, Metric, Owner, Values
 
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -31,7 +31,7 @@ METRICS = (_ALL, _EACH)
 
 def read(host: Host) -> Values:
     """Read all processors."""
-    return parse(text_of(host.proc / "stat"))
+    return parse(read_text(host.proc / "stat"))
 
 
 def parse(stat: str) -> Values:

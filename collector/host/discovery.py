@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from collector.host.kernel_files import text_of
+from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
 # How mountinfo writes blanks and backslashes in paths.
@@ -60,7 +60,7 @@ def _block_device(number: int, root: Path) -> str:
 def _mount_source(path: Path, proc: Path) -> str:
     best, source = -1, ""
     try:
-        lines = text_of(proc / "mountinfo").splitlines()
+        lines = read_text(proc / "mountinfo").splitlines()
     except SourceError:
         return ""
     for line in lines:
@@ -72,7 +72,7 @@ def _mount_source(path: Path, proc: Path) -> str:
     return source
 
 
-def has_own_network(proc: Path) -> bool:
+def has_separate_network(proc: Path) -> bool:
     """Return whether the process with this folder in /proc has another network than this process."""
     try:
         return os.stat(proc / "ns" / "net").st_ino != os.stat("/proc/self/ns/net").st_ino  # noqa: PTH116
@@ -100,7 +100,7 @@ def interface_of(address: str, net: Path) -> str:
 
 def _default_interface(net: Path) -> str:
     try:
-        lines = text_of(net / "route").splitlines()[1:]
+        lines = read_text(net / "route").splitlines()[1:]
     except SourceError:
         return ""
     return next((line.split()[0] for line in lines if line.split()[1] == "00000000"), "")

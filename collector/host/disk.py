@@ -1,6 +1,6 @@
 """Block devices: operations, bytes and waiting, from /proc/diskstats (Linux' Documentation/admin-guide/iostats)."""
 
-from collector.host.kernel_files import Host, text_of
+from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values
 
 SECTOR_BYTES = 512
@@ -45,7 +45,7 @@ METRICS = COLUMNS
 
 def read(host: Host) -> Values:
     """Read the host's devices."""
-    return parse(text_of(host.proc / "diskstats"), host.disks)
+    return parse(read_text(host.proc / "diskstats"), host.disks)
 
 
 def parse(diskstats: str, wanted: tuple[str, ...]) -> Values:

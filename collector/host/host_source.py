@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.host.kernel_files import Host, text_of
+from collector.host.kernel_files import Host, read_text
 from collector.model.clock import EARLY_S, Clock
 from collector.model.metric import Metric, Values
 from collector.model.snapshot import Scrape, SourceError
@@ -13,7 +13,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
-class HostPart:
+class HostSubject:
     """One source of the machine's own figures; `origin` tells what its counters count from."""
 
     name: str
@@ -25,7 +25,7 @@ class HostPart:
 class HostSource:
     """One part of the machine's figures, such as its disks."""
 
-    def __init__(self, part: HostPart, host: Callable[[], Host | None], clock: Clock) -> None:
+    def __init__(self, part: HostSubject, host: Callable[[], Host | None], clock: Clock) -> None:
         """Take the `part` to read and what tells the machine; None when it is not the node's."""
         self.name = part.name
         self._part = part
@@ -52,10 +52,10 @@ def identity_of(host: Host | None) -> tuple[str, str]:
     if host is None:
         return "", ""
     try:
-        boot = text_of(BOOT_ID).strip()
+        boot = read_text(BOOT_ID).strip()
     except SourceError:
         boot = ""
     try:
-        return boot, str((host.net.parent / "ns" / "net").readlink())
+        return boot, str((host.network_dir.parent / "ns" / "net").readlink())
     except OSError:
         return boot, ""

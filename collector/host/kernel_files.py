@@ -26,7 +26,7 @@ class Host:
     disks: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
     directories: tuple[Path, ...] = ()
-    own_network: bool = False
+    separate_network: bool = False
 
     @property
     def proc(self) -> Path:
@@ -34,22 +34,22 @@ class Host:
         return self.root / "proc"
 
     @property
-    def own(self) -> Path:
+    def process_dir(self) -> Path:
         """Where Cassandra's process shows itself; this process stands in when it is not there."""
-        return self.proc / str(self.pid) if self.lives else self.proc / "self"
+        return self.proc / str(self.pid) if self.process_exists else self.proc / "self"
 
     @property
-    def net(self) -> Path:
+    def network_dir(self) -> Path:
         """Where the network shows itself that Cassandra's process is in."""
-        return self.proc / (str(self.pid) if self.own_network else "self") / "net"
+        return self.proc / (str(self.pid) if self.separate_network else "self") / "net"
 
     @property
-    def lives(self) -> bool:
+    def process_exists(self) -> bool:
         """Whether the Cassandra process is there."""
         return self.pid is not None and (self.proc / str(self.pid)).exists()
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return what a file of the kernel's says. Raises SourceError when it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -1,7 +1,7 @@
 """Memory, from /proc/meminfo (proc(5))."""
 
-from collector.host.kernel_files import Host, text_of
-from collector.model.metric import Aggregation, Kind, Metric, Owner, Shown, Values
+from collector.host.kernel_files import Host, read_text
+from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
 
 FIELDS = {
     "MemTotal": "Memory of the machine.",
@@ -14,10 +14,10 @@ FIELDS = {
     "SwapTotal": "Swap space.",
     "SwapFree": "Swap space that nothing uses.",
 }
-_SHOWN = {
-    "MemAvailable": (Shown("memory_available_mb", "AvailMB", scale=1 / 2**20),),
-    "Cached": (Shown("page_cache_mb", "CacheMB", scale=1 / 2**20),),
-    "Dirty": (Shown("dirty_mb", "DirtyMB", scale=1 / 2**20),),
+_COLUMNS = {
+    "MemAvailable": (WideColumn("memory_available_mb", "AvailMB", scale=1 / 2**20),),
+    "Cached": (WideColumn("page_cache_mb", "CacheMB", scale=1 / 2**20),),
+    "Dirty": (WideColumn("dirty_mb", "DirtyMB", scale=1 / 2**20),),
 }
 METRICS = tuple(
     Metric(
@@ -26,7 +26,7 @@ METRICS = tuple(
         "bytes",
         text,
         scale=1024,
-        shown=_SHOWN.get(field, ()),
+        columns=_COLUMNS.get(field, ()),
         across=Aggregation.SUM,
         owner=Owner.MACHINE,
     )
@@ -36,7 +36,7 @@ METRICS = tuple(
 
 def read(host: Host) -> Values:
     """Read the machine's memory."""
-    return parse(text_of(host.proc / "meminfo"))
+    return parse(read_text(host.proc / "meminfo"))
 
 
 def parse(meminfo: str) -> Values:

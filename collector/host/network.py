@@ -1,7 +1,7 @@
 """Network interfaces and TCP, of the network that Cassandra's process sees, from /proc/PID/net (proc(5))."""
 
-from collector.host.kernel_files import Host, text_of
-from collector.model.metric import Kind, Metric, Owner, Shown, Values
+from collector.host.kernel_files import Host, read_text
+from collector.model.metric import Kind, Metric, Owner, Values, WideColumn
 
 
 def _counter(what: str, text: str, unit: str = "1") -> Metric:
@@ -24,7 +24,7 @@ _RETRANSMITS = Metric(
     Kind.COUNTER,
     "1",
     "TCP segments sent again.",
-    shown=(Shown("tcp_retransmits_per_s", "Retr/s", digits=1),),
+    columns=(WideColumn("tcp_retransmits_per_s", "Retr/s", digits=1),),
     owner=Owner.NETWORK,
 )
 METRICS = (*COLUMNS.values(), _RETRANSMITS)
@@ -32,12 +32,13 @@ METRICS = (*COLUMNS.values(), _RETRANSMITS)
 
 def read(host: Host) -> Values:
     """Read the host's interfaces and TCP's counters."""
-    return {**parse_dev(text_of(host.net / "dev"), host.interfaces), **parse_snmp(text_of(host.net / "snmp"))}
+    folder = host.network_dir
+    return {**parse_dev(read_text(folder / "dev"), host.interfaces), **parse_snmp(read_text(folder / "snmp"))}
 
 
 def origin(host: Host) -> str:
     """Return which network it is that is counted."""
-    return str(host.net)
+    return str(host.network_dir)
 
 
 def parse_dev(dev: str, wanted: tuple[str, ...]) -> Values:

@@ -1,7 +1,7 @@
 """Pressure stall information: how long tasks stood still for want of CPU, memory or disk (Linux 4.20 and later)."""
 
-from collector.host.kernel_files import Host, text_of
-from collector.model.metric import Aggregation, Kind, Metric, Owner, Shown, Values
+from collector.host.kernel_files import Host, read_text
+from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
 
 # node_exporter's names: `waiting` is the kernel's "some", `stalled` its "full".
 NAMES = {
@@ -11,10 +11,10 @@ NAMES = {
     ("io", "some"): ("io_waiting", "some task waited for a disk"),
     ("io", "full"): ("io_stalled", "all tasks waited for a disk"),
 }
-_SHOWN = {
-    "cpu_waiting": (Shown("pressure_cpu_pct", "CpuPr%", scale=100, digits=1),),
-    "io_waiting": (Shown("pressure_io_pct", "IoPr%", scale=100, digits=1),),
-    "memory_waiting": (Shown("pressure_memory_pct", "MemPr%", scale=100, digits=1),),
+_COLUMNS = {
+    "cpu_waiting": (WideColumn("pressure_cpu_pct", "CpuPr%", scale=100, digits=1),),
+    "io_waiting": (WideColumn("pressure_io_pct", "IoPr%", scale=100, digits=1),),
+    "memory_waiting": (WideColumn("pressure_memory_pct", "MemPr%", scale=100, digits=1),),
 }
 METRICS = tuple(
     Metric(
@@ -23,7 +23,7 @@ METRICS = tuple(
         "seconds",
         f"Time in which {text}.",
         scale=1e-6,
-        shown=_SHOWN.get(name, ()),
+        columns=_COLUMNS.get(name, ()),
         across=Aggregation.MEAN,
         owner=Owner.MACHINE,
     )
@@ -37,7 +37,7 @@ def read(host: Host) -> Values:
     folder = host.proc / "pressure"
     if folder.is_dir():
         for what in ("cpu", "memory", "io"):
-            values.update(parse(what, text_of(folder / what)))
+            values.update(parse(what, read_text(folder / what)))
     return values
 
 

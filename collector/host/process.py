@@ -3,8 +3,8 @@
 import os
 
 from collector.host.cpu import TICKS_PER_S
-from collector.host.kernel_files import Host, text_of
-from collector.model.metric import Aggregation, Kind, Metric, Shown, Values
+from collector.host.kernel_files import Host, read_text
+from collector.model.metric import Aggregation, Kind, Metric, Values, WideColumn
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _CPU_S = 1 / TICKS_PER_S
@@ -17,7 +17,7 @@ STAT = {
         Kind.COUNTER,
         "1",
         "Page faults that needed the disk.",
-        shown=(Shown("major_faults_per_s", "MajFlt/s", digits=1),),
+        columns=(WideColumn("major_faults_per_s", "MajFlt/s", digits=1),),
     ),
     11: Metric("casstat_process_user_seconds_total", Kind.COUNTER, "seconds", "CPU time in user mode.", scale=_CPU_S),
     12: Metric(
@@ -34,7 +34,7 @@ STAT = {
         "bytes",
         "Memory of the process that is in RAM.",
         scale=PAGE_BYTES,
-        shown=(Shown("process_resident_mb", "RssMB", scale=1 / 2**20),),
+        columns=(WideColumn("process_resident_mb", "RssMB", scale=1 / 2**20),),
         across=Aggregation.SUM,
     ),
 }
@@ -44,11 +44,11 @@ METRICS = (*STAT.values(), _FILES)
 
 def read(host: Host) -> Values:
     """Read the process; nothing without one on this machine."""
-    if not host.lives:
+    if not host.process_exists:
         return {}
-    # Not `host.own`, which would turn into this process if Cassandra's ended right now.
+    # Not `host.process_dir`, which would turn into this process if Cassandra's ended right now.
     folder = host.proc / str(host.pid)
-    values = parse_stat(text_of(folder / "stat"))
+    values = parse_stat(read_text(folder / "stat"))
     try:
         values[(_FILES.name,)] = len(os.listdir(folder / "fd"))  # noqa: PTH208 - only counted
     except PermissionError:

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Series, Shown, Value, Values
+from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Series, Value, Values, WideColumn
 
 METRICS = "org.apache.cassandra.metrics:"
 LARGEST = 2**63
@@ -95,13 +95,13 @@ def counter(
     unit: str = "1",
     scale: float = 1.0,
     scrape_interval: ScrapeInterval = ScrapeInterval.TICK,
-    shown: tuple[Shown, ...] = (),
+    columns: tuple[WideColumn, ...] = (),
     across: Aggregation = Aggregation.SUM,
     only: Mapping[str, Sequence[str]] | None = None,
 ) -> MBean:
     """Return the row of a counter; `across` says how the rates of several nodes are aggregated."""
     labels = tuple(_HOLE.findall(bean))
-    metric = Metric(name, Kind.COUNTER, unit, text, labels, scrape_interval, scale, shown=shown, across=across)
+    metric = Metric(name, Kind.COUNTER, unit, text, labels, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, only or {})
 
 
@@ -115,13 +115,13 @@ def gauge(
     unit: str = "1",
     scale: float = 1.0,
     scrape_interval: ScrapeInterval = ScrapeInterval.TICK,
-    shown: tuple[Shown, ...] = (),
+    columns: tuple[WideColumn, ...] = (),
     labels: tuple[str, ...] = (),
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
     """Return the row of a gauge; `labels` are those that `many` adds to the name's."""
     every = (*_HOLE.findall(bean), *labels)
-    metric = Metric(name, Kind.GAUGE, unit, text, every, scrape_interval, scale, shown=shown, across=across)
+    metric = Metric(name, Kind.GAUGE, unit, text, every, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, many=many)
 
 

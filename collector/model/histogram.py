@@ -28,31 +28,31 @@ class LayoutError(ValueError):
 class Buckets:
     """Counts of values by range: counts[i] of them in (edges[i-1], edges[i]], the first from `low` on.
 
-    `edges` ascend, are in the metric's unit, and end with infinity; as many edges as counts.
+    `upper_bounds` ascend, are in the metric's unit, and end with infinity; as many edges as counts.
     """
 
-    edges: tuple[float, ...]
+    upper_bounds: tuple[float, ...]
     counts: tuple[float, ...]
     low: float = 0.0
 
     @cached_property
-    def summed(self) -> tuple[float, ...]:
+    def cumulative(self) -> tuple[float, ...]:
         """How many values there are in each bucket and all below it."""
         return tuple(accumulate(self.counts))
 
     @property
     def total(self) -> float:
         """How many values there are."""
-        return self.summed[-1] if self.counts else 0
+        return self.cumulative[-1] if self.counts else 0
 
     @cached_property
-    def whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether the values are counts, and so whole numbers: the first edge of a timer is a microsecond at most."""
-        return bool(self.edges) and self.edges[0] in (0.0, 1.0)
+        return bool(self.upper_bounds) and self.upper_bounds[0] in (0.0, 1.0)
 
 
 @lru_cache(maxsize=16)
-def edges_of(unit: str, length: int) -> tuple[float, ...]:
+def upper_bounds_of(unit: str, length: int) -> tuple[float, ...]:
     """Return the upper edges, in `unit`, of Cassandra's histogram with `length` counts.
 
     Raises LayoutError when a timer (unit "seconds") has a length that no known Cassandra writes: its unit
@@ -88,21 +88,21 @@ def _round(value: float) -> int:
 def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Buckets | None:
     """Return what came between two readings of the same cumulative counts; None when they went back.
 
-    Raises LayoutError as `edges_of`.
+    Raises LayoutError as `upper_bounds_of`.
     """
     if len(before) != len(after):
         return None
     if before == after:
         return _nothing(unit, len(after))
-    edges = edges_of(unit, len(after))
+    upper_bounds = upper_bounds_of(unit, len(after))
     counts = tuple(map(sub, after, before))
-    return None if min(counts) < 0 else Buckets(edges, counts)
+    return None if min(counts) < 0 else Buckets(upper_bounds, counts)
 
 
 @lru_cache(maxsize=16)
 def _nothing(unit: str, length: int) -> Buckets:
     """Return a histogram without values: most are, and one will do for all."""
-    return Buckets(edges_of(unit, length), (0,) * length)
+    return Buckets(upper_bounds_of(unit, length), (0,) * length)
 
 
 def quantile(buckets: Buckets, q: float) -> float | None:
@@ -117,21 +117,21 @@ def quantile(buckets: Buckets, q: float) -> float | None:
 
 def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
     """Return several quantiles of values that there are, as `quantile` does each."""
-    edges, counts, summed = buckets.edges, buckets.counts, buckets.summed
+    upper_bounds, counts, cumulative = buckets.upper_bounds, buckets.counts, buckets.cumulative
     found = []
     for share in shares:
         # Counts that a merge has spread are fractions: what they lose in adding up must not push a rank further.
-        rank = share * summed[-1] * (1 - ROUNDING)
+        rank = share * cumulative[-1] * (1 - ROUNDING)
         # For a rank of 0 too it is a bucket that holds a value.
-        index = bisect_left(summed, rank) if rank else bisect_right(summed, 0)
-        low, high = (edges[index - 1] if index else buckets.low), edges[index]
+        index = bisect_left(cumulative, rank) if rank else bisect_right(cumulative, 0)
+        low, high = (upper_bounds[index - 1] if index else buckets.low), upper_bounds[index]
         if high == inf:
             found.append(low)
             continue
-        part = (rank - (summed[index - 1] if index else 0)) / counts[index]
+        part = (rank - (cumulative[index - 1] if index else 0)) / counts[index]
         value = low + (high - low) * min(max(part, 0.0), 1.0)
         # The lower edge is outside the bucket.
-        found.append(min(max(ceil(value), low + 1) if buckets.whole else value, high))
+        found.append(min(max(ceil(value), low + 1) if buckets.is_integer else value, high))
     return found
 
 
@@ -140,12 +140,12 @@ def highest(buckets: Buckets) -> float | None:
     total = buckets.total
     if not total:
         return None
-    low, high = _bounds(buckets, bisect_left(buckets.summed, total))
+    low, high = _bounds(buckets, bisect_left(buckets.cumulative, total))
     return low if isinf(high) else high
 
 
 def _bounds(buckets: Buckets, index: int) -> tuple[float, float]:
-    return (buckets.edges[index - 1] if index else buckets.low), buckets.edges[index]
+    return (buckets.upper_bounds[index - 1] if index else buckets.low), buckets.upper_bounds[index]
 
 
 def merge(parts: Sequence[Buckets]) -> Buckets:
@@ -158,19 +158,20 @@ def merge(parts: Sequence[Buckets]) -> Buckets:
     """
     if not parts:
         raise ValueError("no histograms to merge")
-    if len({(part.edges, part.low) for part in parts}) == 1:
+    if len({(part.upper_bounds, part.low) for part in parts}) == 1:
         counts = tuple(map(sum, zip(*(part.counts for part in parts), strict=True)))
-        return Buckets(parts[0].edges, counts, parts[0].low)
+        return Buckets(parts[0].upper_bounds, counts, parts[0].low)
     low = min(part.low for part in parts)
-    edges = tuple(sorted({edge for part in parts for edge in part.edges} | {p.low for p in parts if p.low > low}))
-    spread = [_spread(part, edges, low) for part in parts]
-    return Buckets(edges, tuple(map(sum, zip(*spread, strict=True))), low)
+    bounds = {bound for part in parts for bound in part.upper_bounds}
+    upper_bounds = tuple(sorted(bounds | {part.low for part in parts if part.low > low}))
+    spread = [_spread(part, upper_bounds, low) for part in parts]
+    return Buckets(upper_bounds, tuple(map(sum, zip(*spread, strict=True))), low)
 
 
-def _spread(part: Buckets, edges: tuple[float, ...], low: float) -> list[float]:
+def _spread(part: Buckets, upper_bounds: tuple[float, ...], low: float) -> list[float]:
     """Return the counts of `part` on finer edges that include its own."""
-    counts = [0.0] * len(edges)
-    at = {edge: index for index, edge in enumerate(edges)}
+    counts = [0.0] * len(upper_bounds)
+    at = {edge: index for index, edge in enumerate(upper_bounds)}
     for index, count in enumerate(part.counts):
         if not count:
             continue
@@ -181,8 +182,8 @@ def _spread(part: Buckets, edges: tuple[float, ...], low: float) -> list[float]:
             counts[first] += count
             continue
         for fine in range(first, at[end] + 1):
-            lower = edges[fine - 1] if fine else low
-            share = (edges[fine] - lower) / (end - start) if end > start else 1.0
+            lower = upper_bounds[fine - 1] if fine else low
+            share = (upper_bounds[fine] - lower) / (end - start) if end > start else 1.0
             counts[fine] += count * share
     return counts
 
@@ -192,9 +193,9 @@ def mean_bounds(buckets: Buckets) -> tuple[float, float] | None:
     total = buckets.total
     if not total:
         return None
-    counts, edges = buckets.counts, buckets.edges
-    least = counts[0] * buckets.low + sum(map(mul, counts[1:], edges))
+    counts, upper_bounds = buckets.counts, buckets.upper_bounds
+    least = counts[0] * buckets.low + sum(map(mul, counts[1:], upper_bounds))
     if counts[-1]:
         return least / total, inf
     # The last edge is infinity, and 0 times that is no number.
-    return least / total, sum(map(mul, counts[:-1], edges)) / total
+    return least / total, sum(map(mul, counts[:-1], upper_bounds)) / total

@@ -73,7 +73,7 @@ class Owner(Enum):
 
 
 @dataclass(frozen=True)
-class Shown:
+class WideColumn:
     """A column of the wide view: the series of its metric with `labels`, or the only one.
 
     `name` is the column's name in JSON and CSV with the unit last, `header` the terminal's. The value shown
@@ -109,7 +109,7 @@ class Metric:
     scale: float = 1.0
     count: str = ""
     total: str = ""
-    shown: tuple[Shown, ...] = ()
+    columns: tuple[WideColumn, ...] = ()
     across: Aggregation | None = None
     owner: Owner = Owner.NODE
 

@@ -27,12 +27,12 @@ MEAN_NEEDS = 100
 def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot) -> Sample:
     """Derive the Sample of the interval that `now` ends.
 
-    `before` holds the last reading of every series up to now (see `remember`); series of a metric that the
+    `before` holds the last reading of every series up to now (see `update_readings`); series of a metric that the
     catalogue does not have are left out.
     """
     values: dict[Series, Derived] = {}
     elapsed: dict[str, float] = {}
-    events = of_the_tick(now.tick)
+    events = tick_events(now.tick)
     anew = []
     for scrape in now.scrapes:
         events.extend(scrape.events)
@@ -54,7 +54,7 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
     return Sample(now.node, now.tick, values, elapsed, tuple(events))
 
 
-def of_the_tick(tick: Tick) -> list[Event]:
+def tick_events(tick: Tick) -> list[Event]:
     """Return what a tick says of itself."""
     events = [Event("missed", f"{tick.missed} ticks missed")] if tick.missed else []
     return [*events, Event("suspended", f"suspended for {tick.suspended_s:.1f} s")] if tick.suspended_s else events
@@ -126,7 +126,7 @@ def _checked(
         return None, str(error)
     if buckets is None:
         return None, ""
-    since_start = Buckets(buckets.edges, now)
+    since_start = Buckets(buckets.upper_bounds, now)
     counter, total = (metric.count, *series[1:]), (metric.total, *series[1:])
     why = _count_differs(buckets, scalars.get(counter), scrape.at_s - last.at_s) or _mean_differs(
         since_start, scrape.values.get(counter), scrape.values.get(total)
@@ -140,10 +140,10 @@ def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) 
         return ""
     if abs(buckets.total - counted.increase) <= max(COUNT_SLACK_FEW, COUNT_SLACK * counted.increase):
         return ""
-    return count_text(buckets.total, counted.increase)
+    return count_mismatch_text(buckets.total, counted.increase)
 
 
-def count_text(total: float, counted: float) -> str:
+def count_mismatch_text(total: float, counted: float) -> str:
     """Return in words that the buckets hold another number of values than the counter beside them."""
     return f"{total:g} values in the buckets, {counted:g} counted"
 
@@ -165,15 +165,15 @@ def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | N
     mean_s = total_us * 1e-6 / count
     if bounds[0] / MEAN_SLACK - MEAN_SLACK_S <= mean_s <= bounds[1] * MEAN_SLACK + MEAN_SLACK_S:
         return ""
-    return mean_text(bounds, mean_s)
+    return mean_mismatch_text(bounds, mean_s)
 
 
-def mean_text(bounds: tuple[float, float], mean_s: float) -> str:
+def mean_mismatch_text(bounds: tuple[float, float], mean_s: float) -> str:
     """Return in words that the buckets' mean is far from the counters'."""
     return f"the buckets' mean is {bounds[0]:.3g} to {bounds[1]:.3g} s, the counters' {mean_s:.3g} s: a wrong unit?"
 
 
-def remember(before: Readings, now: Snapshot) -> None:
+def update_readings(before: Readings, now: Snapshot) -> None:
     """Take the snapshot's readings up into `before`, the last reading of every series.
 
     What an earlier life of a source left is forgotten.

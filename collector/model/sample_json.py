@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import inf, isfinite
 from typing import Any
 
-from collector.model.histogram import TIMER_UNITS_S, Buckets, LayoutError, edges_of
+from collector.model.histogram import TIMER_UNITS_S, Buckets, LayoutError, upper_bounds_of
 from collector.model.identity import Identity
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
@@ -95,12 +95,12 @@ def _number(value: float) -> float | str:
 
 def _histogram(buckets: Buckets) -> dict[str, Any]:
     filled = [[index, count] for index, count in enumerate(buckets.counts) if count]
-    length = len(buckets.edges)
+    length = len(buckets.upper_bounds)
     if not buckets.low:
         for unit, fits in ((_SECONDS, length in TIMER_UNITS_S), (_COUNT, 2 <= length <= MOST_BUCKETS)):
-            if fits and buckets.edges == edges_of(unit, length):
+            if fits and buckets.upper_bounds == upper_bounds_of(unit, length):
                 return {"unit": unit, "length": length, "filled": filled}
-    return {"edges": list(buckets.edges[:-1]), "low": buckets.low, "filled": filled}
+    return {"edges": list(buckets.upper_bounds[:-1]), "low": buckets.low, "filled": filled}
 
 
 def _sample(content: Mapping[str, Any]) -> Sample:
@@ -149,24 +149,24 @@ def _derived(value: Any) -> Derived:
 
 def _buckets(content: Mapping[str, Any]) -> Buckets:
     if "edges" in content:
-        edges, low = (*map(_finite, content["edges"]), inf), _finite(content["low"])
-        if any(a >= b for a, b in pairwise(edges)):
+        upper_bounds, low = (*map(_finite, content["edges"]), inf), _finite(content["low"])
+        if any(a >= b for a, b in pairwise(upper_bounds)):
             raise MalformedSampleError("has a histogram whose upper bounds do not ascend")
     else:
-        edges, low = _layout(content["unit"], content["length"]), 0.0
-    counts: list[float] = [0] * len(edges)
+        upper_bounds, low = _layout(content["unit"], content["length"]), 0.0
+    counts: list[float] = [0] * len(upper_bounds)
     for index, count in content["filled"]:
         if type(index) is not int or not 0 <= index < len(counts) or counts[index] or _finite(count) <= 0:
             raise MalformedSampleError("has a histogram with an invalid bucket")
         counts[index] = count
-    return Buckets(edges, tuple(counts), low)
+    return Buckets(upper_bounds, tuple(counts), low)
 
 
 def _layout(unit: Any, length: Any) -> tuple[float, ...]:
     if type(length) is not int or not 2 <= length <= MOST_BUCKETS or unit not in (_SECONDS, _COUNT):
         raise MalformedSampleError("has a histogram of an unknown layout")
     try:
-        return edges_of(unit, length)
+        return upper_bounds_of(unit, length)
     except LayoutError as error:
         raise MalformedSampleError(f"has a histogram of {error}") from None
 

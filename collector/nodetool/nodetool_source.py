@@ -193,7 +193,7 @@ class NodetoolSource:
 
     def _origin(self) -> str:
         """Return what the node's counters count from: its process, or the generation that it tells."""
-        if self._local is None or not self._local.lives():
+        if self._local is None or not self._local.is_running():
             self._local = self._find()
         if self._local is None:
             return self._said.get("Generation No", "")

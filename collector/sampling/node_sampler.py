@@ -10,7 +10,7 @@ from typing import Protocol
 from collector.backoff import Backoff
 from collector.catalogue import CATALOGUE, HOST
 from collector.host.cassandra_processes import DEFAULT_DATA, NodeFacts
-from collector.host.discovery import disk_of, has_own_network, interface_of, is_this_machine
+from collector.host.discovery import disk_of, has_separate_network, interface_of, is_this_machine
 from collector.host.host_source import HostSource
 from collector.host.kernel_files import Host
 from collector.model.clock import Clock
@@ -138,9 +138,9 @@ class NodeSampler:
 
     def _host(self, pid: int | None) -> Host:
         host = Host(self._root, pid, directories=self.facts.directories or (_existing(DEFAULT_DATA),))
-        host = replace(host, own_network=has_own_network(host.own))
-        disk = self._overrides.disk or disk_of(host.directories[0], host.own, self._root)
-        interface = self._overrides.interface or interface_of(self.facts.address, host.net)
+        host = replace(host, separate_network=has_separate_network(host.process_dir))
+        disk = self._overrides.disk or disk_of(host.directories[0], host.process_dir, self._root)
+        interface = self._overrides.interface or interface_of(self.facts.address, host.network_dir)
         return replace(host, disks=_known(disk), interfaces=_known(interface))
 
     def provides(self, metric: str) -> bool:

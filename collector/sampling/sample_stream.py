@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from collector.model.metric import Metric
-from collector.model.rates import Readings, rates, remember
+from collector.model.rates import Readings, rates, update_readings
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot
 from collector.sampling.last_known import LastKnown
@@ -33,7 +33,7 @@ class SampleStream:
             scrape.source in self._node_sources and scrape.values for scrape in snapshot.scrapes
         )
         sample = rates(self._catalogue, self._readings, snapshot)
-        remember(self._readings, snapshot)
+        update_readings(self._readings, snapshot)
         if self._last_known is not None:
             sample = self._last_known.add(snapshot, sample)
         if not self._met:

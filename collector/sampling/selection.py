@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from collector.cassandra.tables import EVERY_TICK, REMAINDERS, is_own
+from collector.cassandra.tables import EVERY_TICK, REMAINDERS, is_system_keyspace
 from collector.jolokia.mbean import MBean
 from collector.model.metric import Metric, ScrapeInterval
 
@@ -15,7 +15,7 @@ Table = tuple[str, str]
 """A keyspace and a table of it."""
 
 
-def slowest_tier(metric: Metric) -> ScrapeInterval:
+def slowest_interval(metric: Metric) -> ScrapeInterval:
     """Return how rarely a metric may be read where no keyspace or table is named.
 
     Operations of keyspaces, and with them those of all tables beyond the busiest, are read every ten seconds.
@@ -51,7 +51,7 @@ class Selection:
 
     def includes(self, keyspace: str) -> bool:
         """Return whether the keyspace is one of those wanted."""
-        return fnmatchcase(keyspace, self.keyspace) if self.keyspace else not is_own(keyspace)
+        return fnmatchcase(keyspace, self.keyspace) if self.keyspace else not is_system_keyspace(keyspace)
 
     def names(self, keyspace: str, table: str) -> bool:
         """Return whether the table is one of those named."""

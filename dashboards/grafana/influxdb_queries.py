@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from collector.catalogue import CATALOGUE
-from collector.sampling.selection import slowest_tier
+from collector.sampling.selection import slowest_interval
 from dashboards.expression import Difference, Expression, Ratio, metrics_of
 from dashboards.grafana import descriptions
 from dashboards.grafana.panel_colours import BLUE, PURPLE, VERMILLION
@@ -135,7 +135,7 @@ class InfluxDB:
         The agents read slow metrics at different seconds of a minute: a shorter step would miss nodes in a sum.
         """
         metrics = {metric for line in panel.lines for metric in metrics_of(line.signal.expression)}
-        longest_s = max((slowest_tier(CATALOGUE[metric]).value for metric in metrics), default=0)
+        longest_s = max((slowest_interval(CATALOGUE[metric]).value for metric in metrics), default=0)
         return f"{max(1, round(2 * longest_s))}s"
 
     def target(self, query: Query, ref: str) -> object:

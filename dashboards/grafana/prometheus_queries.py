@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from collector.catalogue import CATALOGUE
 from collector.model.metric import ScrapeInterval
-from collector.sampling.selection import slowest_tier
+from collector.sampling.selection import slowest_interval
 from dashboards.expression import Difference, Expression, Quantile, Rate, Ratio
 from dashboards.grafana import descriptions
 from dashboards.grafana.panel_colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
@@ -181,7 +181,9 @@ def _worst(line: Line, text: str, at: str = "") -> str:
 
 def _window(line: Line) -> tuple[str, str]:
     """Return the window of a line's rates and the minimum step of its query; "" for that of the data source."""
-    intervals = [slowest_tier(CATALOGUE[name]) for name in _rate_metrics(line.signal.expression) if name in CATALOGUE]
+    intervals = [
+        slowest_interval(CATALOGUE[name]) for name in _rate_metrics(line.signal.expression) if name in CATALOGUE
+    ]
     slowest = max(intervals, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)
     return SLOW_WINDOWS.get(slowest, (WINDOW, ""))
 

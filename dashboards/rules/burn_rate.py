@@ -8,7 +8,7 @@ from dashboards.promql import selector
 from dashboards.rules.alert import CRITICAL, MATCH, WARNING, WINDOW
 from dashboards.rules.recording_rule import RecordingRule
 from dashboards.thresholds import OBJECTIVES, Objective
-from exporters.prometheus.upper_bounds import LABELLED_LENGTH, Edges
+from exporters.prometheus.upper_bounds import LABELLED_LENGTH, UpperBounds
 
 DURATION = "cassandra_client_request_duration_seconds_bucket"
 BUCKETS = f"cluster_dc_operation_le:{DURATION}:rate{WINDOW}"
@@ -28,9 +28,9 @@ def nearest_le(bound_s: float) -> str:
 
     Raises ValueError when the agent has no such bound unless configured so.
     """
-    if bound_s not in Edges().seconds:
+    if bound_s not in UpperBounds().seconds:
         raise ValueError(f"{bound_s:g} s is no edge of the agent's histograms: choose one of DEFAULT_S")
-    return Edges((bound_s,)).bounds("seconds", LABELLED_LENGTH)[0].le
+    return UpperBounds((bound_s,)).bounds("seconds", LABELLED_LENGTH)[0].le
 
 
 def recording_rules() -> tuple[RecordingRule, ...]:

@@ -162,13 +162,13 @@ def _values(columns: _Columns, metrics: dict[str, Metric]) -> pa.Table:
 def _buckets(columns: _Columns, metrics: dict[str, Metric]) -> pa.Table:
     time, number, length, bucket, gain = _joined(columns)
     series = list(columns.series)
-    edges: Floats = np.zeros(len(number))
+    upper_bounds: Floats = np.zeros(len(number))
     for each in np.unique(np.stack([number, length], axis=1), axis=0).tolist() if len(number) else []:
         of = (number == each[0]) & (length == each[1])
         metric = metrics[series[each[0]][0]]
-        edges[of] = np.asarray(histogram.edges_of(metric.unit, each[1]))[bucket[of]]
+        upper_bounds[of] = np.asarray(histogram.upper_bounds_of(metric.unit, each[1]))[bucket[of]]
     return pa.table(
-        {**_named(columns, metrics, time, number), "le": pa.array(edges), "count": pa.array(gain, pa.int64())}
+        {**_named(columns, metrics, time, number), "le": pa.array(upper_bounds), "count": pa.array(gain, pa.int64())}
     )
 
 

@@ -1,13 +1,13 @@
 """Columns of the line: their names in JSON and CSV, their headers in a terminal, and how a Sample fills them.
 
 The classic columns are written down here, because their names and order are a promise. Those that only the wide
-view has come from the metrics' own rows (`Metric.shown`).
+view has come from the metrics' own rows (`Metric.columns`).
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from collector.model.metric import Kind, Metric, Series, Shown
+from collector.model.metric import Kind, Metric, Series, WideColumn
 from collector.model.sample import Rate, Sample
 
 MS = 1000.0
@@ -234,10 +234,10 @@ _HITS, _LOOKUPS = "cassandra_cache_hits_total", "cassandra_cache_requests_total"
 
 def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
     """Return the columns that the metrics' own rows ask for."""
-    return [_shown(metric, shown) for metric in metrics for shown in metric.shown]
+    return [_shown(metric, column) for metric in metrics for column in metric.columns]
 
 
-def _shown(metric: Metric, shown: Shown) -> Column:
+def _shown(metric: Metric, shown: WideColumn) -> Column:
     series = (metric.name, *shown.labels)
     labels = f" ({', '.join(shown.labels)})" if shown.labels else ""
     take = per_s if metric.kind is Kind.COUNTER else number

@@ -62,7 +62,7 @@ def _tamed(items: Iterable[tuple[Series, Derived]]) -> dict[Series, Derived]:
 
 def _is_sane(value: Derived) -> bool:
     if isinstance(value, Buckets):
-        return len(value.edges) <= MOST_EDGES and value.total <= LARGEST
+        return len(value.upper_bounds) <= MOST_EDGES and value.total <= LARGEST
     if isinstance(value, Rate):
         return abs(value.increase) <= LARGEST and 1 / LARGEST < value.elapsed_s <= LARGEST
     return len(value) <= LONGEST_TEXT if isinstance(value, str) else isfinite(value) and abs(value) <= LARGEST

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from collector.model.histogram import LayoutError
 from collector.model.metric import Metric, Series
 from exporters.prometheus.metric_family import labels_text, named
-from exporters.prometheus.upper_bounds import Edges
+from exporters.prometheus.upper_bounds import UpperBounds
 
 
 class _Shape(NamedTuple):
@@ -18,7 +18,7 @@ class _Shape(NamedTuple):
 
     buckets: str
     counted: str
-    summed: str
+    cumulative: str
     last: tuple[int, ...]
 
 
@@ -31,14 +31,14 @@ class Drawn(NamedTuple):
     counts: tuple[int, ...]
     buckets: str
     counted: str
-    summed: str
+    cumulative: str
 
 
 class Histograms:
     """Writes histograms whose series begin with the labels `common`, and keeps those that do not change."""
 
-    def __init__(self, edges: Edges, common: str) -> None:
-        self._edges = edges
+    def __init__(self, upper_bounds: UpperBounds, common: str) -> None:
+        self._edges = upper_bounds
         self._common = common
         self._shapes: dict[tuple[Series, int], _Shape | None] = {}
         self._drawn: dict[Series, Drawn] = {}
@@ -72,9 +72,9 @@ class Histograms:
         shape = self._shapes[key]
         if shape is None or min(counts) < 0:
             return Drawn(counts, "", "", "")
-        summed = list(accumulate(counts))
-        buckets = shape.buckets % (*(summed[bucket] for bucket in shape.last), summed[-1])
-        return Drawn(counts, buckets, f"{shape.counted}{summed[-1]}\n", shape.summed)
+        cumulative = list(accumulate(counts))
+        buckets = shape.buckets % (*(cumulative[bucket] for bucket in shape.last), cumulative[-1])
+        return Drawn(counts, buckets, f"{shape.counted}{cumulative[-1]}\n", shape.cumulative)
 
     def _shape(self, metric: Metric, series: Series, length: int) -> _Shape | None:
         """Return what the lines look like; None where the counts' layout is not known."""

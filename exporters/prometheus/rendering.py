@@ -9,7 +9,7 @@ from collector.model.metric import Kind, Metric, Value, Values
 from exporters.prometheus.metric_family import INFO, Family, families_of, is_info, text_label
 from exporters.prometheus.series_limit import MOST, Budget
 from exporters.prometheus.series_lines import Body, Group, SeriesLines, Shown
-from exporters.prometheus.upper_bounds import Edges
+from exporters.prometheus.upper_bounds import UpperBounds
 
 LIMIT, REFUSED, SERIES = "casstat_series_limit", "casstat_series_refused", "casstat_series"
 BUDGET = {
@@ -37,7 +37,7 @@ class Options:
     machine  whether it has what a node_exporter on the machine would tell too.
     """
 
-    edges: Edges = field(default_factory=Edges)
+    upper_bounds: UpperBounds = field(default_factory=UpperBounds)
     most: int = MOST
     machine: bool = True
 
@@ -59,7 +59,7 @@ class Rendering:
         self._options = options
         self._budget = Budget(options.most, self._catalogue, say)
         self._identity: Mapping[str, str] = {}
-        self._lines = SeriesLines(self._catalogue, options.edges, {})
+        self._lines = SeriesLines(self._catalogue, options.upper_bounds, {})
 
     def parts(self, shown: Shown, identity: Mapping[str, str], others: int) -> list[Part]:
         """Return the metrics of the node, and what is left out of them; `others` are the series that are beside them.
@@ -67,7 +67,7 @@ class Rendering:
         No name comes twice, and there are never more series than the options allow, unless the others alone are more.
         """
         if identity != self._identity:
-            self._identity, self._lines = identity, SeriesLines(self._catalogue, self._options.edges, identity)
+            self._identity, self._lines = identity, SeriesLines(self._catalogue, self._options.upper_bounds, identity)
         groups = self._grouped(shown)
         sizes = {name: self._size(name, group) for name, group in groups.items()}
         others += len((SERIES, LIMIT))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from collector.model.metric import Kind, Metric, Series, Value
 from exporters.prometheus.histogram_lines import Histograms
 from exporters.prometheus.metric_family import labels_text, named, text_label
-from exporters.prometheus.upper_bounds import Edges
+from exporters.prometheus.upper_bounds import UpperBounds
 
 Shown = Mapping[Series, Value]
 Group = list[tuple[Series, Value]]
@@ -28,11 +28,11 @@ class Body(NamedTuple):
 class SeriesLines:
     """Writes the series of one node; `identity` are the labels that all of them begin with."""
 
-    def __init__(self, catalogue: Mapping[str, Metric], edges: Edges, identity: Mapping[str, str]) -> None:
+    def __init__(self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, identity: Mapping[str, str]) -> None:
         self._catalogue = catalogue
         self._common = labels_text(identity.items())
         self._prefixes: dict[Series, str] = {}
-        self._drawn = Histograms(edges, self._common)
+        self._drawn = Histograms(upper_bounds, self._common)
 
     @property
     def kept(self) -> int:
@@ -100,9 +100,9 @@ class SeriesLines:
             if not drawn.buckets:
                 continue
             lines = drawn.buckets + drawn.counted
-            summed = shown.get((metric.total, *series[1:])) if total else None
-            if isinstance(summed, int | float) and summed >= 0 and isfinite(summed):
-                lines = f"{lines}{drawn.summed}{summed * scale}\n"
+            cumulative = shown.get((metric.total, *series[1:])) if total else None
+            if isinstance(cumulative, int | float) and cumulative >= 0 and isfinite(cumulative):
+                lines = f"{lines}{drawn.cumulative}{cumulative * scale}\n"
                 openmetrics.append(lines)
             else:
                 # There a count without a sum is none.

@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import NamedTuple
 
-from collector.model.histogram import edges_of
+from collector.model.histogram import upper_bounds_of
 
 # From 50 microseconds to a minute; close where most requests are, and at the time-outs that nodes have.
 DEFAULT_S = (
@@ -29,8 +29,8 @@ COUNTS = (
 )
 
 
-class EdgesError(ValueError):
-    """Edges that cannot be had; the message says which and what would do, in one line."""
+class UpperBoundsError(ValueError):
+    """UpperBounds that cannot be had; the message says which and what would do, in one line."""
 
 
 # How many counts a timer of 4.1 and later has; its bounds are the labels.
@@ -45,10 +45,10 @@ class Bound(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Edges:
+class UpperBounds:
     """The wanted upper bounds, in seconds, for timers; each becomes the nearest one of Cassandra 4.1.
 
-    Raises EdgesError when one of them is no positive number of seconds, or there is none.
+    Raises UpperBoundsError when one of them is no positive number of seconds, or there is none.
     """
 
     seconds: tuple[float, ...] = DEFAULT_S
@@ -57,27 +57,27 @@ class Edges:
         wrong = [each for each in self.seconds if not (isfinite(each) and each > 0)]
         if wrong or not self.seconds:
             what = f"{wrong[0]:g} s is no edge of a histogram" if wrong else "no edges for histograms"
-            raise EdgesError(f"{what}: give positive numbers of seconds, such as 0.001,0.01,0.1,1")
+            raise UpperBoundsError(f"{what}: give positive numbers of seconds, such as 0.001,0.01,0.1,1")
 
     def bounds(self, unit: str, length: int) -> tuple[Bound, ...]:
         """Return the upper bounds of a histogram with `length` counts, ascending, without the infinite one.
 
-        All lengths of a timer have the same labels. Raises LayoutError as `edges_of`.
+        All lengths of a timer have the same labels. Raises LayoutError as `upper_bounds_of`.
         """
         return _bounds(unit, length, self.seconds if unit == "seconds" else COUNTS)
 
 
 @lru_cache(maxsize=32)
 def _bounds(unit: str, length: int, wanted: Sequence[float]) -> tuple[Bound, ...]:
-    own = edges_of(unit, length)[:-1]
-    labelled = edges_of(unit, LABELLED_LENGTH)[:-1] if unit == "seconds" else own
+    own = upper_bounds_of(unit, length)[:-1]
+    labelled = upper_bounds_of(unit, LABELLED_LENGTH)[:-1] if unit == "seconds" else own
     # The nearest bound of 4.1 first, then the own one nearest to that: the own one nearest to what is wanted may be
     # another bucket's.
     chosen = sorted({_nearest(labelled, bound) for bound in wanted})
     return tuple(Bound(repr(labelled[index]), _nearest(own, labelled[index])) for index in chosen)
 
 
-def _nearest(edges: Sequence[float], wanted: float) -> int:
+def _nearest(upper_bounds: Sequence[float], wanted: float) -> int:
     """Return the index of the nearest edge, the lower of two."""
-    above = min(bisect_left(edges, wanted), len(edges) - 1)
-    return min((max(above - 1, 0), above), key=lambda index: abs(edges[index] - wanted))
+    above = min(bisect_left(upper_bounds, wanted), len(upper_bounds) - 1)
+    return min((max(above - 1, 0), above), key=lambda index: abs(upper_bounds[index] - wanted))

@@ -119,7 +119,7 @@ def test_a_node_that_lets_nobody_attach_is_told_as_such(switches: tuple[str, ...
 
 
 def test_what_nobody_could_reach_is_not_attached(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target_process, "has_own_network", lambda _: True)
+    monkeypatch.setattr(target_process, "has_separate_network", lambda _: True)
     assert "a network of its own" in failed(lambda: runner(ME, jar))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from collector.model.metric import Kind, Metric, Series, Value, Values
-from collector.model.rates import Readings, rates, remember
+from collector.model.rates import Readings, rates, update_readings
 from collector.model.sample import Rate, Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick
 
@@ -53,7 +53,7 @@ def samples(snapshots: Iterable[Snapshot]) -> list[Sample]:
     found = []
     for each in snapshots:
         found.append(rates(CATALOGUE, before, each))
-        remember(before, each)
+        update_readings(before, each)
     return found
 
 

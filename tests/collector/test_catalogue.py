@@ -8,7 +8,7 @@ import pytest
 
 from collector.catalogue import BEANS, CATALOGUE, HOST, REPORTS
 from collector.jolokia.mbean import METRICS, VALUES
-from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Shown
+from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
 from collector.nodetool.reports.local_operations import METRICS as SUMS
 from exporters.line.operation_columns import Operations
 from exporters.line.view import View
@@ -75,12 +75,12 @@ def test_no_histogram_is_scaled_since_its_unit_follows_from_its_length() -> None
 
 
 def test_a_column_names_one_series_of_its_metric() -> None:
-    assert breakers(lambda metric: all(len(shown.labels) == len(metric.labels) for shown in metric.shown)) == []
-    assert breakers(lambda metric: not metric.shown or metric.kind in (Kind.COUNTER, Kind.GAUGE)) == []
+    assert breakers(lambda metric: all(len(column.labels) == len(metric.labels) for column in metric.columns)) == []
+    assert breakers(lambda metric: not metric.columns or metric.kind in (Kind.COUNTER, Kind.GAUGE)) == []
 
 
 def test_a_column_needs_only_what_is_read_every_tick() -> None:
-    assert breakers(lambda metric: not metric.shown or metric.scrape_interval is ScrapeInterval.TICK) == []
+    assert breakers(lambda metric: not metric.columns or metric.scrape_interval is ScrapeInterval.TICK) == []
 
 
 def test_the_catalogue_has_every_row_of_every_source_and_every_report() -> None:
@@ -103,7 +103,7 @@ def test_rates_add_up_or_are_averaged_and_ratios_never_add_up() -> None:
 
 
 def _has_percent(metric: Metric) -> bool:
-    return any(shown.name.endswith("_pct") for shown in metric.shown)
+    return any(column.name.endswith("_pct") for column in metric.columns)
 
 
 def test_no_two_beans_read_one_series() -> None:
@@ -164,8 +164,8 @@ def test_the_line_shows_nothing_that_is_read_more_rarely(operations: Operations)
 
 
 def test_every_column_of_a_metric_is_in_the_widest_line() -> None:
-    def names(shown: tuple[Shown, ...]) -> list[str]:
+    def names(shown: tuple[WideColumn, ...]) -> list[str]:
         return [each.name for each in shown]
 
     columns = {column.name for column in wide(Operations()).columns}
-    assert {name for metric in CATALOGUE.values() for name in names(metric.shown)} <= columns
+    assert {name for metric in CATALOGUE.values() for name in names(metric.columns)} <= columns

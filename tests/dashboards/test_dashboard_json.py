@@ -9,7 +9,7 @@ import yaml
 
 from collector.catalogue import CATALOGUE
 from collector.model.metric import ScrapeInterval
-from collector.sampling.selection import slowest_tier
+from collector.sampling.selection import slowest_interval
 from dashboards.grafana import dashboard_files
 from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
 from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
@@ -286,7 +286,7 @@ def test_rates_of_what_is_read_rarely_have_a_window_of_several_readings() -> Non
     for dashboard in queries.dashboards("prometheus"):
         for target in (target for panel in asking(dashboard) for target in panel["targets"]):
             rates = re.findall(r"(?:rate|increase)\((\w+?)(?:_bucket)?\{[^}]*\}\[([^\]]+)\]", target["expr"])
-            tiers = [(slowest_tier(CATALOGUE[name]), window) for name, window in rates if name in CATALOGUE]
+            tiers = [(slowest_interval(CATALOGUE[name]), window) for name, window in rates if name in CATALOGUE]
             for scrape_interval, window in tiers:
                 if scrape_interval is ScrapeInterval.TICK and len({each for each, _ in tiers}) == 1:
                     assert window == "$__rate_interval", target["expr"]

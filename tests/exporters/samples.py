@@ -1,7 +1,7 @@
 """Hand-made samples: one of a node under load, one of which nothing is known, and views to show them in."""
 
 from collector.catalogue import CATALOGUE
-from collector.model.histogram import Buckets, edges_of
+from collector.model.histogram import Buckets, upper_bounds_of
 from collector.model.metric import Kind, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
@@ -22,7 +22,7 @@ def rate(per_s: float) -> Rate:
 
 
 def durations(filled: dict[int, int]) -> Buckets:
-    return Buckets(edges_of("seconds", 128), tuple(filled.get(index, 0) for index in range(128)))
+    return Buckets(upper_bounds_of("seconds", 128), tuple(filled.get(index, 0) for index in range(128)))
 
 
 def requests() -> dict[Series, Derived]:
@@ -86,7 +86,7 @@ def shown() -> dict[Series, Derived]:
     """Return something for every column that a metric's own row asks for."""
     found: dict[Series, Derived] = {}
     for metric in CATALOGUE.values():
-        for position, column in enumerate(metric.shown, 1):
+        for position, column in enumerate(metric.columns, 1):
             value = 12.0 * position / column.scale
             series = (metric.name, *column.labels)
             found[series] = rate(value) if metric.kind is Kind.COUNTER else value

@@ -11,7 +11,7 @@ from collector.jolokia.mbean import MBean
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock, ticks
 from collector.model.metric import Kind, ScrapeInterval
-from collector.model.rates import Readings, rates, remember
+from collector.model.rates import Readings, rates, update_readings
 from collector.model.snapshot import Snapshot
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import DEFAULT_TABLES, Selection
@@ -62,7 +62,7 @@ def test_every_metric_is_read_or_known_to_be_absent(each_node: Node) -> None:
     read, derived = set(), set()
     for number, snapshot in enumerate(snapshots(each_node, Selection(keyspace="demo", table="*"))):
         sample = rates(CATALOGUE, before, snapshot)
-        remember(before, snapshot)
+        update_readings(before, snapshot)
         read |= {series[0] for scrape in snapshot.scrapes for series in scrape.values}
         derived |= {series[0] for series in sample.values}
         assert [event for event in sample.events if event.kind != "missed"] == []

@@ -13,7 +13,7 @@ from statistics import NormalDist
 import pytest
 
 from collector.catalogue import CATALOGUE
-from exporters.prometheus.upper_bounds import LABELLED_LENGTH, Edges
+from exporters.prometheus.upper_bounds import LABELLED_LENGTH, UpperBounds
 from tests.exporters.prometheus.parsed import counted, rendered
 from tests.real.programs import eventually
 from tests.real.prometheus import Prometheus
@@ -73,7 +73,7 @@ def test_merged_percentiles_lie_within_one_bucket_of_the_truth(tmp_path: Path) -
             answers = {q: prometheus.query(MERGED % q, time.time()) for q in QUANTILES}
         finally:
             prometheus.stop()
-    bounds = [float(bound.le) for bound in Edges().bounds("seconds", LABELLED_LENGTH)]
+    bounds = [float(bound.le) for bound in UpperBounds().bounds("seconds", LABELLED_LENGTH)]
     for q, series in answers.items():
         assert len(series) == len(by_node["old"])
         for each in series:

@@ -19,7 +19,7 @@ from cli.demo.demo_node import Node
 from collector.journal.frames import Damage
 from collector.journal.reader import Entry, read
 from collector.journal.segments import journal_files
-from collector.model.histogram import Buckets, edges_of, quantile
+from collector.model.histogram import Buckets, quantile, upper_bounds_of
 from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, prepare
 
@@ -132,7 +132,7 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(three_nodes: l
             sum(of[at] for of in (counts[scope] for counts in after)) - sum(counts[scope][at] for counts in before)
             for at in range(len(before[0][scope]))
         ]
-        buckets = Buckets(edges_of("seconds", len(increase)), tuple(increase))
+        buckets = Buckets(upper_bounds_of("seconds", len(increase)), tuple(increase))
         for q in (50, 95, 99):
             expected_s = quantile(buckets, q / 100)
             assert expected_s is not None

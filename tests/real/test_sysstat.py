@@ -20,7 +20,7 @@ from collector.catalogue import CATALOGUE, HOST
 from collector.host.discovery import disk_of, interface_of
 from collector.host.disk import parse as parse_disks
 from collector.host.kernel_files import Host
-from collector.model.rates import Readings, rates, remember
+from collector.model.rates import Readings, rates, update_readings
 from collector.model.sample import Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick
 from exporters.line.columns import Column, cpu_columns, disk_columns, network_columns
@@ -104,7 +104,7 @@ def of_casstat(captures: tuple[Path, Path, float]) -> Sample:
         )
         snapshot = Snapshot("here", Tick(at_s), scrapes)
         sample = rates(CATALOGUE, before, snapshot)
-        remember(before, snapshot)
+        update_readings(before, snapshot)
     return sample
 
 

@@ -258,10 +258,10 @@ class ClusterSums:
         if counter is not None:
             whole = whole & (counter[4] == self.told_of[series])
         known = {length: np.asarray(counts.any(axis=1)) for length, counts in layouts.items()}
-        edges = {length: histogram.edges_of(metric.unit, length) for length in layouts}
+        upper_bounds = {length: histogram.upper_bounds_of(metric.unit, length) for length in layouts}
         for row in np.nonzero(whole)[0].tolist():
             parts = [length for length in layouts if known[length][row]] or list(layouts)[:1]
-            buckets = [Buckets(edges[length], tuple(layouts[length][row].tolist())) for length in parts]
+            buckets = [Buckets(upper_bounds[length], tuple(layouts[length][row].tolist())) for length in parts]
             values[row][series] = histogram.merge(buckets)
 
 

@@ -18,8 +18,8 @@ from collector.model.rates import (
     MEAN_NEEDS,
     MEAN_SLACK,
     MEAN_SLACK_S,
-    count_text,
-    mean_text,
+    count_mismatch_text,
+    mean_mismatch_text,
 )
 
 Buckets = tuple[Ints, Ints, Ints, Ints]
@@ -78,7 +78,7 @@ def bucket_gains(
             counted[:, place] = False
             continue
         try:
-            edges = np.asarray(histogram.edges_of(metric.unit, length))
+            upper_bounds = np.asarray(histogram.upper_bounds_of(metric.unit, length))
         except LayoutError as error:
             found.wrong.extend((int(at), f"{' '.join(series)}: {error}") for at in np.nonzero(counted[:, place])[0])
             counted[:, place] = False
@@ -88,7 +88,7 @@ def bucket_gains(
         check.counts(gains[0], gains[2], scale, counted, series, found.wrong)
         if len(beginnings) == 1:
             total = places.get((source, (metric.total, *series[1:])))
-            check.means(absolute, edges, total, there, counted, series, found.wrong)
+            check.means(absolute, upper_bounds, total, there, counted, series, found.wrong)
         keep = counted[gains[0], place]
         line, bucket, gain = (each[keep] for each in gains)
         found.parts.append((line, np.full(len(line), place), bucket, gain))
@@ -151,12 +151,12 @@ class _Check:
             far = np.abs(totals - expected) > np.maximum(COUNT_SLACK_FEW, COUNT_SLACK * expected)
         for at in np.nonzero(counted[:, self.place] & same & far)[0].tolist():
             counted[at, self.place] = False
-            wrong.append((at, f"{' '.join(series)}: {count_text(totals[at], expected[at])}"))
+            wrong.append((at, f"{' '.join(series)}: {count_mismatch_text(totals[at], expected[at])}"))
 
     def means(
         self,
         since: Entries,
-        edges: Floats,
+        upper_bounds: Floats,
         total: int | None,
         there: Bools,
         counted: Bools,
@@ -167,12 +167,12 @@ class _Check:
             return
         line, bucket, gain = since
         lines = len(self.values)
-        lows = np.concatenate([[0.0], edges[:-1]])
-        highs = np.where(np.isinf(edges), 0.0, edges)
+        lows = np.concatenate([[0.0], upper_bounds[:-1]])
+        highs = np.where(np.isinf(upper_bounds), 0.0, upper_bounds)
         number = np.cumsum(np.bincount(line, gain, lines))
         least = np.cumsum(np.bincount(line, gain * lows[bucket], lines))
         most = np.cumsum(np.bincount(line, gain * highs[bucket], lines))
-        beyond = np.cumsum(np.bincount(line, gain * (bucket == len(edges) - 1), lines)) > 0
+        beyond = np.cumsum(np.bincount(line, gain * (bucket == len(upper_bounds) - 1), lines)) > 0
         count = self.values[:, self.counter]
         with np.errstate(all="ignore"):
             mean = self.values[:, total] * 1e-6 / count
@@ -181,4 +181,4 @@ class _Check:
         asked = (number > 0) & there[:, self.counter] & there[:, total] & (count >= MEAN_NEEDS)
         for at in np.nonzero(counted[:, self.place] & asked & off)[0].tolist():
             counted[at, self.place] = False
-            wrong.append((at, f"{' '.join(series)}: {mean_text((low[at], high[at]), mean[at])}"))
+            wrong.append((at, f"{' '.join(series)}: {mean_mismatch_text((low[at], high[at]), mean[at])}"))

@@ -87,10 +87,12 @@ class NodeColumns:
     def buckets(self, series: Series, layouts: Mapping[int, tuple[Ints, Ints]]) -> Iterable[tuple[int, Buckets]]:
         """Yield the rows in which something is known of a histogram, and what."""
         unit = self.units[series[0]]
-        edges = {length: histogram.edges_of(unit, length) for length, (number, _) in layouts.items() if number.any()}
+        upper_bounds = {
+            length: histogram.upper_bounds_of(unit, length) for length, (number, _) in layouts.items() if number.any()
+        }
         for row in range(len(self.indices)):
             parts = [
-                Buckets(edges[length], tuple(counts[row].tolist()))
+                Buckets(upper_bounds[length], tuple(counts[row].tolist()))
                 for length, (number, counts) in layouts.items()
                 if number[row]
             ]

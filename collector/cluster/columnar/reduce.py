@@ -24,7 +24,7 @@ from collector.journal.reader import lines_of
 from collector.journal.tick_order import Integrity, TickOrder
 from collector.journal.validation import MALFORMED
 from collector.model.metric import Kind, Series
-from collector.model.rates import of_the_tick
+from collector.model.rates import tick_events
 from collector.model.snapshot import Event, Tick
 
 
@@ -118,7 +118,7 @@ class _Building:
         tick = block.ticks[line]
         self._ticks.setdefault(place, []).append(tick)
         events = self._events.setdefault(place, [])
-        events += of_the_tick(tick)
+        events += tick_events(tick)
         events += block.events[line]
         events += [Event("disagreement", text) for at, text in found.wrong if at == line]
         if line in found.anew:

@@ -1,6 +1,6 @@
 """What `tablestats` adds up to: the local operations of a node, as nodetool does not tell what it coordinated."""
 
-from collector.cassandra.tables import is_own
+from collector.cassandra.tables import is_system_keyspace
 from collector.model.metric import Kind, Metric, Series, Values
 
 OPERATIONS = Metric(
@@ -29,7 +29,7 @@ def sums(values: Values) -> Values:
     """Return the counters of all keyspaces together, given those of every one."""
     found: dict[Series, int] = {}
     for (name, *labels), value in values.items():
-        if name in _OF and isinstance(value, int) and not is_own(labels[0]):
+        if name in _OF and isinstance(value, int) and not is_system_keyspace(labels[0]):
             series = (_OF[name], labels[1])
             found[series] = found.get(series, 0) + value
     return dict(found)

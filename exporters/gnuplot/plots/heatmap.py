@@ -102,9 +102,9 @@ def _cells(run: Run, operation: str, size: int) -> Columns:
 
 def _filled(buckets: Buckets) -> list[tuple[float, float, float]]:
     """Return the edges and counts of the buckets that hold values, with edges that a logarithmic axis has."""
-    lows = (buckets.low, *buckets.edges[:-1])
+    lows = (buckets.low, *buckets.upper_bounds[:-1])
     found = []
-    for low, high, count in zip(lows, buckets.edges, buckets.counts, strict=True):
+    for low, high, count in zip(lows, buckets.upper_bounds, buckets.counts, strict=True):
         if count > 0 and high > 0:
             found.append((low or high / GROWTH, low * GROWTH if isinf(high) else high, count))
     return found

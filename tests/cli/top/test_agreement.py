@@ -44,7 +44,7 @@ MORE: tuple[Series, ...] = (
     ("cassandra_endpoints_unreachable",),
     ("cassandra_cache_hits_total", "KeyCache"),
     ("cassandra_cache_requests_total", "KeyCache"),
-    *((metric.name, *shown.labels) for metric in CATALOGUE.values() for shown in metric.shown),
+    *((metric.name, *column.labels) for metric in CATALOGUE.values() for column in metric.columns),
 )
 Row = Mapping[str, float | None]
 

@@ -47,8 +47,8 @@ class Made:
 
 def snapshots(made: Made) -> list[Snapshot]:
     length, unit = (165, 1000) if made.nanos else (128, 1)
-    edges = offsets(length - 1)
-    place = next(at for at, edge in enumerate(edges) if made.micros * unit <= edge)
+    upper_bounds = offsets(length - 1)
+    place = next(at for at, edge in enumerate(upper_bounds) if made.micros * unit <= edge)
     total = 0
     found = []
     for number, reads in enumerate((0, *made.reads)):

@@ -19,7 +19,7 @@ from collector.cluster.reference_merge import reference_merge
 from collector.journal import writer
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits
-from collector.model.histogram import Buckets, edges_of, offsets
+from collector.model.histogram import Buckets, offsets, upper_bounds_of
 from collector.model.metric import Values
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
@@ -107,7 +107,7 @@ def close(one: Derived, other: Derived) -> bool:
         return all(isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) for a, b in pairs)
     if isinstance(one, Buckets) and isinstance(other, Buckets):
         pairs = zip(one.counts, other.counts, strict=True)
-        return one.edges == other.edges and all(isclose(a, b, abs_tol=1e-6) for a, b in pairs)
+        return one.upper_bounds == other.upper_bounds and all(isclose(a, b, abs_tol=1e-6) for a, b in pairs)
     if isinstance(one, float) and isinstance(other, float):
         return isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
     return one == other
@@ -128,5 +128,5 @@ def cluster_reads(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
     return found
 
 
-def edges(buckets: int) -> tuple[float, ...]:
-    return edges_of("seconds", buckets)
+def upper_bounds(buckets: int) -> tuple[float, ...]:
+    return upper_bounds_of("seconds", buckets)

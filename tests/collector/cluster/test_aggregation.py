@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.cluster.aggregation import WATCHED, Placement, counted_once, merged
-from collector.model.histogram import Buckets, edges_of, quantile
+from collector.model.histogram import Buckets, quantile, upper_bounds_of
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
@@ -16,7 +16,7 @@ COUNTER = Metric("requests_total", Kind.COUNTER, "1", "")
 TIMER = Metric("duration_seconds", Kind.HISTOGRAM, "seconds", "", count="requests_total")
 METRICS = {metric.name: metric for metric in (COUNTER, TIMER)}
 TICK = Tick(100.0)
-EDGES = edges_of("seconds", 165)
+EDGES = upper_bounds_of("seconds", 165)
 COUNTS = st.lists(st.integers(0, 9), min_size=165, max_size=165).map(tuple)
 RATES = st.builds(Rate, st.integers(0, 1000).map(float), st.floats(0.5, 7), st.none())
 

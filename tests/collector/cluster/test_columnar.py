@@ -129,7 +129,7 @@ def close(one: Derived, other: Derived) -> bool:
         return all(isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) for a, b in pairs)
     if isinstance(one, Buckets) and isinstance(other, Buckets):
         pairs = zip(one.counts, other.counts, strict=True)
-        return one.edges == other.edges and all(isclose(a, b, abs_tol=1e-6) for a, b in pairs)
+        return one.upper_bounds == other.upper_bounds and all(isclose(a, b, abs_tol=1e-6) for a, b in pairs)
     if isinstance(one, float) and isinstance(other, float):
         return isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
     return one == other

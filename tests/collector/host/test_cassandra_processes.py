@@ -258,11 +258,11 @@ def test_a_process_lives_until_it_ends_even_while_nobody_has_asked_for_its_end()
     with process(DAEMON) as cassandra:
         node = here(cassandra.pid)
         assert node is not None
-        assert node.lives()
+        assert node.is_running()
         cassandra.kill()
         os.waitid(os.P_PID, cassandra.pid, os.WEXITED | os.WNOWAIT)
-        assert not node.lives()
-    assert not node.lives()
+        assert not node.is_running()
+    assert not node.is_running()
 
 
 def test_a_setting_of_the_clock_ends_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,4 +273,4 @@ def test_a_setting_of_the_clock_ends_no_process(monkeypatch: pytest.MonkeyPatch)
             # As when the kernel's idea of when it booted has moved with the clock.
             patch.setattr("psutil._pslinux.boot_time", lambda: 1000.0)
             patch.setattr("psutil._pslinux.BOOT_TIME", 1000.0, raising=False)
-            assert node.lives()
+            assert node.is_running()

@@ -8,7 +8,7 @@ from collector.catalogue import HOST
 from collector.host import clock_synchronisation
 from collector.host.clock_synchronisation import ClockState
 from collector.host.host_source import HostSource
-from collector.host.kernel_files import MAX_FILE_BYTES, Host, text_of
+from collector.host.kernel_files import MAX_FILE_BYTES, Host, read_text
 from collector.host.process import PAGE_BYTES
 from collector.model.metric import Values
 from collector.model.snapshot import Scrape, SourceError
@@ -114,7 +114,7 @@ def test_without_a_choice_all_interfaces_are_read() -> None:
 
 
 def test_a_container_has_a_network_of_its_own() -> None:
-    own = Host(captures.HOST, CASSANDRA, own_network=True)
+    own = Host(captures.HOST, CASSANDRA, separate_network=True)
     found = read("network", own)
     assert found["node_network_receive_bytes_total", "eth0"] == 5000
     assert found[("node_netstat_Tcp_RetransSegs",)] == 99
@@ -154,7 +154,7 @@ def test_a_kernel_without_pressure_accounts_has_none(tmp_path: Path) -> None:
 
 
 def test_a_process_is_read_whatever_its_command_is_called() -> None:
-    assert "(java (C) :) 1 2)" in text_of(captures.HOST / f"proc/{CASSANDRA}/stat")
+    assert "(java (C) :) 1 2)" in read_text(captures.HOST / f"proc/{CASSANDRA}/stat")
     assert read("process") == {
         ("casstat_process_minor_faults_total",): 912345,
         ("casstat_process_major_faults_total",): 321,
@@ -299,13 +299,13 @@ def test_a_missing_file_is_told_by_its_name(tmp_path: Path, name: str) -> None:
 
 def test_a_file_that_is_a_folder_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=str(tmp_path)):
-        text_of(tmp_path)
+        read_text(tmp_path)
 
 
 def test_no_file_is_read_without_end(tmp_path: Path) -> None:
     endless = tmp_path / "endless"
     endless.write_bytes(b"x" * (MAX_FILE_BYTES + (1 << 18)))
-    assert len(text_of(endless)) < MAX_FILE_BYTES + (1 << 17)
+    assert len(read_text(endless)) < MAX_FILE_BYTES + (1 << 17)
 
 
 def test_every_part_reads_only_its_own_metrics() -> None:

@@ -136,7 +136,7 @@ def test_they_are_gauges_that_say_so_in_seconds() -> None:
         assert (metric.kind, metric.unit, metric.scale) == (Kind.GAUGE, "seconds", 1e-6)
         assert metric.labels[-1] == QUANTILE
         assert "decay" in metric.help
-        assert not metric.shown
+        assert not metric.columns
 
 
 def test_tables_are_still_looked_for_by_what_every_version_has() -> None:

@@ -14,12 +14,12 @@ from collector.model.histogram import (
     Buckets,
     LayoutError,
     difference,
-    edges_of,
     highest,
     mean_bounds,
     merge,
     offsets,
     quantile,
+    upper_bounds_of,
 )
 
 # As Cassandra's own manual and `nodetool tablehistograms` show them.
@@ -61,7 +61,7 @@ class Layout:
         return low / self.per_unit, (self.bounds[index] / self.per_unit if index < len(self.bounds) else inf)
 
     def buckets(self, values: Sequence[int]) -> Buckets:
-        return Buckets(edges_of(self.unit, self.length), self.counts(values))
+        return Buckets(upper_bounds_of(self.unit, self.length), self.counts(values))
 
 
 NANOSECONDS = Layout("seconds", 165, 10**9)
@@ -102,31 +102,31 @@ def test_the_offsets_grow_by_a_fifth_and_at_least_by_one() -> None:
 
 @pytest.mark.parametrize(("length", "per_second"), [(165, 10**9), (128, 10**6)])
 def test_a_timers_unit_follows_from_its_length(length: int, per_second: int) -> None:
-    edges = edges_of("seconds", length)
-    assert len(edges) == length
-    assert edges[:-1] == tuple(offset / per_second for offset in offsets(length - 1))
-    assert edges[-1] == inf
+    upper_bounds = upper_bounds_of("seconds", length)
+    assert len(upper_bounds) == length
+    assert upper_bounds[:-1] == tuple(offset / per_second for offset in offsets(length - 1))
+    assert upper_bounds[-1] == inf
 
 
 def test_a_histogram_of_counts_has_the_offsets_themselves() -> None:
-    assert edges_of("1", 165) == (*offsets(164), inf)
+    assert upper_bounds_of("1", 165) == (*offsets(164), inf)
 
 
 def test_one_more_bucket_of_counts_is_that_of_zero() -> None:
-    assert edges_of("1", 166) == (0, *offsets(164), inf)
-    assert edges_of("bytes", 166) == edges_of("1", 166)
+    assert upper_bounds_of("1", 166) == (0, *offsets(164), inf)
+    assert upper_bounds_of("bytes", 166) == upper_bounds_of("1", 166)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 90, 91, 127, 129, 130, 164, 166])
 def test_a_timer_of_unknown_length_is_refused_and_not_guessed_at(length: int) -> None:
     with pytest.raises(LayoutError, match=str(length)):
-        edges_of("seconds", length)
+        upper_bounds_of("seconds", length)
 
 
 @pytest.mark.parametrize("length", [0, 1])
 def test_too_few_buckets_are_refused(length: int) -> None:
     with pytest.raises(LayoutError):
-        edges_of("1", length)
+        upper_bounds_of("1", length)
 
 
 def test_no_buckets_at_all_are_refused_as_an_unknown_layout() -> None:
@@ -200,7 +200,7 @@ def test_of_nothing_nothing_is_known(layout: Layout) -> None:
 def test_a_difference_is_what_was_added(before: list[int], increase: list[int]) -> None:
     after = [a + b for a, b in zip(before, increase, strict=True)]
     found = difference("seconds", before, after)
-    assert found == Buckets(edges_of("seconds", 128), tuple(increase))
+    assert found == Buckets(upper_bounds_of("seconds", 128), tuple(increase))
 
 
 @given(before=counts, increase=counts, bucket=st.integers(0, 127))
@@ -216,9 +216,9 @@ def test_there_is_no_difference_between_two_layouts() -> None:
 
 @given(parts=st.lists(counts, min_size=1, max_size=4))
 def test_merging_equal_layouts_adds_exactly(parts: list[list[int]]) -> None:
-    edges = edges_of("seconds", 128)
-    merged = merge([Buckets(edges, tuple(part)) for part in parts])
-    assert merged == Buckets(edges, tuple(map(sum, zip(*parts, strict=True))))
+    upper_bounds = upper_bounds_of("seconds", 128)
+    merged = merge([Buckets(upper_bounds, tuple(part)) for part in parts])
+    assert merged == Buckets(upper_bounds, tuple(map(sum, zip(*parts, strict=True))))
 
 
 @given(layout=layouts, first=values, second=values, third=values)
@@ -252,8 +252,8 @@ latencies_us = st.lists(
 def test_merging_nanoseconds_and_microseconds_keeps_the_total(fine: list[int], coarse: list[int]) -> None:
     merged = merge([NANOSECONDS.buckets(fine), MICROSECONDS.buckets(coarse)])
     assert merged.total == pytest.approx(len(fine) + len(coarse), rel=1e-12)
-    assert len(merged.edges) == len(merged.counts)
-    assert list(merged.edges) == sorted(set(merged.edges))
+    assert len(merged.upper_bounds) == len(merged.counts)
+    assert list(merged.upper_bounds) == sorted(set(merged.upper_bounds))
 
 
 def check_mixed(fine: list[int], coarse: list[int], q: float) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.model.metric import Values
-from collector.model.rates import Readings, remember
+from collector.model.rates import Readings, update_readings
 from collector.model.sample import Rate
 from collector.model.snapshot import Event, Snapshot
 from tests.collector.snapshots import (
@@ -163,26 +163,26 @@ def test_a_series_read_more_rarely_does_not_stretch_the_rows_time() -> None:
 
 def test_an_earlier_life_is_forgotten_whole() -> None:
     before: Readings = {}
-    remember(before, one(10.0, {REQUESTS: 100, SECONDS: 100}, "1"))
-    remember(before, one(11.0, {REQUESTS: 1}, "2"))
+    update_readings(before, one(10.0, {REQUESTS: 100, SECONDS: 100}, "1"))
+    update_readings(before, one(11.0, {REQUESTS: 1}, "2"))
     assert set(before) == {REQUESTS}
 
 
 def test_what_is_read_again_long_after_a_restart_is_no_second_restart() -> None:
-    lives: list[tuple[str, Values]] = [
+    is_running: list[tuple[str, Values]] = [
         ("1", {REQUESTS: 100, SECONDS: 100}),
         ("2", {REQUESTS: 1}),
         ("2", {REQUESTS: 2, SECONDS: 500}),
     ]
-    sample = last(*(one(10.0 + at, values, origin) for at, (origin, values) in enumerate(lives)))
+    sample = last(*(one(10.0 + at, values, origin) for at, (origin, values) in enumerate(is_running)))
     assert kinds(sample) == []
     assert rate(sample, SECONDS) is None
 
 
 def test_a_batch_without_values_leaves_what_was_known() -> None:
     before: Readings = {}
-    remember(before, counted(10.0, 100))
-    remember(before, snapshot(scrape(11.0, {}, origin="", problem="no answer")))
+    update_readings(before, counted(10.0, 100))
+    update_readings(before, snapshot(scrape(11.0, {}, origin="", problem="no answer")))
     assert before[REQUESTS].value == 100
 
 

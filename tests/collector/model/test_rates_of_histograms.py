@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.model.histogram import Buckets, edges_of, offsets, quantile
+from collector.model.histogram import Buckets, offsets, quantile, upper_bounds_of
 from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
 from tests.collector.snapshots import (
@@ -56,7 +56,7 @@ def buckets(snapshots: Sequence[Snapshot]) -> Buckets | None:
 def test_a_histogram_of_the_interval_is_the_difference_of_the_buckets() -> None:
     before, after = node(US, {FAST: 5000}, 80.0), node(US, {FAST: 5000, SLOW: 1000}, 567.0)
     found = buckets([before.read(10.0), after.read(11.0)])
-    assert found == Buckets(edges_of("seconds", US), bucket_counts(US, {SLOW: 1000}))
+    assert found == Buckets(upper_bounds_of("seconds", US), bucket_counts(US, {SLOW: 1000}))
     assert quantile(found, 0.5) == pytest.approx(3.0e-3, rel=0.2)
 
 
@@ -173,14 +173,14 @@ def test_a_histogram_missing_in_one_tick_is_not_held_against_the_other_interval(
     without: Values = {REQUESTS: second.counted, SECONDS: second.total_us}
     sample = last(first.read(10.0), one(11.0, without), third.read(12.0))
     assert sample.events == ()
-    assert sample.values[DURATIONS] == Buckets(edges_of("seconds", US), bucket_counts(US, {FAST: 8000}))
+    assert sample.values[DURATIONS] == Buckets(upper_bounds_of("seconds", US), bucket_counts(US, {FAST: 8000}))
 
 
 def test_a_counter_missing_in_one_tick_is_not_held_against_the_histogram() -> None:
     first, second, third = (node(US, {FAST: number}, 80.0) for number in (5000, 9000, 13000))
     sample = last(first.read(10.0), one(11.0, {DURATIONS: second.counts}), third.read(12.0))
     assert sample.events == ()
-    assert sample.values[DURATIONS] == Buckets(edges_of("seconds", US), bucket_counts(US, {FAST: 4000}))
+    assert sample.values[DURATIONS] == Buckets(upper_bounds_of("seconds", US), bucket_counts(US, {FAST: 4000}))
 
 
 gains = st.lists(

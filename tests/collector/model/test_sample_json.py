@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import merged
-from collector.model.histogram import Buckets, edges_of
+from collector.model.histogram import Buckets, upper_bounds_of
 from collector.model.identity import Identity
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
@@ -30,14 +30,14 @@ rates = st.builds(Rate, numbers, positive, st.none() | numbers)
 @st.composite
 def histograms(draw: st.DrawFn) -> Buckets:
     unit, length = draw(st.sampled_from([("seconds", 165), ("seconds", 128), ("1", 165), ("1", 166), ("1", 2)]))
-    edges, low = edges_of(unit, length), 0.0
+    bounds, low = upper_bounds_of(unit, length), 0.0
     if draw(st.booleans()):
-        edges = (*sorted(draw(st.sets(numbers, max_size=6))), inf)
+        bounds = (*sorted(draw(st.sets(numbers, max_size=6))), inf)
         low = draw(numbers)
     filled = draw(
-        st.dictionaries(st.integers(0, len(edges) - 1), st.integers(1, 1 << 62) | positive, max_size=len(edges))
+        st.dictionaries(st.integers(0, len(bounds) - 1), st.integers(1, 1 << 62) | positive, max_size=len(bounds))
     )
-    return Buckets(edges, tuple(filled.get(index, 0) for index in range(len(edges))), low)
+    return Buckets(bounds, tuple(filled.get(index, 0) for index in range(len(bounds))), low)
 
 
 series = st.lists(words, min_size=1, max_size=3).map(tuple)

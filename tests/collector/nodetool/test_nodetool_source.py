@@ -72,7 +72,7 @@ class Process(LocalNode):
 
     ended = False
 
-    def lives(self) -> bool:
+    def is_running(self) -> bool:
         return not self.ended
 
 
@@ -229,15 +229,15 @@ def test_of_a_chosen_keyspace_nothing_is_added_up() -> None:
 
 @pytest.mark.usefixtures("stubs")
 def test_what_was_said_while_the_node_was_restarted_is_not_believed() -> None:
-    tool, lives = Tool(), [process(7)]
+    tool, is_running = Tool(), [process(7)]
     tool.waiting = {"tablestats"}
-    with closing(NodetoolSource(tool, Selection(frozenset({SUM})), SystemClock(), lambda: lives[-1])) as watched:
+    with closing(NodetoolSource(tool, Selection(frozenset({SUM})), SystemClock(), lambda: is_running[-1])) as watched:
         source = watched.sources[0]
         running = source.start()
         while ("tablestats", "-F", "json") not in tool.ran:
             assert not running.done()
-        lives[0].ended = True
-        lives.append(process(8))
+        is_running[0].ended = True
+        is_running.append(process(8))
         tool.gate.set()
         running.result()
         scrape = source.read(0.0)

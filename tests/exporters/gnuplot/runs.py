@@ -5,7 +5,7 @@ import random
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from collector.model.histogram import Buckets, edges_of, highest, merge, quantile
+from collector.model.histogram import Buckets, highest, merge, quantile, upper_bounds_of
 from exporters.gnuplot.plot_data import CLUSTER, Mark, Phase, Row, Run
 
 BEGIN_S = 1_795_255_200.0
@@ -14,7 +14,7 @@ SUMS = (
     *("net_rx_kbit_per_s", "net_tx_kbit_per_s", "compactions_pending"),
 )
 MEANS = ("gc_pct", *(f"cpu_{part}_pct" for part in ("user", "nice", "system", "idle", "iowait", "steal")))
-EDGES = edges_of("seconds", 128)
+EDGES = upper_bounds_of("seconds", 128)
 
 
 def durations(chance: random.Random, count: int, median_s: float) -> Buckets:

@@ -10,10 +10,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
 from collector.catalogue import CATALOGUE
-from collector.model.histogram import edges_of
+from collector.model.histogram import upper_bounds_of
 from collector.model.metric import Kind, Metric, Series, Value
 from exporters.prometheus.rendering import Options, Rendering, document
-from exporters.prometheus.upper_bounds import Edges
+from exporters.prometheus.upper_bounds import UpperBounds
 
 Labels = frozenset[tuple[str, str]]
 Found = dict[tuple[str, Labels], float]
@@ -51,11 +51,11 @@ def rendered(
     identity: Mapping[str, str] = {},
     *,
     openmetrics: bool = False,
-    edges: Edges | None = None,
+    upper_bounds: UpperBounds | None = None,
     catalogue: Mapping[str, Metric] = CATALOGUE,
 ) -> str:
     """Return an exposition of these values, of which none is left out."""
-    rendering = Rendering(Options(edges or Edges(), most=1_000_000), catalogue, _nothing_is_said)
+    rendering = Rendering(Options(upper_bounds or UpperBounds(), most=1_000_000), catalogue, _nothing_is_said)
     text = document(rendering.parts(shown, identity, 0), openmetrics=openmetrics)
     return f"{text}# EOF\n" if openmetrics else text
 
@@ -119,5 +119,5 @@ def one_of_each() -> dict[Series, Value]:
 
 def counted(metric: Metric, values: Sequence[float], length: int) -> tuple[int, ...]:
     """Return the bucket counts, `length` of them, that a node has after these values."""
-    buckets = Counter(bisect_left(edges_of(metric.unit, length), value) for value in values)
+    buckets = Counter(bisect_left(upper_bounds_of(metric.unit, length), value) for value in values)
     return tuple(buckets[index] for index in range(length))

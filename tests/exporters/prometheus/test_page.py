@@ -13,7 +13,7 @@ from collector.sampling.selection import Selection
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
-from exporters.prometheus.upper_bounds import Edges
+from exporters.prometheus.upper_bounds import UpperBounds
 from exporters.shipping.sink_health import SinkHealth
 from tests.collector.jolokia.test_captured_node import read as captured
 from tests.exporters.golden import check
@@ -242,7 +242,7 @@ def test_many_may_ask_while_ticks_come() -> None:
     [("captured", False, captured("5.0.6", Selection(tables=1))), ("everything", True, one_of_each())],
 )
 def test_golden(name: str, openmetrics: bool, values: Values) -> None:
-    agent = Agent(Options(Edges((0.0001, 0.001, 0.01, 0.1, 1.0))))
+    agent = Agent(Options(UpperBounds((0.0001, 0.001, 0.01, 0.1, 1.0))))
     agent.tick(values, late_s=0.004)
     lines = agent.text(openmetrics=openmetrics).splitlines(keepends=True)
     # The agent's own process is never the same.

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.catalogue import CATALOGUE
-from collector.model.histogram import LayoutError, edges_of
-from exporters.prometheus.upper_bounds import COUNTS, DEFAULT_S, Edges, EdgesError
+from collector.model.histogram import LayoutError, upper_bounds_of
+from exporters.prometheus.upper_bounds import COUNTS, DEFAULT_S, UpperBounds, UpperBoundsError
 from tests.exporters.prometheus.parsed import counted, parsed, rendered
 
 NEW, OLD = 128, 165
@@ -20,8 +20,8 @@ DURATIONS = CATALOGUE["cassandra_client_request_duration_seconds"]
 
 @given(WANTED)
 def test_each_is_the_nearest_bound_of_cassandra_4_1(wanted: tuple[float, ...]) -> None:
-    finite = edges_of("seconds", NEW)[:-1]
-    bounds = Edges(wanted).bounds("seconds", NEW)
+    finite = upper_bounds_of("seconds", NEW)[:-1]
+    bounds = UpperBounds(wanted).bounds("seconds", NEW)
     assert [float(bound.le) for bound in bounds] == [finite[bound.bucket] for bound in bounds]
     assert sorted(set(bounds), key=lambda bound: bound.bucket) == list(bounds)
     for bound_s in wanted:
@@ -31,8 +31,8 @@ def test_each_is_the_nearest_bound_of_cassandra_4_1(wanted: tuple[float, ...]) -
 
 @given(WANTED)
 def test_the_older_layout_has_the_same_labels_and_counts_up_to_its_nearest_bound(wanted: tuple[float, ...]) -> None:
-    finite = edges_of("seconds", OLD)[:-1]
-    old, new = (Edges(wanted).bounds("seconds", length) for length in (OLD, NEW))
+    finite = upper_bounds_of("seconds", OLD)[:-1]
+    old, new = (UpperBounds(wanted).bounds("seconds", length) for length in (OLD, NEW))
     assert [bound.le for bound in old] == [bound.le for bound in new]
     assert [bound.bucket for bound in old] == sorted(bound.bucket for bound in old)
     for bound in old:
@@ -40,14 +40,14 @@ def test_the_older_layout_has_the_same_labels_and_counts_up_to_its_nearest_bound
 
 
 def test_by_default_about_twenty_from_50_us_to_a_minute() -> None:
-    bounds = Edges().bounds("seconds", NEW)
+    bounds = UpperBounds().bounds("seconds", NEW)
     assert len(bounds) == len(DEFAULT_S) == 21
     assert [float(bound.le) for bound in bounds] == pytest.approx(DEFAULT_S, rel=0.1)
 
 
 def test_the_older_layouts_default_bounds_are_at_most_2_7_percent_away() -> None:
-    own = edges_of("seconds", OLD)
-    differences = {bound.le: own[bound.bucket] / float(bound.le) - 1 for bound in Edges().bounds("seconds", OLD)}
+    own = upper_bounds_of("seconds", OLD)
+    differences = {bound.le: own[bound.bucket] / float(bound.le) - 1 for bound in UpperBounds().bounds("seconds", OLD)}
     assert max(map(abs, differences.values())) == pytest.approx(0.027, abs=1e-4)
     # Of the older layout's own bounds, others are nearer to 0.2 ms and 0.5 ms: they are 15 % away from these.
     assert (differences["0.000215"], differences["0.000535"]) == pytest.approx((0.0202, 0.0202), abs=1e-4)
@@ -55,37 +55,37 @@ def test_the_older_layouts_default_bounds_are_at_most_2_7_percent_away() -> None
 
 @pytest.mark.parametrize("q", [0.5, 0.95, 0.99])
 def test_a_percentile_of_nodes_of_both_layouts_is_right(q: float) -> None:
-    summed: dict[float, float] = defaultdict(float)
+    cumulative: dict[float, float] = defaultdict(float)
     for length in (OLD, NEW):
         text = rendered({(DURATIONS.name, "Read"): counted(DURATIONS, [0.001] * 98 + [0.016] * 2, length)})
         for (name, labels), count in parsed(text).values.items():
             if name == f"{DURATIONS.name}_bucket":
-                summed[float(dict(labels)["le"])] += count
-    bounds = sorted(summed)
-    assert [summed[bound] for bound in bounds] == sorted(summed.values())
-    above = next(index for index, bound in enumerate(bounds) if summed[bound] >= q * summed[inf])
+                cumulative[float(dict(labels)["le"])] += count
+    bounds = sorted(cumulative)
+    assert [cumulative[bound] for bound in bounds] == sorted(cumulative.values())
+    above = next(index for index, bound in enumerate(bounds) if cumulative[bound] >= q * cumulative[inf])
     truth_s = 0.016 if q > 0.98 else 0.001
     assert abs(above - bisect_left(bounds, truth_s)) <= 1
 
 
 @pytest.mark.parametrize("length", [165, 166])
 def test_counts_have_bounds_of_their_own(length: int) -> None:
-    bounds = Edges((1.0,)).bounds("1", length)
+    bounds = UpperBounds((1.0,)).bounds("1", length)
     assert [float(bound.le) for bound in bounds] == pytest.approx(
         [each for each in COUNTS if each or length == 166], rel=0.1
     )
 
 
 def test_wishes_for_the_same_bound_are_one() -> None:
-    assert len(Edges((0.001, 0.001, 0.00101)).bounds("seconds", NEW)) == 1
+    assert len(UpperBounds((0.001, 0.001, 0.00101)).bounds("seconds", NEW)) == 1
 
 
 @pytest.mark.parametrize("wrong", [(), (0.0,), (-1.0,), (nan,), (0.1, inf)])
 def test_what_is_no_edge_is_refused(wrong: tuple[float, ...]) -> None:
-    with pytest.raises(EdgesError, match="give positive numbers of seconds"):
-        Edges(wrong)
+    with pytest.raises(UpperBoundsError, match="give positive numbers of seconds"):
+        UpperBounds(wrong)
 
 
 def test_a_layout_that_is_not_known_is_refused() -> None:
     with pytest.raises(LayoutError):
-        Edges().bounds("seconds", 100)
+        UpperBounds().bounds("seconds", 100)

@@ -10,17 +10,17 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from collector.catalogue import CATALOGUE
-from collector.model.histogram import edges_of
+from collector.model.histogram import upper_bounds_of
 from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Kind, Metric, Series, Value, Values
 from exporters.prometheus.metric_family import is_info
 from exporters.prometheus.series_lines import SeriesLines
-from exporters.prometheus.upper_bounds import Edges
+from exporters.prometheus.upper_bounds import UpperBounds
 from tests.exporters.prometheus.parsed import Found, Labels, any_values, parsed, rendered
 
 IDENTITY = {"cluster": 'a "cluster"', "dc": "dc\\1", "node": "10.0.0.1"}
 OWN = ("casstat_series", "casstat_series_limit")
-EDGES = Edges()
+EDGES = UpperBounds()
 
 
 def expected(shown: Values, *, openmetrics: bool) -> Found:
@@ -50,17 +50,17 @@ def expected(shown: Values, *, openmetrics: bool) -> Found:
 def histogram(
     metric: Metric, counts: tuple[int, ...], labels: Labels, total: Value | None, *, openmetrics: bool
 ) -> Found:
-    summed = list(accumulate(counts))
+    cumulative = list(accumulate(counts))
     found: Found = {
-        (f"{metric.name}_bucket", labels | {("le", bound.le)}): summed[bound.bucket]
+        (f"{metric.name}_bucket", labels | {("le", bound.le)}): cumulative[bound.bucket]
         for bound in EDGES.bounds(metric.unit, len(counts))
     }
-    found[f"{metric.name}_bucket", labels | {("le", "+Inf")}] = summed[-1]
+    found[f"{metric.name}_bucket", labels | {("le", "+Inf")}] = cumulative[-1]
     if total is not None:
         assert isinstance(total, int)
         found[f"{metric.name}_sum", labels] = total * CATALOGUE[metric.total].scale
     if total is not None or not openmetrics:
-        found[f"{metric.name}_count", labels] = summed[-1]
+        found[f"{metric.name}_count", labels] = cumulative[-1]
     return found
 
 
@@ -137,7 +137,7 @@ class Theirs(Collector):
         gauge = GaugeMetricFamily("cassandra_table_repaired_ratio", "", labels=("node", "keyspace", "table"))
         gauge.add_metric(("n", "ks", 't"1'), 0.125)
         durations = HistogramMetricFamily("cassandra_client_request_duration_seconds", "", labels=("node", "operation"))
-        ends = [(repr(edges_of("seconds", 128)[place]), float(place + 1)) for place in (27, 40, 60)]
+        ends = [(repr(upper_bounds_of("seconds", 128)[place]), float(place + 1)) for place in (27, 40, 60)]
         durations.add_metric(("n", "Read"), [*ends, ("+Inf", 128.0)], sum_value=2.5)
         return [counter, gauge, durations]
 
@@ -154,8 +154,8 @@ def test_it_is_what_prometheus_client_would_have_written() -> None:
     registry = CollectorRegistry()
     registry.register(Theirs())
     theirs = parsed(generate_latest(registry).decode())
-    every = edges_of("seconds", 128)
-    ours = parsed(rendered(SMALL, {"node": "n"}, edges=Edges((every[27], every[40], every[60]))))
+    every = upper_bounds_of("seconds", 128)
+    ours = parsed(rendered(SMALL, {"node": "n"}, upper_bounds=UpperBounds((every[27], every[40], every[60]))))
     more = {("cassandra_client_request_seconds_total", frozenset({("node", "n"), ("operation", "Read")})): 2.5}
     assert {key: value for key, value in ours.values.items() if key[0] not in OWN} == {**theirs.values, **more}
     assert theirs.kinds.items() <= ours.kinds.items()
@@ -166,7 +166,7 @@ def test_a_histogram_that_changes_its_layout_keeps_its_labels() -> None:
     old, new = (parsed(rendered({series: (1,) * length})) for length in (165, 128))
     assert old.values.keys() == new.values.keys()
     labels = {float(dict(labels)["le"]) for name, labels in new.values if name.endswith("_bucket")}
-    assert labels <= set(edges_of("seconds", 128))
+    assert labels <= set(upper_bounds_of("seconds", 128))
 
 
 def test_every_kind_is_among_the_catalogues() -> None:

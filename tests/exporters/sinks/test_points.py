@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.model.histogram import Buckets, edges_of, highest, quantile
+from collector.model.histogram import Buckets, highest, quantile, upper_bounds_of
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Derived, Rate, Sample
@@ -25,7 +25,7 @@ def sample(values: dict[Series, Derived], time_s: float = 1_795_000_000.0) -> Sa
 
 
 def durations(*counts: int) -> Buckets:
-    return Buckets(edges_of("seconds", 128), (*counts, *[0] * (128 - len(counts))))
+    return Buckets(upper_bounds_of("seconds", 128), (*counts, *[0] * (128 - len(counts))))
 
 
 def test_counters_gauges_and_histograms() -> None:
