@@ -1,9 +1,15 @@
 """Thread pools: what runs, waits and is blocked in each stage."""
 
-from collector.jolokia.mbean import METRICS, counter, gauge
+from collector.jolokia.mbean import METRICS, Many, counter, gauge
 from collector.model.metric import Aggregation, WideColumn
 
 _BEAN = METRICS + "type=ThreadPools,path={path},scope={pool},name="
+
+
+def _waited_ns(value: int) -> Many:
+    """Return the wait, at least 0: Cassandra's coarse clock may lag behind the moment at which a task was queued."""
+    return [((), 0 if value < 0 else value)]
+
 
 BEANS = (
     gauge(
@@ -45,5 +51,6 @@ BEANS = (
         unit="seconds",
         scale=1e-9,
         across=Aggregation.MAX,
+        many=_waited_ns,
     ),
 )

@@ -83,6 +83,11 @@ def test_due_compactions_are_counted_by_table() -> None:
     assert taken("cassandra_compaction_pending_by_table", {}) == {}
 
 
+@pytest.mark.parametrize(("value", "expected"), [(2_000_000, {2_000_000}), (-1_924_000, {0}), (0, {0}), ("NaN", set())])
+def test_no_task_waits_for_less_than_no_time(value: Any, expected: set[int]) -> None:
+    assert set(taken("cassandra_pool_oldest_task_seconds", value).values()) == expected
+
+
 def test_nodes_are_counted() -> None:
     assert taken("cassandra_endpoints_live", ["127.0.0.1", "127.0.0.2"]) == {("cassandra_endpoints_live",): 2}
     assert taken("cassandra_endpoints_unreachable", []) == {("cassandra_endpoints_unreachable",): 0}
@@ -110,7 +115,7 @@ MALFORMED: list[Any] = [
 
 
 @pytest.mark.parametrize("value", MALFORMED, ids=lambda value: str(value)[:20])
-@pytest.mark.parametrize("metric", [name for name in MANY if "endpoints" not in name])
+@pytest.mark.parametrize("metric", [name for name in MANY if "endpoints" not in name and "oldest" not in name])
 def test_what_is_not_of_the_known_shape_is_absent(metric: str, value: Any) -> None:
     assert taken(metric, value) == {}
 
