@@ -8,7 +8,7 @@ MIN_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 
 
 class Severity(IntEnum):
-    """How bad a value is."""
+    """The severity of a value."""
 
     OK = 0
     WARNING = 1
@@ -17,16 +17,16 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True)
 class Threshold:
-    """Beyond which value a signal is worth a warning, and beyond which it is critical, in the signal's unit.
+    """The values beyond which a signal is at warning or critical severity, in the signal's unit.
 
-    None stands for a severity that the signal never has. The other fields are conditions of alerts alone, so that
-    nobody is woken by a single event: a panel and `top` show that event in colour.
+    None stands for a severity that the signal never has. Only alerts use `for_s`, `traffic` and `min_ratios`: they
+    prevent an alert on a single event, which panels and `top` still colour.
 
-    for_s   how long an alert waits. The rate over five minutes stays up for five minutes after a single event, so
-            this is longer wherever a rate is compared.
-    below   whether low values are bad.
-    whole   the row of `dashboards.rules.traffic` that a rate of errors is compared with; "" for none.
-    shares  the part of it that the errors must exceed: for a warning, and for a critical alert.
+    for_s       the duration that the condition must hold. The rate over five minutes stays up for five minutes after a
+                single event, so alerts on rates use a longer duration.
+    below       whether low values are bad.
+    traffic     the row of `dashboards.rules.traffic` that an error rate is compared with; "" for none.
+    min_ratios  the ratios of errors to traffic that a warning and a critical alert also require.
     """
 
     warning: float | None
@@ -37,7 +37,7 @@ class Threshold:
     min_ratios: tuple[float, float] = (0.0, 0.0)
 
     def severity(self, value: float) -> Severity:
-        """Return how bad a value is."""
+        """Return the severity of a value."""
         if self._is_beyond(value, self.critical):
             return Severity.CRITICAL
         return Severity.WARNING if self._is_beyond(value, self.warning) else Severity.OK
@@ -48,11 +48,11 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Objective:
-    """What clients are promised: the share `share` of an operation's requests takes no longer than `bound_s`.
+    """A latency objective: the ratio `target` of an operation's requests take at most `bound_s`.
 
-    bound_s      an upper bound of the agent's histograms: one of `exporters.prometheus.upper_bounds.DEFAULT_S`.
-    min_per_s  requests per second of a data centre below which the share means nothing: of five reads one slow
-                 read is a fifth.
+    bound_s    an upper bound of the agent's histograms: one of `exporters.prometheus.upper_bounds.DEFAULT_S`.
+    min_per_s  the requests per second of a data centre below which the ratio is ignored: of five reads, a single slow
+               one is a fifth.
     """
 
     operation: str
@@ -65,10 +65,10 @@ OBJECTIVES = {"read_burn": Objective("Read", 0.1, 0.99), "write_burn": Objective
 
 
 def _latency(objective: Objective) -> Threshold:
-    """Return the thresholds of an operation's p99: the objective's bound, and five times that.
+    """Return the thresholds of an operation's p99: the objective's bound, and five times that bound.
 
-    Five times is 0.5 s for reads and 0.25 s for writes: many clients give up after a second or two, and the nodes
-    themselves by default after 5 s and 2 s. A critical value must show well before requests fail.
+    Five times is 0.5 s for reads and 0.25 s for writes. Many clients time out after a second or two, and the nodes
+    by default after 5 s and 2 s; a critical value must show well before requests fail.
     """
     return Threshold(objective.bound_s, 5 * objective.bound_s)
 
@@ -76,11 +76,11 @@ def _latency(objective: Objective) -> Threshold:
 FEW_PER_S = 0.01
 """Three events in five minutes."""
 ONE_IN_1000 = (0.001, 0.01)
-"""The parts of the traffic at which errors are worth a warning, and critical."""
+"""The ratios of errors to traffic for a warning and for a critical alert."""
 MIN_EVENTS_PER_S = 0.1
-"""Events per second below which an alert looks at no percentile of them: 30 in five minutes."""
+"""Events per second below which alerts ignore percentiles: 30 events in five minutes."""
 
-# By the names of `dashboards.signals`; values that no panel shows as they are have names of their own.
+# The keys are names of `dashboards.signals`, or names of values that no panel shows.
 THRESHOLDS = {
     # The cluster.
     "agents_absent": Threshold(None, 0, 300),
@@ -95,10 +95,10 @@ THRESHOLDS = {
     "node_out_of_service": Threshold(0, None, 900),
     "native_running": Threshold(1, None, 120, below=True),
     "native_running_anywhere": Threshold(None, 1, 120, below=True),
-    # What clients ask.
+    # Requests.
     "read_p99": _latency(OBJECTIVES["read_burn"]),
     "write_p99": _latency(OBJECTIVES["write_burn"]),
-    # How many times faster than it would last the objective's budget is spent: the windows are the condition.
+    # Burn rates of the error budget; their windows replace `for_s`.
     "read_burn": Threshold(3, 14.4, 0),
     "write_burn": Threshold(3, 14.4, 0),
     "timeouts": Threshold(FEW_PER_S, 1, traffic="requests", min_ratios=ONE_IN_1000),
@@ -143,7 +143,7 @@ THRESHOLDS = {
     "cpu_iowait": Threshold(0.3, 0.6),
     "cpu_steal": Threshold(0.1, 0.3),
     "pressure_memory": Threshold(0.1, 0.5),
-    # A clock that is kept by polls half an hour apart is a second off at most: the kernel adds 0.5 ms each second.
+    # With polls half an hour apart the error bound stays below 1 s: the kernel adds 0.5 ms per second.
     "clock_error": Threshold(2, 8),
     "clock_synchronised": Threshold(1, None, 1800, below=True),
     # Self-metrics.
@@ -154,7 +154,7 @@ THRESHOLDS = {
     "ticks_missed_share": Threshold(0.05, 0.5),
     "sink_up": Threshold(1, None, 600, below=True),
     "sink_lag": Threshold(5 * MIN_S, HOUR_S, 300),
-    # Data that is lost is lost: nobody can bring it back at night.
+    # Lost data cannot be restored, so its alerts do not page.
     "sink_lost": Threshold(0, None, 0),
     "sink_refused": Threshold(0, None),
     "journal_lost": Threshold(0, None, 0),

@@ -47,10 +47,10 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
     from dashboards.rules.rule_files import rule_files
 
     stores = (store,) if store else STORES
-    texts = {f"{each}/{name}": text for each in stores for name, text in dashboard_files.packaged_dashboards(each)}
+    texts = {f"{kind}/{name}": text for kind in stores for name, text in dashboard_files.packaged_dashboards(kind)}
     if "prometheus" in stores:
         texts |= {f"rules/{name}": text for name, text in rule_files(runbooks, job or JOB)}
-    texts[PROVIDER] = dashboard_files.provider([folder.absolute() / each for each in stores])
+    texts[PROVIDER] = dashboard_files.provider([folder.absolute() / kind for kind in stores])
     with folder_for(folder):
         for name, text in texts.items():
             path = folder / name
@@ -90,11 +90,11 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     from dashboards.grafana import dashboard_files
     from dashboards.grafana.upload import Grafana, GrafanaError
 
-    boards = [text for _, text in dashboard_files.packaged_dashboards(store)]
+    dashboards = [text for _, text in dashboard_files.packaged_dashboards(store)]
     try:
         grafana = Grafana(url, _secret(token_file), _tls(ca))
         try:
-            for address in grafana.push(boards):
+            for address in grafana.push(dashboards):
                 echo(address)
         finally:
             grafana.close()
@@ -103,9 +103,9 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
 
 
 def _folder_url(url: str | None) -> str:
-    """Return the URL of a folder without its last slash; "" for none."""
+    """Return the base URL of the runbooks without a trailing slash; "" for None."""
     if url and not urlsplit(url).netloc:
-        raise click.BadParameter(f"{url!r} is no URL such as https://wiki.example/runbooks")
+        raise click.BadParameter(f"{url!r} is not a URL; hint: pass one such as https://wiki.example/runbooks")
     return (url or "").rstrip("/")
 
 

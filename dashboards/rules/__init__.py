@@ -1,1 +1,1 @@
-"""Prometheus' rules: what is recorded, and what somebody must be told of, in the expressions of the panels."""
+"""Prometheus rules: recording rules, and alerts on the expressions of the panels."""

@@ -1,4 +1,4 @@
-"""Write the rule files that are part of the package anew: python -m dashboards.rules."""
+"""Regenerate the rule files of the package: `python -m dashboards.rules`."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ COMMITTED = Path(__file__).with_name("yaml")
 
 
 def main() -> None:
-    """Write them all, and remove what is none of them."""
+    """Write all rule files, and remove obsolete ones."""
     files = dict(rule_files())
     for path in COMMITTED.glob("*.yml"):
         if path.name not in files:

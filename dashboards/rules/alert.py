@@ -1,4 +1,4 @@
-"""One alert, and how a signal and its threshold become alerts."""
+"""Alerts, and their construction from signals and thresholds."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from dashboards.signals.all_signals import SIGNALS
 from dashboards.thresholds import MIN_EVENTS_PER_S, THRESHOLDS
 
 JOB = "casstat"
-"""The default name of the job that scrapes the agents in Prometheus' configuration."""
+"""The default name of the scrape job of the agents."""
 
 
 def job_matcher(job: str) -> str:
@@ -21,23 +21,25 @@ def job_matcher(job: str) -> str:
 
 MATCH = job_matcher(JOB)
 WINDOW = "5m"
-"""What rates are taken over: five scrapes, where those come once a minute."""
+"""The range of rates: five scrapes at a scrape interval of one minute."""
 WARNING, CRITICAL = "warning", "critical"
 SEVERITIES = (WARNING, CRITICAL)
 
 CLUSTER = ("cluster",)
 TABLE = ("cluster", "keyspace", "table")
 WHERE = "{{ $labels.node }} ({{ $labels.cluster }}, {{ $labels.dc }}, {{ $labels.rack }})"
-"""Names a node in a description."""
+"""The template that names a node in a description."""
 
 
 @dataclass(frozen=True)
 class Alert:
-    """One alert of one severity.
+    """An alert of one severity.
 
-    threshold    the row of `dashboards.thresholds` that it compares with, and `bound` the number from there.
-    summary      one line without numbers, and `description` one with them; both as Prometheus' templates.
-    by           the labels of its series: what tells one instance of the alert from another.
+    threshold    the key of its row in `dashboards.thresholds`.
+    bound        the value from that row.
+    summary      a Prometheus template of one line without values.
+    description  a Prometheus template of one line with values.
+    by           the labels of its series, which identify an instance of the alert.
     """
 
     name: str
@@ -51,12 +53,12 @@ class Alert:
 
     @property
     def for_s(self) -> float:
-        """How long it must be so, seconds."""
+        """The duration that the condition must hold, in seconds."""
         return THRESHOLDS[self.threshold].for_s
 
     @property
     def min_ratio(self) -> float:
-        """The part of the traffic that must be exceeded besides; 0 for none."""
+        """The ratio to the traffic that the alert also requires; 0 for none."""
         return THRESHOLDS[self.threshold].min_ratios[self.severity == CRITICAL]
 
 
@@ -71,15 +73,15 @@ def threshold_alerts(
     only: str = "",
     also: str = "",
 ) -> tuple[Alert, ...]:
-    """Return the alert that `value`, a query, is beyond a threshold: one for each severity that has one.
+    """Return the alerts on a query `value`: one for each severity of the threshold's row.
 
     by     the labels of the query's series.
-    only   this severity, whatever the table has.
-    also   a further condition that begins with `and` or `unless`; $bound and $ratio stand for the table's numbers.
+    only   the single severity to return; "" for all.
+    also   a further condition that begins with `and` or `unless`; $bound and $ratio stand for the row's values.
     """
     row = THRESHOLDS[threshold]
     bounds = {WARNING: row.warning, CRITICAL: row.critical}
-    shares = dict(zip(SEVERITIES, row.min_ratios, strict=True))
+    min_ratios = dict(zip(SEVERITIES, row.min_ratios, strict=True))
     return tuple(
         Alert(
             name,
@@ -87,7 +89,7 @@ def threshold_alerts(
             threshold,
             bound,
             f"{value} {'<' if row.below else '>'} {format_number(bound)}{' ' if also else ''}"
-            + also.replace("$bound", format_number(bound)).replace("$ratio", format_number(shares[severity])),
+            + also.replace("$bound", format_number(bound)).replace("$ratio", format_number(min_ratios[severity])),
             summary,
             description,
             tuple(by),
@@ -101,53 +103,53 @@ def signal_alerts(
     name: str,
     signal: str,
     description: str,
-    each: Sequence[str] = (),
+    labels: Sequence[str] = (),
     by: Sequence[str] = NODE_LABELS,
     *,
     summary: str = "",
     only: str = "",
     also: str = "",
 ) -> tuple[Alert, ...]:
-    """Return the alert on a signal, with its own threshold; `each` are labels that stay apart beside those of `by`.
+    """Return the alerts on a signal beyond its threshold; `labels` separate series in addition to those of `by`.
 
-    The summary is the signal's title, unless another is given: of a signal whose low values are bad the title says the
-    opposite of what happened.
+    The default summary is the title of the signal. A signal whose low values are bad needs a summary: its title would
+    state the opposite.
     """
     row = SIGNALS[signal]
-    labels = (*by, *each)
-    query = rule_query(row.expression, labels)
-    conditions = " ".join(part for part in (also, _traffic_condition(row.expression, signal, labels)) if part)
+    grouping = (*by, *labels)
+    query = rule_query(row.expression, grouping)
+    conditions = " ".join(part for part in (also, _traffic_condition(row.expression, signal, grouping)) if part)
     summary = summary or f"{row.title}: {_location(by)}"
-    return threshold_alerts(name, signal, query, summary, description, by=labels, only=only, also=conditions)
+    return threshold_alerts(name, signal, query, summary, description, by=grouping, only=only, also=conditions)
 
 
 def _traffic_condition(expression: Expression, signal: str, labels: Sequence[str]) -> str:
-    """Return the condition that there are enough events, or that errors are a large enough part of the traffic."""
+    """Return the condition that a percentile has enough events, or that errors are a sufficient part of the traffic."""
     if isinstance(expression, Quantile):
         events = Rate(f"{expression.metric}_bucket", (*expression.where, ("le", ("+Inf",))))
         return f"and {rule_query(events, labels)} > {format_number(MIN_EVENTS_PER_S)}"
-    if (whole := THRESHOLDS[signal].traffic) and isinstance(expression, Rate):
-        return f"and on ({', '.join(NODE_LABELS)}) {rule_query(Ratio(expression, TRAFFIC[whole]))} > $ratio"
+    if (traffic := THRESHOLDS[signal].traffic) and isinstance(expression, Rate):
+        return f"and on ({', '.join(NODE_LABELS)}) {rule_query(Ratio(expression, TRAFFIC[traffic]))} > $ratio"
     return ""
 
 
 def rule_query(expression: Expression, by: Sequence[str] = NODE_LABELS, window: str = WINDOW) -> str:
-    """Return an expression as rules have it."""
+    """Return an expression in PromQL, limited to the scrape job of the agents."""
     return render(expression, Scope(MATCH, by, window))
 
 
 def agent_series(metric: str, where: LabelFilter = ()) -> str:
-    """Return what selects the series of a metric that the agent tells of itself."""
+    """Return the selector of a self-metric of the agents."""
     return selector(metric, where, MATCH)
 
 
 def aggregate(function: str, query: str, by: Sequence[str] = NODE_LABELS) -> str:
-    """Return `query` brought together: "max", "min", "sum" or "count"."""
+    """Return an aggregation of `query`, with "max", "min", "sum" or "count"."""
     return f"{function} by ({', '.join(by)}) ({query})"
 
 
 def format_number(value: float) -> str:
-    """Return a number as rules have it."""
+    """Return a number as PromQL text, an integer without a fraction."""
     return str(int(value)) if value == int(value) else f"{value:.12g}"
 
 

@@ -20,10 +20,10 @@ ALERTS: Mapping[str, tuple[Alert, ...]] = MappingProxyType(
 
 
 def alert_list() -> tuple[Alert, ...]:
-    """Return all alerts; those of two severities come twice."""
+    """Return all alerts; an alert with two severities occurs twice."""
     return tuple(alert for alerts in ALERTS.values() for alert in alerts)
 
 
 def identity_labels() -> tuple[str, ...]:
-    """Return the labels that tell one alert from another: what an inhibition must find equal."""
+    """Return the labels that identify an alert, which an inhibition rule must list under `equal`."""
     return tuple(dict.fromkeys(("alertname", *(label for alert in alert_list() for label in alert.by))))

@@ -1,6 +1,6 @@
-"""How fast an objective's budget is spent: the share of slow requests, recorded over several windows.
+"""Burn rates of latency objectives: the ratio of slow requests, recorded over several windows.
 
-The buckets are added up once; longer windows add up what was recorded, which costs a series and not a cluster.
+One rule sums the buckets of all nodes. Longer windows read its few series instead of those of every node.
 """
 
 from dashboards.expression import where
@@ -15,38 +15,38 @@ BUCKETS = f"cluster_dc_operation_le:{DURATION}:rate{WINDOW}"
 BY = ("cluster", "dc")
 SLOW = "cluster_dc_operation:cassandra_client_request_slow"
 WINDOWS = {WARNING: ("1d", "2h"), CRITICAL: ("1h", WINDOW)}
-"""By severity: over how long the budget is looked at, and over how short a time it must still be so."""
+"""The long and the short window by severity; the burn rate must exceed its threshold in both."""
 
 
 def ratio_name(window: str) -> str:
-    """Return what the share of slow requests over a window is called."""
+    """Return the name of the recorded ratio of slow requests over a window."""
     return f"{SLOW}:ratio_rate{window}"
 
 
 def nearest_le(bound_s: float) -> str:
     """Return the label `le` of the upper bound nearest to `bound_s`, which all versions of Cassandra share.
 
-    Raises ValueError when the agent has no such bound unless configured so.
+    Raises ValueError for a bound that is not among the agent's default ones.
     """
     if bound_s not in UpperBounds().seconds:
-        raise ValueError(f"{bound_s:g} s is no edge of the agent's histograms: choose one of DEFAULT_S")
+        raise ValueError(f"{bound_s:g} s: not an upper bound of the agent's histograms; hint: choose one of DEFAULT_S")
     return UpperBounds((bound_s,)).bounds("seconds", LABELLED_LENGTH)[0].le
 
 
 def recording_rules() -> tuple[RecordingRule, ...]:
-    """Return what is recorded, in the order in which it is needed."""
+    """Return the rules in the order of their evaluation."""
     buckets = f"sum by ({', '.join((*BY, 'operation', 'le'))}) (rate({selector(DURATION, (), MATCH)}[{WINDOW}]))"
     windows = sorted({window for pair in WINDOWS.values() for window in pair}, key=_length)
     shares = (
-        RecordingRule(ratio_name(window), _share(each, window), {"operation": each.operation})
+        RecordingRule(ratio_name(window), _slow_ratio(each, window), {"operation": each.operation})
         for each in OBJECTIVES.values()
         for window in windows
     )
     return RecordingRule(BUCKETS, buckets), *shares
 
 
-def _share(objective: Objective, window: str) -> str:
-    """Return the share of requests that took too long; it is absent where there are too few requests."""
+def _slow_ratio(objective: Objective, window: str) -> str:
+    """Return the query for the ratio of slow requests; it is absent where there are too few requests."""
 
     def total(function: str, le: str) -> str:
         series = selector(BUCKETS, where(operation=objective.operation, le=le))

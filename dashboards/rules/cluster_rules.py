@@ -1,4 +1,4 @@
-"""Cluster values of the metrics that `casstat top` shows, recorded with the aggregation of each metric's row."""
+"""Recording rules of cluster values for the metrics of `casstat top`, aggregated as each metric's row says."""
 
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Kind, Metric
@@ -11,11 +11,11 @@ from exporters.live.live_columns import NEEDS
 from exporters.prometheus.metric_family import QUANTILE, TOTAL
 
 NODES = "cluster:casstat_nodes:count"
-"""The number of nodes that answer: cluster values of a moment are made of them."""
+"""The number of nodes that answer, and so contribute to the cluster values."""
 
 
 def recording_rules() -> tuple[RecordingRule, ...]:
-    """Return a series for each metric that columns of `top` are made of, and the number of nodes."""
+    """Return one rule per metric that the columns of `top` need, and one for the number of nodes."""
     metrics = [CATALOGUE[name] for name in sorted(NEEDS)]
     return RecordingRule(NODES, aggregate("count", f"{ANSWERS} == 1", CLUSTER)), *map(
         _recorded, filter(_is_recorded, metrics)
@@ -27,14 +27,14 @@ def _is_recorded(metric: Metric) -> bool:
 
 
 def _recorded(metric: Metric) -> RecordingRule:
-    """Return the series, named as Prometheus recommends: level, metric without `_total`, operations without `sum`."""
-    # A node's watched devices have other names on each machine.
+    """Return the rule of a metric, named by Prometheus' convention `level:metric:operations`."""
+    # The names of devices differ between machines.
     labels = tuple(label for label in metric.labels if label != "device")
     expression = Rate(metric.name) if metric.kind is Kind.COUNTER else Gauge(metric.name)
     operation = function = FUNCTIONS[aggregation_of(expression)]
     if isinstance(expression, Rate):
         operation = f"rate{WINDOW}" if function == "sum" else f"{function}_rate{WINDOW}"
-        # The series of one node add up before nodes are averaged: time in collection is that of all collectors.
+        # The series of one node are summed before nodes are averaged, such as the GC time of its collectors.
         labels = labels if function == expression.within_node else ()
     name = f"{'_'.join((*CLUSTER, *labels))}:{metric.name.removesuffix(TOTAL)}:{operation}"
     return RecordingRule(name, rule_query(expression, (*CLUSTER, *labels)))

@@ -1,4 +1,4 @@
-"""One series that Prometheus records."""
+"""The description of a recording rule."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class RecordingRule:
-    """One series that is recorded: its name, its query, and labels that tell it from others of that name."""
+    """A recorded series: its name, its query, and labels that distinguish series with the same name."""
 
     name: str
     query: str

@@ -1,33 +1,33 @@
-"""casstat itself: the cost, gaps and losses of its agents. Prometheus only: see `exporters.prometheus.self_metrics`."""
+"""Self-metrics of the agents: cost, gaps and losses. Prometheus only: see `exporters.prometheus.self_metrics`."""
 
 from collector.model.metric import Aggregation
 from dashboards.expression import Difference, Expression, Gauge, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
 SINK = "Absent for an agent without sinks."
-JOURNAL = "Absent for an agent that keeps no journal."
+JOURNAL = "Absent for an agent without a journal."
 
 
 def _source(
-    name: str, title: str, expression: Expression, unit: Unit, text: str, *, low_is_worse: bool = False
+    name: str, title: str, expression: Expression, unit: Unit, description: str, *, low_is_worse: bool = False
 ) -> Signal:
-    return Signal(name, title, expression, unit, text, ("source",), low_is_worse=low_is_worse)
+    return Signal(name, title, expression, unit, description, ("source",), low_is_worse=low_is_worse)
 
 
 def _sink(
-    name: str, title: str, expression: Expression, unit: Unit, text: str, *, low_is_worse: bool = False
+    name: str, title: str, expression: Expression, unit: Unit, description: str, *, low_is_worse: bool = False
 ) -> Signal:
-    return Signal(name, title, expression, unit, text, ("sink",), SINK, low_is_worse=low_is_worse)
+    return Signal(name, title, expression, unit, description, ("sink",), SINK, low_is_worse=low_is_worse)
 
 
 SIGNALS = (
     Signal(
         "node_answers",
-        "Cassandra answers its agent",
+        "Cassandra up",
         Gauge("casstat_source_up", where(source="cassandra"), Aggregation.MIN),
         Unit.COUNT,
-        "1 where Cassandra answers its agent, 0 where it does not.",
-        absent="Absent where nodetool is asked instead of Jolokia.",
+        "1 while Cassandra answers its agent, 0 while it does not.",
+        absent="Absent for a node that is read through nodetool.",
         low_is_worse=True,
     ),
     Signal(
@@ -35,22 +35,22 @@ SIGNALS = (
         "Tick lateness, p99",
         Quantile(0.99, "casstat_tick_lateness_seconds"),
         Unit.SECONDS,
-        "How late ticks begin: a late tick covers a longer interval, and the machine is short of processors.",
+        "Delay of a tick's start. A late tick covers a longer interval; the usual cause is a lack of CPU time.",
     ),
     Signal(
         "ticks_missed",
         "Missed ticks",
         Rate("casstat_ticks_missed_total"),
         Unit.PER_S,
-        "Intervals without a sample: the one after them covers them too.",
+        "Intervals without a sample. The next sample covers them too.",
     ),
-    Signal("ticks", "Ticks", Rate("casstat_ticks_total"), Unit.PER_S, "Samples that the agents take."),
+    Signal("ticks", "Ticks", Rate("casstat_ticks_total"), Unit.PER_S, "Samples per second of the agents."),
     _source(
         "source_up",
         "Source up",
         Gauge("casstat_source_up", aggregation=Aggregation.MIN),
         Unit.COUNT,
-        "1 for a source that answers, 0 for one that does not: its metrics are absent.",
+        "1 while a source answers, 0 while it does not and its metrics are absent.",
         low_is_worse=True,
     ),
     _source(
@@ -58,28 +58,28 @@ SIGNALS = (
         "Source errors",
         Rate("casstat_source_errors_total"),
         Unit.PER_S,
-        "Ticks in which a source had a problem; the agent's log says which.",
+        "Ticks in which a source failed. The agent's log contains the errors.",
     ),
     _source(
         "source_cpu",
         "Source CPU usage",
         Rate("casstat_source_cpu_seconds_total"),
         Unit.COUNT,
-        "Processors that the agent itself uses to read a source.",
+        "CPU time per second that the agent spends on reading a source; 1 is one core.",
     ),
     _source(
         "source_wall",
         "Source read time",
         Rate("casstat_source_wall_seconds_total"),
         Unit.RATIO,
-        "Share of the time in which a source is being read; the node's answer is waited for in it.",
+        "Fraction of the time spent on reading a source, including the wait for the node's answer.",
     ),
     _sink(
         "sink_up",
         "Sink up",
         Gauge("casstat_sink_up", aggregation=Aggregation.MIN),
         Unit.COUNT,
-        "1 for yes, 0 for no.",
+        "1 while the store accepts data, 0 while it does not.",
         low_is_worse=True,
     ),
     _sink(
@@ -87,34 +87,38 @@ SIGNALS = (
         "Sink lag",
         Gauge("casstat_sink_lag_seconds", aggregation=Aggregation.MAX),
         Unit.SECONDS,
-        "Age of the oldest tick that the store lacks: it is sent when the store is back.",
+        "Age of the oldest tick not yet sent. The agent sends it when the store is back.",
     ),
     _sink(
-        "sink_points", "Sent points", Rate("casstat_sink_points_total"), Unit.PER_S, "Points that stores have taken."
+        "sink_points", "Sent points", Rate("casstat_sink_points_total"), Unit.PER_S, "Points that the stores accepted."
     ),
     _sink(
-        "sink_failures", "Failed sink requests", Rate("casstat_sink_failures_total"), Unit.PER_S, "They are repeated."
+        "sink_failures",
+        "Failed sink requests",
+        Rate("casstat_sink_failures_total"),
+        Unit.PER_S,
+        "Requests that failed and are retried.",
     ),
     _sink(
         "sink_refused",
         "Refused points",
         Rate("casstat_sink_refused_points_total"),
         Unit.PER_S,
-        "Points that the store will never take; they are in the folder of the agent's journal.",
+        "Points that the store rejected for good. The agent keeps them in dead-letter files beside its journal.",
     ),
     _sink(
         "sink_lost",
         "Lost ticks per sink",
         Rate("casstat_sink_lost_ticks_total"),
         Unit.PER_S,
-        "Ticks that the journal had no room for until the store was back.",
+        "Ticks that the journal removed for lack of space before the store accepted them.",
     ),
     Signal(
         "journal_lost",
         "Ticks not written to the journal",
         Rate("casstat_journal_lost_ticks_total"),
         Unit.PER_S,
-        "Ticks that could not be written: the disk is full, or fails.",
+        "Ticks that could not be written: the disk is full or failing.",
         absent=JOURNAL,
     ),
     Signal(
@@ -122,7 +126,7 @@ SIGNALS = (
         "Removed journal files",
         Rate("casstat_journal_removed_files_total"),
         Unit.PER_S,
-        "The oldest files go when the journal is as large as it may be.",
+        "The agent removes the oldest files when the journal reaches its size limit.",
         absent=JOURNAL,
     ),
     Signal(
@@ -130,7 +134,7 @@ SIGNALS = (
         "Journal size",
         Gauge("casstat_journal_bytes", aggregation=Aggregation.SUM),
         Unit.BYTES,
-        "What the recordings take on the nodes' disks.",
+        "Disk space used by the recordings.",
         absent=JOURNAL,
     ),
     Signal(
@@ -141,7 +145,7 @@ SIGNALS = (
             Gauge("casstat_series", aggregation=Aggregation.MAX),
         ),
         Unit.COUNT,
-        "Series that an agent may serve beyond those that it does: at none it leaves out whole metrics.",
+        "Series that an agent may serve in addition to the current ones. At 0 it omits whole metrics.",
         low_is_worse=True,
     ),
     Signal(
@@ -149,14 +153,14 @@ SIGNALS = (
         "Agent CPU usage",
         Rate("process_cpu_seconds_total"),
         Unit.COUNT,
-        "0.01 is a hundredth of one processor.",
+        "CPU time per second; 0.01 is one percent of a core.",
     ),
     Signal(
         "agent_memory",
         "Agent memory",
         Gauge("process_resident_memory_bytes", aggregation=Aggregation.SUM),
         Unit.BYTES,
-        "Memory that is in RAM.",
+        "Resident memory.",
     ),
     Signal(
         "agent_files",
@@ -170,8 +174,8 @@ SIGNALS = (
         "Events",
         Rate("casstat_events_total"),
         Unit.PER_S,
-        "What befell the nodes: restarts, collections, flushes, compactions, and what their logs tell of.",
+        "Events of the nodes: restarts, garbage collections, flushes, compactions and events from the log.",
         ("kind",),
-        "Absent until something happened.",
+        "Absent until the first event.",
     ),
 )

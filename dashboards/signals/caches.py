@@ -1,4 +1,4 @@
-"""The caches, and the buffers beside them."""
+"""Caches and buffer pools."""
 
 from dashboards.expression import Gauge, Rate, Ratio
 from dashboards.signals.signal import Signal, Unit
@@ -9,9 +9,9 @@ SIGNALS = (
         "Cache hit ratio",
         Ratio(Rate("cassandra_cache_hits_total"), Rate("cassandra_cache_requests_total")),
         Unit.RATIO,
-        "Look-ups that found what they wanted: a key cache below 90 % under a steady load is too small.",
+        "Fraction of lookups that hit. A key cache below 90 % under steady load is too small.",
         ("cache",),
-        "Absent for a cache that is off or is not asked.",
+        "Absent for a cache that is disabled or unused.",
         bounded=True,
         low_is_worse=True,
     ),
@@ -20,7 +20,7 @@ SIGNALS = (
         "Cache size",
         Gauge("cassandra_cache_bytes"),
         Unit.BYTES,
-        "Memory that the caches take.",
+        "Memory used by the caches.",
         ("cache",),
     ),
     Signal(
@@ -28,7 +28,8 @@ SIGNALS = (
         "Buffer pool misses",
         Rate("cassandra_buffer_pool_misses_total"),
         Unit.PER_S,
-        "A pool that is too small: each of these costs an allocation.",
+        "Buffer requests that the pool could not serve. Each of them costs an allocation; frequent misses mean that "
+        "the pool is too small.",
         ("pool",),
     ),
 )

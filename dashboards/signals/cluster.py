@@ -1,4 +1,4 @@
-"""The nodes as members of the cluster."""
+"""Cluster membership."""
 
 from dashboards.expression import Gauge
 from dashboards.signals.signal import Signal, Unit
@@ -9,7 +9,7 @@ SIGNALS = (
         "Nodes up",
         Gauge("cassandra_endpoints_up"),
         Unit.COUNT,
-        "Nodes that the failure detectors call up, by the node that sees the fewest.",
+        "Nodes that the failure detector considers up, as seen by the node that sees the fewest.",
         low_is_worse=True,
     ),
     Signal(
@@ -17,16 +17,16 @@ SIGNALS = (
         "Unreachable nodes",
         Gauge("cassandra_endpoints_unreachable"),
         Unit.COUNT,
-        "Nodes that ought to be there, and that some node cannot reach.",
+        "Members of the cluster that at least one node cannot reach.",
     ),
     Signal(
         "native_running",
         "Native transport running",
         Gauge("cassandra_native_transport_running"),
         Unit.COUNT,
-        "1 where the native transport is on, 0 where it is off: before a node has joined, or because somebody or a "
-        "failing disk stopped it.",
-        absent="Absent where nodetool is asked instead of Jolokia.",
+        "1 while the native transport accepts clients, 0 while it is off: before a node has joined, after "
+        "`nodetool disablebinary`, or after a disk failure.",
+        absent="Absent for a node that is read through nodetool.",
         low_is_worse=True,
     ),
     Signal(
@@ -34,6 +34,6 @@ SIGNALS = (
         "Cassandra start time",
         Gauge("cassandra_jvm_start_time_seconds"),
         Unit.SECONDS,
-        "When the node's JVM started, in seconds since the epoch.",
+        "Start time of the node's JVM, in seconds since the epoch.",
     ),
 )

@@ -1,9 +1,9 @@
-"""Cassandra's JVM: its heap, its garbage collection, its processor time."""
+"""Cassandra's JVM: heap, garbage collection, CPU time."""
 
 from dashboards.expression import Constant, Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
-# Those for which the program stands still: the time of the others passes beside it.
+# Collectors whose time is a pause. The others run concurrently.
 PAUSING = where(
     collector=(
         *("G1 Young Generation", "G1 Old Generation", "ParNew", "ZGC Pauses", "ZGC Major Pauses", "ZGC Minor Pauses"),
@@ -17,8 +17,8 @@ SIGNALS = (
         "Garbage collection time",
         Rate("cassandra_jvm_gc_seconds_total"),
         Unit.RATIO,
-        "Share of the time that collections take, those that run beside the program included: above a tenth the node "
-        "does little else. Of several nodes the mean.",
+        "Fraction of the time spent in garbage collection, concurrent collectors included. Above 10 % the collections "
+        "slow down requests. The value of several nodes is their mean.",
         ("collector",),
     ),
     Signal(
@@ -26,42 +26,42 @@ SIGNALS = (
         "Time outside GC pauses",
         Difference(Constant(1), Rate("cassandra_jvm_gc_seconds_total", PAUSING)),
         Unit.RATIO,
-        "Share of a node's time in which it did not stand still for a collection: what is left for the work itself.",
+        "Fraction of the time in which no GC pause stopped the node.",
         bounded=True,
         low_is_worse=True,
     ),
     Signal(
         "gc_collections",
-        "Collections",
+        "Garbage collections",
         Rate("cassandra_jvm_gc_total"),
         Unit.PER_S,
-        "Collections, by collector.",
+        "Garbage collections per second, by collector.",
         ("collector",),
     ),
     Signal(
         "gc_mean",
-        "Collection duration, mean",
+        "GC duration, mean",
         Ratio(Rate("cassandra_jvm_gc_seconds_total"), Rate("cassandra_jvm_gc_total")),
         Unit.SECONDS,
-        "How long one collection takes.",
+        "Mean duration of a collection.",
         ("collector",),
-        "Absent while there is no collection.",
+        "Absent while no collection takes place.",
     ),
     Signal(
         "gc_last",
-        "Last collection duration",
+        "Last GC duration",
         Gauge("cassandra_jvm_gc_last_seconds"),
         Unit.SECONDS,
-        "How long the last collection took; looked at once a minute.",
+        "Duration of the last collection, read once a minute.",
         ("collector",),
-        "Absent until there was a collection.",
+        "Absent until the first collection.",
     ),
     Signal(
         "gc_pause_share",
         "GC pause time",
         Rate("cassandra_jvm_gc_seconds_total", PAUSING),
         Unit.RATIO,
-        "Share of the time in which the program stands still for a collection: every request of that time waits.",
+        "Fraction of the time in which a GC pause stops the node. All requests wait during a pause.",
         ("collector",),
     ),
     Signal(
@@ -69,23 +69,23 @@ SIGNALS = (
         "GC pause duration, mean",
         Ratio(Rate("cassandra_jvm_gc_seconds_total", PAUSING), Rate("cassandra_jvm_gc_total", PAUSING)),
         Unit.SECONDS,
-        "How long the program stands still for one collection: others call a node down that stands still for long.",
+        "Mean duration of a GC pause. Other nodes consider a node down during a long pause.",
         ("collector",),
-        "Absent while there is no collection.",
+        "Absent while no collection takes place.",
     ),
     Signal(
         "heap_used",
         "Heap usage",
         Gauge("cassandra_jvm_heap_used_bytes"),
         Unit.BYTES,
-        "Heap in use, garbage included: what counts is how low a collection brings it.",
+        "Heap in use, garbage included. The relevant value is the minimum after a collection.",
     ),
     Signal(
         "heap_share",
         "Heap utilisation",
         Ratio(Gauge("cassandra_jvm_heap_used_bytes"), Gauge("cassandra_jvm_heap_max_bytes")),
         Unit.RATIO,
-        "Heap in use, garbage included, of what it may be: one that no collection brings down is full.",
+        "Fraction of the maximum heap in use, garbage included. A heap that stays full after collections is too small.",
         bounded=True,
     ),
     Signal(
@@ -93,15 +93,14 @@ SIGNALS = (
         "Non-heap memory",
         Gauge("cassandra_jvm_nonheap_used_bytes"),
         Unit.BYTES,
-        "Classes, compiled code and the like.",
+        "Class metadata, compiled code and other memory of the JVM outside the heap.",
     ),
     Signal(
         "jvm_cpu",
         "Cassandra CPU usage",
         Rate("cassandra_jvm_cpu_seconds_total"),
         Unit.COUNT,
-        "Processors that are kept busy by Cassandra's process: 1 is one of them, all of the time. Of several nodes the "
-        "mean.",
+        "CPU time per second of Cassandra's process; 1 is one core. The value of several nodes is their mean.",
     ),
     Signal(
         "jvm_threads",
@@ -115,7 +114,7 @@ SIGNALS = (
         "File descriptor utilisation",
         Ratio(Gauge("cassandra_jvm_open_files"), Gauge("cassandra_jvm_max_files")),
         Unit.RATIO,
-        "Open file descriptors of those that it may have.",
+        "Fraction of the permitted file descriptors that are open.",
         bounded=True,
     ),
 )

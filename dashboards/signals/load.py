@@ -1,23 +1,24 @@
-"""The client's side of a load test, as whoever makes the load tells it: see docs/dashboards.md.
+"""Client metrics of a load test, as the load generator exports them: see docs/dashboards.md.
 
-These series belong to no node, so nothing but the cluster chooses among them.
+The series have no labels of nodes, so only the variable for the cluster applies to them.
 """
 
 from dashboards.expression import Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
 CLIENTS = ("client", "operation")
-"""Labels of these series beside the cluster's."""
-CLIENT = "Absent while nothing that makes a load tells Prometheus of it."
+"""The labels of these series besides the cluster's."""
+CLIENT = "Absent while no load generator exports its metrics to Prometheus."
 _DURATION = "casstat_load_operation_duration_seconds"
 
 
 def _latency(name: str, title: str, share: float, operation: str) -> Signal:
-    text = (
-        "From when the operation was due until the client had its answer, with the network and the client's own queue."
+    description = (
+        "Response time from the intended start of the operation to the client's receipt of the answer, including the "
+        "network and the client's queue."
     )
     expression = Quantile(share, _DURATION, where(operation=operation))
-    return Signal(name, title, expression, Unit.SECONDS, text, ("client",), CLIENT)
+    return Signal(name, title, expression, Unit.SECONDS, description, ("client",), CLIENT)
 
 
 SIGNALS = (
@@ -26,7 +27,7 @@ SIGNALS = (
         "Client operations",
         Rate("casstat_load_operations_total"),
         Unit.PER_S,
-        "What the clients had done: less than they want to do when the cluster does not keep up.",
+        "Completed operations of the clients. The rate stays below the target while the cluster does not keep up.",
         CLIENTS,
         CLIENT,
     ),
@@ -35,7 +36,7 @@ SIGNALS = (
         "Client errors",
         Rate("casstat_load_errors_total"),
         Unit.PER_S,
-        "Operations that failed for the client, whatever the servers count.",
+        "Operations that failed from the client's point of view, including failures that no server counts.",
         CLIENTS,
         CLIENT,
     ),

@@ -1,52 +1,61 @@
-"""The machines under the nodes, where the agent runs beside them."""
+"""The machines of the nodes, for agents that run on them."""
 
 from dashboards.expression import Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
-LOCAL = "Absent where the agent runs on another machine than the node."
+LOCAL = "Absent where the agent does not run on the machine of the node."
 _CPU = "casstat_cpu_seconds_total"
-_PRESSURE = "Absent where the kernel counts no pressure."
+_PRESSURE = "Absent where the kernel has no pressure stall information."
 
 
-def _cpu(name: str, title: str, modes: tuple[str, ...], text: str) -> Signal:
+def _cpu(name: str, title: str, modes: tuple[str, ...], description: str) -> Signal:
     expression = Ratio(Rate(_CPU, where(mode=modes)), Rate(_CPU))
-    return Signal(name, title, expression, Unit.RATIO, text, absent=LOCAL, bounded=True)
+    return Signal(name, title, expression, Unit.RATIO, description, absent=LOCAL, bounded=True)
 
 
-def _per_s(name: str, title: str, metric: str, unit: Unit, text: str, each: tuple[str, ...] = ("device",)) -> Signal:
-    return Signal(name, title, Rate(metric), unit, text, each, LOCAL)
+def _per_s(
+    name: str, title: str, metric: str, unit: Unit, description: str, labels: tuple[str, ...] = ("device",)
+) -> Signal:
+    return Signal(name, title, Rate(metric), unit, description, labels, LOCAL)
 
 
 def _time(name: str, title: str, metric: str, count: str) -> Signal:
-    text = "Mean time of one request, from when it is queued until it is done: await, as iostat calls it."
+    description = "Mean time of a request from queueing to completion (`await` of iostat)."
     return Signal(
         name,
         title,
         Ratio(Rate(metric), Rate(count)),
         Unit.SECONDS,
-        text,
+        description,
         ("device",),
-        "Absent while nothing is asked of the disk.",
+        "Absent while the disk is idle.",
     )
 
 
 SIGNALS = (
-    _cpu("cpu_user", "CPU user", ("user",), "Share of the processors' time in programs."),
-    _cpu("cpu_nice", "CPU nice", ("nice",), "Share of the processors' time in programs that let others go first."),
-    _cpu("cpu_system", "CPU system", ("system", "irq", "softirq"), "Share of the processors' time in the kernel."),
-    _cpu("cpu_iowait", "CPU iowait", ("iowait",), "Idle time while some task waits for a disk."),
-    _cpu("cpu_steal", "CPU steal", ("steal",), "Time in which the hypervisor let others run."),
+    _cpu("cpu_user", "CPU user", ("user",), "Fraction of CPU time in user mode."),
+    _cpu("cpu_nice", "CPU nice", ("nice",), "Fraction of CPU time in user mode at low priority."),
+    _cpu(
+        "cpu_system",
+        "CPU system",
+        ("system", "irq", "softirq"),
+        "Fraction of CPU time in the kernel, interrupts included.",
+    ),
+    _cpu("cpu_iowait", "CPU iowait", ("iowait",), "Fraction of CPU time that is idle while a task waits for a disk."),
+    _cpu(
+        "cpu_steal", "CPU steal", ("steal",), "Fraction of CPU time that the hypervisor gave to other virtual machines."
+    ),
     Signal(
         "cpu_busy",
         "CPU utilisation",
         Ratio(Difference(Rate(_CPU), Rate(_CPU, where(mode=("idle", "iowait")))), Rate(_CPU)),
         Unit.RATIO,
-        "Share of the processors' time that is neither idle nor waiting for a disk.",
+        "Fraction of CPU time that is neither idle nor iowait.",
         absent=LOCAL,
         bounded=True,
     ),
-    _per_s("disk_reads", "Disk reads", "node_disk_reads_completed_total", Unit.PER_S, "Reads completed."),
-    _per_s("disk_writes", "Disk writes", "node_disk_writes_completed_total", Unit.PER_S, "Writes completed."),
+    _per_s("disk_reads", "Disk reads", "node_disk_reads_completed_total", Unit.PER_S, "Completed reads."),
+    _per_s("disk_writes", "Disk writes", "node_disk_writes_completed_total", Unit.PER_S, "Completed writes."),
     _per_s("disk_read_bytes", "Disk read throughput", "node_disk_read_bytes_total", Unit.BYTES_PER_S, "Bytes read."),
     _per_s(
         "disk_written_bytes",
@@ -72,8 +81,8 @@ SIGNALS = (
         "Disk utilisation",
         Rate("node_disk_io_time_seconds_total", within_node="max"),
         Unit.RATIO,
-        "Share of the time with at least one request under way: %util, as iostat calls it; a disk that does many "
-        "things at once is not full at 1.",
+        "Fraction of the time with at least one request in flight (`%util` of iostat). A disk that serves requests in "
+        "parallel is not saturated at 100 %.",
         ("device",),
         LOCAL,
         bounded=True,
@@ -83,7 +92,7 @@ SIGNALS = (
         "Free disk space ratio",
         Ratio(Gauge("node_filesystem_avail_bytes"), Gauge("node_filesystem_size_bytes")),
         Unit.RATIO,
-        "Free space of the file systems of Cassandra's folders: compactions need room for a copy.",
+        "Fraction of free space in the file systems of Cassandra's directories. Compactions need space for a copy.",
         ("mountpoint",),
         LOCAL,
         bounded=True,
@@ -94,7 +103,7 @@ SIGNALS = (
         "Free disk space",
         Gauge("node_filesystem_avail_bytes"),
         Unit.BYTES,
-        "Free space of the file systems of Cassandra's folders.",
+        "Free space in the file systems of Cassandra's directories.",
         ("mountpoint",),
         LOCAL,
         low_is_worse=True,
@@ -103,17 +112,17 @@ SIGNALS = (
     _per_s("net_sent", "Network sent", "node_network_transmit_bytes_total", Unit.BYTES_PER_S, "Bytes sent."),
     _per_s(
         "net_received_drops",
-        "Dropped packets on receipt",
+        "Dropped received packets",
         "node_network_receive_drop_total",
         Unit.PER_S,
-        "Packets that the machine had no room or no use for.",
+        "Received packets that the machine dropped for lack of buffers or of a receiver.",
     ),
     _per_s(
         "tcp_retransmits",
         "TCP retransmits",
         "node_netstat_Tcp_RetransSegs",
         Unit.PER_S,
-        "Segments that got lost on their way, or whose receipt did.",
+        "Retransmitted segments: the segment or its acknowledgement was lost.",
         (),
     ),
     Signal(
@@ -121,7 +130,7 @@ SIGNALS = (
         "Available memory",
         Gauge("node_memory_MemAvailable_bytes"),
         Unit.BYTES,
-        "Memory that a program could have without swapping: the page cache lives in it.",
+        "Memory available to programs without swapping; it includes most of the page cache.",
         absent=LOCAL,
         low_is_worse=True,
     ),
@@ -130,7 +139,7 @@ SIGNALS = (
         "Page cache",
         Gauge("node_memory_Cached_bytes"),
         Unit.BYTES,
-        "Files in memory: reads that are served from here never meet the disk.",
+        "File data in memory. Reads from the page cache do not access the disk.",
         absent=LOCAL,
     ),
     Signal(
@@ -138,7 +147,7 @@ SIGNALS = (
         "Swap usage",
         Difference(Gauge("node_memory_SwapTotal_bytes"), Gauge("node_memory_SwapFree_bytes")),
         Unit.BYTES,
-        "A JVM whose heap is swapped out stops for seconds.",
+        "Swap space in use. A JVM whose heap is swapped out pauses for seconds.",
         absent=LOCAL,
     ),
     _per_s(
@@ -146,7 +155,7 @@ SIGNALS = (
         "Major page faults",
         "casstat_process_major_faults_total",
         Unit.PER_S,
-        "Of Cassandra's process: reads of mapped files, or memory that was swapped out.",
+        "Page faults of Cassandra's process that read from disk: mapped files or swapped memory.",
         (),
     ),
     Signal(
@@ -154,15 +163,15 @@ SIGNALS = (
         "Clock error bound",
         Gauge("casstat_clock_error_seconds"),
         Unit.SECONDS,
-        "How wrong the machine's clock may be, as its kernel knows it: the last write wins by clocks.",
-        absent=f"{LOCAL} Absent while nothing keeps it right.",
+        "Maximum error of the machine's clock according to the kernel. Cassandra resolves conflicting writes by time.",
+        absent=f"{LOCAL} Absent while the clock is not synchronised.",
     ),
     Signal(
         "pressure_cpu",
         "CPU pressure",
         Rate("node_pressure_cpu_waiting_seconds_total"),
         Unit.RATIO,
-        "Share of the time in which some task had to wait for a processor.",
+        "Fraction of the time in which at least one task waited for a CPU.",
         absent=_PRESSURE,
         bounded=True,
     ),
@@ -171,7 +180,7 @@ SIGNALS = (
         "I/O pressure",
         Rate("node_pressure_io_waiting_seconds_total"),
         Unit.RATIO,
-        "Share of the time in which some task had to wait for a disk.",
+        "Fraction of the time in which at least one task waited for I/O.",
         absent=_PRESSURE,
         bounded=True,
     ),
@@ -180,7 +189,7 @@ SIGNALS = (
         "Memory pressure",
         Rate("node_pressure_memory_waiting_seconds_total"),
         Unit.RATIO,
-        "Share of the time in which some task had to wait for memory.",
+        "Fraction of the time in which at least one task waited for memory.",
         absent=_PRESSURE,
         bounded=True,
     ),

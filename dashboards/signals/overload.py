@@ -6,7 +6,7 @@ from dashboards.signals.signal import Signal, Unit
 NATIVE = where(path="transport", pool="Native-Transport-Requests")
 FLUSH = where(path="internal", pool="MemtableFlushWriter")
 SINCE_4_1 = "Absent before Cassandra 4.1."
-STREAMED = "Absent until something was streamed."
+STREAMED = "Absent until the first stream."
 
 SIGNALS = (
     Signal(
@@ -14,7 +14,7 @@ SIGNALS = (
         "Dropped messages",
         Rate("cassandra_messages_dropped_total"),
         Unit.PER_S,
-        "Messages that waited longer than anybody waits for their answer: the node is overloaded.",
+        "Messages that waited in a queue beyond their timeout, so that the node discarded them: it is overloaded.",
         ("message",),
     ),
     Signal(
@@ -22,7 +22,7 @@ SIGNALS = (
         "Pending tasks",
         Gauge("cassandra_pool_pending"),
         Unit.COUNT,
-        "Tasks in the queues of the thread pools: a queue that stays long is where the node is slow.",
+        "Queued tasks of the thread pools. A queue that stays long shows where the node is slow.",
         ("pool",),
     ),
     Signal(
@@ -30,7 +30,7 @@ SIGNALS = (
         "Active tasks",
         Gauge("cassandra_pool_active"),
         Unit.COUNT,
-        "Tasks that threads of the pools work on.",
+        "Tasks that the threads of the pools currently execute.",
         ("pool",),
     ),
     Signal(
@@ -38,36 +38,36 @@ SIGNALS = (
         "Pending native transport requests",
         Gauge("cassandra_pool_pending", NATIVE),
         Unit.COUNT,
-        "Requests of clients that no thread has taken up yet.",
+        "Client requests that wait for a thread.",
     ),
     Signal(
         "reads_pending",
         "Pending reads",
         Gauge("cassandra_pool_pending", where(path="request", pool="ReadStage")),
         Unit.COUNT,
-        "Reads of this node's own data that no thread has taken up yet.",
+        "Reads of local data that wait for a thread.",
     ),
     Signal(
         "mutations_pending",
         "Pending mutations",
         Gauge("cassandra_pool_pending", where(path="request", pool="MutationStage")),
         Unit.COUNT,
-        "Writes of this node's own data that no thread has taken up yet.",
+        "Writes of local data that wait for a thread.",
     ),
     Signal(
         "pools_blocked",
         "Blocked tasks",
         Gauge("cassandra_pool_blocked"),
         Unit.COUNT,
-        "Tasks for which there is no room in a queue: whoever hands them over waits.",
+        "Tasks that a full queue blocks, together with the thread that submits them.",
         ("pool",),
     ),
     Signal(
         "pools_blocking",
-        "Tasks blocked per second",
+        "Blocked tasks per second",
         Rate("cassandra_pool_blocked_total"),
         Unit.PER_S,
-        "Tasks for which there was no room in a queue when they came.",
+        "Tasks per second that met a full queue.",
         ("pool",),
     ),
     Signal(
@@ -75,24 +75,24 @@ SIGNALS = (
         "Pending flushes",
         Gauge("cassandra_pool_pending", FLUSH),
         Unit.COUNT,
-        "Memtables that wait for one of the flush writers: writes stop when memory is full.",
+        "Memtables that wait for a flush writer. Writes stall when memtable memory runs out.",
     ),
     Signal(
         "pools_oldest",
         "Oldest pending task",
         Gauge("cassandra_pool_oldest_task_seconds"),
         Unit.SECONDS,
-        "How long the task at the head of a pool's queue has waited.",
+        "Waiting time of the first task in a pool's queue.",
         ("pool",),
         SINCE_4_1,
     ),
     Signal(
         "connection_pauses",
-        "Pauses of client connections",
+        "Client connection pauses",
         Rate("cassandra_native_pauses_total"),
         Unit.PER_S,
-        "How often the node stopped reading from a client connection, since too many bytes of requests were in flight: "
-        "clients wait.",
+        "Times per second that the node stopped reading from a client connection because too many request bytes were "
+        "in flight. The clients wait.",
         absent=SINCE_4_1,
     ),
     Signal(
@@ -100,52 +100,52 @@ SIGNALS = (
         "Discarded requests",
         Rate("cassandra_native_discarded_total"),
         Unit.PER_S,
-        "Requests of clients that the node discarded under overload, without a word on them.",
+        "Client requests that the node discarded under overload without an answer.",
     ),
     Signal(
         "hints",
         "Hints written",
         Rate("cassandra_hints_total"),
         Unit.PER_S,
-        "Writes kept for replicas that did not take them: a node is down, or too slow.",
+        "Hints stored for replicas that did not acknowledge a write: a node is down or too slow.",
     ),
     Signal(
         "hints_failed",
         "Failed hints",
         Rate("cassandra_hints_failed_total"),
         Unit.PER_S,
-        "Hints whose delivery failed: replicas stay behind until they are repaired.",
-        absent="Absent until a hint was to be delivered.",
+        "Hints whose delivery failed. The replicas lack these writes until a later delivery or a repair.",
+        absent="Absent until the first delivery of a hint.",
     ),
     Signal(
         "read_repairs",
         "Blocking read repairs",
         Rate("cassandra_read_repairs_blocking_total"),
         Unit.PER_S,
-        "Reads for which replicas differed, and the older ones were mended before the answer.",
+        "Reads that found differing replicas and updated them before the answer.",
     ),
     Signal(
         "message_latency_p99",
         "Inter-node message latency, p99",
         Quantile(0.99, "cassandra_message_latency_seconds"),
         Unit.SECONDS,
-        "From the sending of a message to its arrival, by two nodes' clocks: clocks that differ show here too.",
-        absent="Absent on a cluster of one node, and while no messages are sent.",
+        "Time from sending to receipt of a message, by the clocks of two nodes. Clock differences add to it.",
+        absent="Absent in a cluster of one node, and while no messages are sent.",
     ),
     Signal(
         "streams_in",
-        "Streamed in",
+        "Incoming streams",
         Rate("cassandra_streaming_in_bytes_total"),
         Unit.BYTES_PER_S,
-        "Data that other nodes send: a repair, a bootstrap, a rebuild.",
+        "Data received from other nodes for a repair, bootstrap or rebuild.",
         absent=STREAMED,
     ),
     Signal(
         "streams_out",
-        "Streamed out",
+        "Outgoing streams",
         Rate("cassandra_streaming_out_bytes_total"),
         Unit.BYTES_PER_S,
-        "Data that is sent to other nodes: a repair, a bootstrap, a rebuild.",
+        "Data sent to other nodes for a repair, bootstrap or rebuild.",
         absent=STREAMED,
     ),
     Signal(
@@ -153,6 +153,6 @@ SIGNALS = (
         "Uncaught exceptions",
         Rate("cassandra_exceptions_total"),
         Unit.PER_S,
-        "Faults of Cassandra, or of the disk under it: the log tells which.",
+        "Exceptions that no code of Cassandra handled: a bug or a failing disk. The log contains them.",
     ),
 )

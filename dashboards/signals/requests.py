@@ -1,11 +1,11 @@
-"""What clients ask of the cluster, and how long it takes: by the nodes that coordinate."""
+"""Client requests at their coordinators: rate, errors, latency."""
 
 from dashboards.expression import Gauge, LabelFilter, Quantile, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
-IDLE = "Absent while nothing is asked."
+IDLE = "Absent while there are no requests."
 _DURATION = "cassandra_client_request_duration_seconds"
-_LATENCY = "From the arrival of a request at its coordinator to the answer, all replicas that were waited for included."
+_LATENCY = "Time from the arrival of a request at its coordinator to the answer, including the wait for replicas."
 
 
 def _latency(name: str, title: str, share: float, operation: str) -> Signal:
@@ -16,15 +16,18 @@ def _latency(name: str, title: str, share: float, operation: str) -> Signal:
 
 
 def _mean(name: str, title: str, operation: str) -> Signal:
-    which = where(operation=operation)
+    label_filter = where(operation=operation)
     expression = Ratio(
-        Rate("cassandra_client_request_seconds_total", which), Rate("cassandra_client_requests_total", which)
+        Rate("cassandra_client_request_seconds_total", label_filter),
+        Rate("cassandra_client_requests_total", label_filter),
     )
-    return Signal(name, title, expression, Unit.SECONDS, f"{_LATENCY} The mean hides the slow ones.", absent=IDLE)
+    return Signal(name, title, expression, Unit.SECONDS, f"{_LATENCY} The mean hides slow requests.", absent=IDLE)
 
 
-def _rate(name: str, title: str, metric: str, text: str, which: LabelFilter = ()) -> Signal:
-    return Signal(name, title, Rate(metric, which), Unit.PER_S, text, labels=() if which else ("operation",))
+def _rate(name: str, title: str, metric: str, description: str, label_filter: LabelFilter = ()) -> Signal:
+    return Signal(
+        name, title, Rate(metric, label_filter), Unit.PER_S, description, labels=() if label_filter else ("operation",)
+    )
 
 
 SIGNALS = (
@@ -32,7 +35,7 @@ SIGNALS = (
         "requests",
         "Requests",
         "cassandra_client_requests_total",
-        "Requests that the nodes coordinate for clients, failed ones included.",
+        "Requests that the nodes coordinate for clients, including failed ones.",
     ),
     _rate(
         "reads",
@@ -71,32 +74,32 @@ SIGNALS = (
         "timeouts",
         "Timeouts",
         "cassandra_client_request_timeouts_total",
-        "Requests for which too few replicas answered in time: overload, long pauses, or a replica that is gone.",
+        "Requests for which too few replicas answered in time: overload, long pauses, or a replica that is down.",
     ),
     _rate(
         "unavailables",
         "Unavailables",
         "cassandra_client_request_unavailables_total",
-        "Requests refused at once, since too few replicas were known to be up.",
+        "Requests rejected at once because too few replicas were up.",
     ),
     _rate(
         "failures",
         "Failures",
         "cassandra_client_request_failures_total",
-        "Requests that failed on a replica, for instance at too many tombstones.",
+        "Requests that failed on a replica, for example because of too many tombstones.",
     ),
     _rate(
         "aborts",
         "Aborts",
         "cassandra_client_request_aborts_total",
-        "Requests that a guardrail or a limit ended (Cassandra 4.1 and later).",
+        "Requests that a guardrail or a limit aborted (Cassandra 4.1 and later).",
     ),
     Signal(
         "error_share",
         "Timeout ratio",
         Ratio(Rate("cassandra_client_request_timeouts_total"), Rate("cassandra_client_requests_total")),
         Unit.RATIO,
-        "Requests that timed out, of all: what a latency objective is spent by.",
+        "Fraction of requests that timed out.",
         absent=IDLE,
         bounded=True,
     ),
@@ -108,8 +111,9 @@ SIGNALS = (
             Rate("cassandra_client_requests_total", where(operation=("Read", "Write"))),
         ),
         Unit.RATIO,
-        "Requests whose coordinator is a replica itself: near RF / nodes when drivers do not route by token.",
-        absent="Absent while nothing is asked, and before Cassandra 4.1.",
+        "Fraction of requests whose coordinator is a replica. It is close to RF / nodes when drivers do not route by "
+        "token.",
+        absent="Absent while there are no requests, and before Cassandra 4.1.",
         bounded=True,
         low_is_worse=True,
     ),
@@ -118,6 +122,6 @@ SIGNALS = (
         "Client connections",
         Gauge("cassandra_native_connections"),
         Unit.COUNT,
-        "Connections of clients: one that drops to none on one node alone is a node that clients cannot reach.",
+        "Client connections. A drop to 0 on a single node means that clients cannot reach it.",
     ),
 )

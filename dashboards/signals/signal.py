@@ -1,4 +1,4 @@
-"""One thing worth seeing."""
+"""The description of a signal: what panels show, alerts compare and `casstat top` colours."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +7,7 @@ from dashboards.expression import Expression
 
 
 class Unit(Enum):
-    """What a signal is counted in; the value is Grafana's word for it."""
+    """The unit of a signal; the value is Grafana's name of it."""
 
     PER_S = "ops"
     SECONDS = "s"
@@ -19,15 +19,15 @@ class Unit(Enum):
 
 @dataclass(frozen=True)
 class Signal:
-    """One thing worth seeing.
+    """An expression with a title, a unit and a description.
 
-    name    by which panels, rules and thresholds call it.
-    title   of its panel.
-    help    what it tells people: what it means when it is high, or low.
-    each    labels that its series have beside the node's, such as the table: panels may keep them apart.
-    absent  why there may be nothing to see; "" where there is always something.
-    bounded       whether it is a share of a whole, which cannot exceed 1. A rate over a few samples can: it is clamped.
-    low_is_worse  whether low values are the bad ones, so that the worst series are those with the lowest.
+    name          the name in panels, rules and thresholds.
+    title         the default title of a panel.
+    help          the meaning of the value, and of a high or low one.
+    labels        the labels besides those of the node, such as the table, by which panels may group.
+    absent        when the signal has no value; "" when it always has one.
+    bounded       whether it is a ratio of at most 1. A rate over a few samples can exceed 1 and is clamped.
+    low_is_worse  whether the worst series are those with the lowest values.
     """
 
     name: str

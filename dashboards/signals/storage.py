@@ -1,9 +1,9 @@
-"""What becomes of the data: memtables, the commit log, compaction, SSTables."""
+"""Memtables, commit log, compaction and data size."""
 
 from dashboards.expression import Gauge, Quantile, Rate
 from dashboards.signals.signal import Signal, Unit
 
-WAITED = "Absent while nobody waits."
+WAITED = "Absent while no write waits."
 
 SIGNALS = (
     Signal(
@@ -11,35 +11,35 @@ SIGNALS = (
         "Pending compactions",
         Gauge("cassandra_compaction_pending"),
         Unit.COUNT,
-        "Compactions that are due, estimated: when they only grow, reads will touch more and more SSTables.",
+        "Estimated number of compactions that are due. While it grows, reads touch more and more SSTables.",
     ),
     Signal(
         "compaction_bytes",
         "Compaction throughput",
         Rate("cassandra_compaction_bytes_total"),
         Unit.BYTES_PER_S,
-        "What compactions read: at the configured limit they cannot keep up any better.",
+        "Data read by compactions. At the configured limit compactions cannot go faster.",
     ),
     Signal(
         "compactions",
         "Completed compactions",
         Rate("cassandra_compactions_total"),
         Unit.PER_S,
-        "Compactions completed.",
+        "Completed compactions per second.",
     ),
     Signal(
         "commitlog_pending",
         "Pending commit log writes",
         Gauge("cassandra_commitlog_pending"),
         Unit.COUNT,
-        "Writes that wait until the commit log is synced: the disk under it is too slow.",
+        "Writes that wait for a sync of the commit log. A long queue means that its disk is too slow.",
     ),
     Signal(
         "commitlog_wait_p99",
         "Commit log sync wait, p99",
         Quantile(0.99, "cassandra_commitlog_commit_wait_seconds"),
         Unit.SECONDS,
-        "How long writes waited for the commit log to be synced.",
+        "Time that writes waited for a sync of the commit log.",
         absent=WAITED,
     ),
     Signal(
@@ -47,7 +47,7 @@ SIGNALS = (
         "Commit log segment wait, p99",
         Quantile(0.99, "cassandra_commitlog_segment_wait_seconds"),
         Unit.SECONDS,
-        "How long writes waited for a new segment of the commit log: flushes do not make room fast enough.",
+        "Time that writes waited for a new commit log segment: flushes do not free segments fast enough.",
         absent=WAITED,
     ),
     Signal(
@@ -55,7 +55,7 @@ SIGNALS = (
         "Memtable space wait, p99",
         Quantile(0.99, "cassandra_memtable_wait_seconds"),
         Unit.SECONDS,
-        "How long writes waited for memory: flushes do not keep up.",
+        "Time that writes waited for memtable memory: flushes do not keep up.",
         absent=WAITED,
     ),
     Signal(
@@ -63,13 +63,13 @@ SIGNALS = (
         "Commit log size",
         Gauge("cassandra_commitlog_bytes"),
         Unit.BYTES,
-        "Size of all segments of the commit log.",
+        "Total size of the commit log segments.",
     ),
     Signal(
         "load_bytes",
         "Data size",
         Gauge("cassandra_load_bytes"),
         Unit.BYTES,
-        "Size of the data on the nodes' disks, replicas counted each.",
+        "Size of the data on the nodes' disks; every replica counts.",
     ),
 )

@@ -1,26 +1,26 @@
-"""Keyspaces and tables: what is done on the nodes that hold the data."""
+"""Keyspaces and tables: operations on the replicas."""
 
 from collector.model.metric import Aggregation
 from dashboards.expression import Gauge, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
 TABLE = ("keyspace", "table")
-READ = "Absent for a table that nobody reads."
-FLUSHED = "Absent for a table that has nothing on the disk yet."
-BUSY = "The most active tables are read one by one, the others together."
+READ = "Absent for a table without reads."
+FLUSHED = "Absent for a table without SSTables."
+BUSY = "The most active tables have series of their own; the others are combined."
 _DURATION = "cassandra_table_operation_duration_seconds"
 
 
 def _latency(name: str, title: str, share: float, operation: str) -> Signal:
-    text = "How long the operation took on a node that holds the data, without the way to it."
+    description = "Time of the operation on a replica, without coordinator and network."
     return Signal(
         name,
         title,
         Quantile(share, _DURATION, where(operation=operation)),
         Unit.SECONDS,
-        text,
+        description,
         TABLE,
-        "Absent for a table with which nothing is done, or that is not among the most active.",
+        "Absent for an idle table, and for a table that is not among the most active.",
     )
 
 
@@ -30,7 +30,7 @@ SIGNALS = (
         "Reads by table",
         Rate("cassandra_table_operations_total", where(operation="Read")),
         Unit.PER_S,
-        f"Reads on the nodes that hold the data. {BUSY}",
+        f"Reads on the replicas. {BUSY}",
         TABLE,
     ),
     Signal(
@@ -38,7 +38,7 @@ SIGNALS = (
         "Writes by table",
         Rate("cassandra_table_operations_total", where(operation="Write")),
         Unit.PER_S,
-        f"Writes on the nodes that hold the data. {BUSY}",
+        f"Writes on the replicas. {BUSY}",
         TABLE,
     ),
     Signal(
@@ -46,7 +46,7 @@ SIGNALS = (
         "Operations by keyspace",
         Rate("cassandra_keyspace_operations_total"),
         Unit.PER_S,
-        "Operations on the nodes that hold the data.",
+        "Operations on the replicas.",
         ("keyspace", "operation"),
     ),
     _latency("table_read_p99", "Read latency by table, p99", 0.99, "Read"),
@@ -56,7 +56,8 @@ SIGNALS = (
         "SSTables per read, p99",
         Quantile(0.99, "cassandra_table_sstables_per_read"),
         Unit.COUNT,
-        "Many mean that compaction does not keep up, or that the table's strategy does not fit its reads.",
+        "SSTables that a read touches. A high value means that compaction does not keep up, or that the compaction "
+        "strategy does not suit the reads.",
         TABLE,
         READ,
     ),
@@ -65,7 +66,7 @@ SIGNALS = (
         "Tombstones per read, p99",
         Quantile(0.99, "cassandra_table_tombstones_per_read"),
         Unit.COUNT,
-        "What was deleted and must be read all the same: queries like queues, or ranges over what is gone.",
+        "Tombstones that a read scans. Typical causes are queue-like tables and range reads over deleted rows.",
         TABLE,
         READ,
     ),
@@ -74,7 +75,7 @@ SIGNALS = (
         "Live cells per read, p99",
         Quantile(0.99, "cassandra_table_live_cells_per_read"),
         Unit.COUNT,
-        "How much a read returns: large answers are slow ones.",
+        "Live cells that a read scans. Large results are slow.",
         TABLE,
         READ,
     ),
@@ -91,7 +92,7 @@ SIGNALS = (
         "Data size by table",
         Gauge("cassandra_table_live_disk_bytes"),
         Unit.BYTES,
-        "Disk space of SSTables in use, replicas counted each.",
+        "Disk space of live SSTables; every replica counts.",
         TABLE,
     ),
     Signal(
@@ -99,7 +100,7 @@ SIGNALS = (
         "Pending compactions by table",
         Gauge("cassandra_table_pending_compactions"),
         Unit.COUNT,
-        "Compactions that are due.",
+        "Estimated number of compactions that are due.",
         TABLE,
     ),
     Signal(
@@ -107,7 +108,7 @@ SIGNALS = (
         "Largest partition",
         Gauge("cassandra_table_max_partition_bytes"),
         Unit.BYTES,
-        "Above 100 MB a partition is slow to read, to compact and to repair.",
+        "Size of the largest partition. Above 100 MB a partition is slow to read, compact and repair.",
         TABLE,
     ),
     Signal(
@@ -115,7 +116,7 @@ SIGNALS = (
         "Bloom filter false positive ratio, worst node",
         Gauge("cassandra_table_bloom_filter_false_ratio", aggregation=Aggregation.MAX),
         Unit.RATIO,
-        "Reads of SSTables that did not have what was wanted, of all answers of the filters.",
+        "Fraction of the bloom filters' answers that are false positives, which cause needless SSTable reads.",
         TABLE,
         FLUSHED,
         bounded=True,
@@ -125,7 +126,7 @@ SIGNALS = (
         "Repaired ratio, worst node",
         Gauge("cassandra_table_repaired_ratio", aggregation=Aggregation.MIN),
         Unit.RATIO,
-        "How much of a table incremental repairs have covered.",
+        "Fraction of a table's data that is marked as repaired.",
         TABLE,
         FLUSHED,
         bounded=True,
@@ -136,7 +137,7 @@ SIGNALS = (
         "Speculative retries",
         Rate("cassandra_table_speculative_retries_total"),
         Unit.PER_S,
-        "Reads whose replica was slow to answer.",
+        "Reads that were sent to another replica because the first one was slow.",
         TABLE,
     ),
     Signal(
@@ -144,7 +145,7 @@ SIGNALS = (
         "Flush throughput",
         Rate("cassandra_table_flushed_bytes_total"),
         Unit.BYTES_PER_S,
-        "Written from memtables into SSTables.",
+        "Data written from memtables to SSTables.",
         TABLE,
     ),
 )

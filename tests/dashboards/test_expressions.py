@@ -200,7 +200,7 @@ def test_a_signal_is_made_of_what_is_measured(signal: Signal) -> None:
 
 def test_two_signals_have_two_names() -> None:
     one = next(iter(SIGNALS.values()))
-    with pytest.raises(ValueError, match="two signals"):
+    with pytest.raises(ValueError, match="duplicate signal name"):
         by_name([one, Signal(one.name, "", one.expression, one.unit, "")])
 
 

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent.parent
 DASHBOARDS = ROOT / "dashboards" / "grafana" / "json" / "prometheus"
 BOOKS = ROOT / "docs" / "runbooks"
 PAGE = ROOT / "docs" / "rules.md"
-HEADINGS = ["What it means", "What to look at", "What to do", "When it is harmless"]
+HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Harmless when"]
 NAMES = list(dict.fromkeys(alert.name for alert in alert_list()))
 # A metric in a query, with what selects its series.
 SELECTED = re.compile(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}")
@@ -142,7 +142,7 @@ def test_an_objective_is_at_an_edge_that_there_is(name: str, known: Mapping[str,
     bound_s = OBJECTIVES[name].bound_s
     assert float(nearest_le(bound_s)) == pytest.approx(bound_s, rel=0.1)
     assert 0.5 < OBJECTIVES[name].target < 1
-    with pytest.raises(ValueError, match="no edge"):
+    with pytest.raises(ValueError, match="not an upper bound"):
         nearest_le(0.123)
 
 
@@ -165,7 +165,7 @@ def test_every_alert_has_a_runbook(name: str) -> None:
     emphasised = set(re.findall(r"\*([^*`]+)\*", re.sub(r"`[^`]*`", "", words)))
     assert emphasised <= panel_titles(), "a runbook puts nothing but panels' titles in italics"
     assert set(re.findall(r"\b(?:Cassandra|Casstat)[A-Z]\w+", text)) <= set(NAMES)
-    assert re.search(r"`(casstat|nodetool|curl|system.log|sinks|df|casstat_\w+)\b", words) or "panel *" in words
+    assert emphasised or re.search(r"`(casstat|nodetool|curl)\b", words), "no panel and no command to start with"
 
 
 def panel_titles() -> set[str]:

@@ -1,1 +1,1 @@
-"""The alerts: a file for each subject, with ALERTS."""
+"""The alerts; each module defines ALERTS for one subject."""

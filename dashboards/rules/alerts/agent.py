@@ -1,4 +1,4 @@
-"""casstat itself: what it cannot see, nobody is told of."""
+"""Alerts on the agents: without their data no other alert can fire."""
 
 from dashboards.promql import NODE_LABELS
 from dashboards.rules.alert import MATCH, WHERE, WINDOW, agent_series, aggregate, threshold_alerts
@@ -14,7 +14,7 @@ def _rate(metric: str, by: tuple[str, ...] = NODE_LABELS) -> str:
     return aggregate("sum", f"rate({agent_series(metric)}[{WINDOW}])", by)
 
 
-def _gone(metric: str, by: tuple[str, ...] = NODE_LABELS) -> str:
+def _increase(metric: str, by: tuple[str, ...] = NODE_LABELS) -> str:
     return aggregate("sum", f"increase({agent_series(metric)}[{WINDOW}])", by)
 
 
@@ -26,7 +26,7 @@ ALERTS = (
         "agent_up",
         f"up{{{MATCH}}}",
         "The agent at {{ $labels.instance }} does not answer",
-        "Prometheus cannot scrape {{ $labels.instance }}: nobody watches the node there.",
+        "Prometheus cannot scrape {{ $labels.instance }}: its node is not monitored.",
         by=("job", "instance"),
     ),
     *threshold_alerts(
@@ -34,74 +34,74 @@ ALERTS = (
         "node_read",
         ANSWERS,
         "The agent cannot read {{ $labels.node }}",
-        f"The agent runs, and gets no answer from {WHERE}: all figures of the node are missing.",
+        f"The agent runs but gets no answer from {WHERE}: all metrics of the node are missing.",
     ),
     *threshold_alerts(
         "CasstatSourceFailing",
         "source_up",
         aggregate("max", "casstat_source_up{" + MATCH + ',source!~"cassandra|nodetool .*"}', (*NODE_LABELS, "source")),
-        "The agent cannot read {{ $labels.source }} of {{ $labels.node }}",
-        f"The agent beside {WHERE} cannot read {{{{ $labels.source }}}}.",
+        "The agent of {{ $labels.node }} cannot read {{ $labels.source }}",
+        f"The agent of {WHERE} cannot read the source {{{{ $labels.source }}}}.",
         by=(*NODE_LABELS, "source"),
     ),
     *threshold_alerts(
         "CasstatTicksLate",
         "tick_late_p99",
         f"histogram_quantile(0.99, {_LATENESS_BUCKETS})",
-        "The agent of {{ $labels.node }} is late",
-        f"One in a hundred ticks of the agent beside {WHERE} is {{{{ $value | humanizeDuration }}}} late or more.",
+        "Ticks of the agent of {{ $labels.node }} are late",
+        f"1 % of the ticks of the agent of {WHERE} are late by {{{{ $value | humanizeDuration }}}} or more.",
     ),
     *threshold_alerts(
         "CasstatTicksMissed",
         "ticks_missed_share",
         f"{_MISSED} / ({_MISSED} + {_rate('casstat_ticks_total')})",
         "The agent of {{ $labels.node }} misses ticks",
-        f"The agent beside {WHERE} misses {{{{ $value | humanizePercentage }}}} of its ticks.",
+        f"The agent of {WHERE} misses {{{{ $value | humanizePercentage }}}} of its ticks.",
     ),
     *threshold_alerts(
         "CasstatSinkDown",
         "sink_up",
         aggregate("max", agent_series("casstat_sink_up"), _SINK),
-        "{{ $labels.sink }} takes nothing from {{ $labels.node }}",
-        f"What is shipped {_TO} is not taken; it is kept, and will be sent when it is.",
+        "{{ $labels.sink }} accepts no data from {{ $labels.node }}",
+        f"The store accepts no data {_TO}. The agent keeps it in its journal and retries.",
         by=_SINK,
     ),
     *threshold_alerts(
         "CasstatSinkLagging",
         "sink_lag",
         aggregate("max", agent_series("casstat_sink_lag_seconds"), _SINK),
-        "{{ $labels.sink }} is behind {{ $labels.node }}",
-        f"What is shipped {_TO} is {{{{ $value | humanizeDuration }}}} behind.",
+        "Shipping from {{ $labels.node }} to {{ $labels.sink }} lags",
+        f"Shipping {_TO} lags by {{{{ $value | humanizeDuration }}}}.",
         by=_SINK,
     ),
     *threshold_alerts(
         "CasstatSinkLosing",
         "sink_lost",
-        _gone("casstat_sink_lost_ticks_total", _SINK),
-        "{{ $labels.sink }} will never have all of {{ $labels.node }}",
-        f"{{{{ $value | humanize }}}} ticks {_TO} were removed before they could be sent.",
+        _increase("casstat_sink_lost_ticks_total", _SINK),
+        "{{ $labels.sink }} loses data of {{ $labels.node }}",
+        f"The journal removed {{{{ $value | humanize }}}} ticks {_TO} before the store accepted them.",
         by=_SINK,
     ),
     *threshold_alerts(
         "CasstatSinkRefusing",
         "sink_refused",
         _rate("casstat_sink_refused_points_total", _SINK),
-        "{{ $labels.sink }} refuses points of {{ $labels.node }}",
-        f"{{{{ $value | humanize }}}} points a second {_TO} are refused, and will never be there.",
+        "{{ $labels.sink }} rejects points of {{ $labels.node }}",
+        f"The store permanently rejects {{{{ $value | humanize }}}} points per second {_TO}.",
         by=_SINK,
     ),
     *threshold_alerts(
         "CasstatJournalLosing",
         "journal_lost",
-        _gone("casstat_journal_lost_ticks_total"),
-        "The recording of {{ $labels.node }} has holes",
-        f"{{{{ $value | humanize }}}} ticks of {WHERE} could not be written to the journal in five minutes.",
+        _increase("casstat_journal_lost_ticks_total"),
+        "The recording of {{ $labels.node }} has gaps",
+        f"The agent of {WHERE} failed to write {{{{ $value | humanize }}}} ticks to its journal in five minutes.",
     ),
     *threshold_alerts(
         "CasstatSeriesRefused",
         "series_refused",
         aggregate("sum", agent_series("casstat_series_refused")),
-        "The agent of {{ $labels.node }} leaves out metrics",
-        f"{{{{ $value | humanize }}}} series of {WHERE} are left out for want of room.",
+        "The agent of {{ $labels.node }} omits metrics",
+        f"The agent of {WHERE} omits {{{{ $value | humanize }}}} series beyond its series_limit.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The nodes as members of the cluster: who is down, who restarted, who is not what it should be."""
+"""Alerts on cluster membership: nodes that are down, restart or disagree."""
 
 from collector.model.metric import Aggregation
 from dashboards.expression import Gauge, where
@@ -18,21 +18,21 @@ from dashboards.rules.alert import (
 from dashboards.signals.all_signals import SIGNALS
 
 OF_THE_NODE = where(source=("cassandra", "nodetool *"))
-"""The sources that ask the node; the others ask its machine."""
+"""The sources that read the node; the others read its machine."""
 ANSWERS = aggregate("max", agent_series("casstat_source_up", OF_THE_NODE))
-"""1 for a node that its agent can read, 0 for one that it cannot."""
+"""1 for a node that its agent can read, 0 for any other node."""
 _UNREACHABLE = rule_query(SIGNALS["nodes_unreachable"].expression, CLUSTER)
-_LATELY = aggregate("max", f"last_over_time({agent_series('casstat_source_up', OF_THE_NODE)}[1h])")
-_LOST = aggregate("count", f"{_LATELY} unless {ANSWERS} == 1", ("cluster", "dc", "rack"))
+_RECENT = aggregate("max", f"last_over_time({agent_series('casstat_source_up', OF_THE_NODE)}[1h])")
+_LOST = aggregate("count", f"{_RECENT} unless {ANSWERS} == 1", ("cluster", "dc", "rack"))
 _LIVE = "cassandra_endpoints_live"
-# Each agent has one such series. An agent that has not reached its node yet does not know its cluster.
+# One series per agent. An agent that has not reached its node yet has no cluster label.
 _AGENT = f'casstat_build_info{{{MATCH},cluster!=""}}'
-_AGENTS_LATELY = aggregate("count", f"last_over_time({_AGENT}[1h])", (*CLUSTER, "node"))
-_AGENTS_NOW = aggregate("count", _AGENT, (*CLUSTER, "node"))
+_RECENT_AGENTS = aggregate("count", f"last_over_time({_AGENT}[1h])", (*CLUSTER, "node"))
+_CURRENT_AGENTS = aggregate("count", _AGENT, (*CLUSTER, "node"))
 # `unless` also works when no agent is left; a count of the remaining agents would be absent.
-_GONE = aggregate("count", f"{_AGENTS_LATELY} unless {_AGENTS_NOW}", CLUSTER)
-_MISSING = f"{_GONE} / {aggregate('count', _AGENTS_LATELY, CLUSTER)}"
-_AGENTS_GONE = "Agents of {{ $labels.cluster }} have disappeared"
+_GONE = aggregate("count", f"{_RECENT_AGENTS} unless {_CURRENT_AGENTS}", CLUSTER)
+_MISSING = f"{_GONE} / {aggregate('count', _RECENT_AGENTS, CLUSTER)}"
+_MISSING_SUMMARY = "Agents of {{ $labels.cluster }} are missing"
 _SCHEMAS = aggregate("count", selector("cassandra_schema_version", (), MATCH), (*CLUSTER, "schema_version"))
 _MODE = "cassandra_operation_mode"
 _DATACENTER = ("cluster", "dc")
@@ -42,7 +42,7 @@ def _in(*modes: str) -> str:
     return aggregate("count", selector(_MODE, where(operation_mode=modes), MATCH), (*NODE_LABELS, "operation_mode"))
 
 
-# Clients are not meant to connect to a node that joins, or was drained.
+# Joining and drained nodes need not accept clients.
 _IN_SERVICE = f"and on ({', '.join(NODE_LABELS)}) {_in('NORMAL')}"
 _RUNNING = rule_query(SIGNALS["native_running"].expression)
 
@@ -52,16 +52,16 @@ ALERTS = (
         "agents_absent",
         f"absent({agent_series('casstat_build_info')})",
         "Prometheus has no series of any casstat agent in job {{ $labels.job }}",
-        "No agent of job {{ $labels.job }} can be scraped, or service discovery finds none: no cluster is watched.",
+        "No agent of job {{ $labels.job }} can be scraped, or service discovery finds none: no cluster is monitored.",
         by=("job",),
     ),
     *threshold_alerts(
         "CasstatAgentsMissing",
         "agents_missing",
         _MISSING,
-        _AGENTS_GONE,
-        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} that were there within the last hour "
-        "are gone: their machines are down, or Prometheus no longer finds or reaches them.",
+        _MISSING_SUMMARY,
+        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} from the last hour are missing: "
+        "their machines are down, or Prometheus no longer finds or reaches them.",
         by=CLUSTER,
         only=WARNING,
     ),
@@ -69,18 +69,18 @@ ALERTS = (
         "CasstatAgentsMissing",
         "agents_missing",
         _MISSING,
-        _AGENTS_GONE,
-        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} that were there within the last hour "
-        "are gone, and no remaining node reports that it reaches all others.",
+        _MISSING_SUMMARY,
+        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} from the last hour are missing, "
+        "and no remaining node reports that it can reach all others.",
         by=CLUSTER,
         only=CRITICAL,
-        # The nodes are fine, and it is only their agents that are missing.
+        # The nodes are up; only their agents are missing.
         also=f"unless on (cluster) {_UNREACHABLE} == 0",
     ),
     *signal_alerts(
         "CassandraNodesUnreachable",
         "nodes_unreachable",
-        "Some node of {{ $labels.cluster }} cannot reach {{ $value | humanize }} others.",
+        "A node of {{ $labels.cluster }} cannot reach {{ $value | humanize }} others.",
         by=CLUSTER,
     ),
     *threshold_alerts(
@@ -88,8 +88,8 @@ ALERTS = (
         "node_answers",
         ANSWERS,
         "Cassandra is down on {{ $labels.node }}",
-        f"The agent beside {WHERE} gets no answer from Cassandra, and no other node says that all are there.",
-        # While all others see it, it is only casstat that does not: CasstatNodeUnread.
+        f"The agent of {WHERE} gets no answer from Cassandra, and no other node reports that all nodes are up.",
+        # While the other nodes see it, only casstat cannot read it: CasstatNodeUnread.
         also=f"unless on (cluster) {_UNREACHABLE} == 0",
     ),
     *threshold_alerts(
@@ -98,7 +98,7 @@ ALERTS = (
         aggregate("count", _LOST, _DATACENTER),
         "Nodes are down in several racks of {{ $labels.dc }}",
         "Nodes are down in {{ $value | humanize }} racks of {{ $labels.cluster }}, {{ $labels.dc }}: "
-        "with three replicas a quorum of some data is gone.",
+        "with three replicas, part of the data has no quorum.",
         by=_DATACENTER,
         also=f"and on (cluster) {_UNREACHABLE} > $bound",
     ),
@@ -106,8 +106,8 @@ ALERTS = (
         "CassandraNodesDisagree",
         "nodes_live_spread",
         f"{rule_query(Gauge(_LIVE, aggregation=Aggregation.MAX), CLUSTER)} - {rule_query(Gauge(_LIVE), CLUSTER)}",
-        "Nodes of {{ $labels.cluster }} disagree on who is live",
-        "Of {{ $labels.cluster }} some nodes see {{ $value | humanize }} more live nodes than others do.",
+        "Nodes of {{ $labels.cluster }} disagree about live nodes",
+        "Some nodes of {{ $labels.cluster }} see {{ $value | humanize }} more live nodes than others.",
         by=CLUSTER,
     ),
     *threshold_alerts(
@@ -115,21 +115,21 @@ ALERTS = (
         "restarts",
         aggregate("max", f"changes({selector('cassandra_jvm_start_time_seconds', (), MATCH)}[30m])"),
         "Cassandra restarted on {{ $labels.node }}",
-        f"Cassandra on {WHERE} restarted {{{{ $value | humanize }}}} times in half an hour.",
+        f"Cassandra on {WHERE} restarted {{{{ $value | humanize }}}} times within half an hour.",
     ),
     *threshold_alerts(
         "CassandraSchemaDisagreement",
         "schema_versions",
         aggregate("count", _SCHEMAS, CLUSTER),
         "Nodes of {{ $labels.cluster }} have different schemas",
-        "Nodes of {{ $labels.cluster }} know {{ $value | humanize }} versions of the schema.",
+        "Nodes of {{ $labels.cluster }} have {{ $value | humanize }} versions of the schema.",
         by=CLUSTER,
     ),
     *threshold_alerts(
         "CassandraNodeMovingForLong",
         "node_moving",
         _in("STARTING", "JOINING", "LEAVING", "MOVING", "DRAINING"),
-        "{{ $labels.node }} is {{ $labels.operation_mode }} for hours",
+        "{{ $labels.node }} has been {{ $labels.operation_mode }} for hours",
         f"{WHERE} has been {{{{ $labels.operation_mode }}}} for more than five hours.",
         by=(*NODE_LABELS, "operation_mode"),
     ),
@@ -137,14 +137,14 @@ ALERTS = (
         "CassandraNodeOutOfService",
         "node_out_of_service",
         _in("DRAINED", "JOINING_FAILED", "DECOMMISSION_FAILED"),
-        "{{ $labels.node }} runs and serves nobody",
-        f"{WHERE} is {{{{ $labels.operation_mode }}}}: its process runs, and takes no requests.",
+        "{{ $labels.node }} runs but accepts no requests",
+        f"{WHERE} is {{{{ $labels.operation_mode }}}}: its process runs but accepts no requests.",
         by=(*NODE_LABELS, "operation_mode"),
     ),
     *signal_alerts(
         "CassandraNativeTransportOff",
         "native_running",
-        f"Clients cannot connect to {WHERE}: its native transport is off, though the node is in service.",
+        f"Clients cannot connect to {WHERE}: its native transport is off although the node is in service.",
         summary="Clients cannot connect to {{ $labels.node }}",
         also=_IN_SERVICE,
     ),

@@ -1,18 +1,20 @@
-"""Cassandra's JVM."""
+"""Alerts on Cassandra's JVM: heap, garbage collection, file descriptors."""
 
 from dashboards.rules.alert import WHERE, signal_alerts
 
-_SHARE = "{{ $value | humanizePercentage }}"
+_PERCENT = "{{ $value | humanizePercentage }}"
 
 ALERTS = (
-    *signal_alerts("CassandraHeapFull", "heap_share", f"{_SHARE} of the heap are in use on {WHERE}, and stay so."),
-    *signal_alerts("CassandraGcShare", "gc_pause_share", f"Garbage collection stops {WHERE} for {_SHARE} of the time."),
+    *signal_alerts("CassandraHeapFull", "heap_share", f"{_PERCENT} of the heap is in use on {WHERE} and is not freed."),
+    *signal_alerts(
+        "CassandraGcShare", "gc_pause_share", f"Garbage collection pauses {WHERE} for {_PERCENT} of the time."
+    ),
     *signal_alerts(
         "CassandraGcPauses",
         "gc_pause_mean",
-        f"Each garbage collection stops {WHERE} for {{{{ $value | humanizeDuration }}}}.",
+        f"Garbage collections pause {WHERE} for {{{{ $value | humanizeDuration }}}} on average.",
     ),
     *signal_alerts(
-        "CassandraFileDescriptors", "files_share", f"{_SHARE} of the file descriptors are in use on {WHERE}."
+        "CassandraFileDescriptors", "files_share", f"{_PERCENT} of the file descriptors are in use on {WHERE}."
     ),
 )

@@ -1,4 +1,4 @@
-"""Overload: queues, rejected and dropped work, hints."""
+"""Alerts on overload: queues, dropped messages, hints, exceptions."""
 
 from dashboards.expression import Rate
 from dashboards.rules.alert import WHERE, rule_query, signal_alerts, threshold_alerts
@@ -6,57 +6,59 @@ from dashboards.signals.all_signals import SIGNALS
 
 _HINTS = rule_query(SIGNALS["hints"].expression)
 _DELIVERED = rule_query(Rate("cassandra_hints_succeeded_total"))
-_WAIT = "{{ $value | humanize }}"
+_VALUE = "{{ $value | humanize }}"
 
 ALERTS = (
     *signal_alerts(
         "CassandraMessagesDropped",
         "dropped",
-        f"{WHERE} gives up {_WAIT} messages of kind {{{{ $labels.message }}}} a second: they waited for too long.",
+        f"{WHERE} drops {_VALUE} {{{{ $labels.message }}}} messages per second after their timeout.",
         ("message",),
     ),
     *signal_alerts(
         "CassandraRequestsPending",
         "requests_pending",
-        f"{_WAIT} requests of clients wait for a thread on {WHERE}.",
+        f"{_VALUE} client requests wait for a thread on {WHERE}.",
     ),
-    *signal_alerts("CassandraReadsPending", "reads_pending", f"{_WAIT} reads of its own data wait on {WHERE}."),
     *signal_alerts(
-        "CassandraMutationsPending", "mutations_pending", f"{_WAIT} writes of its own data wait on {WHERE}."
+        "CassandraReadsPending", "reads_pending", f"{_VALUE} reads of local data wait for a thread on {WHERE}."
+    ),
+    *signal_alerts(
+        "CassandraMutationsPending", "mutations_pending", f"{_VALUE} writes of local data wait for a thread on {WHERE}."
     ),
     *signal_alerts(
         "CassandraPoolBlocked",
         "pools_blocked",
-        f"{_WAIT} tasks find no room in the queue of {{{{ $labels.pool }}}} on {WHERE}.",
+        f"The full queue of {{{{ $labels.pool }}}} blocks {_VALUE} tasks on {WHERE}.",
         ("pool",),
     ),
     *signal_alerts(
         "CassandraConnectionsPaused",
         "connection_pauses",
-        f"{WHERE} stops reading from client connections {_WAIT} times a second: too many requests are in flight.",
+        f"{WHERE} pauses client connections {_VALUE} times per second: too many requests are in flight.",
     ),
     *signal_alerts(
         "CassandraHintsWritten",
         "hints",
-        f"{WHERE} keeps {_WAIT} writes a second for replicas that do not take them.",
+        f"{WHERE} stores {_VALUE} hints per second for replicas that do not acknowledge writes.",
     ),
     *threshold_alerts(
         "CassandraHintsGrowing",
         "hints_growing",
         _HINTS,
-        "Hints pile up on {{ $labels.node }}",
-        f"{WHERE} writes {_WAIT} hints a second, and delivers fewer.",
-        # There is no count of those delivered before the first one is.
+        "Hints accumulate on {{ $labels.node }}",
+        f"{WHERE} writes {_VALUE} hints per second and delivers fewer.",
+        # The counter of delivered hints is absent before the first delivery.
         also=f"unless {_DELIVERED} >= {_HINTS}",
     ),
     *signal_alerts(
         "CassandraHintsNotDelivered",
         "hints_failed",
-        f"The delivery of {_WAIT} hints a second by {WHERE} fails.",
+        f"{WHERE} fails to deliver {_VALUE} hints per second.",
     ),
     *signal_alerts(
         "CassandraExceptions",
         "exceptions",
-        f"{WHERE} has {_WAIT} exceptions a second that nobody caught.",
+        f"{WHERE} throws {_VALUE} uncaught exceptions per second.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What becomes of the data: flushes, the commit log, compaction, tables."""
+"""Alerts on flushes, commit log, compaction and tables."""
 
 from dashboards.promql import selector
 from dashboards.rules.alert import CRITICAL, MATCH, TABLE, WARNING, WHERE, aggregate, signal_alerts
@@ -12,7 +12,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraCompactionsGrowing",
         "compactions_pending",
-        f"{_VALUE} compactions are due on {WHERE}, and become more.",
+        f"{_VALUE} compactions are due on {WHERE}, and their number grows.",
         only=WARNING,
         also=f"and {_GROWS} > 0",
     ),
@@ -31,28 +31,28 @@ ALERTS = (
     *signal_alerts(
         "CassandraCommitlogWaits",
         "commitlog_wait_p99",
-        f"One in a hundred writes that wait for the commit log on {WHERE} waits {_TIME} or longer.",
+        f"1 % of the writes that wait for the commit log on {WHERE} wait {_TIME} or longer.",
     ),
     *signal_alerts(
         "CassandraCommitlogSegmentWaits",
         "segment_wait_p99",
-        f"One in a hundred writes that wait for a new segment of the commit log on {WHERE} waits {_TIME} or longer.",
+        f"1 % of the writes that wait for a new commit log segment on {WHERE} wait {_TIME} or longer.",
     ),
     *signal_alerts(
         "CassandraMemtableWaits",
         "memtable_wait_p99",
-        f"One in a hundred writes that wait for memtable space on {WHERE} waits {_TIME} or longer.",
+        f"1 % of the writes that wait for memtable memory on {WHERE} wait {_TIME} or longer.",
     ),
     *signal_alerts(
         "CassandraTombstones",
         "tombstones_per_read_p99",
-        f"One in a hundred reads of {_NAME} meets {_VALUE} tombstones or more.",
+        f"1 % of the reads of {_NAME} scan {_VALUE} tombstones or more.",
         by=TABLE,
     ),
     *signal_alerts(
         "CassandraSSTablesPerRead",
         "sstables_per_read_p99",
-        f"One in a hundred reads of {_NAME} touches {_VALUE} SSTables or more.",
+        f"1 % of the reads of {_NAME} touch {_VALUE} SSTables or more.",
         by=TABLE,
     ),
     *signal_alerts(
@@ -64,7 +64,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraBloomFilterUseless",
         "bloom_false_share",
-        f"{{{{ $value | humanizePercentage }}}} of what the bloom filters of {_NAME} answer is a false yes.",
+        f"{{{{ $value | humanizePercentage }}}} of the answers of the bloom filters of {_NAME} are false positives.",
         by=TABLE,
     ),
 )
