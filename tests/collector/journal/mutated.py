@@ -194,8 +194,8 @@ class _Reading:
                 if isinstance(each, Entry):
                     self._take(each)
             for record in records:
-                if isinstance(record, Footer) and record.next >= self._last.get(record.session, 0):
-                    self._last[record.session] = record.next
+                if isinstance(record, Footer):
+                    self._last[record.session] = max(self._last.get(record.session, 0), record.next)
                     self._begin(record.session, record.first)
         self.integrity = self._order.integrity(damaged)
 
