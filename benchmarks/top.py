@@ -14,12 +14,14 @@ from cli.top.render_context import RenderContext
 from cli.top.screen import screen
 from cli.top.self_cost import resident_mb
 from cli.top.view_state import ViewState
+from collector.cluster.live.cluster_interval import NodeInfo
+from collector.cluster.live.interval_assembler import IntervalAssembler
 from collector.model.sample import Sample
 from collector.model.sample_json import decoded
 from exporters.live.frame import NodeFrame
-from exporters.live.frame_assembler import FrameAssembler, NodeInfo
 from exporters.live.history import History
-from exporters.live.live_columns import needed, needs, patterns
+from exporters.live.live_columns import SUMMED, needed
+from exporters.live.live_frames import frame_of, request_of
 
 NODES, TICKS, REDRAWS = 300, 12, 10
 SIZES = ((80, 24), (200, 60))
@@ -32,18 +34,17 @@ def run() -> Iterator[Figure]:
     nodes = addresses(NODES)
     bodies = Bodies()
     history = History()
-    gathering = FrameAssembler(1.0)
+    assembler = IntervalAssembler(1.0, SUMMED)
     for node in nodes:
-        gathering.meet(node, node)
-        gathering.know(node, NodeInfo("simulated", "dc1/rack1", interval_s=1.0))
-    asked = tuple(patterns(needs(wanted(0).columns)))
-    gathering.want(wanted(0).columns, None)
+        assembler.add_node(node, node)
+        assembler.set_info(node, NodeInfo("simulated", "dc1/rack1", interval_s=1.0))
+    patterns = request_of(wanted(0)).patterns
     taking_s = closing_s = 0.0
     for tick in range(TICKS):
         time_s = float(FIRST_S + tick)
-        texts = [(node, bodies.of(node, time_s, asked)) for node in nodes]
-        taking_s += _cpu_s(partial(_take, gathering, texts, time_s + 0.1))
-        closing_s += _cpu_s(partial(_close, gathering, history, time_s))
+        texts = [(node, bodies.of(node, time_s, patterns)) for node in nodes]
+        taking_s += _cpu_s(partial(_take, assembler, texts, time_s + 0.1))
+        closing_s += _cpu_s(partial(_close, assembler, history, time_s))
     yield Figure(f"{NODES} nodes: CPU of taking a tick's samples", 1000 * taking_s / TICKS, "ms")
     yield Figure(f"{NODES} nodes: CPU of merging them and making the rows", 1000 * closing_s / TICKS, "ms")
     for width, height in SIZES:
@@ -71,13 +72,13 @@ def _draw(scene: RenderContext) -> None:
         screen(scene)
 
 
-def _take(gathering: FrameAssembler, texts: list[tuple[str, str]], now_s: float) -> None:
+def _take(assembler: IntervalAssembler, texts: list[tuple[str, str]], now_s: float) -> None:
     for node, text in texts:
-        gathering.heard(node, taken(text), now_s)
+        assembler.add_sample(node, taken(text), now_s)
 
 
-def _close(gathering: FrameAssembler, history: History, time_s: float) -> None:
-    history.add(gathering.close(int(time_s) - 1, time_s + 0.2))
+def _close(assembler: IntervalAssembler, history: History, time_s: float) -> None:
+    history.add(frame_of(assembler.close(int(time_s) - 1, time_s + 0.2), wanted(0)))
 
 
 def _memory(history: History) -> Iterator[Figure]:

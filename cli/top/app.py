@@ -25,7 +25,7 @@ from cli.top.styled_text import FINE, Line, Marks
 from cli.top.view_state import ViewState, position
 from exporters.live.frame import Frame
 from exporters.live.history import History
-from exporters.live.live_cluster import Wanted
+from exporters.live.live_frames import Wanted
 
 REDRAW_S = 1.0
 LOOK_S = 0.1

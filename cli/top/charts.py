@@ -2,9 +2,9 @@
 
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext
+from cli.top.sparkline import chart
 from cli.top.styled_text import Line, Span, cut, number
 from exporters.live.live_columns import COLUMNS, PLACES, value
-from exporters.live.sparkline import chart
 
 # The least and most lines of a chart, its title included; from this width on two stand beside each other.
 LOWEST, HIGHEST, TWO_WIDE = 5, 14, 80

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from cli.top.view_state import ViewState
 from exporters.line.columns import Column
 from exporters.live.frame import ALL
-from exporters.live.live_cluster import Wanted
 from exporters.live.live_columns import COLUMNS, PLACES
+from exporters.live.live_frames import Wanted
 
 
 @dataclass(frozen=True)

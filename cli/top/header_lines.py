@@ -3,10 +3,11 @@
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext, clock_time
 from cli.top.severity import level, worst
+from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Span, clean, cut, number, span_of_time, width_of
-from exporters.live.frame import Frame, State
+from collector.cluster.live.cluster_interval import State
+from exporters.live.frame import Frame
 from exporters.live.live_columns import value
-from exporters.live.sparkline import spark
 
 STYLES = ("", "warn", "bad")
 

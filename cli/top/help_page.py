@@ -5,7 +5,7 @@ from textwrap import wrap
 from cli.top.column_sets import SETS
 from cli.top.render_context import RenderContext
 from cli.top.styled_text import Line, Span, cut
-from exporters.live.frame import State
+from collector.cluster.live.cluster_interval import State
 
 KEYS = (
     ("1 to 7", " ".join(f"{number}: {each.name}" for number, each in enumerate(SETS, 1))),

@@ -5,10 +5,11 @@ from cli.top.column_sets import SETS
 from cli.top.node_table import glyph_of, why_not
 from cli.top.render_context import RenderContext
 from cli.top.severity import level
+from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Span, clean, cut, number
-from exporters.live.frame import NodeFrame, State
+from collector.cluster.live.cluster_interval import State
+from exporters.live.frame import NodeFrame
 from exporters.live.live_columns import COLUMNS, PLACES, value
-from exporters.live.sparkline import spark
 
 CELL, TREND = 40, 12
 LEVELS = ("", "warn", "bad")

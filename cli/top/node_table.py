@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from cli.top.column_sets import columns, set_of
 from cli.top.render_context import RenderContext
 from cli.top.severity import cluster_level, level, severity
+from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Marks, Span, clean, cut, fit, number, span_of_time
+from collector.cluster.live.cluster_interval import State
 from exporters.line.columns import Column
-from exporters.live.frame import NodeFrame, State
+from exporters.live.frame import NodeFrame
 from exporters.live.live_columns import Cells, value
-from exporters.live.sparkline import spark
 
 NARROWEST, LONGEST_NAME, SHORTEST_NAME = 6, 28, 7
 TREND, LONGEST_TREND, TREND_KEEP, PLACE_KEEP = 12, 120, 4, 3

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from cli.errors import CasstatError
 from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_program import MergeSettings, merged
+from collector.cluster.live.cluster_interval import ClusterEvent, State
+from collector.cluster.live.sanitise import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
 from collector.cluster.merge_job import Merged, NodeRun
 from collector.journal.read_limits import MAX_MEMORY_BYTES
 from collector.model.identity import IDENTITY_LABELS
@@ -13,11 +15,10 @@ from collector.printable import one_line
 from exporters.files.merged_rows import Choice
 from exporters.line.table_rows import joint_tables, tables
 from exporters.line.view import running
-from exporters.live.frame import ALL, ClusterEvent, Frame, NodeFrame, State
+from exporters.live.frame import ALL, Frame, NodeFrame
 from exporters.live.history import History
-from exporters.live.live_cluster import RUNNING, Wanted
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
-from exporters.live.sanitise import LONGEST_NAME, MOST_EVENTS, state_of, told_of
+from exporters.live.live_frames import RUNNING, Wanted
 
 # So many ticks, where nobody chose an interval.
 POINTS = 1800
@@ -69,14 +70,14 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
             IDENTITY_LABELS[series]: str(sample.values[series]) for series in IDENTITY_LABELS if series in sample.values
         }
         state, why = state_of(sample)
-        told = [told_of(run.node, event, sample) for event in sample.events[:MOST_EVENTS]]
+        told = [cluster_event(run.node, event, sample) for event in sample.events[:MAX_EVENTS]]
         found[place] = Moment(
             cells_of(sample, local=local),
             state,
             why,
             tuple(each for each in told if each is not None),
-            one_line("/".join(filter(None, (texts.get("dc"), texts.get("rack")))))[:LONGEST_NAME],
-            one_line(texts.get("cluster", ""))[:LONGEST_NAME],
+            one_line("/".join(filter(None, (texts.get("dc"), texts.get("rack")))))[:MAX_NAME_CHARS],
+            one_line(texts.get("cluster", ""))[:MAX_NAME_CHARS],
             tables(sample)[:MOST_TABLES],
             running(sample)[:MOST_TABLES],
         )
@@ -123,7 +124,7 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
 
 
 def _row(name: str, moment: Moment | None, age_s: float | None, where: str) -> NodeFrame:
-    shown = one_line(name)[:LONGEST_NAME]
+    shown = one_line(name)[:MAX_NAME_CHARS]
     if moment is not None:
         return NodeFrame(shown, moment.state, moment.cells, moment.why, age_s, moment.place or where)
     if age_s is None:

@@ -4,7 +4,7 @@ from cli.top import charts, header_lines, help_page, node_page, node_table, tabl
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext, clock_time
 from cli.top.styled_text import Line, Span, clean, cut
-from exporters.live.frame import ClusterEvent
+from collector.cluster.live.cluster_interval import ClusterEvent
 
 # So high, so many lines of events and of the cluster's figures.
 EVENTS = ((60, 10), (40, 7), (24, 4), (20, 3), (12, 1))

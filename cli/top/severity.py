@@ -5,8 +5,9 @@ from fnmatch import fnmatchcase
 
 from cli.top.column_sets import BASE, set_of
 from cli.top.view_state import ViewState
+from collector.cluster.live.cluster_interval import State
 from dashboards.thresholds import THRESHOLDS, Severity
-from exporters.live.frame import Frame, NodeFrame, State
+from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import COLUMNS, PLACES, SUMMED, Cells, value
 
 MS, PCT = 1000, 100

@@ -4,9 +4,9 @@ import unicodedata
 from math import isfinite, isnan
 from typing import NamedTuple
 
+from cli.top.sparkline import BLOCKS, PLAIN
+from collector.cluster.live.cluster_interval import State
 from collector.printable import one_line
-from exporters.live.frame import State
-from exporters.live.sparkline import BLOCKS, PLAIN
 
 # Letters of Hangul that take no cell, and symbols that are two cells wide since Unicode 16: older Pythons know neither.
 _NOT_ONE_CELL = frozenset(

@@ -28,14 +28,15 @@ from cli.top.screen import screen
 from cli.top.self_cost import SelfCost
 from cli.top.styled_text import ASCII, FINE, plain
 from cli.top.view_state import ViewState
-from collector.cluster.live.node_address import Target, TargetError, target_of
+from collector.cluster.live.agent_feed import of_agent
+from collector.cluster.live.cluster_interval import State
+from collector.cluster.live.live_cluster import Plan
+from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.http.tls import client_context
 from collector.jolokia.access import Access, AccessError
-from exporters.live.agent_feed import of_agent
-from exporters.live.frame import Frame, NodeFrame, State
-from exporters.live.history import History
-from exporters.live.live_cluster import LiveCluster, Plan
+from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import is_whole
+from exporters.live.live_frames import LiveFrames
 
 if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames
@@ -77,7 +78,7 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
         return
     if not settings.nodes and not settings.seeds:
         raise click.UsageError("give a node, such as 'casstat top 10.0.0.7', --seed NODE, or --replay PATH")
-    live = LiveCluster(plan_of(settings, environ), wanted(look.chosen, look.picked), History())
+    live = LiveFrames(plan_of(settings, environ), wanted(look.chosen, look.picked))
     live.start()
     try:
         if _is_screen(settings, environ):
@@ -102,9 +103,9 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
     access, tls = _agent_access(settings.agent, environ)
     scheme = "https" if access.ca or access.certificate else "http"
     try:
-        targets = tuple(target_of(node, scheme) for node in settings.nodes)
-        seeds = tuple(target_of(node, scheme) for node in settings.seeds)
-    except TargetError as error:
+        targets = tuple(parse_address(node, scheme) for node in settings.nodes)
+        seeds = tuple(parse_address(node, scheme) for node in settings.seeds)
+    except NodeAddressError as error:
         raise click.UsageError(str(error)) from None
     for each in (*targets, *seeds):
         if not each.is_agent:
@@ -116,11 +117,11 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
         settings.interval or 1.0,
         access,
         tls,
-        lambda url: connect(url, _for(target_of(url), settings.jolokia), environ),
+        lambda url: connect(url, _for(parse_address(url), settings.jolokia), environ),
     )
 
 
-def _for(target: Target, settings: JolokiaSettings) -> JolokiaSettings:
+def _for(target: NodeAddress, settings: JolokiaSettings) -> JolokiaSettings:
     """Return the options for one of several Jolokias: those of TLS are for those that speak it."""
     if target.scheme == "https":
         return settings
@@ -164,7 +165,7 @@ def _is_screen(settings: TopSettings, environ: Mapping[str, str]) -> bool:
 
 
 def _show(
-    source: "LiveCluster | RecordedFrames",
+    source: "LiveFrames | RecordedFrames",
     look: ViewState,
     kind: str,
     settings: TopSettings,
@@ -204,7 +205,7 @@ def _first_painted(scene: RenderContext) -> Iterator[None]:
         sys.stderr.flush()
 
 
-def _print_live(live: LiveCluster, look: ViewState, settings: TopSettings) -> None:
+def _print_live(live: LiveFrames, look: ViewState, settings: TopSettings) -> None:
     """Print tick by tick; a signal ends it as if it had been the last."""
     printer = _printer(settings, look)
     printed = number = 0

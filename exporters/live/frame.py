@@ -1,46 +1,25 @@
-"""What the screen shows of one tick: a row for every node and one for all of them."""
+"""The numbers that the screen shows of one interval: a row for every node and one for the cluster."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
+from collector.cluster.live.cluster_interval import ClusterEvent, State
 from exporters.live.live_columns import Cells
 
 ALL = -1
-"""Instead of a node's number: the cluster."""
+"""The cluster, where a node's index is expected."""
 
-
-class State(Enum):
-    """How a node is."""
-
-    UP = "up"
-    CHANGING = "changing"
-    """It answers, and is joining, leaving, starting or drained."""
-    SILENT = "silent"
-    """What watches it answers; Cassandra does not."""
-    GONE = "gone"
-    """Nothing answers."""
-    NEW = "new"
-    """Nothing is known yet."""
-
-
-class ClusterEvent(NamedTuple):
-    """An event: when (seconds since the epoch), of which node, what kind, and what is said of it."""
-
-    time_s: float
-    node: str
-    kind: str
-    text: str
+Rows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class NodeFrame:
-    """A node in a tick.
+    """A node's row.
 
-    why    what is wrong, in a line; "" for nothing.
-    age_s  how long ago it, or of a silent one its Cassandra, last answered; None when that is now, or never.
-    place  its data centre and rack.
+    why    what is wrong, in one line; "" for nothing.
+    age_s  time since the node, or the Cassandra of a silent one, last answered; None for now or never.
+    place  data centre and rack, as `dc/rack`.
     """
 
     __slots__ = ("age_s", "cells", "name", "place", "state", "why")
@@ -54,10 +33,11 @@ class NodeFrame:
 
 @dataclass(frozen=True)
 class Frame:
-    """One tick. A node has the same place in `nodes` in every frame.
+    """One interval. A node has the same index in `nodes` in every frame.
 
-    counted  how many nodes the cluster's row is made of.
-    tables   of a node by its place, or of ALL: rows as `exporters.line.table_rows` has them, where they were asked for.
+    counted  number of nodes in the cluster's row.
+    tables   rows of `exporters.line.table_rows` by node index or ALL, where they were requested.
+    running  the running compactions, likewise.
     """
 
     time_s: float
@@ -67,5 +47,5 @@ class Frame:
     cluster: Cells
     counted: int
     events: tuple[ClusterEvent, ...] = ()
-    tables: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    running: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    tables: Mapping[int, Rows] = field(default_factory=dict)
+    running: Mapping[int, Rows] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The last ticks, as many as fit: what sparklines are made of, and what one steps back to."""
+"""The most recent frames, within a memory limit."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -7,52 +7,55 @@ from threading import Condition
 from exporters.live.frame import Frame
 from exporters.live.live_columns import COLUMNS
 
-LIMIT_BYTES = 120 << 20
-LONGEST = 3600
-# What a node takes in a frame beside its numbers: objects, and its share of events.
-BESIDE_BYTES = 250
+MAX_BYTES = 120 << 20
+MAX_FRAMES = 3600
+# Memory of a node in a frame beside its numbers: objects, and its share of events.
+NODE_BYTES = 250
 ROW_BYTES = 400
 
 
 class History:
-    """Takes frames from one thread, and shows them to another."""
+    """Takes frames from one thread and returns them to another."""
 
-    def __init__(self, limit_bytes: int = LIMIT_BYTES, longest: int = LONGEST) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES, max_frames: int = MAX_FRAMES) -> None:
         self._frames: deque[tuple[Frame, int]] = deque()
-        self._limit_bytes = limit_bytes
-        self._longest = longest
+        self._max_bytes = max_bytes
+        self._max_frames = max_frames
         self._size_bytes = 0
-        self._lock = Condition()
-        self._shown: tuple[Frame, ...] = ()
+        self._changed = Condition()
+        self._view: tuple[Frame, ...] = ()
         self.number = 0
-        """How many frames there ever were."""
+        """Number of frames added so far."""
 
     def add(self, frame: Frame) -> None:
-        """Take one more; the oldest go when there is no room."""
+        """Add a frame; remove the oldest ones beyond the limits."""
         size_bytes = _size_bytes(frame)
-        with self._lock:
+        with self._changed:
             self._frames.append((frame, size_bytes))
             self._size_bytes += size_bytes
             self.number += 1
-            while len(self._frames) > 1 and (len(self._frames) > self._longest or self._size_bytes > self._limit_bytes):
+            while len(self._frames) > 1 and self._exceeds_limits():
                 self._size_bytes -= self._frames.popleft()[1]
-            self._shown = ()
-            self._lock.notify_all()
+            self._view = ()
+            self._changed.notify_all()
+
+    def _exceeds_limits(self) -> bool:
+        return len(self._frames) > self._max_frames or self._size_bytes > self._max_bytes
 
     def wait(self, number: int, timeout_s: float) -> bool:
-        """Return whether there was a frame after that many, as soon as there is."""
-        with self._lock:
-            return self._lock.wait_for(lambda: self.number > number, timeout_s)
+        """Wait until more than `number` frames were added; return False after the timeout."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.number > number, timeout_s)
 
     @property
     def frames(self) -> Sequence[Frame]:
-        """The frames, the oldest first."""
-        with self._lock:
-            if len(self._shown) != len(self._frames):
-                self._shown = tuple(frame for frame, _ in self._frames)
-            return self._shown
+        """The frames, oldest first."""
+        with self._changed:
+            if len(self._view) != len(self._frames):
+                self._view = tuple(frame for frame, _ in self._frames)
+            return self._view
 
 
 def _size_bytes(frame: Frame) -> int:
-    rows = sum(len(each) for each in (*frame.tables.values(), *frame.running.values())) + len(frame.events)
-    return (len(frame.nodes) + 1) * (8 * len(COLUMNS) + BESIDE_BYTES) + ROW_BYTES * rows
+    rows = sum(len(rows) for rows in (*frame.tables.values(), *frame.running.values())) + len(frame.events)
+    return (len(frame.nodes) + 1) * (8 * len(COLUMNS) + NODE_BYTES) + ROW_BYTES * rows

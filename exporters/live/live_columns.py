@@ -11,6 +11,7 @@ from math import isfinite, isnan, nan
 
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import WATCHED, is_own_sum
+from collector.cluster.live.sanitise import OPERATION_MODE
 from collector.model.metric import Kind
 from collector.model.sample import Sample
 from exporters.line.columns import Cell, Column, number, per_s, times
@@ -20,7 +21,6 @@ from exporters.line.view import View, with_held
 
 Cells = Sequence[float]
 
-MODE = "cassandra_operation_mode"
 _UNREACHABLE = "cassandra_endpoints_unreachable"
 _UNAVAILABLES = "cassandra_client_request_unavailables_total"
 _HEAP, _HEAP_MAX = "cassandra_jvm_heap_used_bytes", "cassandra_jvm_heap_max_bytes"
@@ -77,7 +77,7 @@ def needs(names: Iterable[str]) -> frozenset[str]:
     """Return the metrics that columns of these names are made of, and the node's mode."""
     found = {need for name in names for need in COLUMNS[PLACES[name]].needs}
     local = {need for name in names for need in columns_of(local=True)[PLACES[name]].needs}
-    return frozenset({MODE, *found, *local})
+    return frozenset({OPERATION_MODE[0], *found, *local})
 
 
 def shown_by(metrics: frozenset[str]) -> frozenset[str]:

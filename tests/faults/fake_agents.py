@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from collector.model.sample import Sample
 from collector.model.sample_json import encoded
-from tests.exporters.live.generated_frames import of
+from tests.collector.cluster.live.node_samples import sample_of
 
 Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter
@@ -130,7 +130,9 @@ class FakeAgent:
         self._writers: set[Writer] = set()
 
     def sample(self, time_s: float) -> Sample:
-        return replace(of(self.name, time_s, reads=self.reads, bucket=40), elapsed_s={"cassandra": 1.0, "cpu": 1.0})
+        return replace(
+            sample_of(self.name, time_s, reads=self.reads, bucket=40), elapsed_s={"cassandra": 1.0, "cpu": 1.0}
+        )
 
     def node(self) -> dict[str, Any]:
         dc, rack = self.place

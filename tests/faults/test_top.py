@@ -37,18 +37,18 @@ def of(row: dict[str, object], node: str) -> dict[str, object]:
 ILL = {
     "hangs": (fake_agents.hangs, "no answer in time"),
     "slow": (fake_agents.slow, "no answer in time"),
-    "endless": (fake_agents.endless, "its answer is larger than 4 MiB"),
-    "flood": (fake_agents.flood, "it sends more than 64 events in a second"),
-    "huge head": (fake_agents.huge_head, "the head of its answer is too large"),
-    "nonsense": (fake_agents.nonsense, "it does not speak HTTP as an agent does"),
+    "endless": (fake_agents.endless, "response larger than 4 MiB"),
+    "flood": (fake_agents.flood, "more than 64 events per second"),
+    "huge head": (fake_agents.huge_head, "response head larger than 32 KiB"),
+    "nonsense": (fake_agents.nonsense, "malformed HTTP response"),
     "hangs up": (fake_agents.hangs_up, "it closed the connection"),
-    "password": (fake_agents.wants_a_password, "HTTP 401: it wants credentials: give --agent-user"),
-    "no JSON": (says(b"<html>"), "what it says is no JSON: is this an agent?"),
-    "other JSON": (says(b'{"a": 1}'), "its samples are none: is this an agent?"),
-    "deep JSON": (says(b"[" * 100_000), "what it says is no JSON: is this an agent?"),
+    "password": (fake_agents.wants_a_password, "HTTP 401: credentials required: give --agent-user"),
+    "no JSON": (says(b"<html>"), "the response is not JSON: is this an agent?"),
+    "other JSON": (says(b'{"a": 1}'), "the response is not a list of samples: is this an agent?"),
+    "deep JSON": (says(b"[" * 100_000), "the response is not JSON: is this an agent?"),
     "no sample": (says(b'[{"values": 3}]'), "a sample is not valid"),
-    "long numbers": (says(b"[" + b"9" * 5000 + b"]"), "what it says is no JSON: is this an agent?"),
-    "not found": (says(b"", "404 Not Found"), "it answers, but not as a casstat agent does"),
+    "long numbers": (says(b"[" + b"9" * 5000 + b"]"), "the response is not JSON: is this an agent?"),
+    "not found": (says(b"", "404 Not Found"), "not a casstat agent"),
     "busy": (says(b"", "503 \x1b[2JBusy"), "HTTP 503"),
 }
 
@@ -140,7 +140,7 @@ def test_a_password_from_a_file(pair: FakeAgents, tmp_path: Path) -> None:
     done = run("top", GOOD, "--once", "--agent-user", "ops", "--agent-password-file", str(secret))
     assert done.returncode == 0, done.stderr
     wrong = run("top", GOOD, "--once", "--agent-user", "me", "--agent-password-file", str(secret))
-    assert "does not take the credentials of 'me' (--agent-user)" in wrong.stderr
+    assert "unknown user 'me' (--agent-user)" in wrong.stderr
     assert "secret" not in wrong.stderr
     secret.chmod(0o644)
     read = run("top", GOOD, "--once", "--agent-user", "ops", "--agent-password-file", str(secret))
@@ -162,8 +162,8 @@ def test_a_seed_tells_of_the_others(pair: FakeAgents) -> None:
     ("arguments", "said"),
     [
         ((), "give a node, such as 'casstat top 10.0.0.7'"),
-        (("http://me:secret@host",), "holds no user and password"),
-        (("ftp://host",), "is no node: one looks like"),
+        (("http://me:secret@host",), "must not contain a user and password"),
+        (("ftp://host",), "is not a node's address: use an address such as"),
         (("10.0.0.1", "--agent-ca", "/nowhere"), "/nowhere: No such file or directory (--agent-ca)"),
         (("10.0.0.1", "--agent-user", "me"), "or set CASSTAT_AGENT_PASSWORD"),
         (("10.0.0.1", "--replay", "/nowhere"), "no nodes with it"),

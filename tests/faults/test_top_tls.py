@@ -87,8 +87,8 @@ STRANGER = "stranger"
 REFUSED = {
     "no certificate": (("cert", "key"), {}, "it may want a client certificate (--agent-cert, --agent-key)"),
     "an authority it does not know": ((), {"ca": STRANGER}, "its certificate is not signed by"),
-    "no password": (("user", "password-file"), {}, "HTTP 401: it wants credentials: give --agent-user"),
-    "another's password": ((), {"user": "bob"}, "HTTP 401: it does not take the credentials of 'bob' (--agent-user)"),
+    "no password": (("user", "password-file"), {}, "HTTP 401: credentials required: give --agent-user"),
+    "another's password": ((), {"user": "bob"}, "HTTP 401: wrong password, or unknown user 'bob' (--agent-user)"),
 }
 
 

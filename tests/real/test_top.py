@@ -90,13 +90,14 @@ def test_a_jolokia_as_the_seed_shows_the_same(cluster: Cluster) -> None:
 
 
 def test_the_clusters_percentile_is_that_of_the_buckets_that_the_agents_serve(cluster: Cluster) -> None:
+    from collector.cluster.live.interval_assembler import IntervalAssembler
     from collector.model.sample_json import decoded
-    from exporters.live.frame_assembler import FrameAssembler
-    from exporters.live.live_columns import value
+    from exporters.live.live_columns import EVERY, value
+    from exporters.live.live_frames import Wanted, frame_of
 
     # The load is there.
     settled("--seed", ADDRESSES[0])
-    gathering = FrameAssembler(1.0)
+    assembler = IntervalAssembler(1.0)
     told = [
         {each.tick.time_s: each for each in map(decoded, agent.json("/api/v1/samples?since=0"))}
         for agent in cluster.agents
@@ -105,9 +106,9 @@ def test_the_clusters_percentile_is_that_of_the_buckets_that_the_agents_serve(cl
     tick_s = max(set(told[0]) & set(told[1]))
     found = [each[tick_s] for each in told]
     for agent, sample in zip(cluster.agents, found, strict=True):
-        gathering.meet(agent.base, agent.base)
-        gathering.heard(agent.base, sample, tick_s + 0.2)
-    frame = gathering.close(int(tick_s) - 1, tick_s + 0.5)
+        assembler.add_node(agent.base, agent.base)
+        assembler.add_sample(agent.base, sample, tick_s + 0.2)
+    frame = frame_of(assembler.close(int(tick_s) - 1, tick_s + 0.5), Wanted(EVERY))
     series = ("cassandra_client_request_duration_seconds", "Read")
     buckets = [each.values[series] for each in found if series in each.values]
     expected = histogram.quantile(histogram.merge([b for b in buckets if isinstance(b, histogram.Buckets)]), 0.99)

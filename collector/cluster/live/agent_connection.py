@@ -1,6 +1,7 @@
-"""One connection to an agent: answers taken whole, and events as they come, with bounds on their size and time.
+"""An HTTP connection to an agent: complete responses and server-sent events, bounded in size and time.
 
-Nothing waits by itself: whoever keeps the connections looks now and then which of them is past its deadline.
+A connection has no timer: its owner compares `deadline_s` of all connections with the loop's time now and then, since a
+timer each is expensive with hundreds of agents.
 """
 
 import asyncio
@@ -10,24 +11,25 @@ from math import inf
 
 import httptools
 
-LARGEST_BYTES = 4 << 20
-LARGEST_HEAD_BYTES = 32 << 10
-ANSWER_S = 5.0
-# An agent says something every 15 s, if only that there is nothing.
-IDLE_S = 20.0
-# At most so many events in a second: an agent has ten ticks in one, and keeps twenty.
-MOST_EVENTS = 64
+MAX_BODY_BYTES = 4 << 20
+MAX_HEAD_BYTES = 32 << 10
+RESPONSE_TIMEOUT_S = 5.0
+# An agent without news sends a comment every 15 s.
+IDLE_TIMEOUT_S = 20.0
+# An agent has at most ten ticks a second, and keeps twenty.
+MAX_EVENTS_PER_S = 64
+OK = 200
 
-Events = Callable[[bytes], None]
+EventHandler = Callable[[bytes], None]
 
 
-class LinkError(Exception):
-    """The other side does not say what an agent says; the message says what is wrong, in one line."""
+class AgentError(Exception):
+    """The peer does not behave like an agent; the message is one line."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What an agent answers: names of headers in lower case; of events there is no body."""
+class Response:
+    """An HTTP response; header names are in lower case, and an event stream has an empty body."""
 
     status: int
     reason: str
@@ -35,133 +37,136 @@ class Answer:
     body: bytes
 
 
-class Link(asyncio.Protocol):
-    """Speaks HTTP; `clock` is the loop's time, by which `deadline_s` is."""
+class AgentConnection(asyncio.Protocol):
+    """A client connection; `clock` is the loop's time, in which `deadline_s` is expressed."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.deadline_s = inf
         self._transport: asyncio.Transport | None = None
         self._parser: httptools.HttpResponseParser | None = None
-        self._answer: asyncio.Future[Answer] | None = None
-        self._events: Events | None = None
+        self._response: asyncio.Future[Response] | None = None
+        self._on_event: EventHandler | None = None
         self._headers: dict[str, str] = {}
         self._reason = ""
         self._buffer = bytearray()
         self._head_bytes = 0
-        self._second = self._in_second = 0
+        self._second = self._events_in_second = 0
         self.failure: Exception | None = None
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def ask(self, request: bytes, events: Events | None = None) -> "asyncio.Future[Answer]":
-        """Send a request; with `events` the answer is there when it begins, and these get what comes."""
+    def send(self, request: bytes, on_event: EventHandler | None = None) -> "asyncio.Future[Response]":
+        """Send a request and return its response; with `on_event`, at the head, followed by the data of each event."""
         self._parser = httptools.HttpResponseParser(self)
-        self._answer = asyncio.get_running_loop().create_future()
-        self._events, self._headers, self._reason = events, {}, ""
+        self._response = asyncio.get_running_loop().create_future()
+        self._on_event, self._headers, self._reason = on_event, {}, ""
         self._buffer.clear()
         self._head_bytes = 0
-        self.deadline_s = self._clock() + ANSWER_S
+        self.deadline_s = self._clock() + RESPONSE_TIMEOUT_S
         if self.failure is not None or self._transport is None:
-            self._answer.set_exception(self.failure or ConnectionResetError())
+            self._response.set_exception(self.failure or ConnectionResetError())
         else:
             self._transport.write(request)
-        return self._answer
+        return self._response
 
     def fail(self, error: Exception) -> None:
-        """End it: whoever waits gets the error."""
+        """Abort the connection; a pending response raises the error."""
         self.failure = self.failure or error
         self.deadline_s = inf
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(self.failure)
+        if self._response is not None and not self._response.done():
+            self._response.set_exception(self.failure)
         if not self.closed.done():
             self.closed.set_result(None)
         if self._transport is not None:
             self._transport.abort()
 
-    # What asyncio calls.
+    # Callbacks of asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what streams have
+        """Store the transport."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - true for streams
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Take what came."""
+        """Parse received bytes."""
         if self._parser is None or self.failure is not None:
-            self.fail(LinkError("it says something before it is asked"))
+            self.fail(AgentError("unexpected data before a request"))
             return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__
-            self.fail(cause if isinstance(cause, LinkError) else LinkError("it does not speak HTTP as an agent does"))
+            self.fail(cause if isinstance(cause, AgentError) else AgentError("malformed HTTP response"))
         except httptools.HttpParserError:
-            self.fail(LinkError("it does not speak HTTP as an agent does"))
+            self.fail(AgentError("malformed HTTP response"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Fail the pending response."""
         self.fail(exc or ConnectionResetError())
 
-    # What httptools calls.
+    # Callbacks of httptools.
 
     def on_status(self, status: bytes) -> None:
-        """Take the words behind the number."""
+        """Append to the reason phrase."""
         self._reason += status.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
+        """Store a header. Raises AgentError when the head is too large."""
         self._head_bytes += len(name) + len(value)
-        if self._head_bytes > LARGEST_HEAD_BYTES:
-            raise LinkError("the head of its answer is too large")
+        if self._head_bytes > MAX_HEAD_BYTES:
+            raise AgentError(f"response head larger than {MAX_HEAD_BYTES >> 10} KiB")
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """Of events, answer now."""
-        if self._events is not None and self._status() == 200:
-            self.deadline_s = self._clock() + IDLE_S
-            self._done(b"")
+        """Complete the response of an event stream."""
+        if self._is_event_stream():
+            self.deadline_s = self._clock() + IDLE_TIMEOUT_S
+            self._complete(b"")
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
+        """Append to the body. Raises AgentError when it is too large."""
         self._buffer += body
-        if self._events is not None and self._status() == 200:
-            self._split()
-        if len(self._buffer) > LARGEST_BYTES:
-            raise LinkError(f"its answer is larger than {LARGEST_BYTES >> 20} MiB")
+        if self._is_event_stream():
+            self._dispatch_events()
+        if len(self._buffer) > MAX_BODY_BYTES:
+            raise AgentError(f"response larger than {MAX_BODY_BYTES >> 20} MiB")
 
     def on_message_complete(self) -> None:
-        """Answer; of events this is the end."""
-        if self._answer is not None and not self._answer.done():
+        """Complete the response; the end of an event stream closes the connection."""
+        if self._response is not None and not self._response.done():
             self.deadline_s = inf
-            self._done(bytes(self._buffer))
-        elif self._events is not None:
+            self._complete(bytes(self._buffer))
+        elif self._on_event is not None:
             self.fail(ConnectionResetError())
 
     def _status(self) -> int:
         return 0 if self._parser is None else self._parser.get_status_code()
 
-    def _done(self, body: bytes) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(Answer(self._status(), self._reason, self._headers, body))
+    def _is_event_stream(self) -> bool:
+        return self._on_event is not None and self._status() == OK
 
-    def _split(self) -> None:
-        """Hand on the events that are whole."""
-        *whole, rest = bytes(self._buffer).split(b"\n\n") if b"\n\n" in self._buffer else [bytes(self._buffer)]
+    def _complete(self, body: bytes) -> None:
+        if self._response is not None and not self._response.done():
+            self._response.set_result(Response(self._status(), self._reason, self._headers, body))
+
+    def _dispatch_events(self) -> None:
+        """Pass on the events that are complete."""
+        *events, rest = bytes(self._buffer).split(b"\n\n") if b"\n\n" in self._buffer else [bytes(self._buffer)]
         now_s = self._clock()
-        if whole:
+        if events:
             del self._buffer[: -len(rest) or None]
-            self.deadline_s = now_s + IDLE_S
-            self._count(len(whole), int(now_s))
+            self.deadline_s = now_s + IDLE_TIMEOUT_S
+            self._limit_rate(len(events), int(now_s))
         if rest:
-            # What has begun must end soon.
-            self.deadline_s = min(self.deadline_s, now_s + ANSWER_S)
-        for event in whole:
+            # An event that has begun must not be delayed by idle time.
+            self.deadline_s = min(self.deadline_s, now_s + RESPONSE_TIMEOUT_S)
+        for event in events:
             data = b"".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))
-            if data and self._events is not None:
-                self._events(data)
+            if data and self._on_event is not None:
+                self._on_event(data)
 
-    def _count(self, events: int, second: int) -> None:
-        self._in_second = events + (self._in_second if second == self._second else 0)
+    def _limit_rate(self, events: int, second: int) -> None:
+        self._events_in_second = events + (self._events_in_second if second == self._second else 0)
         self._second = second
-        if self._in_second > MOST_EVENTS:
-            raise LinkError(f"it sends more than {MOST_EVENTS} events in a second")
+        if self._events_in_second > MAX_EVENTS_PER_S:
+            raise AgentError(f"more than {MAX_EVENTS_PER_S} events per second")

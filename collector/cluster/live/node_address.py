@@ -1,4 +1,4 @@
-"""What a node's address on the command line means: an agent, or a Jolokia."""
+"""Addresses of nodes on the command line: an agent or a Jolokia."""
 
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
@@ -7,19 +7,16 @@ from collector.jolokia.client import DEFAULT_PORTS
 from collector.printable import one_line
 
 AGENT_PORT = 17199
-EXAMPLE = "one looks like 10.0.0.7, https://10.0.0.7:17199 or http://10.0.0.7:8778/jolokia"
+EXAMPLES = "use an address such as 10.0.0.7, https://10.0.0.7:17199 or http://10.0.0.7:8778/jolokia"
 
 
-class TargetError(ValueError):
-    """What was given as a node cannot be one; the message says why and what to do, in one line."""
+class NodeAddressError(ValueError):
+    """The address of a node is invalid; the message is one line with the reason and what to do."""
 
 
 @dataclass(frozen=True)
-class Target:
-    """Where to ask for a node.
-
-    path  of a Jolokia; "" for an agent.
-    """
+class NodeAddress:
+    """Address of an agent or a Jolokia; `path` is "" for an agent."""
 
     scheme: str
     host: str
@@ -28,45 +25,45 @@ class Target:
 
     @property
     def is_agent(self) -> bool:
-        """Whether an agent is asked; else a Jolokia."""
+        """Whether this is an agent, not a Jolokia."""
         return not self.path
 
     @property
     def url(self) -> str:
-        """The whole of it."""
+        """The complete URL."""
         return f"{self.scheme}://{self.authority}{self.path}"
 
     @property
     def authority(self) -> str:
-        """Host and port, as HTTP has them."""
+        """HOST:PORT, with brackets around an IPv6 address."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
-    def beside(self, host: str) -> "Target":
-        """Return the same on another host."""
+    def with_host(self, host: str) -> "NodeAddress":
+        """Return the same address on another host."""
         return replace(self, host=host)
 
 
-def target_of(text: str, scheme: str = "http") -> Target:
-    """Return what an address means: a URL with a path, or Jolokia's port, is a Jolokia's, all else an agent's.
+def parse_address(text: str, scheme: str = "http") -> NodeAddress:
+    """Return a node's address: a URL with a path or Jolokia's port is a Jolokia, everything else an agent.
 
-    `scheme` is that of one that names none. Raises TargetError.
+    `scheme` applies to an address without one. Raises NodeAddressError.
     """
     if "@" in text:
-        raise TargetError("a node's address holds no user and password: others on this machine could read them")
-    shown = one_line(text)
-    # More colons than before a port: an address of IPv6.
+        raise NodeAddressError("a node's address must not contain a user and password: other local users can read it")
+    invalid = NodeAddressError(f"'{one_line(text)}' is not a node's address: {EXAMPLES}")
+    # More than one colon without brackets: a bare IPv6 address.
     bare = f"[{text}]" if text.count(":") > 1 and "://" not in text and not text.startswith("[") else text
     try:
         parts = urlsplit(bare if "://" in bare else f"{scheme}://{bare}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise TargetError(f"'{shown}' is no node: {EXAMPLE}") from None
+        raise invalid from None
     if parts.scheme not in DEFAULT_PORTS or not host or port == 0 or parts.query or parts.fragment:
-        raise TargetError(f"'{shown}' is no node: {EXAMPLE}")
-    if not all("!" <= letter <= "~" for letter in text):
-        raise TargetError(f"'{shown}' is no node: {EXAMPLE}")
+        raise invalid
+    if not all("!" <= character <= "~" for character in text):
+        raise invalid
     path = parts.path.rstrip("/")
     if path or port == DEFAULT_PORTS["http"]:
-        return Target(parts.scheme, host, port or DEFAULT_PORTS[parts.scheme], path or "/jolokia")
-    return Target(parts.scheme, host, port or AGENT_PORT)
+        return NodeAddress(parts.scheme, host, port or DEFAULT_PORTS[parts.scheme], path or "/jolokia")
+    return NodeAddress(parts.scheme, host, port or AGENT_PORT)

@@ -20,14 +20,16 @@ from collector.catalogue import CATALOGUE
 from collector.cluster import aggregation
 from collector.cluster.columnar import cluster_sums
 from collector.cluster.grid import Grid
+from collector.cluster.live.cluster_interval import NodeInfo
+from collector.cluster.live.interval_assembler import IntervalAssembler
 from collector.cluster.merge_job import Job, Merged, NodeRun
 from collector.cluster.recordings import recordings, sessions
 from collector.cluster.reference_merge import reference_merge
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 from exporters.files.merged_rows import Choice, table_of
-from exporters.live.frame_assembler import FrameAssembler, NodeInfo
-from exporters.live.live_columns import EVERY, PLACES
+from exporters.live.live_columns import EVERY, PLACES, SUMMED
+from exporters.live.live_frames import Wanted, frame_of
 from tests.collector.cluster.recorded_nodes import BEGIN_S, record
 
 TICKS = 11
@@ -162,18 +164,18 @@ def of_top(folder: Path, interval_s: float) -> dict[float, Row]:
 
 def of_live(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
     """Return the cluster's rows of `casstat top` whose agents send the nodes' samples."""
-    gathering = FrameAssembler(run.grid.interval_s)
+    assembler = IntervalAssembler(run.grid.interval_s, SUMMED)
     for node in nodes:
-        gathering.meet(node.name, node.name)
-        known = NodeInfo("", "", False, run.grid.interval_s, node.machine, node.network, node.disk, "eth0")
-        gathering.know(node.name, known)
+        assembler.add_node(node.name, node.name)
+        info = NodeInfo("", "", False, run.grid.interval_s, node.machine, node.network, node.disk, "eth0")
+        assembler.set_info(node.name, info)
     rows = {}
     for place in run.indices:
         end_s = run.grid.end_of(place)
         for result in run.nodes:
             if place in result.product.intervals:
-                gathering.heard(result.node, result.product.intervals[place].sample, end_s + 0.1)
-        frame = gathering.close(place, end_s + 0.5)
+                assembler.add_sample(result.node, result.product.intervals[place].sample, end_s + 0.1)
+        frame = frame_of(assembler.close(place, end_s + 0.5), Wanted(EVERY))
         rows[end_s] = json.loads(json_text(frame, (None, None), EVERY))["cluster"]
     return rows
 

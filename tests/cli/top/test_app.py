@@ -10,7 +10,7 @@ from cli.top.column_sets import wanted
 from cli.top.styled_text import ASCII, FINE, Marks, plain
 from cli.top.view_state import ViewState
 from exporters.live.history import History
-from exporters.live.live_cluster import Wanted
+from exporters.live.live_frames import Wanted
 from tests.exporters.live.generated_frames import frames
 
 FRAMES = frames(12)

@@ -9,7 +9,7 @@ from cli.errors import CasstatError
 from cli.main import main
 from cli.recordings.merge_program import MergeSettings
 from cli.top.recorded_frames import RecordedFrames
-from exporters.live.frame import State
+from collector.cluster.live.cluster_interval import State
 from exporters.live.live_columns import value
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 

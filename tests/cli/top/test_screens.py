@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from cli.top import batch
 from cli.top.render_context import RenderContext
 from cli.top.screen import screen
+from cli.top.sparkline import chart
 from cli.top.styled_text import ASCII, FINE, Marks, clean, number, plain
 from cli.top.view_state import ViewState
-from exporters.live.frame import ClusterEvent, Frame, NodeFrame, State
-from exporters.live.sparkline import chart
+from collector.cluster.live.cluster_interval import ClusterEvent, State
+from exporters.live.frame import Frame, NodeFrame
 from tests.exporters import golden
 from tests.exporters.live.generated_frames import frames
 

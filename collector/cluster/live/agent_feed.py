@@ -1,0 +1,274 @@
+"""Follows a node through its agent: its last sample at once, then every new one, with reconnects."""
+
+import asyncio
+import errno
+import json
+import os
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+from collector.cluster.live.agent_connection import OK, AgentConnection, AgentError, EventHandler, Response
+from collector.cluster.live.cluster_interval import NodeInfo
+from collector.cluster.live.node_address import NodeAddress
+from collector.http.failures import ConnectionClosedError, Failures
+from collector.jolokia.access import Access
+from collector.model.sample import Sample
+from collector.model.sample_json import MalformedSampleError, decoded
+from collector.printable import one_line
+
+CONNECT_TIMEOUT_S = 3.0
+MIN_DELAY_S, MAX_DELAY_S = 0.5, 5.0
+# A connection that lasted this long resets the backoff.
+STEADY_S = 10.0
+NOT_FOUND, UNAUTHORIZED = 404, 401
+JSON, EVENTS = "application/json", "text/event-stream"
+MAX_PEERS, MAX_ADDRESS_CHARS = 2000, 64
+
+
+class FeedListener(Protocol):
+    """Receives what feeds read; called from any thread, with the node's key."""
+
+    def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
+        """Take a sample; `is_last` marks the most recent one from before the connection."""
+
+    def on_node(self, key: str, info: NodeInfo, address: str, peers: Sequence[str]) -> None:
+        """Take the node's properties, its own address, and the addresses of all nodes of its cluster."""
+
+    def on_failure(self, key: str, why: str) -> None:
+        """Take the reason why the node or its agent does not answer."""
+
+
+class AgentFeed:
+    """Follows one agent until it is cancelled.
+
+    connections    the set in which open connections are registered for deadline checks.
+    select_values  filters the values of a sample before they are decoded.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        address: NodeAddress,
+        access: Access,
+        tls: ssl.SSLContext | None,
+        listener: FeedListener,
+        connections: set[AgentConnection],
+        select_values: Callable[[Mapping[str, object]], Mapping[str, object]] = dict,
+    ) -> None:
+        self._key = key
+        self._address = address
+        self._tls = tls
+        self._headers = "".join(f"{name}: {value}\r\n" for name, value in access.headers.items())
+        self._failures = Failures(address.host, address.scheme == "https", access)
+        self._listener = listener
+        self._connections = connections
+        self._select_values = select_values
+        self._patterns: Sequence[str] = ()
+        self._last_s: float | None = None
+        self._event_stream: AgentConnection | None = None
+        self._delay_s = MIN_DELAY_S
+        self._request_changed = False
+        self._is_introduced = False
+        self._ever_answered = False
+
+    def request(self, patterns: Sequence[str]) -> None:
+        """Request metrics with these names from now on."""
+        if patterns != self._patterns:
+            self._patterns = patterns
+            self._request_changed = True
+            if self._event_stream is not None:
+                self._event_stream.fail(AgentError("the request changed"))
+
+    async def follow(self) -> None:
+        """Connect, and reconnect with backoff, until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._request_changed = False
+            began_s = loop.time()
+            try:
+                await self._session()
+            except (AgentError, OSError, MalformedSampleError, TimeoutError, asyncio.TimeoutError) as error:
+                if self._request_changed:
+                    continue
+                self._listener.on_failure(self._key, self._why(error))
+            # Another node may answer at this address next time.
+            self._is_introduced = False
+            if loop.time() - began_s > STEADY_S:
+                self._delay_s = MIN_DELAY_S
+            await asyncio.sleep(self._delay_s)
+            self._delay_s = min(2 * self._delay_s, MAX_DELAY_S)
+
+    async def refresh_node(self) -> None:
+        """Read the node's properties and peers again; a failure is ignored."""
+        try:
+            connection = await self._connect()
+        except (OSError, asyncio.TimeoutError):
+            return
+        try:
+            await self._read_node(connection)
+        except (AgentError, OSError):
+            return
+        finally:
+            self._disconnect(connection)
+
+    async def _session(self) -> None:
+        if not self._is_introduced:
+            await self._introduce()
+        # An event stream occupies its connection until it is closed.
+        connection = self._event_stream = await self._connect()
+        try:
+            response = await self._get(connection, self._samples_path(self._last_s), EVENTS, self._take_event)
+            if response.status != OK or not response.headers.get("content-type", "").startswith(EVENTS):
+                raise AgentError(self._refusal(response))
+            await connection.closed
+            raise connection.failure or ConnectionResetError()
+        finally:
+            self._event_stream = None
+            self._disconnect(connection)
+
+    async def _introduce(self) -> None:
+        """Read the last sample and the node's properties."""
+        connection = await self._connect()
+        try:
+            if self._last_s is None:
+                self._take_last(await self._get(connection, self._samples_path(None), JSON))
+            await self._read_node(connection)
+        finally:
+            self._disconnect(connection)
+        self._is_introduced = True
+
+    async def _connect(self) -> AgentConnection:
+        loop = asyncio.get_running_loop()
+        address = self._address
+        server_name = address.host if self._tls else None
+        connecting = loop.create_connection(
+            lambda: AgentConnection(loop.time), address.host, address.port, ssl=self._tls, server_hostname=server_name
+        )
+        _, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
+        self._connections.add(connection)
+        return connection
+
+    def _disconnect(self, connection: AgentConnection) -> None:
+        self._connections.discard(connection)
+        connection.fail(ConnectionResetError())
+
+    async def _get(
+        self, connection: AgentConnection, path: str, accept: str, on_event: EventHandler | None = None
+    ) -> Response:
+        host = self._address.authority
+        head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: {accept}\r\nUser-Agent: casstat\r\n"
+        response = await connection.send(f"{head}{self._headers}\r\n".encode(), on_event)
+        self._ever_answered = True
+        return response
+
+    def _samples_path(self, since_s: float | None) -> str:
+        query = [("metric", pattern) for pattern in self._patterns]
+        if since_s is not None:
+            query.append(("since", repr(since_s)))
+        return f"/api/v1/samples?{urlencode(query)}"
+
+    def _take_last(self, response: Response) -> None:
+        if response.status != OK:
+            raise AgentError(self._refusal(response))
+        samples = _json(response.body)
+        if not isinstance(samples, list):
+            raise AgentError("the response is not a list of samples: is this an agent?")
+        for content in samples[-1:]:
+            self._take_sample(content, is_last=True)
+
+    def _take_event(self, data: bytes) -> None:
+        self._take_sample(_json(data))
+
+    def _take_sample(self, content: Any, *, is_last: bool = False) -> None:
+        if content is None:
+            return
+        try:
+            values = content.get("values") if isinstance(content, dict) else None
+            if isinstance(values, dict):
+                content = {**content, "values": self._select_values(values)}
+            sample = decoded(content)
+        except MalformedSampleError as error:
+            raise AgentError(f"a sample {one_line(error)}") from None
+        self._last_s = sample.tick.time_s
+        self._listener.on_sample(self._key, sample, is_last=is_last)
+
+    async def _read_node(self, connection: AgentConnection) -> None:
+        response = await self._get(connection, "/api/v1/node", JSON)
+        if response.status != OK:
+            raise AgentError(self._refusal(response))
+        content = _json(response.body)
+        if not isinstance(content, Mapping):
+            raise AgentError("the response does not describe a node: is this an agent?")
+        peers = content.get("peers")
+        peers = peers[:MAX_PEERS] if isinstance(peers, list) else []
+        usable = [peer for peer in peers if isinstance(peer, str) and 0 < len(peer) <= MAX_ADDRESS_CHARS]
+        self._listener.on_node(self._key, node_info(content), _text(content, "address"), usable)
+
+    def _refusal(self, response: Response) -> str:
+        """Return the meaning of an unusable response."""
+        if response.status == UNAUTHORIZED:
+            user = self._failures.access.user
+            if user:
+                return f"HTTP 401: wrong password, or unknown user '{one_line(user)}' (--agent-user)"
+            return "HTTP 401: credentials required: give --agent-user and --agent-password-file"
+        if response.status in (OK, NOT_FOUND):
+            return "not a casstat agent: for a Jolokia give its complete URL"
+        return f"HTTP {response.status} {self._failures.quoted(response.reason)}"
+
+    def _why(self, error: Exception) -> str:
+        if isinstance(error, AgentError):
+            return str(error)
+        # For a name with several addresses asyncio puts all errors into one text.
+        if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):
+            listen = self._address.authority
+            return f"no agent listens at {listen}: start one there with 'casstat agent', or give the URL of a Jolokia"
+        if isinstance(error, TimeoutError | asyncio.TimeoutError):
+            return "no answer in time"
+        if (
+            isinstance(error, OSError)
+            and (error.errno or 0) > 0
+            and not isinstance(error, ssl.SSLError | ConnectionError)
+        ):
+            return os.strerror(error.errno or 0)
+        try:
+            return of_agent(self._failures.of_error(error, greets=False))
+        except ConnectionClosedError:
+            if self._ever_answered:
+                return "it closed the connection"
+            return of_agent(f"it {self._failures.of_silence(answered=False)}")
+
+
+def of_agent(text: str) -> str:
+    """Return a message about access to a Jolokia as a message about access to an agent."""
+    return text.replace("--jolokia-", "--agent-").replace("Jolokia", "the agent")
+
+
+def node_info(content: Mapping[str, Any]) -> NodeInfo:
+    """Return a node's properties from the agent's JSON; those of a wrong type are absent."""
+    place = "/".join(filter(None, (_text(content, "dc"), _text(content, "rack"))))
+    interval_s = content.get("interval_s")
+    is_valid = isinstance(interval_s, int | float) and 0.01 <= interval_s <= 86400
+    return NodeInfo(
+        _text(content, "cluster"),
+        place,
+        _text(content, "source") == "nodetool",
+        float(interval_s) if is_valid and interval_s is not None else 0.0,
+        _text(content, "machine"),
+        _text(content, "network"),
+        _text(content, "disk"),
+        _text(content, "interface"),
+    )
+
+
+def _text(content: Mapping[str, Any], key: str) -> str:
+    text = content.get(key)
+    return text[:200] if isinstance(text, str) else ""
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise AgentError("the response is not JSON: is this an agent?") from None

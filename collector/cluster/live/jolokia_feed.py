@@ -1,0 +1,121 @@
+"""Follows a node through its Jolokia: samples it in a thread, because reading may block."""
+
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
+
+from collector.catalogue import BEANS
+from collector.cluster.live.agent_feed import FeedListener
+from collector.cluster.live.cluster_interval import NodeInfo
+from collector.host.host_source import identity_of
+from collector.jolokia.client import Jolokia
+from collector.jolokia.mbean_source import MBeanSource
+from collector.model.clock import SystemClock, ticks
+from collector.model.identity import IDENTITY_LABELS, Identity
+from collector.model.sample import Sample
+from collector.model.snapshot import Snapshot, SourceError, Tick
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.sampling.selection import DEFAULT_TABLES, Selection
+
+LEARN_TIMEOUT_S = 3.0
+
+
+class _Stopped(Exception):  # noqa: N818 - not an error
+    """The feed was stopped."""
+
+
+class _Clock(SystemClock):
+    """The system clock; `stop` interrupts its sleep."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+
+    def sleep(self, seconds: float) -> None:
+        """Return after at least `seconds`. Raises _Stopped."""
+        if self._stop.wait(seconds):
+            raise _Stopped
+
+
+class JolokiaFeed:
+    """Samples one node until it is stopped; calls `listener` from its thread."""
+
+    def __init__(self, key: str, connect: Callable[[], Jolokia], interval_s: float, listener: FeedListener) -> None:
+        self._key = key
+        self._connect = connect
+        self._interval_s = interval_s
+        self._listener = listener
+        self._stop = threading.Event()
+        self._request: tuple[frozenset[str], bool] = frozenset(), False
+        self._reported: tuple[Identity, tuple[str, ...]] | None = None
+        self._thread = threading.Thread(target=self._run, name=f"top {key}", daemon=True)
+
+    def request(self, metrics: frozenset[str], *, with_tables: bool) -> None:
+        """Read these metrics from now on; a new one has its first rate after two ticks."""
+        self._request = metrics, with_tables
+        if not self._thread.is_alive() and not self._stop.is_set():
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Request the thread to end, without waiting for it."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        clock = _Clock(self._stop)
+        points = ticks(clock, self._interval_s, aligned=True)
+        jolokia = self._connect()
+        try:
+            while not self._stop.is_set():
+                self._sample(jolokia, clock, points)
+        except _Stopped:
+            pass
+        finally:
+            jolokia.close()
+
+    def _sample(self, jolokia: Jolokia, clock: _Clock, points: Iterator[Tick]) -> None:
+        """Sample until the request changes."""
+        request = self._request
+        metrics, with_tables = request
+        selection = Selection(
+            metrics | {series[0] for series in IDENTITY_LABELS}, "", "", DEFAULT_TABLES if with_tables else 0
+        )
+        overrides = NameOverrides(fallback_node=jolokia.host)
+        source = MBeanSource(jolokia, BEANS, selection, clock)
+        with closing(NodeSampler(source, selection, overrides, clock)) as sampler:
+            try:
+                sampler.learn(LEARN_TIMEOUT_S)
+            except SourceError as error:
+                self._listener.on_failure(self._key, str(error))
+            identity, stream = Identity(), sampler.sample_stream()
+            for snapshot in sampler.snapshots(points, self._interval_s):
+                identity = identity.after(snapshot)
+                self._report_node(identity, sampler)
+                sample = stream.add(snapshot)
+                if sample is None:
+                    continue
+                self._report_sample(sample, problem_of(snapshot, sampler.node_sources))
+                if request != self._request:
+                    return
+
+    def _report_sample(self, sample: Sample, problem: str) -> None:
+        """Pass on the sample, or the problem when Cassandra did not answer."""
+        if problem:
+            self._listener.on_failure(self._key, problem)
+        else:
+            self._listener.on_sample(self._key, sample)
+
+    def _report_node(self, identity: Identity, sampler: NodeSampler) -> None:
+        peers = sampler.facts.peers
+        if self._reported == (identity, peers):
+            return
+        self._reported = identity, peers
+        place = "/".join(filter(None, (identity.dc, identity.rack)))
+        info = NodeInfo(identity.cluster, place, False, self._interval_s, *identity_of(sampler.host))
+        self._listener.on_node(self._key, info, sampler.facts.address, peers)
+
+
+def problem_of(snapshot: Snapshot, sources: Collection[str]) -> str:
+    """Return why none of these sources has values in a snapshot; "" when one has."""
+    scrapes = [scrape for scrape in snapshot.scrapes if scrape.source in sources]
+    if any(scrape.values for scrape in scrapes):
+        return ""
+    return next((scrape.problem for scrape in scrapes if scrape.problem), "")

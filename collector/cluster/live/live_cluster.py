@@ -1,0 +1,253 @@
+"""Follows many nodes in a thread: connections, deadlines, and the closing of each interval."""
+
+import asyncio
+import ssl
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+from collector.cluster.live.agent_connection import AgentConnection, AgentError
+from collector.cluster.live.agent_feed import AgentFeed
+from collector.cluster.live.cluster_interval import ClusterInterval, NodeInfo
+from collector.cluster.live.interval_assembler import IntervalAssembler
+from collector.cluster.live.node_address import NodeAddress
+from collector.jolokia.access import Access
+from collector.model.sample import Sample
+
+if TYPE_CHECKING:
+    from collector.cluster.live.jolokia_feed import JolokiaFeed
+    from collector.jolokia.client import Jolokia
+
+# An interval is closed once all nodes have reported, and no later than this share of an interval, or WAIT_S, after it.
+WAIT_SHARE, WAIT_S = 0.7, 2.0
+POLL_S = 0.04
+# Longest wait for the first interval.
+FIRST_WAIT_S = 0.35
+# Intervals that ended longer ago than this, as after a suspend, are skipped.
+MAX_INTERVALS_BEHIND = 5
+DEADLINE_CHECK_S = 0.25
+PEERS_INTERVAL_S = 15.0
+MAX_NODES = 2000
+# Patterns for everything: an agent accepts a limited number of patterns.
+ALL_PATTERNS = ("cass*", "node_*")
+# Metrics that make a Jolokia seed notice changes of its cluster.
+MEMBERS = frozenset({"cassandra_endpoints_live", "cassandra_endpoints_unreachable"})
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to request from the nodes.
+
+    patterns       metric names and patterns for agents.
+    metrics        metrics to read through Jolokia, and `table_metrics` those of tables.
+    node           index of the node to request all metrics of; None for none.
+    """
+
+    patterns: tuple[str, ...]
+    metrics: frozenset[str]
+    table_metrics: frozenset[str]
+    node: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which nodes to follow and how: the peers of `seeds` are followed too; `access` is that to agents."""
+
+    nodes: tuple[NodeAddress, ...]
+    seeds: tuple[NodeAddress, ...]
+    interval_s: float
+    access: Access
+    tls: ssl.SSLContext | None
+    connect: "Callable[[str], Jolokia]"
+
+
+class LiveCluster:
+    """Follows nodes from `start` to `stop`; calls `on_interval` with each interval, from its own thread.
+
+    summed_gauges  as for IntervalAssembler.
+    select_values  filters the values of an agent's sample before they are decoded.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        request: Request,
+        on_interval: Callable[[ClusterInterval], None],
+        *,
+        summed_gauges: frozenset[str] = frozenset(),
+        select_values: Callable[[Mapping[str, object]], Mapping[str, object]] = dict,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._plan = plan
+        self._request = request
+        self._on_interval = on_interval
+        self._select_values = select_values
+        self._clock = clock
+        self._assembler = IntervalAssembler(plan.interval_s, summed_gauges)
+        self._connections: set[AgentConnection] = set()
+        self._agents: dict[str, AgentFeed] = {}
+        self._jolokias: dict[str, JolokiaFeed] = {}
+        self._addresses: dict[str, NodeAddress] = {}
+        self._seed_hosts: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="top feeds", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Disconnect from all nodes and end the thread."""
+        for feed in self._jolokias.values():
+            feed.stop()
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._cancel)
+            self._thread.join(2.0)
+
+    def request(self, request: Request) -> None:
+        """Request something else from now on; callable from any thread."""
+        self._request = request
+        self._loop.call_soon_threadsafe(self._send_request)
+
+    # FeedListener, called by feeds from any thread.
+
+    def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
+        """Take a sample; see FeedListener."""
+        add = self._assembler.add_last_sample if is_last else self._assembler.add_sample
+        self._call_in_thread(add, key, sample, self._clock())
+
+    def on_failure(self, key: str, why: str) -> None:
+        """Take a failure; see FeedListener."""
+        self._call_in_thread(self._assembler.add_failure, key, why)
+
+    def on_node(self, key: str, info: NodeInfo, address: str, peers: Sequence[str]) -> None:
+        """Take a node's properties; see FeedListener."""
+        self._call_in_thread(self._assembler.set_info, key, info)
+        node = self._addresses[key]
+        if node in self._plan.seeds:
+            self._call_in_thread(self._add_peers, node, address, tuple(peers))
+
+    def _call_in_thread(self, call: Callable[..., object], *arguments: Any) -> None:
+        if threading.current_thread() is self._thread:
+            call(*arguments)
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._call_in_thread, call, *arguments)
+
+    # Only called in the thread.
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._main())
+        except asyncio.CancelledError:
+            pass
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    def _cancel(self) -> None:
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+
+    async def _main(self) -> None:
+        for node in (*self._plan.seeds, *self._plan.nodes):
+            self._add_node(node)
+        self._send_request()
+        self._start_task(self._check_deadlines())
+        self._start_task(self._refresh_peers())
+        try:
+            await self._close_intervals()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _add_node(self, node: NodeAddress) -> None:
+        key = node.url
+        if key in self._addresses or len(self._addresses) >= MAX_NODES:
+            return
+        self._addresses[key] = node
+        self._assembler.add_node(key, node.host)
+        if node.is_agent:
+            tls = self._plan.tls if node.scheme == "https" else None
+            feed = AgentFeed(key, node, self._plan.access, tls, self, self._connections, self._select_values)
+            self._agents[key] = feed
+            self._start_task(feed.follow())
+        else:
+            # Imported only where a Jolokia is followed: it loads everything that samples a node.
+            from collector.cluster.live.jolokia_feed import JolokiaFeed
+
+            self._jolokias[key] = JolokiaFeed(key, lambda: self._plan.connect(key), self._plan.interval_s, self)
+
+    def _add_peers(self, seed: NodeAddress, address: str, peers: Sequence[str]) -> None:
+        """Follow the peers of a seed, except the seed itself, which is among them by the address it announces."""
+        if address:
+            self._seed_hosts.add(address)
+        count = len(self._addresses)
+        for peer in peers:
+            if peer not in self._seed_hosts:
+                self._add_node(seed.with_host(peer))
+        if len(self._addresses) > count:
+            self._send_request()
+
+    def _send_request(self) -> None:
+        request = self._request
+        for index, key in enumerate(self._assembler.keys):
+            is_selected = index == request.node
+            if key in self._agents:
+                self._agents[key].request(ALL_PATTERNS if is_selected else request.patterns)
+            elif key in self._jolokias:
+                metrics = request.metrics | request.table_metrics if is_selected else request.metrics
+                if self._addresses[key] in self._plan.seeds:
+                    metrics |= MEMBERS
+                self._jolokias[key].request(metrics, with_tables=metrics >= request.table_metrics)
+
+    async def _check_deadlines(self) -> None:
+        """Close connections that are past their deadline."""
+        while True:
+            await asyncio.sleep(DEADLINE_CHECK_S)
+            now_s = self._loop.time()
+            for connection in list(self._connections):
+                if connection.deadline_s < now_s:
+                    connection.fail(AgentError("no answer in time"))
+
+    async def _refresh_peers(self) -> None:
+        """Ask seeds for their peers again, and agents that did not know their node yet."""
+        while True:
+            await asyncio.sleep(PEERS_INTERVAL_S)
+            for key, feed in list(self._agents.items()):
+                if self._addresses[key] in self._plan.seeds or not self._assembler.info(key).place:
+                    await feed.refresh_node()
+
+    async def _close_intervals(self) -> None:
+        step_s = self._plan.interval_s
+        # The first interval is the one before now: its samples exist already.
+        index = floor(self._clock() / step_s) - 1
+        await self._wait(index, self._clock() + FIRST_WAIT_S, first=True)
+        while True:
+            self._on_interval(self._assembler.close(index, self._clock()))
+            current = floor(self._clock() / step_s)
+            index = max(index + 1, current - MAX_INTERVALS_BEHIND)
+            if index > current + 1:
+                index = current
+                self._assembler.rewind(index)
+            await self._wait(index, self._assembler.grid.end_of(index) + min(WAIT_SHARE * step_s, WAIT_S))
+
+    async def _wait(self, index: int, latest_s: float, *, first: bool = False) -> None:
+        """Wait until all nodes have reported an interval, or until `latest_s` (wall time)."""
+        end_s = self._assembler.grid.end_of(index)
+        # Also bounded by the monotonic clock, in case the wall clock is set back.
+        limit_s = self._loop.time() + 2 * self._plan.interval_s + WAIT_S
+        while self._clock() < latest_s and self._loop.time() < limit_s:
+            if self._assembler.is_complete(index, first=first) and self._clock() >= end_s:
+                return
+            await asyncio.sleep(POLL_S)

@@ -1,0 +1,80 @@
+"""Validation of samples received over the network: state, events and plausible values only."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import isfinite
+
+from collector.catalogue import CATALOGUE
+from collector.cluster.aggregation import WATCHED
+from collector.cluster.live.cluster_interval import ClusterEvent, State
+from collector.model.histogram import Buckets
+from collector.model.metric import Series
+from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Event
+from collector.printable import one_line
+from collector.sampling.source_names import JOLOKIA_SOURCE
+
+OPERATION_MODE: Series = ("cassandra_operation_mode",)
+REQUEST_COUNTERS = frozenset({"cassandra_client_requests_total", "cassandra_local_operations_total"})
+MAX_EVENTS, MAX_NAME_CHARS, MAX_TEXT_CHARS = 20, 64, 256
+# Larger values are implausible, and their sums may overflow.
+MAX_VALUE, MAX_BUCKETS = 1e30, 512
+# Latest plausible time of any clock: the year 2096.
+MAX_TIME_S = 4e9
+
+
+def state_of(sample: Sample) -> tuple[State, str]:
+    """Return the node's state and the reason, in one line; "" for no reason."""
+    mode = sample.values.get(OPERATION_MODE, sample.last_known.get(OPERATION_MODE))
+    why = next((event.text for event in sample.events if event.kind == "no_answer"), "")
+    if mode is None and not _has_cassandra_values(sample):
+        return State.SILENT, one_line(why).removeprefix(f"{JOLOKIA_SOURCE}: ")
+    if isinstance(mode, str) and mode != "NORMAL":
+        return State.CHANGING, one_line(mode.lower())
+    return State.UP, one_line(why)
+
+
+def _has_cassandra_values(sample: Sample) -> bool:
+    return any(series[0].startswith("cassandra_") for values in (sample.values, sample.last_known) for series in values)
+
+
+def has_request_rates(sample: Sample | None) -> bool:
+    """Return whether the rate of client requests is known; a first interval has no rates."""
+    return sample is not None and any(
+        series[0] in REQUEST_COUNTERS and isinstance(value, Rate)
+        for values in (sample.values, sample.last_known)
+        for series, value in values.items()
+    )
+
+
+def cluster_event(node: str, event: Event, sample: Sample) -> ClusterEvent | None:
+    """Return an event ready for display; None for `no_answer`, which the node's state shows."""
+    if event.kind == "no_answer":
+        return None
+    time_s = event.time_s
+    if time_s is None or not 0 <= time_s <= MAX_TIME_S:
+        time_s = sample.tick.time_s
+    return ClusterEvent(time_s, node, one_line(event.kind)[:MAX_NAME_CHARS], one_line(event.text))
+
+
+def sanitised(sample: Sample) -> Sample:
+    """Return the sample without unknown metrics and implausible values; its disk and interface are called WATCHED."""
+    return replace(sample, values=_plausible(sample.values.items()), last_known=_plausible(sample.last_known.items()))
+
+
+def _plausible(values: Iterable[tuple[Series, Derived]]) -> dict[Series, Derived]:
+    kept: dict[Series, Derived] = {}
+    for series, value in values:
+        metric = CATALOGUE.get(series[0])
+        if metric is not None and _is_plausible(value):
+            is_device = metric.labels == ("device",) and len(series) == 2
+            kept[(series[0], WATCHED) if is_device else series] = value
+    return kept
+
+
+def _is_plausible(value: Derived) -> bool:
+    if isinstance(value, Buckets):
+        return len(value.upper_bounds) <= MAX_BUCKETS and value.total <= MAX_VALUE
+    if isinstance(value, Rate):
+        return abs(value.increase) <= MAX_VALUE and 1 / MAX_VALUE < value.elapsed_s <= MAX_VALUE
+    return len(value) <= MAX_TEXT_CHARS if isinstance(value, str) else isfinite(value) and abs(value) <= MAX_VALUE

@@ -1,0 +1,20 @@
+"""Column sets: their columns exist, and agents accept the request for each set."""
+
+import pytest
+
+from cli.top.column_sets import SETS, wanted
+from exporters.api.samples_endpoint import LONGEST_PATTERN, MOST_PATTERNS
+from exporters.live.live_columns import PLACES
+from exporters.live.live_frames import request_of
+
+
+@pytest.mark.parametrize("number", range(len(SETS)))
+def test_the_patterns_of_a_set_are_within_an_agents_limits(number: int) -> None:
+    patterns = request_of(wanted(number)).patterns
+    # Two more columns may be requested: the one sorted by and the transposed one.
+    assert len(patterns) <= MOST_PATTERNS - 8
+    assert all(len(pattern) <= LONGEST_PATTERN for pattern in patterns)
+
+
+def test_all_columns_of_the_sets_exist() -> None:
+    assert all(name in PLACES for columns in SETS for name in (*columns.columns, *columns.worst))

@@ -1,0 +1,139 @@
+"""A live cluster in process: agents and a Jolokia on loopback addresses, followed through real connections."""
+
+import os
+import queue
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+
+import pytest
+
+from collector.cluster.live.cluster_interval import ClusterInterval, NodeStatus, State
+from collector.cluster.live.live_cluster import LiveCluster, Plan, Request
+from collector.cluster.live.node_address import parse_address
+from collector.jolokia.access import NO_ACCESS
+from collector.jolokia.client import Jolokia
+from tests.collector.cluster.live.node_samples import reads_per_s
+from tests.faults import fake_agents
+from tests.faults.fake_agents import FakeAgent, FakeAgents
+from tests.faults.fake_jolokia import FakeJolokia
+
+# Parallel test processes use different addresses.
+_NET = 128 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+FIRST, SECOND, UNUSED = (f"127.0.{_NET}.{number}" for number in (1, 2, 3))
+READS = "cassandra_client_requests_total"
+REQUEST = Request(("cassandra_client_*",), frozenset({READS}), frozenset())
+TIMEOUT_S = 20.0
+
+
+class Followed:
+    """A live cluster that is followed, and its intervals."""
+
+    def __init__(self, *nodes: str, seeds: tuple[str, ...] = (), request: Request = REQUEST) -> None:
+        self._intervals: queue.Queue[ClusterInterval] = queue.Queue()
+        self.selected: list[frozenset[str]] = []
+        plan = Plan(tuple(map(parse_address, nodes)), tuple(map(parse_address, seeds)), 1.0, NO_ACCESS, None, Jolokia)
+        self.cluster = LiveCluster(plan, request, self._intervals.put, select_values=self._select)
+
+    def _select(self, values: Mapping[str, object]) -> Mapping[str, object]:
+        self.selected.append(frozenset(values))
+        return {name: rows for name, rows in values.items() if name == READS}
+
+    def __enter__(self) -> "Followed":
+        self.cluster.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cluster.stop()
+
+    def until(self, condition: Callable[[ClusterInterval], bool]) -> ClusterInterval:
+        """Return the first interval that meets the condition. Fail after TIMEOUT_S."""
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while True:
+            interval = self._intervals.get(timeout=TIMEOUT_S)
+            if condition(interval):
+                return interval
+            assert time.monotonic() < deadline_s, interval
+
+
+@pytest.fixture
+def agents() -> Iterator[FakeAgents]:
+    running = FakeAgents(FakeAgent(FIRST), FakeAgent(SECOND))
+    yield running
+    running.close()
+
+
+def node(interval: ClusterInterval, name: str) -> NodeStatus:
+    return next(node for node in interval.nodes if node.name == name)
+
+
+def test_samples_of_all_agents_are_merged(agents: FakeAgents) -> None:
+    with Followed(FIRST, SECOND) as followed:
+        interval = followed.until(
+            lambda interval: interval.counted == 2 and all(node.info.place == "dc1/r1" for node in interval.nodes)
+        )
+        assert reads_per_s(interval.cluster) == 2000
+        assert interval.name == "Fake"
+
+
+def test_only_selected_values_are_decoded(agents: FakeAgents) -> None:
+    with Followed(FIRST) as followed:
+        interval = followed.until(lambda interval: interval.counted == 1)
+        sample = interval.nodes[0].sample
+        assert sample is not None
+        assert {series[0] for series in sample.values} == {READS}
+        assert any(len(names) > 1 for names in followed.selected)
+
+
+def test_a_missing_agent_is_gone_with_a_hint() -> None:
+    with Followed(UNUSED) as followed:
+        interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
+        assert interval.nodes[0].why.startswith(f"no agent listens at {UNUSED}:17199: start one")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [
+        (fake_agents.endless, "response larger than 4 MiB"),
+        (fake_agents.huge_head, "response head larger than 32 KiB"),
+        (fake_agents.nonsense, "malformed HTTP response"),
+        (fake_agents.hangs_up, "it closed the connection"),
+    ],
+)
+def test_a_faulty_agent_is_gone_and_the_other_is_counted(
+    behaviour: fake_agents.Behaviour, why: str, agents: FakeAgents
+) -> None:
+    agents.agents[1].behaves = behaviour
+    with Followed(FIRST, SECOND) as followed:
+        interval = followed.until(lambda interval: interval.counted == 1 and why in node(interval, SECOND).why)
+        assert node(interval, SECOND).state is State.GONE
+        assert reads_per_s(interval.cluster) == 1000
+        agents.agents[1].behaves = fake_agents.well
+        followed.until(lambda interval: interval.counted == 2)
+
+
+def test_the_peers_of_a_seed_are_followed(agents: FakeAgents) -> None:
+    agents.agents[0].peers = [FIRST, SECOND]
+    with Followed(seeds=(FIRST,)) as followed:
+        interval = followed.until(lambda interval: interval.counted == 2)
+        assert [node.name for node in interval.nodes] == [FIRST, SECOND]
+
+
+def test_a_changed_request_reconnects_and_counts_on(agents: FakeAgents) -> None:
+    with Followed(FIRST) as followed:
+        followed.until(lambda interval: interval.counted == 1)
+        followed.cluster.request(Request(("node_*",), frozenset({READS}), frozenset()))
+        followed.until(lambda interval: interval.counted == 1)
+        assert followed.until(lambda interval: interval.counted == 1).nodes[0].state is State.UP
+
+
+def test_a_node_is_sampled_through_its_jolokia() -> None:
+    with closing(FakeJolokia()) as fake, Followed(fake.url) as followed:
+        followed.until(lambda interval: interval.nodes[0].state is State.UP)
+
+        def shows_reads(interval: ClusterInterval) -> bool:
+            # On a busy machine a sample may be too late to count.
+            fake.node.do_reads(100)
+            return bool(reads_per_s(interval.cluster))
+
+        assert followed.until(shows_reads).counted == 1
