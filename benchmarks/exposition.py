@@ -44,7 +44,7 @@ def run() -> Iterator[Figure]:
 
     for tick in ticks:
         clock[0] = tick.scrapes[0].at_s
-        measured("take", lambda tick=tick: page.take(tick, IDENTITY))  # type: ignore[misc]
+        measured("take", lambda tick=tick: page.add(tick, IDENTITY))  # type: ignore[misc]
         measured("plain", lambda: page.get(openmetrics=True, compressed=False))
         measured("packed", lambda: page.get(openmetrics=True, compressed=True))
         measured("again", lambda: page.get(openmetrics=True, compressed=True))

@@ -1,1 +1,1 @@
-"""What is measured: vocabulary, sources, rates, histograms. Knows no terminal, no sink and no setting."""
+"""Data model, sources, sampling, recordings and merging. Independent of terminal, sinks and settings."""

@@ -1,4 +1,4 @@
-"""Small files that are replaced whole or not at all."""
+"""Atomic replacement of small files."""
 
 import os
 from contextlib import suppress
@@ -6,16 +6,16 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file's content, and make its folder when it is missing. Raises OSError, and then all is as before."""
-    new = path.with_name(f".{path.name}.new")
+    """Replace the content of a file atomically, creating its folder. Raises OSError and leaves the file unchanged."""
+    temporary = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with new.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        new.replace(path)
+        temporary.replace(path)
     except OSError:
         with suppress(OSError):
-            new.unlink()
+            temporary.unlink()
         raise

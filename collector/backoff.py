@@ -5,7 +5,7 @@ LONGEST_PAUSE_S = 60.0
 
 
 class Backoff:
-    """Pauses of 1, 2, 4 … 60 s between attempts that fail. Times are monotonic, in seconds."""
+    """Pauses of 1, 2, 4 … 60 s between failed attempts. Times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._next_s = 0.0
@@ -16,10 +16,10 @@ class Backoff:
         return now_s >= self._next_s
 
     def failed(self, now_s: float) -> None:
-        """Double the pause before the next attempt."""
+        """Record a failed attempt: double the pause before the next one."""
         self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         self._next_s = now_s + self._pause_s
 
     def reset(self) -> None:
-        """Allow the next attempt at once."""
+        """Allow the next attempt immediately."""
         self._next_s = self._pause_s = 0.0

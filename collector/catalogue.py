@@ -1,4 +1,4 @@
-"""The catalogue of all metrics, collected from `cassandra`, `host` and `nodetool.reports`; nothing is listed here."""
+"""The catalogue: all metrics defined in the modules of `cassandra`, `host` and `nodetool.reports`."""
 
 import importlib
 import pkgutil
@@ -19,12 +19,12 @@ def _modules(package: ModuleType) -> list[ModuleType]:
 
 
 def _by_name(metrics: Iterable[Metric]) -> dict[str, Metric]:
-    """Return the metrics by name. Raises ValueError when two different ones have the same."""
-    found: dict[str, Metric] = {}
+    """Return the metrics by name. Raises ValueError for different metrics with the same name."""
+    by_name: dict[str, Metric] = {}
     for metric in metrics:
-        if found.setdefault(metric.name, metric) != metric:
-            raise ValueError(f"two metrics are called {metric.name}")
-    return found
+        if by_name.setdefault(metric.name, metric) != metric:
+            raise ValueError(f"different metrics named {metric.name}")
+    return by_name
 
 
 BEANS: tuple[MBean, ...] = tuple(
@@ -43,7 +43,7 @@ HOST: tuple[HostSubject, ...] = tuple(
 REPORTS: tuple[ModuleType, ...] = tuple(
     module for module in _modules(collector.nodetool.reports) if hasattr(module, "parse")
 )
-"""nodetool's reports; what they tell is for the most part what the beans tell too."""
+"""The modules of nodetool's reports. Most of their metrics are also in BEANS."""
 CATALOGUE: dict[str, Metric] = _by_name(
     [
         *(bean.metric for bean in BEANS),

@@ -1,18 +1,18 @@
 """Text from recordings, peers and files, made fit for a terminal.
 
-Everything that is printed goes through here. Characters that are not printable could control the terminal (escape
+All printed text passes through here. Characters that are not printable could control the terminal (escape
 sequences such as OSC 52, which sets the clipboard) or change the order of the text (bidirectional overrides).
 """
 
 import re
 
 LONGEST_LINE = 200
-# All of JSON's text outside its strings is printable, so that an escape is right wherever it stands.
+# JSON is printable outside its strings, so every unprintable character may be escaped.
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
 def printable(text: str) -> str:
-    """Return a text with a question mark for each character that is not printable, line ends too."""
+    """Return the text with a question mark for each character that is not printable, including line ends."""
     return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
@@ -22,7 +22,7 @@ def one_line(text: object) -> str:
 
 
 def printable_json(text: str) -> str:
-    """Return JSON with an escape for each character that is not printable: it means the same."""
+    """Return equivalent JSON with an escape for each character that is not printable."""
     return text if text.isprintable() else _UNPRINTABLE.sub(_escaped, text)
 
 

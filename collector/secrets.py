@@ -1,4 +1,4 @@
-"""Passwords from files: never from a command line, which everybody on the machine can read."""
+"""Passwords from files. A command line would show them to every user of the machine."""
 
 import os
 import stat
@@ -9,25 +9,25 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class SecretError(ValueError):
-    """A file holds no usable password; the message says why and what to do, in one line, and never the password."""
+    """A password file cannot be used. The message is one line and never contains the password."""
 
 
 def read_password(path: Path) -> str:
     """Return the first line of the file at `path`. Raises SecretError."""
     try:
-        # Opening a pipe would wait for somebody to write into it.
+        # Opening a named pipe would block until a writer opens it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
-        raise SecretError(f"{path}: {getattr(error, 'strerror', None) or 'is no path'}") from None
-    # What is judged is what is read, whatever becomes of the path meanwhile.
+        raise SecretError(f"{path}: {getattr(error, 'strerror', None) or 'invalid path'}") from None
+    # Check the open file: the path may be replaced meanwhile.
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            raise SecretError(f"{path}: is no plain file")
+            raise SecretError(f"{path}: not a regular file")
         if state.st_mode & OTHERS:
-            raise SecretError(f"{path}: can be read by others: chmod 600 {path}")
+            raise SecretError(f"{path}: readable by other users (hint: chmod 600 {path})")
         if state.st_size > LARGEST_BYTES:
-            raise SecretError(f"{path}: is too large for a password in its first line")
+            raise SecretError(f"{path}: larger than {LARGEST_BYTES} bytes (hint: the first line must be the password)")
         first = os.read(descriptor, LARGEST_BYTES).split(b"\n")[0].rstrip(b"\r")
     except OSError as error:
         raise SecretError(f"{path}: {error.strerror}") from None
@@ -36,14 +36,14 @@ def read_password(path: Path) -> str:
     try:
         password = first.decode()
     except UnicodeDecodeError:
-        raise SecretError(f"{path}: its first line is no UTF-8 text") from None
+        raise SecretError(f"{path}: the first line is not UTF-8 text") from None
     if not password:
-        raise SecretError(f"{path}: its first line is empty: it must be the password")
+        raise SecretError(f"{path}: the first line is empty (hint: it must be the password)")
     return password
 
 
 def is_read_by_others(path: Path) -> bool:
-    """Return whether others than its owner may use the file; not when it cannot be looked at."""
+    """Return whether users other than the owner may access the file; False if that cannot be checked."""
     try:
         return bool(path.stat().st_mode & OTHERS)
     except OSError:

@@ -87,7 +87,7 @@ class Agent:
         self._identity = self._identity.after(snapshot)
         if watch.facts.address:
             self._known.update(replace(self._identity, node=watch.facts.address))
-        self._page.take(snapshot, self._identity, sample.events if sample else ())
+        self._page.add(snapshot, self._identity, sample.events if sample else ())
         self._problems = {scrape.source: scrape.problem for scrape in snapshot.scrapes if scrape.problem}
         self.recent.add(snapshot.tick, self._identity, sample, journal.position)
         if first:

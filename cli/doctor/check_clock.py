@@ -42,7 +42,7 @@ def examine(
         what = f"the kernel does not tell whether it is synchronised: {getattr(error, 'strerror', None) or error}"
         return warning(SUBJECT, what, WHY)
     if discipline.synchronised:
-        errors = f"{_time(discipline.largest_s)} off at most, {_time(discipline.likely_s)} as it believes"
+        errors = f"{_time(discipline.max_error_s)} off at most, {_time(discipline.estimated_error_s)} as it believes"
         return ok(SUBJECT, f"synchronised, {errors}")
     what = "not synchronised: nothing keeps this machine's clock right"
     if not _may_set(root):

@@ -83,4 +83,4 @@ def _clock_error_s() -> float | None:
         kept = clock_synchronisation.read()
     except (OSError, AttributeError):
         return None
-    return kept.largest_s if kept.synchronised else None
+    return kept.max_error_s if kept.synchronised else None

@@ -1,1 +1,1 @@
-"""One file per subject with BEANS: the metrics of a node and the MBeans that provide them."""
+"""Metrics of a node and the MBeans that provide them: one module with BEANS per subject."""

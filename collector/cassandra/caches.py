@@ -1,4 +1,4 @@
-"""Key, row, counter and chunk cache, and the buffer pool."""
+"""Key, row, counter and chunk caches, and the buffer pool."""
 
 from collector.jolokia.mbean import METRICS, counter, gauge
 from collector.model.metric import Aggregation, ScrapeInterval
@@ -7,11 +7,11 @@ _BEAN = METRICS + "type=Cache,scope={cache},name="
 _POOL = METRICS + "type=BufferPool,scope={pool},name="
 
 BEANS = (
-    counter("cassandra_cache_hits_total", "Look-ups that found what they wanted.", _BEAN + "Hits"),
-    counter("cassandra_cache_requests_total", "Look-ups.", _BEAN + "Requests"),
+    counter("cassandra_cache_hits_total", "Number of cache lookups that were hits.", _BEAN + "Hits"),
+    counter("cassandra_cache_requests_total", "Number of cache lookups.", _BEAN + "Requests"),
     gauge(
         "cassandra_cache_bytes",
-        "Space that the cache takes.",
+        "Size of the cache in bytes.",
         _BEAN + "Size",
         unit="bytes",
         scrape_interval=ScrapeInterval.SLOW,
@@ -19,7 +19,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_cache_capacity_bytes",
-        "Space that it may take.",
+        "Capacity of the cache in bytes.",
         _BEAN + "Capacity",
         unit="bytes",
         scrape_interval=ScrapeInterval.SLOW,
@@ -27,18 +27,18 @@ BEANS = (
     ),
     gauge(
         "cassandra_cache_entries",
-        "Entries in the cache.",
+        "Number of entries in the cache.",
         _BEAN + "Entries",
         scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_buffer_pool_bytes",
-        "Memory that the pool takes.",
+        "Size of the buffer pool in bytes.",
         _POOL + "Size",
         unit="bytes",
         scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
-    counter("cassandra_buffer_pool_misses_total", "Buffers allocated outside the pool.", _POOL + "Misses"),
+    counter("cassandra_buffer_pool_misses_total", "Number of buffers allocated outside the pool.", _POOL + "Misses"),
 )

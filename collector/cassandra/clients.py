@@ -9,20 +9,26 @@ _CQL = METRICS + "type=CQL,name="
 BEANS = (
     gauge(
         "cassandra_native_connections",
-        "Connections of clients.",
+        "Number of client connections.",
         _CLIENT + "connectedNativeClients",
         columns=(WideColumn("native_connections", "Clients"),),
         across=Aggregation.SUM,
     ),
-    # Not the gauge PausedConnections: 4.0 counts it up and never down again.
+    # Not the gauge PausedConnections: Cassandra 4.0 never decrements it.
     counter(
         "cassandra_native_pauses_total",
-        "Times that the node stopped reading from a connection, since it was overloaded (4.1 and later).",
+        "Number of times the node stopped reading from a connection under overload (4.1 and later).",
         _CLIENT + "ConnectionPaused",
     ),
-    counter("cassandra_auth_success_total", "Logins.", _CLIENT + "AuthSuccess"),
-    counter("cassandra_auth_failure_total", "Logins refused.", _CLIENT + "AuthFailure"),
-    counter("cassandra_native_discarded_total", "Requests discarded under overload.", _CLIENT + "RequestDiscarded"),
-    counter("cassandra_cql_prepared_total", "Prepared statements executed.", _CQL + "PreparedStatementsExecuted"),
-    counter("cassandra_cql_regular_total", "Other statements executed.", _CQL + "RegularStatementsExecuted"),
+    counter("cassandra_auth_success_total", "Number of successful logins.", _CLIENT + "AuthSuccess"),
+    counter("cassandra_auth_failure_total", "Number of failed logins.", _CLIENT + "AuthFailure"),
+    counter(
+        "cassandra_native_discarded_total", "Number of requests discarded under overload.", _CLIENT + "RequestDiscarded"
+    ),
+    counter(
+        "cassandra_cql_prepared_total", "Number of prepared statements executed.", _CQL + "PreparedStatementsExecuted"
+    ),
+    counter(
+        "cassandra_cql_regular_total", "Number of unprepared statements executed.", _CQL + "RegularStatementsExecuted"
+    ),
 )

@@ -1,4 +1,4 @@
-"""Commit log and memtables: where writes wait."""
+"""Commit log and memtables: pending writes and wait times."""
 
 from collector.jolokia.mbean import METRICS, counter, gauge, histogram
 from collector.model.metric import Aggregation, ScrapeInterval
@@ -9,28 +9,37 @@ _MEMTABLES = METRICS + "type=MemtablePool,name="
 BEANS = (
     gauge(
         "cassandra_commitlog_pending",
-        "Writes to the commit log that wait.",
+        "Number of pending commit log writes.",
         _LOG + "PendingTasks",
         across=Aggregation.SUM,
     ),
-    counter("cassandra_commitlog_completed_total", "Writes to the commit log.", _LOG + "CompletedTasks", "Value"),
+    counter(
+        "cassandra_commitlog_completed_total",
+        "Number of completed commit log writes.",
+        _LOG + "CompletedTasks",
+        "Value",
+    ),
     gauge(
         "cassandra_commitlog_bytes",
-        "Size of all commit log segments.",
+        "Size of all commit log segments in bytes.",
         _LOG + "TotalCommitLogSize",
         unit="bytes",
         scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
-    histogram("cassandra_commitlog_commit_wait_seconds", "Waits for the log to be synced.", _LOG + "WaitingOnCommit"),
+    histogram(
+        "cassandra_commitlog_commit_wait_seconds",
+        "Time spent waiting for a commit log sync, in seconds.",
+        _LOG + "WaitingOnCommit",
+    ),
     histogram(
         "cassandra_commitlog_segment_wait_seconds",
-        "Waits for a new segment.",
+        "Time spent waiting for a new commit log segment, in seconds.",
         _LOG + "WaitingOnSegmentAllocation",
     ),
     histogram(
         "cassandra_memtable_wait_seconds",
-        "Writes' waits for memtable space.",
+        "Time writes spent waiting for memtable space, in seconds.",
         _MEMTABLES + "BlockedOnAllocation",
     ),
 )

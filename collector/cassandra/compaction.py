@@ -1,4 +1,4 @@
-"""Compactions: what is due, what runs and how far it is."""
+"""Compactions: pending, completed and running, with their progress."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,21 +8,21 @@ from collector.model.metric import Aggregation, ScrapeInterval, WideColumn
 
 _BEAN = METRICS + "type=Compaction,name="
 _MANAGER = "org.apache.cassandra.db:type=CompactionManager"
-_RUNNING = ("id", "keyspace", "table", "type")
+_LABELS = ("id", "keyspace", "table", "type")
 
 
-def _done(running: Any) -> Many:
-    return [(_which(each), int(each["completed"])) for each in running]
+def _completed(compactions: Any) -> Many:
+    return [(_label_values(compaction), int(compaction["completed"])) for compaction in compactions]
 
 
-def _whole(running: Any) -> Many:
-    return [(_which(each), int(each["total"])) for each in running]
+def _total(compactions: Any) -> Many:
+    return [(_label_values(compaction), int(compaction["total"])) for compaction in compactions]
 
 
-def _which(compaction: Mapping[str, Any]) -> tuple[str, ...]:
-    # `compactionId` names it from 4.0 on; 3.11 has `id`, which is the keyspace and table's.
-    number = compaction.get("compactionId") or compaction.get("id") or ""
-    return number, compaction["keyspace"] or "", compaction["columnfamily"] or "", compaction["taskType"]
+def _label_values(compaction: Mapping[str, Any]) -> tuple[str, ...]:
+    # 4.0 and later have `compactionId`. The `id` of 3.11 identifies the keyspace and table.
+    compaction_id = compaction.get("compactionId") or compaction.get("id") or ""
+    return compaction_id, compaction["keyspace"] or "", compaction["columnfamily"] or "", compaction["taskType"]
 
 
 def _by_table(pending: Any) -> Many:
@@ -32,28 +32,28 @@ def _by_table(pending: Any) -> Many:
 BEANS = (
     gauge(
         "cassandra_compaction_pending",
-        "Compactions that are due, estimated.",
+        "Estimated number of pending compactions.",
         _BEAN + "PendingTasks",
         columns=(WideColumn("compactions_pending", "CmpPnd"),),
         across=Aggregation.SUM,
     ),
     counter(
         "cassandra_compaction_completed_total",
-        "Compaction tasks completed.",
+        "Number of completed compaction tasks.",
         _BEAN + "CompletedTasks",
         "Value",
     ),
-    counter("cassandra_compactions_total", "Compactions completed.", _BEAN + "TotalCompactionsCompleted"),
+    counter("cassandra_compactions_total", "Number of completed compactions.", _BEAN + "TotalCompactionsCompleted"),
     counter(
         "cassandra_compaction_bytes_total",
-        "Bytes that compactions read.",
+        "Number of bytes read by compactions.",
         _BEAN + "BytesCompacted",
         unit="bytes",
         columns=(WideColumn("compaction_mb_per_s", "CmpMB/s", scale=1 / 2**20, digits=2),),
     ),
     gauge(
         "cassandra_compaction_pending_by_table",
-        "Compactions that are due, by table.",
+        "Estimated number of pending compactions of the table.",
         _BEAN + "PendingTasksByTableName",
         scrape_interval=ScrapeInterval.SLOW,
         labels=("keyspace", "table"),
@@ -62,20 +62,20 @@ BEANS = (
     ),
     gauge(
         "cassandra_compaction_progress",
-        "What a running compaction has done, in its own unit (mostly bytes).",
+        "Completed work of a running compaction, in its own unit (usually bytes).",
         _MANAGER,
         "Compactions",
-        labels=_RUNNING,
-        many=_done,
+        labels=_LABELS,
+        many=_completed,
         across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_compaction_size",
-        "What a running compaction has to do, in the same unit.",
+        "Total work of a running compaction, in its own unit (usually bytes).",
         _MANAGER,
         "Compactions",
-        labels=_RUNNING,
-        many=_whole,
+        labels=_LABELS,
+        many=_total,
         across=Aggregation.SUM,
     ),
 )

@@ -1,7 +1,7 @@
-"""Percentiles as Cassandra's own attributes have them: decaying over minutes, of no interval.
+"""Cassandra's decaying percentiles: quantiles of an exponentially decaying reservoir, not of an interval.
 
-They are read only where the bucket counts cannot be (Jolokia's policy refuses operations, or there is only
-nodetool), and are never taken for those of an interval.
+They are read only if bucket counts are not available, because Jolokia's policy refuses operations or only nodetool is
+present. They are never mixed with interval percentiles.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ QUANTILE = "quantile"
 
 
 def _decayed(
-    kind: str, what: str, bean: str, labels: tuple[str, ...], only: Mapping[str, Sequence[str]]
+    kind: str, quantity: str, bean: str, labels: tuple[str, ...], only: Mapping[str, Sequence[str]]
 ) -> list[MBean]:
     metric = Metric(
         f"cassandra_{kind}_decayed_seconds",
         Kind.GAUGE,
         "seconds",
-        f"{what}: percentiles that decay over minutes, not those of an interval; only where buckets cannot be read.",
+        f"Exponentially decaying quantile of the {quantity}, in seconds; read only if bucket counts are not available.",
         (*labels, QUANTILE),
         scale=1e-6,
-        # Percentiles cannot be averaged: that of all requests is no higher than the slowest node's.
+        # Percentiles cannot be averaged. The maximum is an upper limit of the percentile of all requests.
         across=Aggregation.MAX,
     )
     return [MBean(metric, bean, attribute, only, fixed=(quantile,)) for quantile, attribute in QUANTILES.items()]
@@ -34,21 +34,21 @@ def _decayed(
 BEANS = (
     *_decayed(
         "client_request",
-        "How long requests of clients took",
+        "duration of client requests",
         METRICS + "type=ClientRequest,scope={operation},name=Latency",
         ("operation",),
         OPERATIONS,
     ),
     *_decayed(
         "keyspace_operation",
-        "How long local operations on the keyspace took",
+        "duration of local operations on the keyspace",
         METRICS + "type=Keyspace,keyspace={keyspace},name={operation}Latency",
         ("keyspace", "operation"),
         LOCAL,
     ),
     *_decayed(
         "table_operation",
-        "How long local operations on the table took",
+        "duration of local operations on the table",
         METRICS + "type=Table,keyspace={keyspace},scope={table},name={operation}Latency",
         ("keyspace", "table", "operation"),
         LOCAL,

@@ -1,4 +1,4 @@
-"""The node's JVM: heap, garbage collectors, threads, CPU, files."""
+"""The JVM of the node: heap, garbage collection, threads, CPU and files."""
 
 from collector.jolokia.mbean import counter, gauge
 from collector.model.metric import Aggregation, ScrapeInterval, WideColumn
@@ -10,7 +10,7 @@ _SYSTEM = "java.lang:type=OperatingSystem"
 
 START_TIME = gauge(
     "cassandra_jvm_start_time_seconds",
-    "When the JVM started, seconds since the epoch.",
+    "Start time of the JVM, in seconds since the epoch.",
     "java.lang:type=Runtime",
     "StartTime",
     unit="seconds",
@@ -22,7 +22,7 @@ BEANS = (
     START_TIME,
     gauge(
         "cassandra_jvm_heap_used_bytes",
-        "Heap in use, garbage included.",
+        "Used heap in bytes, including garbage.",
         _MEMORY,
         "HeapMemoryUsage.used",
         unit="bytes",
@@ -31,7 +31,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_jvm_heap_max_bytes",
-        "Largest heap.",
+        "Maximum heap size in bytes.",
         _MEMORY,
         "HeapMemoryUsage.max",
         unit="bytes",
@@ -39,16 +39,16 @@ BEANS = (
     ),
     gauge(
         "cassandra_jvm_nonheap_used_bytes",
-        "Memory beside the heap.",
+        "Used non-heap memory in bytes.",
         _MEMORY,
         "NonHeapMemoryUsage.used",
         unit="bytes",
         across=Aggregation.SUM,
     ),
-    counter("cassandra_jvm_gc_total", "Garbage collections.", _COLLECTOR, "CollectionCount"),
+    counter("cassandra_jvm_gc_total", "Number of garbage collections.", _COLLECTOR, "CollectionCount"),
     counter(
         "cassandra_jvm_gc_seconds_total",
-        "Time they took, added up.",
+        "Time spent in garbage collection, in seconds.",
         _COLLECTOR,
         "CollectionTime",
         across=Aggregation.MEAN,
@@ -57,7 +57,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_jvm_gc_last_seconds",
-        "How long the last one took.",
+        "Duration of the last garbage collection, in seconds.",
         _COLLECTOR,
         "LastGcInfo.duration",
         unit="seconds",
@@ -67,7 +67,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_jvm_threads",
-        "Live threads.",
+        "Number of live threads.",
         _THREADING,
         "ThreadCount",
         scrape_interval=ScrapeInterval.SLOW,
@@ -75,7 +75,7 @@ BEANS = (
     ),
     counter(
         "cassandra_jvm_cpu_seconds_total",
-        "CPU time of the JVM.",
+        "CPU time used by the JVM, in seconds.",
         _SYSTEM,
         "ProcessCpuTime",
         across=Aggregation.MEAN,
@@ -85,7 +85,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_jvm_open_files",
-        "Open file descriptors.",
+        "Number of open file descriptors.",
         _SYSTEM,
         "OpenFileDescriptorCount",
         scrape_interval=ScrapeInterval.SLOW,
@@ -93,7 +93,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_jvm_max_files",
-        "File descriptors it may open.",
+        "Maximum number of open file descriptors.",
         _SYSTEM,
         "MaxFileDescriptorCount",
         scrape_interval=ScrapeInterval.SLOW,

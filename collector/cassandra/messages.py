@@ -1,4 +1,4 @@
-"""Between nodes: messages dropped, hints, streams, read repair and the network's latency."""
+"""Messages between nodes: dropped messages, network latency, hints, streaming and read repair."""
 
 from collector.jolokia.mbean import METRICS, counter, gauge, histogram
 from collector.model.metric import Aggregation, WideColumn
@@ -11,7 +11,7 @@ _REPAIR = METRICS + "type=ReadRepair,name="
 BEANS = (
     counter(
         "cassandra_messages_dropped_total",
-        "Messages given up because they were too old.",
+        "Number of messages dropped because they timed out.",
         METRICS + "type=DroppedMessage,scope={message},name=Dropped",
         columns=(
             WideColumn("dropped_reads_per_s", "DrpRd", ("READ_REQ",), digits=1),
@@ -20,57 +20,59 @@ BEANS = (
     ),
     histogram(
         "cassandra_message_latency_seconds",
-        "From the sending of a message on one node to its arrival here, by the two nodes' clocks.",
+        "Time from sending a message on another node to receiving it, by the clocks of both nodes, in seconds.",
         METRICS + "type=Messaging,name=CrossNodeLatency",
     ),
     counter(
         "cassandra_hints_total",
-        "Hints written for nodes that are down.",
+        "Number of hints written for nodes that are down.",
         _STORAGE + "TotalHints",
         columns=(WideColumn("hints_per_s", "Hints/s", digits=1),),
     ),
     gauge(
         "cassandra_hints_in_progress",
-        "Hints being written.",
+        "Number of hints being written.",
         _STORAGE + "TotalHintsInProgress",
         "Count",
         across=Aggregation.SUM,
     ),
-    counter("cassandra_hints_succeeded_total", "Hints delivered.", _HINTS + "HintsSucceeded"),
-    counter("cassandra_hints_failed_total", "Hints whose delivery failed.", _HINTS + "HintsFailed"),
-    counter("cassandra_hints_timed_out_total", "Hints whose delivery timed out.", _HINTS + "HintsTimedOut"),
+    counter("cassandra_hints_succeeded_total", "Number of hints delivered.", _HINTS + "HintsSucceeded"),
+    counter("cassandra_hints_failed_total", "Number of hints that failed to be delivered.", _HINTS + "HintsFailed"),
+    counter(
+        "cassandra_hints_timed_out_total", "Number of hints that timed out during delivery.", _HINTS + "HintsTimedOut"
+    ),
     counter(
         "cassandra_streaming_in_bytes_total",
-        "Bytes streamed in.",
+        "Number of bytes received by streaming.",
         _STREAMS + "TotalIncomingBytes",
         unit="bytes",
     ),
     counter(
         "cassandra_streaming_out_bytes_total",
-        "Bytes streamed out.",
+        "Number of bytes sent by streaming.",
         _STREAMS + "TotalOutgoingBytes",
         unit="bytes",
     ),
     gauge(
         "cassandra_streams_active",
-        "Outbound streams.",
+        "Number of active outbound streams.",
         _STREAMS + "ActiveOutboundStreams",
         "Count",
         across=Aggregation.SUM,
     ),
     counter(
         "cassandra_read_repairs_attempted_total",
-        "Read repairs attempted.",
+        "Number of attempted read repairs.",
         _REPAIR + "Attempted",
     ),
     counter(
         "cassandra_read_repairs_blocking_total",
-        "Reads that waited for a repair.",
+        "Number of reads that waited for a read repair.",
         _REPAIR + "RepairedBlocking",
     ),
     counter(
         "cassandra_read_repairs_background_total",
-        "Repairs done after the read had answered.",
+        "Number of read repairs completed after the response to the client.",
         _REPAIR + "RepairedBackground",
     ),
 )

@@ -1,4 +1,4 @@
-"""Thread pools: what runs, waits and is blocked in each stage."""
+"""Thread pools: active, pending, blocked and completed tasks of each stage."""
 
 from collector.jolokia.mbean import METRICS, Many, counter, gauge
 from collector.model.metric import Aggregation, WideColumn
@@ -14,7 +14,7 @@ def _waited_ns(value: int) -> Many:
 BEANS = (
     gauge(
         "cassandra_pool_active",
-        "Tasks that run.",
+        "Number of active tasks.",
         _BEAN + "ActiveTasks",
         columns=(
             WideColumn("read_stage_active", "RdAct", ("request", "ReadStage")),
@@ -24,7 +24,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_pool_pending",
-        "Tasks that wait.",
+        "Number of pending tasks.",
         _BEAN + "PendingTasks",
         columns=(
             WideColumn("read_stage_pending", "RdPnd", ("request", "ReadStage")),
@@ -36,17 +36,21 @@ BEANS = (
     ),
     gauge(
         "cassandra_pool_blocked",
-        "Tasks that could not be queued and block their sender.",
+        "Number of blocked tasks: the queue is full, and the submitter waits.",
         _BEAN + "CurrentlyBlockedTasks",
         "Count",
         columns=(WideColumn("native_transport_blocked", "NtrBlk", ("transport", "Native-Transport-Requests")),),
         across=Aggregation.SUM,
     ),
-    counter("cassandra_pool_completed_total", "Tasks completed.", _BEAN + "CompletedTasks", "Value"),
-    counter("cassandra_pool_blocked_total", "Tasks that ever blocked their sender.", _BEAN + "TotalBlockedTasks"),
+    counter("cassandra_pool_completed_total", "Number of completed tasks.", _BEAN + "CompletedTasks", "Value"),
+    counter(
+        "cassandra_pool_blocked_total",
+        "Number of tasks that blocked because the queue was full.",
+        _BEAN + "TotalBlockedTasks",
+    ),
     gauge(
         "cassandra_pool_oldest_task_seconds",
-        "How long the oldest task has waited (4.1 and later).",
+        "Queue time of the oldest pending task, in seconds (4.1 and later).",
         _BEAN + "OldestTaskQueueTime",
         unit="seconds",
         scale=1e-9,

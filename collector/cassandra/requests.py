@@ -1,4 +1,4 @@
-"""What the node coordinated for clients, by operation."""
+"""Client requests coordinated by the node, by operation."""
 
 from collector.jolokia.mbean import METRICS, counter, histogram
 from collector.model.metric import WideColumn
@@ -10,13 +10,13 @@ _BEAN = METRICS + "type=ClientRequest,scope={operation},name="
 BEANS = (
     counter(
         "cassandra_client_requests_total",
-        "Requests that this node coordinated for clients.",
+        "Number of client requests coordinated by this node.",
         _BEAN + "Latency",
         only=OPERATIONS,
     ),
     counter(
         "cassandra_client_request_seconds_total",
-        "Time that these requests took, added up.",
+        "Time spent on client requests coordinated by this node, in seconds.",
         _BEAN + "TotalLatency",
         unit="seconds",
         scale=1e-6,
@@ -24,7 +24,7 @@ BEANS = (
     ),
     histogram(
         "cassandra_client_request_duration_seconds",
-        "How long these requests took.",
+        "Duration of client requests coordinated by this node, in seconds.",
         _BEAN + "Latency",
         count="cassandra_client_requests_total",
         total="cassandra_client_request_seconds_total",
@@ -32,7 +32,7 @@ BEANS = (
     ),
     counter(
         "cassandra_client_request_timeouts_total",
-        "Requests that timed out on the coordinator.",
+        "Number of client requests that timed out on the coordinator.",
         _BEAN + "Timeouts",
         only=OPERATIONS,
         columns=(
@@ -42,31 +42,31 @@ BEANS = (
     ),
     counter(
         "cassandra_client_request_unavailables_total",
-        "Requests refused because too few replicas were up.",
+        "Number of client requests rejected because too few replicas were up.",
         _BEAN + "Unavailables",
         only=OPERATIONS,
     ),
     counter(
         "cassandra_client_request_failures_total",
-        "Requests that failed on a replica.",
+        "Number of client requests that failed on a replica.",
         _BEAN + "Failures",
         only=OPERATIONS,
     ),
     counter(
         "cassandra_client_request_aborts_total",
-        "Requests aborted for exceeding a guardrail or limit (4.1 and later).",
+        "Number of client requests aborted by a guardrail or limit (4.1 and later).",
         _BEAN + "Aborts",
         only=OPERATIONS,
     ),
     counter(
         "cassandra_client_requests_local_total",
-        "Requests that this node was itself a replica for (4.1 and later).",
+        "Number of client requests for which this node is a replica (4.1 and later).",
         _BEAN + "LocalRequests",
         only=READ_WRITE,
     ),
     counter(
         "cassandra_client_requests_remote_total",
-        "Requests that this node was no replica for (4.1 and later).",
+        "Number of client requests for which this node is not a replica (4.1 and later).",
         _BEAN + "RemoteRequests",
         only=READ_WRITE,
     ),

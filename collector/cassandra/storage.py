@@ -1,4 +1,4 @@
-"""The node as a member of its cluster: load, exceptions, version, state, and which peers it sees."""
+"""The node as a member of its cluster: version, state, load, exceptions, and its view of the other nodes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _DETECTOR = "org.apache.cassandra.net:type=FailureDetector"
 
 
 def members(answer: Mapping[str, Any]) -> frozenset[str]:
-    """Return the addresses of all nodes, live or not, that an answer names; empty where it lacks either list."""
+    """Return the addresses of all live and unreachable nodes in an answer; empty if it lacks either list."""
     value = answer.get("value")
     lists = [value.get(name) if isinstance(value, dict) else None for name in ("LiveNodes", "UnreachableNodes")]
     if not all(isinstance(addresses, list) for addresses in lists):
@@ -21,17 +21,17 @@ def members(answer: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(address for addresses in lists for address in addresses or () if isinstance(address, str))
 
 
-def _number(endpoints: Any) -> Many:
+def _count(endpoints: Any) -> Many:
     return [((), len(endpoints))] if isinstance(endpoints, list) else []
 
 
-def _truth(answer: Any) -> Many:
+def _as_number(answer: Any) -> Many:
     return [((), int(answer))] if isinstance(answer, bool) else []
 
 
 SCHEMA_VERSION = text(
     "cassandra_schema_version",
-    "The schema as this node knows it.",
+    "Schema version of this node.",
     SERVICE,
     "SchemaVersion",
     scrape_interval=ScrapeInterval.TICK,
@@ -39,61 +39,61 @@ SCHEMA_VERSION = text(
 
 BEANS = (
     SCHEMA_VERSION,
-    text("cassandra_release_version", "Cassandra's version.", SERVICE, "ReleaseVersion"),
-    text("cassandra_cluster_name", "The cluster's name.", SERVICE, "ClusterName"),
-    text("cassandra_datacenter", "The data centre that the node is in.", _SNITCH, "Datacenter"),
-    text("cassandra_rack", "The rack that it is in.", _SNITCH, "Rack"),
+    text("cassandra_release_version", "Release version of Cassandra.", SERVICE, "ReleaseVersion"),
+    text("cassandra_cluster_name", "Name of the cluster.", SERVICE, "ClusterName"),
+    text("cassandra_datacenter", "Data centre of the node.", _SNITCH, "Datacenter"),
+    text("cassandra_rack", "Rack of the node.", _SNITCH, "Rack"),
     text(
         "cassandra_operation_mode",
-        "What the node is doing, such as NORMAL.",
+        "Operation mode of the node, such as NORMAL.",
         SERVICE,
         "OperationMode",
         scrape_interval=ScrapeInterval.TICK,
     ),
     gauge(
         "cassandra_native_transport_running",
-        "Whether clients can connect: 1, or 0 when the native transport is off.",
+        "Whether the native transport is running: 1 or 0.",
         SERVICE,
         "NativeTransportRunning",
-        many=_truth,
+        many=_as_number,
         across=Aggregation.MIN,
     ),
     gauge(
         "cassandra_load_bytes",
-        "Size of the data on disk.",
+        "Size of the data on disk, in bytes.",
         _STORAGE + "Load",
         "Count",
         unit="bytes",
         scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.SUM,
     ),
-    counter("cassandra_exceptions_total", "Exceptions that nobody caught.", _STORAGE + "Exceptions"),
+    counter("cassandra_exceptions_total", "Number of uncaught exceptions.", _STORAGE + "Exceptions"),
     gauge(
         "cassandra_endpoints_live",
-        "Nodes that this one believes to be live, itself too.",
+        "Number of nodes that this node sees as live, including itself.",
         SERVICE,
         "LiveNodes",
-        many=_number,
+        many=_count,
         across=Aggregation.MIN,
     ),
     gauge(
         "cassandra_endpoints_unreachable",
-        "Nodes that this one cannot reach.",
+        "Number of nodes that this node cannot reach.",
         SERVICE,
         "UnreachableNodes",
-        many=_number,
+        many=_count,
         across=Aggregation.MAX,
     ),
     gauge(
         "cassandra_endpoints_up",
-        "Nodes that the failure detector calls up.",
+        "Number of nodes that the failure detector marks as up.",
         _DETECTOR,
         "UpEndpointCount",
         across=Aggregation.MIN,
     ),
     gauge(
         "cassandra_endpoints_down",
-        "Nodes that the failure detector calls down.",
+        "Number of nodes that the failure detector marks as down.",
         _DETECTOR,
         "DownEndpointCount",
         across=Aggregation.MAX,

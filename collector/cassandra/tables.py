@@ -1,4 +1,4 @@
-"""Keyspaces and tables: what this node did locally, as a replica."""
+"""Keyspaces and tables: operations on this node as a replica, and sizes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,22 +14,22 @@ _KEYSPACE = METRICS + "type=Keyspace,keyspace={keyspace},name="
 
 
 def is_system_keyspace(keyspace: str) -> bool:
-    """Return whether a keyspace is Cassandra's own."""
+    """Return whether a keyspace belongs to Cassandra itself."""
     return keyspace == "system" or keyspace.startswith("system_")
 
 
 def _local(kind: str, bean: str) -> tuple[MBean, ...]:
-    """Return operations, their time and their durations, of a keyspace or of a table."""
+    """Return the count, total time and histogram of operations on a keyspace or table."""
     return (
         counter(
             f"cassandra_{kind}_operations_total",
-            f"Local operations on the {kind}.",
+            f"Number of local operations on the {kind}.",
             bean + "{operation}Latency",
             only=LOCAL,
         ),
         counter(
             f"cassandra_{kind}_operation_seconds_total",
-            "Time that these operations took, added up.",
+            "Time spent on local operations on the {kind}, in seconds.",
             bean + "{operation}TotalLatency",
             unit="seconds",
             scale=1e-6,
@@ -37,7 +37,7 @@ def _local(kind: str, bean: str) -> tuple[MBean, ...]:
         ),
         histogram(
             f"cassandra_{kind}_operation_duration_seconds",
-            "How long these operations took.",
+            "Duration of local operations on the {kind}, in seconds.",
             bean + "{operation}Latency",
             count=f"cassandra_{kind}_operations_total",
             total=f"cassandra_{kind}_operation_seconds_total",
@@ -46,9 +46,9 @@ def _local(kind: str, bean: str) -> tuple[MBean, ...]:
     )
 
 
-def _size(what: str, text: str, attribute: str, name: str, across: Aggregation = Aggregation.SUM) -> MBean:
+def _size(metric: str, text: str, attribute: str, name: str, across: Aggregation = Aggregation.SUM) -> MBean:
     return gauge(
-        f"cassandra_table_{what}",
+        f"cassandra_table_{metric}",
         text,
         _TABLE + name,
         attribute,
@@ -58,14 +58,14 @@ def _size(what: str, text: str, attribute: str, name: str, across: Aggregation =
     )
 
 
-def _per_read(what: str, text: str, name: str, many: Callable[[Any], Many] | None = None) -> MBean:
-    return histogram(f"cassandra_table_{what}", text, _TABLE + name, unit="1", many=many)
+def _per_read(metric: str, text: str, name: str, many: Callable[[Any], Many] | None = None) -> MBean:
+    return histogram(f"cassandra_table_{metric}", text, _TABLE + name, unit="1", many=many)
 
 
-def _zeros_apart(counts: Sequence[int]) -> Many:
-    """Yield counts with a bucket for zero.
+def _with_zero_bucket(counts: Sequence[int]) -> Many:
+    """Yield the counts with a separate bucket for zero.
 
-    Cassandra counts reads that met no tombstone and those that met one in the same bucket. Nearly all met none.
+    Cassandra counts reads of zero and of one tombstone in the same bucket. Almost all of them scanned none.
     """
     yield (), [counts[0], 0, *counts[1:]] if len(counts) == COUNTS_WITH_ZERO - 1 else counts
 
@@ -73,9 +73,9 @@ def _zeros_apart(counts: Sequence[int]) -> Many:
 _OF_KEYSPACE = _local("keyspace", _KEYSPACE)
 _OF_TABLE = _local("table", _TABLE)
 OPERATIONS = _OF_TABLE[0]
-# Counters of a keyspace, and those of its tables that add up to them.
+# Keyspace counters, and the table counters that sum to them.
 REMAINDERS = {k.metric.name: t.metric.name for k, t in zip(_OF_KEYSPACE[:2], _OF_TABLE[:2], strict=True)}
-# Of the most active tables, what is read in every tick; the rest once a minute.
+# Metrics of the most active tables that are read on every tick; their other metrics are read once a minute.
 EVERY_TICK = frozenset(bean.metric.name for bean in _OF_TABLE)
 
 BEANS = (
@@ -83,64 +83,88 @@ BEANS = (
     *_OF_TABLE,
     counter(
         "cassandra_table_coordinated_total",
-        "Requests on the table that this node coordinated (4.0 and later).",
+        "Number of requests on the table coordinated by this node (4.0 and later).",
         _TABLE + "Coordinator{operation}Latency",
         only=COORDINATOR,
     ),
     histogram(
         "cassandra_table_coordinated_duration_seconds",
-        "How long these requests took.",
+        "Duration of requests on the table coordinated by this node, in seconds (4.0 and later).",
         _TABLE + "Coordinator{operation}Latency",
         count="cassandra_table_coordinated_total",
         only=COORDINATOR,
     ),
-    _per_read("sstables_per_read", "SSTables that a read touched.", "SSTablesPerReadHistogram"),
+    _per_read("sstables_per_read", "Number of SSTables touched per read.", "SSTablesPerReadHistogram"),
     _per_read(
         "tombstones_per_read",
-        "Tombstones that a read met; one is counted as none.",
+        "Number of tombstones scanned per read; a single tombstone counts as none.",
         "TombstoneScannedHistogram",
-        _zeros_apart,
+        _with_zero_bucket,
     ),
-    _per_read("live_cells_per_read", "Live cells that a read met.", "LiveScannedHistogram"),
-    gauge("cassandra_table_live_sstables", "SSTables in use.", _TABLE + "LiveSSTableCount", across=Aggregation.SUM),
+    _per_read("live_cells_per_read", "Number of live cells scanned per read.", "LiveScannedHistogram"),
+    gauge(
+        "cassandra_table_live_sstables", "Number of live SSTables.", _TABLE + "LiveSSTableCount", across=Aggregation.SUM
+    ),
     gauge(
         "cassandra_table_pending_compactions",
-        "Compactions that are due.",
+        "Estimated number of pending compactions of the table.",
         _TABLE + "PendingCompactions",
         across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_table_pending_flushes",
-        "Flushes that wait.",
+        "Number of pending flushes.",
         _TABLE + "PendingFlushes",
         "Count",
         across=Aggregation.SUM,
     ),
-    counter("cassandra_table_flushed_bytes_total", "Bytes flushed.", _TABLE + "BytesFlushed", unit="bytes"),
+    counter(
+        "cassandra_table_flushed_bytes_total",
+        "Number of bytes flushed from memtables.",
+        _TABLE + "BytesFlushed",
+        unit="bytes",
+    ),
     counter(
         "cassandra_table_compacted_bytes_total",
-        "Bytes that compactions wrote.",
+        "Number of bytes written by compactions.",
         _TABLE + "CompactionBytesWritten",
         unit="bytes",
     ),
     counter(
         "cassandra_table_speculative_retries_total",
-        "Reads also sent to a further replica.",
+        "Number of reads also sent to an additional replica.",
         _TABLE + "SpeculativeRetries",
     ),
-    _size("live_disk_bytes", "Disk space of SSTables in use.", "Count", "LiveDiskSpaceUsed"),
-    _size("total_disk_bytes", "Disk space of all SSTables, obsolete ones too.", "Count", "TotalDiskSpaceUsed"),
+    _size("live_disk_bytes", "Disk space used by live SSTables, in bytes.", "Count", "LiveDiskSpaceUsed"),
+    _size(
+        "total_disk_bytes",
+        "Disk space used by all SSTables, including obsolete ones, in bytes.",
+        "Count",
+        "TotalDiskSpaceUsed",
+    ),
     _size(
         "memtable_bytes",
-        "Live data in memtables, with secondary indexes.",
+        "Size of live data in memtables, including secondary indexes, in bytes.",
         "Value",
         "AllMemtablesLiveDataSize",
     ),
-    _size("max_partition_bytes", "Largest compacted partition.", "Value", "MaxPartitionSize", Aggregation.MAX),
-    _size("mean_partition_bytes", "Mean compacted partition.", "Value", "MeanPartitionSize", Aggregation.MEAN),
+    _size(
+        "max_partition_bytes",
+        "Size of the largest compacted partition, in bytes.",
+        "Value",
+        "MaxPartitionSize",
+        Aggregation.MAX,
+    ),
+    _size(
+        "mean_partition_bytes",
+        "Mean size of compacted partitions, in bytes.",
+        "Value",
+        "MeanPartitionSize",
+        Aggregation.MEAN,
+    ),
     gauge(
         "cassandra_table_snapshots_bytes",
-        "Disk space that only snapshots hold.",
+        "Disk space used only by snapshots, in bytes.",
         _TABLE + "SnapshotsSize",
         unit="bytes",
         scrape_interval=ScrapeInterval.HOURLY,
@@ -148,7 +172,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_table_compression_ratio",
-        "Compressed size over uncompressed size.",
+        "Ratio of compressed to uncompressed size.",
         _TABLE + "CompressionRatio",
         unit="ratio",
         scrape_interval=ScrapeInterval.SLOW,
@@ -156,7 +180,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_table_bloom_filter_false_ratio",
-        "False positives of the bloom filter, of all its answers.",
+        "Ratio of false positives of the bloom filter to all its answers.",
         _TABLE + "BloomFilterFalseRatio",
         unit="ratio",
         scrape_interval=ScrapeInterval.SLOW,
@@ -164,7 +188,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_table_repaired_ratio",
-        "Share of the data that is repaired.",
+        "Ratio of repaired data to all data.",
         _TABLE + "PercentRepaired",
         unit="ratio",
         scale=0.01,

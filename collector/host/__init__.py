@@ -1,1 +1,1 @@
-"""The machine as a source: one file per subject with METRICS and `read`, and discovery of its devices."""
+"""The machine as a source: one module per subject with METRICS and `read`, and discovery of devices."""

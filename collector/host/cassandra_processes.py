@@ -1,4 +1,4 @@
-"""The Cassandra processes of this machine: which there are, and what their command lines tell."""
+"""Cassandra processes on this machine, and the settings in their command lines."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from collector.model.snapshot import SourceError
 DAEMON = "org.apache.cassandra.service.CassandraDaemon"
 DEFAULT_URL = "http://127.0.0.1:8778/jolokia"
 DEFAULT_DATA = Path("/var/lib/cassandra")
-# A JVM's own idea of its start comes a little after the kernel's, and the kernel's moves with the clock.
+# The JVM reports a slightly later start time than the kernel, and the kernel's moves when the clock is set.
 START_SLACK_S = 10.0
 
 _AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
@@ -23,23 +23,23 @@ _JMX_PORT = re.compile(r"-D(?:cassandra\.jmx\.(?:local|remote)|com\.sun\.managem
 _CONFIG = re.compile(r"-Dcassandra\.config=(?:file:(?://)?)?(/.*)")
 _STORAGE = re.compile(r"-Dcassandra\.storagedir=(.*)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
-# One of data_file_directories in cassandra.yaml, in a list of lines or in brackets.
+# data_file_directories in cassandra.yaml, as a block list or in brackets.
 _DIRECTORIES = re.compile(r"^data_file_directories:\s*(\[[^\]]*\]|(?:\s*\n\s*-\s*\S.*)+)", re.MULTILINE)
 _LISTED = re.compile(r"[^\s\[\],\"'-][^\n,\]\"']*")
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What a node says of itself.
+    """Properties that a node reports about itself.
 
-    address      its own, as it announces it.
-    directories  of its data.
-    jvm          its process as it sees itself, "PID@HOST".
-    started_ms   that JVM's start, milliseconds since the epoch.
-    pid          that process as this machine sees it; None when it is not seen here.
-    here         whether it runs on this machine.
-    origin       what its counters count from, as its scrapes say it.
-    peers        the addresses of all nodes of its cluster that it knows, its own too.
+    address      broadcast address.
+    directories  data directories.
+    jvm          name of the JVM, "PID@HOST", with the PID inside its container.
+    started_ms   start time of the JVM, in milliseconds since the epoch.
+    pid          PID on this machine; None if the process is not visible here.
+    here         whether the node runs on this machine.
+    origin       origin of its counters, as in its scrapes.
+    peers        addresses of all nodes of its cluster, including its own.
     """
 
     address: str = ""
@@ -56,11 +56,11 @@ class NodeFacts:
 class LocalNode:
     """A Cassandra process on this machine.
 
-    url          where its Jolokia answers, "" when it was given none.
-    jmx_port     where its JMX answers, None when its command line does not say.
-    nodetool     the one that came with it, None when there is none beside its jars.
-    directories  of its data, so far as its configuration can be read.
-    process      itself: its start is the kernel's, which no setting of the clock moves.
+    url          URL of its Jolokia agent; "" without one.
+    jmx_port     JMX port; None if the command line has none.
+    nodetool     the nodetool of its installation; None if there is none beside its jars.
+    directories  data directories, if its configuration can be read.
+    process      identified by the kernel's start time, which setting the clock does not change.
     """
 
     pid: int
@@ -72,7 +72,7 @@ class LocalNode:
     process: psutil.Process | None = field(default=None, compare=False, repr=False)
 
     def is_running(self) -> bool:
-        """Return whether this very process still runs."""
+        """Return whether this process is still running; a new process with the same PID does not count."""
         try:
             return (
                 self.process is not None and self.process.is_running() and self.process.status() != psutil.STATUS_ZOMBIE
@@ -82,7 +82,7 @@ class LocalNode:
 
 
 def local_nodes() -> list[LocalNode]:
-    """Return the Cassandra processes on this machine, those with a Jolokia first, then the oldest first."""
+    """Return the Cassandra processes on this machine, those with Jolokia first, then by age, oldest first."""
     nodes = []
     for process in psutil.process_iter(["pid", "cmdline", "create_time"]):
         line = process.info["cmdline"] or []
@@ -93,16 +93,16 @@ def local_nodes() -> list[LocalNode]:
 
 
 def node_of(pid: int, started_s: float, command: Sequence[str]) -> LocalNode:
-    """Return what a Cassandra process' command line tells."""
+    """Return the settings in the command line of a Cassandra process."""
     port = next((match[1] for argument in command if (match := _JMX_PORT.fullmatch(argument))), None)
-    places = _class_path(command)
+    class_path = _class_path(command)
     return LocalNode(
         pid,
         started_s,
         agent_url(command),
         int(port) if port else None,
-        _nodetool(places),
-        _directories(command, places),
+        _nodetool(class_path),
+        _directories(command, class_path),
     )
 
 
@@ -114,7 +114,7 @@ def _class_path(command: Sequence[str]) -> list[Path]:
 
 
 def _nodetool(class_path: Iterable[Path]) -> Path | None:
-    """Return the nodetool in the `bin` beside the folder of the configuration or of the jars."""
+    """Return the nodetool in the `bin` folder beside the configuration or the jars."""
     for entry in class_path:
         folder = entry.parent if entry.name in ("conf", "lib") else entry.parent.parent
         tool = folder / "bin" / "nodetool"
@@ -127,17 +127,17 @@ def _directories(command: Sequence[str], class_path: Iterable[Path]) -> tuple[Pa
     configured = [match[1] for argument in command if (match := _CONFIG.fullmatch(argument))]
     for path in (*map(Path, configured), *(entry / "cassandra.yaml" for entry in class_path)):
         try:
-            found = _DIRECTORIES.search(_COMMENT.sub("", read_text(path))) if path.is_file() else None
+            match = _DIRECTORIES.search(_COMMENT.sub("", read_text(path))) if path.is_file() else None
         except (OSError, SourceError):
             continue
-        if found:
-            return tuple(Path(place.strip()) for place in _LISTED.findall(found[1]) if place.startswith("/"))
+        if match:
+            return tuple(Path(entry.strip()) for entry in _LISTED.findall(match[1]) if entry.startswith("/"))
     storage = next((match[1] for argument in command if (match := _STORAGE.fullmatch(argument))), "")
     return (Path(storage, "data"),) if storage else ()
 
 
 def agent_url(command: Iterable[str]) -> str:
-    """Return the URL of the Jolokia agent that a JVM's command line loads, "" without one."""
+    """Return the URL of the Jolokia agent in the command line of a JVM; "" without one."""
     for argument in command:
         if match := _AGENT.fullmatch(argument):
             options = dict(part.split("=", 1) for part in (match["options"] or "").split(",") if "=" in part)
@@ -150,9 +150,9 @@ def agent_url(command: Iterable[str]) -> str:
 
 
 def local_pid(facts: NodeFacts, nodes: Sequence[LocalNode]) -> int | None:
-    """Return which of this machine's Cassandra processes the facts are about, or None when it runs elsewhere.
+    """Return the PID of the node on this machine, or None if it runs elsewhere.
 
-    A container's own process number is not the machine's, so the start decides where the number does not.
+    A PID inside a container differs from the PID on the machine. If no PID matches, the start time decides.
     """
     started_s = facts.started_ms / 1000
     number, _, host = facts.jvm.partition("@")
@@ -162,15 +162,15 @@ def local_pid(facts: NodeFacts, nodes: Sequence[LocalNode]) -> int | None:
         if str(node.pid) == number:
             return node.pid
     if near:
-        # Another program that speaks Jolokia may have started just when a node did.
-        another = same_host and _runs_since(number, started_s)
-        return None if another else min(near, key=lambda node: abs(node.started_s - started_s)).pid
-    # The clock may have been set since: then the number alone must do, where the name of the host fits it.
+        # Another program with Jolokia may have started at the same time as a node.
+        is_other_program = same_host and _runs_since(number, started_s)
+        return None if is_other_program else min(near, key=lambda node: abs(node.started_s - started_s)).pid
+    # The clock may have been set since the start: accept the PID alone if the host name matches.
     return next((node.pid for node in nodes if same_host and str(node.pid) == number), None)
 
 
 def _runs_since(number: str, started_s: float) -> bool:
-    """Return whether a process of this number runs here that started then."""
+    """Return whether a process with this PID and start time runs on this machine."""
     try:
         return abs(psutil.Process(int(number)).create_time() - started_s) < START_SLACK_S
     except (ValueError, OverflowError, psutil.Error):

@@ -1,4 +1,4 @@
-"""The limits of the control group that Cassandra's process runs in, version 1 and 2 (Linux' cgroup-v2.rst)."""
+"""Limits and usage of the control group of the Cassandra process, versions 1 and 2 (Linux' cgroup-v2.rst)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,38 +11,38 @@ _LIMIT = Metric(
     "casstat_cgroup_memory_limit_bytes",
     Kind.GAUGE,
     "bytes",
-    "Memory the control group may use; absent without a limit.",
+    "Memory limit of the control group in bytes; absent without a limit.",
     across=Aggregation.SUM,
 )
 _MEMORY = Metric(
     "casstat_cgroup_memory_bytes",
     Kind.GAUGE,
     "bytes",
-    "Memory the control group uses, file cache included.",
+    "Memory used by the control group in bytes, including file cache.",
     across=Aggregation.SUM,
 )
 _CPUS = Metric(
     "casstat_cgroup_cpu_limit",
     Kind.GAUGE,
     "1",
-    "Processors the control group may use; absent without a limit.",
+    "CPU limit of the control group, in processors; absent without a limit.",
     across=Aggregation.SUM,
 )
 _THROTTLED = Metric(
     "casstat_cgroup_cpu_throttled_seconds_total",
     Kind.COUNTER,
     "seconds",
-    "Time the control group was held back for using more processors than it may.",
+    "Time the control group was throttled by its CPU limit, in seconds.",
     scale=1e-9,
 )
 METRICS = (_LIMIT, _MEMORY, _CPUS, _THROTTLED)
 
-# Version 1 says "no limit" by a number near the largest there is.
+# Version 1 represents "no limit" by a number close to 2^63.
 _NO_LIMIT_BYTES = 1 << 60
 
 
 def read(host: Host) -> Values:
-    """Read the group of Cassandra's process; nothing without a process, or when its group is not visible here."""
+    """Read the control group of the Cassandra process. Return nothing if the process or its group is not visible."""
     if not host.process_exists:
         return {}
     groups = parse_groups(read_text(host.process_dir / "cgroup"))
@@ -52,12 +52,12 @@ def read(host: Host) -> Values:
 
 
 def origin(host: Host) -> str:
-    """Return which process it is that is counted."""
+    """Return the PID of the Cassandra process."""
     return str(host.pid)
 
 
 def parse_groups(text: str) -> dict[str, str]:
-    """Take /proc/PID/cgroup apart: the group's path by controller, version 2's under ""."""
+    """Parse /proc/PID/cgroup into the path of the group by controller; that of version 2 under ""."""
     groups = {}
     for line in text.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -66,10 +66,10 @@ def parse_groups(text: str) -> dict[str, str]:
 
 
 def _folder(host: Host, groups: Mapping[str, str], controller: str) -> Path | None:
-    """Return the folder of the group that has Cassandra's process; None when it is not visible here.
+    """Return the folder of the control group that contains the Cassandra process, or None if it is not visible.
 
-    The path in /proc is relative to a root that may not be mounted here: inside a container what is mounted is the
-    container's own group, which for a sidecar is not Cassandra's. Then the mount that Cassandra itself sees is tried.
+    The path in /proc is relative to a root that may not be mounted here: a container mounts its own group, which is not
+    Cassandra's if casstat runs in a sidecar. In that case the mount in Cassandra's own namespace is tried.
     """
     for root in (host.root, host.process_dir / "root"):
         mount = root / "sys/fs/cgroup" / controller
@@ -110,7 +110,7 @@ def _cpu(quota: str, period: str, stat: str, throttled: str, nanoseconds: int) -
 
 
 def _line(folder: Path | None, name: str) -> str:
-    """Return the content of a group's file, "" where there is no such group or account."""
+    """Return the content of a file of the group, or "" if the group or the file does not exist."""
     if folder is None:
         return ""
     try:

@@ -1,15 +1,15 @@
-"""What the kernel says of its own clock: whether something keeps it right, and how far off it may be."""
+"""Clock synchronisation: the kernel's NTP state and error bound."""
 
 import ctypes
 import os
 from dataclasses import dataclass
 
-# Of <sys/timex.h>.
+# From <sys/timex.h>.
 STA_UNSYNC = 0x0040
 
 
 class Timex(ctypes.Structure):
-    """The beginning of the kernel's struct timex (adjtimex(2)), and room for the rest."""
+    """The first fields of the kernel's struct timex (adjtimex(2)), with space for the rest."""
 
     _fields_ = [
         ("modes", ctypes.c_uint),
@@ -24,15 +24,15 @@ class Timex(ctypes.Structure):
 
 @dataclass(frozen=True)
 class ClockState:
-    """How the kernel's clock is kept: whether it is, and the largest and the likely error, seconds."""
+    """Whether the kernel's clock is synchronised, and its maximum and estimated error in seconds."""
 
     synchronised: bool
-    largest_s: float
-    likely_s: float
+    max_error_s: float
+    estimated_error_s: float
 
 
 def read() -> ClockState:
-    """Return what the kernel says of its clock (adjtimex(2), which changes nothing here). Raises OSError."""
+    """Return the state of the kernel's clock. adjtimex(2) is called without changing anything. Raises OSError."""
     timex = Timex()
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
         number = ctypes.get_errno()

@@ -1,4 +1,4 @@
-"""Discovery of the disk and the network interface of a node, and of whether it runs on this machine."""
+"""Discovery of the disk and the network interface of a node, and whether it runs on this machine."""
 
 import ipaddress
 import os
@@ -11,24 +11,24 @@ import psutil
 from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
-# How mountinfo writes blanks and backslashes in paths.
+# Escaped blanks and backslashes in the paths of mountinfo.
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether `host` (a name or an address) is this machine, so far as its name can be looked up."""
+    """Return whether `host` (a name or address) is this machine; False if the name cannot be resolved."""
     try:
-        found = {ipaddress.ip_address(info[4][0]) for info in socket.getaddrinfo(host, None)}
+        resolved = {ipaddress.ip_address(info[4][0]) for info in socket.getaddrinfo(host, None)}
     except (OSError, ValueError):
         return False
-    own = {each.address.partition("%")[0] for addresses in psutil.net_if_addrs().values() for each in addresses}
-    return any(address.is_loopback or str(address) in own for address in found)
+    local = {entry.address.partition("%")[0] for entries in psutil.net_if_addrs().values() for entry in entries}
+    return any(address.is_loopback or str(address) in local for address in resolved)
 
 
 def disk_of(path: Path, proc: Path, root: Path = Path("/")) -> str:
-    """Return the block device under `path` as /proc/diskstats calls it, whole disks for partitions; "" if none.
+    """Return the block device of `path` as named in /proc/diskstats, the disk for a partition; "" if there is none.
 
-    `proc` is the folder of the process whose view of the file system `path` is in, such as /proc/123.
+    `proc` is the folder in /proc of the process in whose mount namespace `path` is, such as /proc/123.
     """
     for seen in (proc / "root" / str(path).lstrip("/"), path):
         try:
@@ -40,7 +40,7 @@ def disk_of(path: Path, proc: Path, root: Path = Path("/")) -> str:
         return ""
     if os.major(device):
         return _block_device(device, root)
-    # btrfs, overlays and their like have numbers of their own: what is mounted tells the device.
+    # btrfs, overlay and similar file systems have their own device numbers: use the mounted device.
     source = _mount_source(path, proc)
     try:
         return _block_device(Path(source).stat().st_rdev, root) if source.startswith("/dev/") else ""
@@ -66,31 +66,31 @@ def _mount_source(path: Path, proc: Path) -> str:
     for line in lines:
         fields, _, rest = line.partition(" - ")
         point = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), fields.split()[4])
-        # Of two at the same place the later one covers the earlier.
+        # A later mount hides an earlier one at the same mount point.
         if (path == Path(point) or Path(point) in path.parents) and len(point) >= best:
             best, source = len(point), rest.split()[1]
     return source
 
 
 def has_separate_network(proc: Path) -> bool:
-    """Return whether the process with this folder in /proc has another network than this process."""
+    """Return whether the process with this folder in /proc has another network namespace than this process."""
     try:
         return os.stat(proc / "ns" / "net").st_ino != os.stat("/proc/self/ns/net").st_ino  # noqa: PTH116
     except OSError:
-        # Another user's process does not show: reading its network through itself is right either way.
+        # The namespace of another user's process is not readable: reading through its folder is always right.
         return True
 
 
 def interface_of(address: str, net: Path) -> str:
-    """Return the interface that has `address`, else the one of the default route in `net`; "" when there is none."""
+    """Return the interface with `address`, else the one of the default route in `net`; "" if there is none."""
     try:
         wanted = ipaddress.ip_address(address)
     except ValueError:
         return _default_interface(net)
     for name, addresses in psutil.net_if_addrs().items():
-        for each in addresses:
+        for entry in addresses:
             try:
-                have = ipaddress.ip_address(each.address.partition("%")[0])
+                have = ipaddress.ip_address(entry.address.partition("%")[0])
             except ValueError:
                 continue
             if have == wanted or (have.is_loopback and wanted.is_loopback):

@@ -1,4 +1,4 @@
-"""The file systems of Cassandra's data directories."""
+"""File systems of Cassandra's data directories."""
 
 import os
 
@@ -18,15 +18,15 @@ _SIZE, _FREE, _AVAILABLE = METRICS = tuple(
         owner=Owner.MACHINE,
     )
     for name, text in {
-        "size": "Size of the file system.",
-        "free": "Space that is free.",
-        "avail": "Space that is free for others than root.",
+        "size": "Size of the file system in bytes.",
+        "free": "Free disk space in bytes.",
+        "avail": "Free disk space in bytes available to unprivileged users.",
     }.items()
 )
 
 
 def read(host: Host) -> Values:
-    """Read the file systems of the host's directories, each once."""
+    """Read the file systems of the data directories, each once."""
     values: Values = {}
     for mount in dict.fromkeys(mount_point(str(directory)) for directory in host.directories):
         try:
@@ -40,7 +40,7 @@ def read(host: Host) -> Values:
 
 
 def mount_point(directory: str) -> str:
-    """Return the directory above (or at) `directory` where its file system begins."""
+    """Return the mount point of the file system of `directory`."""
     path = os.path.realpath(directory)
     while not os.path.ismount(path):
         path = os.path.dirname(path)  # noqa: PTH120 - plain strings, as realpath gives them

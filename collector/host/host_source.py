@@ -1,4 +1,4 @@
-"""The machine's own figures as sources of a tick."""
+"""The machine's metrics as sources of the node sampler."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class HostSubject:
-    """One source of the machine's own figures; `origin` tells what its counters count from."""
+    """A module of machine metrics; `origin` returns the origin of its counters."""
 
     name: str
     metrics: tuple[Metric, ...]
@@ -23,32 +23,32 @@ class HostSubject:
 
 
 class HostSource:
-    """One part of the machine's figures, such as its disks."""
+    """Reads the metrics of one subject, such as the disks."""
 
-    def __init__(self, part: HostSubject, host: Callable[[], Host | None], clock: Clock) -> None:
-        """Take the `part` to read and what tells the machine; None when it is not the node's."""
-        self.name = part.name
-        self._part = part
+    def __init__(self, subject: HostSubject, host: Callable[[], Host | None], clock: Clock) -> None:
+        """Take the subject, and a function that returns the machine or None if the node runs elsewhere."""
+        self.name = subject.name
+        self._subject = subject
         self._host = host
         self._clock = clock
-        self._every_s = min(metric.scrape_interval.value for metric in part.metrics)
+        self._every_s = min(metric.scrape_interval.value for metric in subject.metrics)
         self._due_s = 0.0
 
     def read(self, timeout_s: float) -> Scrape:
-        """Read the part if it is due. Raises SourceError when the kernel's files cannot be read."""
+        """Read the metrics if they are due. Raises SourceError when the kernel's files cannot be read."""
         now_s, host = self._clock.monotonic_s(), self._host()
         if host is None or now_s < self._due_s - EARLY_S:
             return Scrape(self.name, now_s)
         try:
-            values = self._part.read(host)
+            values = self._subject.read(host)
         except (IndexError, KeyError, ValueError) as error:
-            raise SourceError(f"not in the form that is known: {error}") from None
+            raise SourceError(f"unexpected format: {error}") from None
         self._due_s = now_s + self._every_s
-        return Scrape(self.name, self._clock.monotonic_s(), values, origin=self._part.origin(host))
+        return Scrape(self.name, self._clock.monotonic_s(), values, origin=self._subject.origin(host))
 
 
 def identity_of(host: Host | None) -> tuple[str, str]:
-    """Return which machine this is, and in which of its networks the node is; "" each for one that runs elsewhere."""
+    """Return the boot id of the machine and the network namespace of the node; "" for each that is unknown."""
     if host is None:
         return "", ""
     try:

@@ -1,4 +1,4 @@
-"""The machine that casstat runs on: where its figures are found, and reading them without surprises."""
+"""Paths of the kernel's files on this machine, and bounded reading of them."""
 
 import os
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ MAX_FILE_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Host:
-    """What of this machine is watched.
+    """The parts of this machine to read.
 
-    root         of the file system: tests pass a captured tree.
-    pid          of the Cassandra process, None without one here.
-    disks        block devices, such as sda or md0; empty for all.
-    interfaces   network interfaces; empty for all.
-    directories  whose file systems are watched.
-    own_network  whether that process has a network of its own (a container's), not this process'.
+    root              root of the file system; tests pass a captured tree.
+    pid               PID of the Cassandra process; None without one.
+    disks             block devices, such as sda or md0; empty for all.
+    interfaces        network interfaces; empty for all.
+    directories       data directories, for their file systems.
+    separate_network  whether Cassandra has another network namespace than this process, as in a container.
     """
 
     root: Path = Path("/")
@@ -35,22 +35,22 @@ class Host:
 
     @property
     def process_dir(self) -> Path:
-        """Where Cassandra's process shows itself; this process stands in when it is not there."""
+        """The folder of the Cassandra process in /proc, or of this process without one."""
         return self.proc / str(self.pid) if self.process_exists else self.proc / "self"
 
     @property
     def network_dir(self) -> Path:
-        """Where the network shows itself that Cassandra's process is in."""
+        """The folder of the network namespace of the Cassandra process in /proc."""
         return self.proc / (str(self.pid) if self.separate_network else "self") / "net"
 
     @property
     def process_exists(self) -> bool:
-        """Whether the Cassandra process is there."""
+        """Whether the Cassandra process exists."""
         return self.pid is not None and (self.proc / str(self.pid)).exists()
 
 
 def read_text(path: Path) -> str:
-    """Return what a file of the kernel's says. Raises SourceError when it cannot be read."""
+    """Return the content of a kernel file, at most 4 MiB. Raises SourceError when it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:

@@ -4,15 +4,15 @@ from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
 
 FIELDS = {
-    "MemTotal": "Memory of the machine.",
-    "MemFree": "Memory that nothing uses.",
-    "MemAvailable": "Memory that a program could have without swapping.",
-    "Buffers": "Raw disk blocks in memory.",
-    "Cached": "Files in memory.",
-    "Dirty": "Memory that waits to be written to disk.",
-    "Writeback": "Memory that is being written to disk.",
-    "SwapTotal": "Swap space.",
-    "SwapFree": "Swap space that nothing uses.",
+    "MemTotal": "Total memory in bytes.",
+    "MemFree": "Unused memory in bytes.",
+    "MemAvailable": "Memory available to programs without swapping, in bytes.",
+    "Buffers": "Memory used for raw disk blocks, in bytes.",
+    "Cached": "Memory used by the page cache, in bytes.",
+    "Dirty": "Memory waiting to be written to disk, in bytes.",
+    "Writeback": "Memory being written to disk, in bytes.",
+    "SwapTotal": "Total swap space in bytes.",
+    "SwapFree": "Unused swap space in bytes.",
 }
 _COLUMNS = {
     "MemAvailable": (WideColumn("memory_available_mb", "AvailMB", scale=1 / 2**20),),
@@ -35,12 +35,12 @@ METRICS = tuple(
 
 
 def read(host: Host) -> Values:
-    """Read the machine's memory."""
+    """Read the memory of the machine."""
     return parse(read_text(host.proc / "meminfo"))
 
 
 def parse(meminfo: str) -> Values:
-    """Take /proc/meminfo apart; its unit is KiB."""
+    """Parse /proc/meminfo, which has KiB."""
     values: Values = {}
     for line in meminfo.splitlines():
         field, _, rest = line.partition(":")

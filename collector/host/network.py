@@ -1,29 +1,29 @@
-"""Network interfaces and TCP, of the network that Cassandra's process sees, from /proc/PID/net (proc(5))."""
+"""Network interfaces and TCP in the network namespace of the Cassandra process, from /proc/PID/net (proc(5))."""
 
 from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Kind, Metric, Owner, Values, WideColumn
 
 
-def _counter(what: str, text: str, unit: str = "1") -> Metric:
-    return Metric(f"node_network_{what}_total", Kind.COUNTER, unit, text, ("device",), owner=Owner.NETWORK)
+def _counter(name: str, text: str, unit: str = "1") -> Metric:
+    return Metric(f"node_network_{name}_total", Kind.COUNTER, unit, text, ("device",), owner=Owner.NETWORK)
 
 
-# By the position in a line of /proc/net/dev.
+# By column index in /proc/net/dev.
 COLUMNS = {
-    0: _counter("receive_bytes", "Bytes received.", "bytes"),
-    1: _counter("receive_packets", "Packets received."),
-    2: _counter("receive_errs", "Packets received with errors."),
-    3: _counter("receive_drop", "Packets dropped on receipt."),
-    8: _counter("transmit_bytes", "Bytes sent.", "bytes"),
-    9: _counter("transmit_packets", "Packets sent."),
-    10: _counter("transmit_errs", "Errors while sending."),
-    11: _counter("transmit_drop", "Packets dropped while sending."),
+    0: _counter("receive_bytes", "Number of bytes received.", "bytes"),
+    1: _counter("receive_packets", "Number of packets received."),
+    2: _counter("receive_errs", "Number of packets received with errors."),
+    3: _counter("receive_drop", "Number of received packets that were dropped."),
+    8: _counter("transmit_bytes", "Number of bytes sent.", "bytes"),
+    9: _counter("transmit_packets", "Number of packets sent."),
+    10: _counter("transmit_errs", "Number of errors while sending."),
+    11: _counter("transmit_drop", "Number of packets dropped while sending."),
 }
 _RETRANSMITS = Metric(
     "node_netstat_Tcp_RetransSegs",
     Kind.COUNTER,
     "1",
-    "TCP segments sent again.",
+    "Number of TCP segments retransmitted.",
     columns=(WideColumn("tcp_retransmits_per_s", "Retr/s", digits=1),),
     owner=Owner.NETWORK,
 )
@@ -31,31 +31,31 @@ METRICS = (*COLUMNS.values(), _RETRANSMITS)
 
 
 def read(host: Host) -> Values:
-    """Read the host's interfaces and TCP's counters."""
+    """Read the selected interfaces and the TCP counters."""
     folder = host.network_dir
     return {**parse_dev(read_text(folder / "dev"), host.interfaces), **parse_snmp(read_text(folder / "snmp"))}
 
 
 def origin(host: Host) -> str:
-    """Return which network it is that is counted."""
+    """Return the path that identifies the network namespace."""
     return str(host.network_dir)
 
 
-def parse_dev(dev: str, wanted: tuple[str, ...]) -> Values:
-    """Take /proc/net/dev apart, for the wanted interfaces or (without any) for all."""
+def parse_dev(dev: str, selected: tuple[str, ...]) -> Values:
+    """Parse /proc/net/dev, for the selected interfaces or, without a selection, for all."""
     values: Values = {}
     for line in dev.splitlines()[2:]:
         interface, _, rest = line.rpartition(":")
         interface = interface.strip()
-        if not wanted or interface in wanted:
+        if not selected or interface in selected:
             counts = rest.split()
-            for position, metric in COLUMNS.items():
-                values[metric.name, interface] = int(counts[position])
+            for index, metric in COLUMNS.items():
+                values[metric.name, interface] = int(counts[index])
     return values
 
 
 def parse_snmp(snmp: str) -> Values:
-    """Take TCP's retransmits out of /proc/net/snmp, where a line of names precedes each line of numbers."""
+    """Parse the TCP retransmits in /proc/net/snmp, where a line of names precedes each line of numbers."""
     tcp = [line.split()[1:] for line in snmp.splitlines() if line.startswith("Tcp:")]
     counts = dict(zip(*tcp, strict=True)) if len(tcp) == 2 else {}
     return {(_RETRANSMITS.name,): int(counts["RetransSegs"])} if "RetransSegs" in counts else {}

@@ -1,4 +1,4 @@
-"""Pressure stall information: how long tasks stood still for want of CPU, memory or disk (Linux 4.20 and later)."""
+"""Pressure stall information: time that tasks waited for CPU, memory or disk (Linux 4.20 and later)."""
 
 from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
@@ -21,7 +21,7 @@ METRICS = tuple(
         f"node_pressure_{name}_seconds_total",
         Kind.COUNTER,
         "seconds",
-        f"Time in which {text}.",
+        f"Time in which {text}, in seconds.",
         scale=1e-6,
         columns=_COLUMNS.get(name, ()),
         across=Aggregation.MEAN,
@@ -32,21 +32,21 @@ METRICS = tuple(
 
 
 def read(host: Host) -> Values:
-    """Read what the kernel has; nothing where it keeps no such account."""
+    """Read the pressure files. Return nothing if the kernel does not provide them."""
     values: Values = {}
     folder = host.proc / "pressure"
     if folder.is_dir():
-        for what in ("cpu", "memory", "io"):
-            values.update(parse(what, read_text(folder / what)))
+        for resource in ("cpu", "memory", "io"):
+            values.update(parse(resource, read_text(folder / resource)))
     return values
 
 
-def parse(what: str, text: str) -> Values:
-    """Take one of /proc/pressure's files apart, such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`."""
+def parse(resource: str, text: str) -> Values:
+    """Parse a file of /proc/pressure, with lines such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`."""
     values: Values = {}
     for line in text.splitlines():
         scope, *fields = line.split()
-        if (what, scope) in NAMES:
+        if (resource, scope) in NAMES:
             total = dict(field.split("=", 1) for field in fields)["total"]
-            values[(f"node_pressure_{NAMES[what, scope][0]}_seconds_total",)] = int(total)
+            values[(f"node_pressure_{NAMES[resource, scope][0]}_seconds_total",)] = int(total)
     return values

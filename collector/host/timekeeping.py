@@ -1,4 +1,4 @@
-"""The machine's clock as the kernel keeps it: without a right one, rows and writes of several nodes do not line up."""
+"""Clock synchronisation of the machine. Without it, the rows and writes of several nodes do not line up."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ _ERROR, _SYNCHRONISED = METRICS = (
         "casstat_clock_error_seconds",
         Kind.GAUGE,
         "seconds",
-        "How far off the machine's clock is at most, as the kernel believes; absent while nothing keeps it right.",
+        "Maximum error of the machine's clock as estimated by the kernel, in seconds; absent if not synchronised.",
         scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.MAX,
         owner=Owner.MACHINE,
@@ -20,7 +20,7 @@ _ERROR, _SYNCHRONISED = METRICS = (
         "casstat_clock_synchronised",
         Kind.GAUGE,
         "1",
-        "Whether something keeps the machine's clock right: 1 or 0.",
+        "Whether the machine's clock is synchronised: 1 or 0.",
         scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.MIN,
         owner=Owner.MACHINE,
@@ -29,14 +29,14 @@ _ERROR, _SYNCHRONISED = METRICS = (
 
 
 def read(host: Host) -> Values:
-    """Ask the kernel; nothing where it does not tell, and of a captured tree, which has no clock."""
+    """Read the kernel's clock state. Return nothing if it is not available, or for a captured tree."""
     if host.root != Path("/"):
         return {}
     try:
-        kept = clock_synchronisation.read()
+        state = clock_synchronisation.read()
     except (OSError, AttributeError):
-        # A container's seccomp profile may forbid the question.
+        # The seccomp profile of a container may forbid adjtimex.
         return {}
-    if not kept.synchronised:
+    if not state.synchronised:
         return {(_SYNCHRONISED.name,): 0}
-    return {(_SYNCHRONISED.name,): 1, (_ERROR.name,): kept.largest_s}
+    return {(_SYNCHRONISED.name,): 1, (_ERROR.name,): state.max_error_s}

@@ -1,9 +1,9 @@
-"""Histograms: what Cassandra's bucket counts mean, their differences, percentiles and sums.
+"""Histograms: the layout of Cassandra's bucket counts, and differences, percentiles and sums of them.
 
-Cassandra's offsets are 1 and then max(previous + 1, round(previous * 1.2)); bucket i counts the values v with
-offset[i-1] < v <= offset[i], and one more bucket counts what lies above the last offset (EstimatedHistogram and
-DecayingEstimatedHistogramReservoir in Cassandra's sources). Timers of 3.11 and 4.0 have 165 counts in nanoseconds,
-of 4.1 and later 128 counts in microseconds. Histograms of counts have 165, or 166 when zero has its own bucket.
+Cassandra's bucket offsets are 1, then max(previous + 1, round(previous * 1.2)). Bucket i counts the values v with
+offset[i-1] < v <= offset[i]; one more bucket counts the values above the last offset (EstimatedHistogram and
+DecayingEstimatedHistogramReservoir in Cassandra's source). Timers of 3.11 and 4.0 have 165 counts in nanoseconds,
+timers of 4.1 and later 128 counts in microseconds. Histograms of counts have 165 counts, or 166 with a bucket for zero.
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,14 +21,15 @@ COUNTS_WITH_ZERO = 166
 
 
 class LayoutError(ValueError):
-    """Bucket counts of a length whose meaning is not known."""
+    """The number of buckets is not one that Cassandra uses."""
 
 
 @dataclass(frozen=True)
 class Buckets:
-    """Counts of values by range: counts[i] of them in (edges[i-1], edges[i]], the first from `low` on.
+    """Counts of values by range: counts[i] values lie in (upper_bounds[i-1], upper_bounds[i]].
 
-    `upper_bounds` ascend, are in the metric's unit, and end with infinity; as many edges as counts.
+    Upper bounds are in the metric's unit, ascend, and end with infinity; there is one for each count. `low` is the
+    lower bound of the first bucket.
     """
 
     upper_bounds: tuple[float, ...]
@@ -37,26 +38,26 @@ class Buckets:
 
     @cached_property
     def cumulative(self) -> tuple[float, ...]:
-        """How many values there are in each bucket and all below it."""
+        """The number of values in each bucket and all buckets below it."""
         return tuple(accumulate(self.counts))
 
     @property
     def total(self) -> float:
-        """How many values there are."""
+        """The number of values."""
         return self.cumulative[-1] if self.counts else 0
 
     @cached_property
     def is_integer(self) -> bool:
-        """Whether the values are counts, and so whole numbers: the first edge of a timer is a microsecond at most."""
+        """Whether the values are whole numbers; the first upper bound of a timer is at most a microsecond."""
         return bool(self.upper_bounds) and self.upper_bounds[0] in (0.0, 1.0)
 
 
 @lru_cache(maxsize=16)
 def upper_bounds_of(unit: str, length: int) -> tuple[float, ...]:
-    """Return the upper edges, in `unit`, of Cassandra's histogram with `length` counts.
+    """Return the upper bounds, in `unit`, of Cassandra's histogram with `length` counts.
 
-    Raises LayoutError when a timer (unit "seconds") has a length that no known Cassandra writes: its unit
-    would be a guess.
+    Raises LayoutError when a timer (unit "seconds") has a length that no supported Cassandra version writes, because
+    its unit would be a guess.
     """
     if unit == "seconds":
         if length not in TIMER_UNITS_S:
@@ -81,62 +82,62 @@ def offsets(number: int) -> tuple[int, ...]:
 
 
 def _round(value: float) -> int:
-    # Java's Math.round: half up.
+    # Java's Math.round rounds half up.
     return int(value + 0.5)
 
 
 def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Buckets | None:
-    """Return what came between two readings of the same cumulative counts; None when they went back.
+    """Return the increase between two readings of cumulative counts, or None when a count decreased.
 
-    Raises LayoutError as `upper_bounds_of`.
+    Raises LayoutError as `upper_bounds_of` does.
     """
     if len(before) != len(after):
         return None
     if before == after:
-        return _nothing(unit, len(after))
+        return _empty(unit, len(after))
     upper_bounds = upper_bounds_of(unit, len(after))
     counts = tuple(map(sub, after, before))
     return None if min(counts) < 0 else Buckets(upper_bounds, counts)
 
 
 @lru_cache(maxsize=16)
-def _nothing(unit: str, length: int) -> Buckets:
-    """Return a histogram without values: most are, and one will do for all."""
+def _empty(unit: str, length: int) -> Buckets:
+    """Return a histogram without values. Most intervals have none, so they share one."""
     return Buckets(upper_bounds_of(unit, length), (0,) * length)
 
 
 def quantile(buckets: Buckets, q: float) -> float | None:
-    """Return the value below which the share `q` (0 to 1) lies; None when there are no values.
+    """Return the value below which the share `q` (0 to 1) of the values lies, or None without values.
 
-    Values are taken as evenly spread inside their bucket: the answer never leaves the edges of the bucket that
-    holds the true one. Of counts it is the next whole number. In the last bucket, which has no upper edge, it is the
-    lower one ("at least").
+    Values are assumed to be evenly spread inside their bucket, so the result lies in the bucket that holds the true
+    quantile. For histograms of counts the result is rounded up to a whole number. In the last bucket, which has no
+    upper bound, the result is its lower bound ("at least").
     """
     return quantiles(buckets, (q,))[0] if buckets.total else None
 
 
 def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
-    """Return several quantiles of values that there are, as `quantile` does each."""
+    """Return several quantiles of a non-empty histogram, each as `quantile` does."""
     upper_bounds, counts, cumulative = buckets.upper_bounds, buckets.counts, buckets.cumulative
-    found = []
+    values = []
     for share in shares:
-        # Counts that a merge has spread are fractions: what they lose in adding up must not push a rank further.
+        # After a merge counts are fractions: rounding errors in their sum must not push a rank into the next bucket.
         rank = share * cumulative[-1] * (1 - ROUNDING)
-        # For a rank of 0 too it is a bucket that holds a value.
+        # A rank of 0 also needs a bucket that holds a value.
         index = bisect_left(cumulative, rank) if rank else bisect_right(cumulative, 0)
         low, high = (upper_bounds[index - 1] if index else buckets.low), upper_bounds[index]
         if high == inf:
-            found.append(low)
+            values.append(low)
             continue
         part = (rank - (cumulative[index - 1] if index else 0)) / counts[index]
         value = low + (high - low) * min(max(part, 0.0), 1.0)
-        # The lower edge is outside the bucket.
-        found.append(min(max(ceil(value), low + 1) if buckets.is_integer else value, high))
-    return found
+        # The lower bound itself is outside the bucket.
+        values.append(min(max(ceil(value), low + 1) if buckets.is_integer else value, high))
+    return values
 
 
 def highest(buckets: Buckets) -> float | None:
-    """Return the upper edge of the highest bucket that holds a value (the last one: its lower edge)."""
+    """Return the upper bound of the highest bucket that holds a value, or the lower bound of the last bucket."""
     total = buckets.total
     if not total:
         return None
@@ -151,10 +152,10 @@ def _bounds(buckets: Buckets, index: int) -> tuple[float, float]:
 def merge(parts: Sequence[Buckets]) -> Buckets:
     """Return the histogram of all values of `parts`, such as the nodes of a cluster or the intervals of a run.
 
-    Equal edges: the counts are added, exactly. Different ones (nanoseconds and microseconds): every bucket is
-    spread evenly over the edges of all, so that no count leaves its own bucket. A percentile of the result then
-    lies within one bucket, the wider of the two (a factor of 1.2), of the percentile of the values themselves.
-    Raises ValueError when there is nothing to merge.
+    Counts of equal layouts are added exactly. Of different layouts (nanoseconds and microseconds), each bucket is
+    spread evenly over the union of all bounds, so no value leaves its bucket. A percentile of the result lies within
+    one bucket, the wider of the two (a factor of 1.2), of the percentile of the values.
+    Raises ValueError when `parts` is empty.
     """
     if not parts:
         raise ValueError("no histograms to merge")
@@ -169,19 +170,19 @@ def merge(parts: Sequence[Buckets]) -> Buckets:
 
 
 def _spread(part: Buckets, upper_bounds: tuple[float, ...], low: float) -> list[float]:
-    """Return the counts of `part` on finer edges that include its own."""
+    """Return the counts of `part` on finer bounds that include its own."""
     counts = [0.0] * len(upper_bounds)
-    at = {edge: index for index, edge in enumerate(upper_bounds)}
+    index_of = {bound: index for index, bound in enumerate(upper_bounds)}
     for index, count in enumerate(part.counts):
         if not count:
             continue
         start, end = _bounds(part, index)
-        first = 0 if start <= low else at[start] + 1
+        first = 0 if start <= low else index_of[start] + 1
         if isinf(end):
-            # What lies beyond the last offset is only known to: as near to it as the edges allow.
+            # Values above the last offset have no upper bound: keep them as low as the bounds allow.
             counts[first] += count
             continue
-        for fine in range(first, at[end] + 1):
+        for fine in range(first, index_of[end] + 1):
             lower = upper_bounds[fine - 1] if fine else low
             share = (upper_bounds[fine] - lower) / (end - start) if end > start else 1.0
             counts[fine] += count * share
@@ -189,13 +190,13 @@ def _spread(part: Buckets, upper_bounds: tuple[float, ...], low: float) -> list[
 
 
 def mean_bounds(buckets: Buckets) -> tuple[float, float] | None:
-    """Return the least and the greatest mean that values with these counts can have; None without values."""
+    """Return the lowest and the highest mean that the values can have, or None without values."""
     total = buckets.total
     if not total:
         return None
     counts, upper_bounds = buckets.counts, buckets.upper_bounds
-    least = counts[0] * buckets.low + sum(map(mul, counts[1:], upper_bounds))
+    lowest = counts[0] * buckets.low + sum(map(mul, counts[1:], upper_bounds))
     if counts[-1]:
-        return least / total, inf
-    # The last edge is infinity, and 0 times that is no number.
-    return least / total, sum(map(mul, counts[:-1], upper_bounds)) / total
+        return lowest / total, inf
+    # The last upper bound is infinity, and 0 * inf is NaN.
+    return lowest / total, sum(map(mul, counts[:-1], upper_bounds)) / total

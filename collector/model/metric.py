@@ -1,19 +1,19 @@
-"""Metrics: what is measured, in which unit, how often, and how the values of several nodes are aggregated."""
+"""Metrics: kind, unit, labels and scrape interval of a measurement, and its aggregation across nodes."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 Series = tuple[str, ...]
-"""A metric's name, then the values of its labels in the order of `Metric.labels`."""
+"""A metric's name, followed by its label values in the order of `Metric.labels`."""
 
 Value = int | float | str | tuple[int, ...]
-"""What a source reads: a number, a text, or a histogram's cumulative bucket counts."""
+"""A raw value: a number, a text, or the cumulative bucket counts of a histogram."""
 
 Values = dict[Series, Value]
 
 
 class Kind(Enum):
-    """What a raw value means."""
+    """The kind of a metric, as in Prometheus; TEXT is for versions and names."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -22,41 +22,41 @@ class Kind(Enum):
 
 
 class ScrapeInterval(Enum):
-    """How often a metric is read: its value is the number of seconds between two readings."""
+    """How often a metric is read; the value is the time between two readings, in seconds (0: every tick)."""
 
     TICK = 0.0
-    """Every tick: what people watch."""
+    """Every tick."""
     OFTEN = 10.0
-    """What costs the node the more, the more tables there are: its keyspaces' own counters."""
+    """For keyspace counters: their cost to the node grows with the number of tables."""
     SLOW = 60.0
-    """Once a minute: sizes, capacities, versions."""
+    """Sizes, capacities and versions."""
     HOURLY = 3600.0
-    """Costly to read (it touches the node's disk): only when asked for."""
+    """Metrics that make the node read its disk; only on demand."""
 
 
 class Aggregation(Enum):
-    """How the values of several nodes become the cluster's.
+    """How the values of several nodes are combined into one.
 
-    Of a counter it is the rate that is aggregated; its increases always add up.
+    For counters this applies to the rate; increases are always summed.
     """
 
     SUM = "sum"
     """Counts and amounts."""
     MEAN = "mean"
-    """Ratios and percentages, such as the share of the time that a collector takes."""
+    """Ratios and percentages, such as the share of time spent in garbage collection."""
     MAX = "max"
-    """Where the highest value speaks for the cluster, as with ages and sizes of the largest one."""
+    """Ages, and sizes of the largest item."""
     MIN = "min"
-    """Where the lowest value speaks for the cluster."""
+    """Values of which the lowest matters, such as whether clients can connect."""
     MERGE = "merge"
-    """Histograms: bucket counts add up, and percentiles come from the sum."""
+    """Histograms: bucket counts are summed, and percentiles are computed from the sum."""
     EQUAL = "equal"
-    """Texts: the value that all nodes share, absent where they differ."""
+    """Texts: the value that all nodes share; absent where they differ."""
 
 
 _DEFAULT_AGGREGATION = {
     Kind.COUNTER: Aggregation.SUM,
-    # Of a gauge that this version does not know, read from a recording; every gauge of the catalogue states its own.
+    # For gauges of a recording that this version's catalogue lacks; those in the catalogue state their own.
     Kind.GAUGE: Aggregation.MEAN,
     Kind.HISTOGRAM: Aggregation.MERGE,
     Kind.TEXT: Aggregation.EQUAL,
@@ -64,20 +64,22 @@ _DEFAULT_AGGREGATION = {
 
 
 class Owner(Enum):
-    """What a metric is measured on. Nodes that share an owner report the same series, which counts once."""
+    """The entity that a metric describes. Nodes that share an owner report the same series, which counts once."""
 
     NODE = "node"
     MACHINE = "machine"
     NETWORK = "network"
-    """A network namespace of a machine: a container has its own."""
+    """A network namespace; a container has its own."""
 
 
 @dataclass(frozen=True)
 class WideColumn:
-    """A column of the wide view: the series of its metric with `labels`, or the only one.
+    """A column of the wide view. It shows one series of its metric: the one with `labels`.
 
-    `name` is the column's name in JSON and CSV with the unit last, `header` the terminal's. The value shown
-    is the metric's (a rate for counters) times `scale`, with `digits` decimals.
+    name    in JSON and CSV, with the unit last.
+    header  in the terminal.
+    scale   the column shows the metric's value (for counters, the rate) times `scale`.
+    digits  decimals in the terminal.
     """
 
     name: str
@@ -89,15 +91,17 @@ class WideColumn:
 
 @dataclass(frozen=True)
 class Metric:
-    """One thing that is measured.
+    """A row of the catalogue.
 
-    name    Prometheus style, with the base unit.
-    unit    of the scaled value: seconds, bytes, 1 (a count), ratio, or "" for texts.
-    scale   raw value times `scale` is the value in `unit`.
-    count   for histograms: name of the counter that counts the same events.
-    total   for histograms: name of the counter that adds up the same events' values.
-    across  aggregation across nodes; None for the kind's default, which a gauge does not have.
-    owner   what it is measured on.
+    name     in Prometheus style, with the base unit.
+    unit     of the scaled value: seconds, bytes, 1 (a count), ratio, or "" for texts.
+    help     one sentence, as in Prometheus.
+    scale    factor from the raw value to `unit`.
+    count    for histograms: the counter of the same events.
+    total    for histograms: the counter that sums the values of the same events.
+    columns  of the wide view.
+    across   aggregation across nodes; None for the default of the kind. A gauge has no default.
+    owner    the entity that the metric describes.
     """
 
     name: str
@@ -115,10 +119,10 @@ class Metric:
 
     @property
     def aggregation(self) -> Aggregation:
-        """How values of several nodes become the cluster's."""
+        """The aggregation across nodes."""
         return self.across or _DEFAULT_AGGREGATION[self.kind]
 
     @property
     def meaning(self) -> tuple[Kind, str, tuple[str, ...]]:
-        """What two metrics of one name must have in common to be one."""
+        """The properties that must be equal for two metrics of the same name to be the same metric."""
         return self.kind, self.unit, self.labels

@@ -1,10 +1,10 @@
-"""What happened between two readings: pure functions from raw values to a Sample.
+"""Rates: pure functions from raw values to samples.
 
-A rate is absent at first sight, across a restart, when a counter or the clock went back; a histogram also when
-what it says contradicts the counters beside it.
+A rate is absent on the first reading, across a restart, and when a counter or the clock went back. A histogram is also
+absent when it contradicts the counters of the same events.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from collector.model import histogram
 from collector.model.histogram import Buckets, LayoutError
@@ -15,58 +15,63 @@ from collector.model.snapshot import Event, Scrape, Snapshot, Tick
 Catalogue = Mapping[str, Metric]
 Readings = dict[Series, Reading]
 
-# How far a histogram may be from the counters beside it, which are read a moment before or after it.
+# Tolerance between a histogram and the counter of the same events, which is read a moment before or after it.
 COUNT_SLACK = 0.05
 COUNT_SLACK_FEW = 50
-# A wrong unit is wrong by a thousand; a slow request that the buckets do not have yet, by much less.
+# A wrong unit is off by a factor of 1000; a slow request that the buckets lack is off by much less.
 MEAN_SLACK = 30
 MEAN_SLACK_S = 2e-6
-MEAN_NEEDS = 100
+MEAN_MIN_COUNT = 100
 
 
 def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot) -> Sample:
-    """Derive the Sample of the interval that `now` ends.
+    """Return the sample of the interval that `now` ends.
 
-    `before` holds the last reading of every series up to now (see `update_readings`); series of a metric that the
-    catalogue does not have are left out.
+    `before` holds the last reading of every series (see `update_readings`). Series of metrics that the catalogue lacks
+    are left out.
     """
     values: dict[Series, Derived] = {}
     elapsed: dict[str, float] = {}
     events = tick_events(now.tick)
-    anew = []
+    restarted = []
     for scrape in now.scrapes:
         events.extend(scrape.events)
         if scrape.problem:
             events.append(Event("no_answer", f"{scrape.source}: {scrape.problem}"))
-        known = {series: last for series in scrape.values if (last := before.get(series)) is not None}
-        same = {series: last for series, last in known.items() if _counts_on(last.origin, scrape.origin)}
-        if len(same) < len(known):
-            anew.append(scrape.source)
-        scalars = _scalars(catalogue, same, scrape)
-        # Series that are read more rarely, or were missing for a while, look back further.
+        previous = {series: last for series in scrape.values if (last := before.get(series)) is not None}
+        comparable = {series: last for series, last in previous.items() if _same_origin(last.origin, scrape.origin)}
+        if len(comparable) < len(previous):
+            restarted.append(scrape.source)
+        scalars = _scalars(catalogue, comparable, scrape)
+        # Rates of series that are read less often, or were missing for a while, cover a longer time.
         elapsed_s = min((rate.elapsed_s for rate in scalars.values() if isinstance(rate, Rate)), default=None)
         if elapsed_s is not None:
             elapsed[scrape.source] = elapsed_s
         values.update(scalars)
-        values.update(_histograms(catalogue, same, scrape, scalars, events))
-    if anew:
-        events.append(Event("restart", f"restarted: {', '.join(anew)} counted anew"))
+        values.update(_histograms(catalogue, comparable, scrape, scalars, events))
+    if restarted:
+        events.append(restart_event(restarted))
     return Sample(now.node, now.tick, values, elapsed, tuple(events))
 
 
 def tick_events(tick: Tick) -> list[Event]:
-    """Return what a tick says of itself."""
+    """Return the events of a tick itself: missed ticks and suspension."""
     events = [Event("missed", f"{tick.missed} ticks missed")] if tick.missed else []
     return [*events, Event("suspended", f"suspended for {tick.suspended_s:.1f} s")] if tick.suspended_s else events
 
 
-def _counts_on(before: str, now: str) -> bool:
-    """Return whether counters go on; one origin that is not known tells nothing, and a counter that went back will."""
+def restart_event(sources: Iterable[str]) -> Event:
+    """Return the event for sources with a new origin."""
+    return Event("restart", f"restarted: counters of {', '.join(sources)} were reset")
+
+
+def _same_origin(before: str, now: str) -> bool:
+    """Return whether counters continue. An unknown origin ("") matches any; a decrease then reveals a reset."""
     return before == now or not before or not now
 
 
 def _scalars(catalogue: Catalogue, before: Mapping[Series, Reading], scrape: Scrape) -> dict[Series, Derived]:
-    """Return the scrape's gauges and texts, and the rates of its counters."""
+    """Return the gauges and texts of a scrape, and the rates of its counters."""
     values: dict[Series, Derived] = {}
     for series, value in scrape.values.items():
         metric = catalogue.get(series[0])
@@ -90,17 +95,17 @@ def _histograms(
     scalars: Mapping[Series, Derived],
     events: list[Event],
 ) -> dict[Series, Derived]:
-    """Return the scrape's histograms of the interval; add to `events` what is wrong with the others."""
+    """Return the histograms of the interval; append an event for each one that contradicts its counters."""
     values: dict[Series, Derived] = {}
     for series in scrape.values:
         metric, last = catalogue.get(series[0]), before.get(series)
         if metric is None or metric.kind is not Kind.HISTOGRAM or last is None or scrape.at_s <= last.at_s:
             continue
-        buckets, why = _checked(metric, series, last, scrape, scalars)
+        buckets, reason = _checked(metric, series, last, scrape, scalars)
         if buckets is not None:
             values[series] = buckets
-        if why:
-            events.append(Event("disagreement", f"{' '.join(series)}: {why}"))
+        if reason:
+            events.append(Event("disagreement", f"{' '.join(series)}: {reason}"))
     return values
 
 
@@ -116,7 +121,7 @@ def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | No
 def _checked(
     metric: Metric, series: Series, last: Reading, scrape: Scrape, scalars: Mapping[Series, Derived]
 ) -> tuple[Buckets | None, str]:
-    """Return the interval's buckets, or None and why they are not to be believed ("" when merely unknown)."""
+    """Return the buckets of the interval, or None and the contradiction ("" if the buckets are only unknown)."""
     now = scrape.values[series]
     if not isinstance(last.value, tuple) or not isinstance(now, tuple):
         return None, ""
@@ -128,14 +133,14 @@ def _checked(
         return None, ""
     since_start = Buckets(buckets.upper_bounds, now)
     counter, total = (metric.count, *series[1:]), (metric.total, *series[1:])
-    why = _count_differs(buckets, scalars.get(counter), scrape.at_s - last.at_s) or _mean_differs(
+    reason = _count_differs(buckets, scalars.get(counter), scrape.at_s - last.at_s) or _mean_differs(
         since_start, scrape.values.get(counter), scrape.values.get(total)
     )
-    return (None, why) if why else (buckets, "")
+    return (None, reason) if reason else (buckets, "")
 
 
 def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) -> str:
-    """LastKnown the buckets against the counter beside them, where both cover the same time."""
+    """Compare the buckets with the counter of the same events, where both cover the same time."""
     if not isinstance(counted, Rate) or counted.elapsed_s != elapsed_s:
         return ""
     if abs(buckets.total - counted.increase) <= max(COUNT_SLACK_FEW, COUNT_SLACK * counted.increase):
@@ -144,22 +149,22 @@ def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) 
 
 
 def count_mismatch_text(total: float, counted: float) -> str:
-    """Return in words that the buckets hold another number of values than the counter beside them."""
+    """Return the message for buckets and a counter that disagree on the number of events."""
     return f"{total:g} values in the buckets, {counted:g} counted"
 
 
 def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | None) -> str:
-    """LastKnown the histogram's unit against the mean of the counters, over all values since the node's start.
+    """Compare the mean of the buckets with the mean of the counters, over all values since the node's start.
 
-    Over one interval a single slow request that is counted in one and not yet in the other would look like a
-    wrong unit; over many values it does not.
+    Over one interval, a single slow request that only one of the two has counted would look like a wrong unit; over
+    many values it does not.
     """
     bounds = histogram.mean_bounds(since_start)
     if (
         bounds is None
         or not isinstance(count, int | float)
         or not isinstance(total_us, int | float)
-        or count < MEAN_NEEDS
+        or count < MEAN_MIN_COUNT
     ):
         return ""
     mean_s = total_us * 1e-6 / count
@@ -169,20 +174,20 @@ def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | N
 
 
 def mean_mismatch_text(bounds: tuple[float, float], mean_s: float) -> str:
-    """Return in words that the buckets' mean is far from the counters'."""
+    """Return the message for a mean of the buckets that is far from the mean of the counters."""
     return f"the buckets' mean is {bounds[0]:.3g} to {bounds[1]:.3g} s, the counters' {mean_s:.3g} s: a wrong unit?"
 
 
 def update_readings(before: Readings, now: Snapshot) -> None:
-    """Take the snapshot's readings up into `before`, the last reading of every series.
+    """Store the readings of a snapshot in `before`, the last reading of every series.
 
-    What an earlier life of a source left is forgotten.
+    When a source restarts, all readings of its old origin are deleted.
     """
     for scrape in now.scrapes:
         ended: set[str] = set()
         for series, value in scrape.values.items():
             last = before.get(series)
-            if last is not None and not _counts_on(last.origin, scrape.origin):
+            if last is not None and not _same_origin(last.origin, scrape.origin):
                 ended.add(last.origin)
             before[series] = Reading(value, scrape.at_s, scrape.origin)
         if ended:
@@ -191,40 +196,40 @@ def update_readings(before: Readings, now: Snapshot) -> None:
 
 
 class Summary:
-    """Consecutive intervals of one node as if they had been one."""
+    """Combines consecutive intervals of one node into one."""
 
     def __init__(self) -> None:
         self._values: dict[Series, Derived] = {}
-        self._gauges: dict[Series, int] = {}
+        self._gauge_counts: dict[Series, int] = {}
         self._spread: dict[Series, tuple[float, float]] = {}
         self._elapsed: dict[str, float] = {}
         self._last: Sample | None = None
 
     def add(self, sample: Sample) -> None:
-        """Take up one more interval."""
+        """Add the sample of the next interval."""
         for series, value in sample.values.items():
-            self._values[series] = self._joined(series, self._values.get(series), value)
+            self._values[series] = self._combined(series, self._values.get(series), value)
         for source, elapsed_s in sample.elapsed_s.items():
             self._elapsed[source] = self._elapsed.get(source, 0.0) + elapsed_s
         self._last = sample
 
-    def _joined(self, series: Series, whole: Derived | None, value: Derived) -> Derived:
-        if isinstance(value, Rate) and isinstance(whole, Rate):
-            return Rate(whole.increase + value.increase, whole.elapsed_s + value.elapsed_s)
-        if isinstance(value, Buckets) and isinstance(whole, Buckets):
-            return histogram.merge([whole, value])
+    def _combined(self, series: Series, combined: Derived | None, value: Derived) -> Derived:
+        if isinstance(value, Rate) and isinstance(combined, Rate):
+            return Rate(combined.increase + value.increase, combined.elapsed_s + value.elapsed_s)
+        if isinstance(value, Buckets) and isinstance(combined, Buckets):
+            return histogram.merge([combined, value])
         if isinstance(value, float):
-            self._gauges[series] = known = self._gauges.get(series, 0) + 1
-            least, most = self._spread.get(series, (value, value))
-            self._spread[series] = min(least, value), max(most, value)
-            return whole + (value - whole) / known if isinstance(whole, float) else value
+            self._gauge_counts[series] = count = self._gauge_counts.get(series, 0) + 1
+            lowest, highest = self._spread.get(series, (value, value))
+            self._spread[series] = min(lowest, value), max(highest, value)
+            return combined + (value - combined) / count if isinstance(combined, float) else value
         return value
 
     def sample(self) -> Sample | None:
-        """Return the whole as one Sample, or None when there was no interval.
+        """Return the combined sample, or None without intervals.
 
-        Gains, elapsed times and buckets are sums; gauges means over the intervals they are known in, with their
-        spread; texts the last. Events are left out.
+        Increases, elapsed times and buckets are summed. A gauge is the mean over the intervals that have it, with its
+        spread. A text is the last one. Events are left out.
         """
         if self._last is None:
             return None

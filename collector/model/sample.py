@@ -1,6 +1,6 @@
-"""What is derived from two snapshots: rates, and the values of one interval as a sample.
+"""Samples: the values of one interval, derived from two snapshots.
 
-A number that is not known is absent: neither 0 nor a stale value.
+A value that is not known is absent: neither 0 nor the previous value.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from collector.model.snapshot import Event, Tick
 
 
 class Reading(NamedTuple):
-    """The last raw value of a series, when it was read and what it counts from."""
+    """The last raw value of a series, its monotonic time, and the origin of its source."""
 
     value: Value
     at_s: float
@@ -21,10 +21,10 @@ class Reading(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """What a counter gained, in the metric's unit, and over how long.
+    """The increase of a counter, in the metric's unit, and the time it covers.
 
-    together_per_s  of several nodes: their rates, aggregated as the metric says; None for one node. The increase is
-                    the sum in any case, and the nodes need not cover the same time.
+    aggregated_per_s  of several nodes: their rates, aggregated as the metric's row says; None for one node. The
+                      increase is the sum in any case, and the nodes need not cover the same time.
     """
 
     increase: float
@@ -38,22 +38,24 @@ class Rate(NamedTuple):
 
 
 Derived = float | str | Rate | Buckets
-"""Of gauges, texts, counters and histograms."""
+"""The value of a gauge, text, counter or histogram in a sample."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What happened on one node in one interval, in base units. A series that is absent is not known."""
+    """The values of one node in one interval, in base units.
+
+    elapsed_s   by source: the time that its rates cover.
+    last_known  stale values of sources that answer at their own pace, from before this interval; never part of a sum.
+    age_s       age of these values; None where every source is read on every tick.
+    spread      of a gauge that is the mean of several readings: their minimum and maximum.
+    """
 
     node: str
     tick: Tick
     values: Mapping[Series, Derived]
     elapsed_s: Mapping[str, float]
-    """By source: how long its rates of this interval cover."""
     events: tuple[Event, ...] = ()
     last_known: Mapping[Series, Derived] = field(default_factory=dict)
-    """What a source that answers at its own pace said before this interval: no news, and never part of a sum."""
     age_s: float | None = None
-    """How long ago such a source was read; None where every source is read in every tick."""
     spread: Mapping[Series, tuple[float, float]] = field(default_factory=dict)
-    """Of a gauge that is the mean of several readings: the least and the greatest of them."""

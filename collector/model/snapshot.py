@@ -1,4 +1,4 @@
-"""What is read of a node: scrapes of its sources, and all of them in one tick as a snapshot."""
+"""Scrapes of the sources of a node, and snapshots: all scrapes of one tick."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,14 +11,15 @@ COST_UNITS_PER_S = 1e4
 
 
 class SourceError(Exception):
-    """A source could not be read this time; the message says what, where and what to do, in one line."""
+    """A source could not be read in this tick. The message is one line: what failed, where, and what to do."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something worth a word in its row, such as a restart; `kind` is one of a few fixed words.
+    """An event to report in its row, such as a restart.
 
-    time_s   when it happened, seconds since the epoch, where the event says so itself (a log's line does).
+    kind    one of a fixed set.
+    time_s  time of the event in seconds since the epoch, if the event has one (a log line does).
     """
 
     kind: str
@@ -28,12 +29,15 @@ class Event:
 
 @dataclass(frozen=True)
 class Scrape:
-    """What one source read in one tick.
+    """The values that one source returned in one tick.
 
-    at_s      monotonic time at which the source finished: rates divide by differences of it.
-    origin    what its counters count from, such as a process' start: no rate spans two of them; "" where not known.
-    problem   why there are no values (or not all of them), in one line; "" when all is well.
-    events    what the source saw happen since the tick before.
+    at_s      monotonic time at which the source finished; rates divide by its differences.
+    origin    identifies the epoch of the counters, such as the start of a process; no rate spans two epochs. ""
+              if unknown.
+    problem   why values are missing, in one line; "" if none are.
+    events    events since the previous tick.
+    wall_s    time spent reading the source.
+    cpu_s     CPU time spent reading the source.
     """
 
     source: str
@@ -48,12 +52,12 @@ class Scrape:
 
 @dataclass(frozen=True)
 class Tick:
-    """One point of the clock's grid.
+    """One point of the time grid.
 
-    time_s   wall time of the grid point, seconds since the epoch.
-    late_s   how long after it the tick really began.
-    missed   grid points that passed without a tick since the one before.
-    suspended_s  how long the machine slept since the one before.
+    time_s       wall time of the point, in seconds since the epoch.
+    late_s       delay between the point and the actual start of the tick.
+    missed       number of points without a tick since the previous tick.
+    suspended_s  how long the machine was suspended since the previous tick.
     """
 
     time_s: float
@@ -64,7 +68,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything read of one node in one tick."""
+    """All scrapes of one node in one tick."""
 
     node: str
     tick: Tick

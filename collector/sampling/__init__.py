@@ -1,1 +1,1 @@
-"""Sampling one node: sources read on every tick, snapshots, and the samples derived from them."""
+"""Sampling one node: sources read on every tick, snapshots, and samples derived from them."""

@@ -1,4 +1,4 @@
-"""What sources that answer at their own pace said last, for the rows in between."""
+"""Last known values of sources that answer at their own pace, for the rows between two answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from collector.model.snapshot import Snapshot
 
 
 class LastKnown:
-    """Keeps the last values of the sources with these names, and adds them to each Sample with their age."""
+    """Keeps the last values of the named sources and adds them, with their age, to each sample."""
 
     def __init__(self, sources: Sequence[str]) -> None:
         self._sources = sources
@@ -17,7 +17,7 @@ class LastKnown:
         self._read_s: dict[str, float] = {}
 
     def add(self, snapshot: Snapshot, sample: Sample) -> Sample:
-        """Return the sample with what is held beside it; what a source says replaces all it said before."""
+        """Return the sample with last known values. A new answer replaces all earlier values of its source."""
         now_s = max((scrape.at_s for scrape in snapshot.scrapes), default=0.0)
         for scrape in snapshot.scrapes:
             if scrape.source not in self._sources:
@@ -27,7 +27,7 @@ class LastKnown:
             elif scrape.values:
                 self._values[scrape.source] = {s: sample.values[s] for s in scrape.values if s in sample.values}
                 self._read_s[scrape.source] = scrape.at_s
-        held = {s: v for values in self._values.values() for s, v in values.items() if s not in sample.values}
-        # The first source is the one with the operations: the row is as old as they are.
+        stale = {s: v for values in self._values.values() for s, v in values.items() if s not in sample.values}
+        # The first source has the reads and writes: its age is the age of the row.
         first = next((source for source in self._sources if source in self._read_s), None)
-        return replace(sample, last_known=held, age_s=now_s - self._read_s[first] if first else None)
+        return replace(sample, last_known=stale, age_s=now_s - self._read_s[first] if first else None)

@@ -1,4 +1,4 @@
-"""One node and the machine under it, watched: what to sample is found by itself, and anew when the node returns."""
+"""The node sampler: discovers a node and its machine, and reads all their sources on every tick."""
 
 import socket
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -21,10 +21,10 @@ from collector.sampling.selection import Selection, Table
 from collector.sampling.source_reader import Source, SourceReader
 
 LEARN_TIMEOUT_S = 5.0
-# The question comes between two ticks and must not delay the next one for long.
+# Peers are read between two ticks; a slow answer must not delay the next tick for long.
 PEERS_TIMEOUT_S = 1.0
 UNKNOWN = "-"
-"""A disk or interface that was not found: no device has this name, so nothing is read rather than all of them."""
+"""The name of a disk or interface that was not found. No device has it, so none is read instead of all."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class NameOverrides:
 
 
 class Transport(Protocol):
-    """One way to a Cassandra node, such as its Jolokia.
+    """A connection to a Cassandra node, such as Jolokia or nodetool.
 
-    kind   in a word.
+    kind   its name, such as "jolokia".
     paced  whether its sources answer at their own pace, mostly between ticks.
     """
 
@@ -52,107 +52,106 @@ class Transport(Protocol):
 
     @property
     def host(self) -> str:
-        """The name or address at which it is asked."""
+        """The host name or address of the node."""
 
     @property
     def sources(self) -> Sequence[Source]:
-        """What to read of it in every tick."""
+        """The sources to read on every tick."""
 
     @property
     def members(self) -> frozenset[str]:
-        """The addresses of all nodes, live or not, that its last reading named; empty where it named none."""
+        """The addresses of all gossip members, live or not, in the last reading; empty if it had none."""
 
     def learn(self, timeout_s: float) -> NodeFacts:
-        """Ask the node about itself and for what it has. Raises SourceError when it does not answer."""
+        """Read the facts about the node and find its MBeans. Raises SourceError when it does not answer."""
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Ask the node for the addresses of its ring, sorted. Raises SourceError when it does not answer."""
+        """Return the addresses in the node's ring, sorted. Raises SourceError when it does not answer."""
 
     def provides(self, metric: str) -> bool:
-        """Return whether it has what stands behind a metric."""
+        """Return whether the node has the MBeans of a metric."""
 
     def tables(self) -> Collection[Table]:
-        """Return the keyspaces it has, each with "" and with its tables. Raises SourceError when it does not answer."""
+        """Return all keyspaces, each with "" and with its tables. Raises SourceError when the node does not answer."""
 
     def close(self) -> None:
-        """Leave the node."""
+        """Close the connection."""
 
 
 class NodeSampler:
-    """Samples one node.
+    """Samples one node and its machine.
 
-    Without a `node` only this machine is watched. `host` is None when the node runs on another machine: this
-    machine's figures are not its own.
+    Without a transport it samples only this machine. `host` is None when the node runs on another machine.
     """
 
     def __init__(
         self,
-        node: Transport | None,
+        transport: Transport | None,
         selection: Selection,
         overrides: NameOverrides,
         clock: Clock,
         root: Path = Path("/"),
         extra: Sequence[Source] = (),
     ) -> None:
-        """Take the way to the node, what to read, and further sources, such as the node's log."""
-        self._way = node
+        """Take the transport, the selection, and further sources such as the node's log."""
+        self._transport = transport
         self._selection = selection
         self._overrides = overrides
         self._clock = clock
         self._root = root
         self._extra = extra
-        self._learned = ""
-        self._learning = Backoff()
-        self._asking_peers = Backoff()
+        self._learned_origin = ""
+        self._learn_backoff = Backoff()
+        self._peers_backoff = Backoff()
         self._members: frozenset[str] = frozenset()
         self.facts = NodeFacts()
         self.host: Host | None = None
-        if node is None or is_this_machine(node.host):
+        if transport is None or is_this_machine(transport.host):
             self.host = self._host(None)
 
     @property
     def node(self) -> str:
-        """The node's name: the one given, else the address it announces or once announced, else this machine's name."""
+        """The node's name: the override, else its broadcast address, else the fallback, else the host name."""
         return self._overrides.node or self.facts.address or self._overrides.fallback_node or socket.gethostname()
 
     @property
     def kind(self) -> str:
-        """How the node is asked, in a word; "" without one."""
-        return self._way.kind if self._way else ""
+        """The kind of the transport; "" without one."""
+        return self._transport.kind if self._transport else ""
 
     def learn(self, timeout_s: float = LEARN_TIMEOUT_S) -> bool:
-        """Ask the node about itself and find its process here; return whether it knows itself yet.
+        """Read the facts about the node and find its process; return whether the facts are complete.
 
-        A node that is starting answers before it knows its own address: what was known before then stays.
-        Raises SourceError when it does not answer.
+        A starting node answers before it knows its own address; until then earlier facts are kept.
+        Raises SourceError when the node does not answer.
         """
-        if self._way is None:
+        if self._transport is None:
             return False
-        facts = self._way.learn(timeout_s)
+        facts = self._transport.learn(timeout_s)
         if facts.address or not self.facts.jvm:
             self.facts = facts
             self.host = self._host(facts.pid) if facts.here else None
         if facts.address:
-            self._learned = facts.origin
+            self._learned_origin = facts.origin
         return bool(facts.address)
 
     def _host(self, pid: int | None) -> Host:
-        host = Host(self._root, pid, directories=self.facts.directories or (_existing(DEFAULT_DATA),))
+        host = Host(self._root, pid, directories=self.facts.directories or (_existing_or_root(DEFAULT_DATA),))
         host = replace(host, separate_network=has_separate_network(host.process_dir))
         disk = self._overrides.disk or disk_of(host.directories[0], host.process_dir, self._root)
         interface = self._overrides.interface or interface_of(self.facts.address, host.network_dir)
-        return replace(host, disks=_known(disk), interfaces=_known(interface))
+        return replace(host, disks=_device_names(disk), interfaces=_device_names(interface))
 
     def provides(self, metric: str) -> bool:
-        """Return whether the node has what stands behind a metric of its catalogue."""
-        return self._way is not None and self._way.provides(metric)
+        """Return whether the node has the MBeans of a metric."""
+        return self._transport is not None and self._transport.provides(metric)
 
     def tables(self) -> Collection[Table]:
-        """Return the node's keyspaces, each with "" and with its tables where these are read.
+        """Return the node's keyspaces, each with "" and, where tables are read, with its tables.
 
-        Raises SourceError when it does not answer.
+        Raises SourceError when the node does not answer.
         """
-        return self._way.tables() if self._way is not None else ()
+        return self._transport.tables() if self._transport is not None else ()
 
     @property
     def devices(self) -> tuple[str, str]:
@@ -163,13 +162,13 @@ class NodeSampler:
 
     @property
     def node_sources(self) -> list[str]:
-        """The names of the sources that ask the node."""
-        return [source.name for source in self._way.sources] if self._way else []
+        """The names of the sources that read Cassandra."""
+        return [source.name for source in self._transport.sources] if self._transport else []
 
     @property
     def paced(self) -> bool:
-        """Whether they answer at their own pace."""
-        return self._way is not None and self._way.paced
+        """Whether these sources answer at their own pace."""
+        return self._transport is not None and self._transport.paced
 
     @property
     def answered(self) -> bool:
@@ -177,18 +176,18 @@ class NodeSampler:
         return bool(self.facts.jvm)
 
     def snapshots(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Snapshot]:
-        """Yield what was read at each tick; after a restart the node is asked about itself again."""
-        wanted = self._selection.metrics
+        """Yield a snapshot for each tick. After a restart of the node its facts are read again."""
+        selected = self._selection.metrics
         sources: list[Source] = [
-            HostSource(part, lambda: self.host, self._clock)
-            for part in HOST
-            if wanted is None or any(metric.name in wanted for metric in part.metrics)
+            HostSource(subject, lambda: self.host, self._clock)
+            for subject in HOST
+            if selected is None or any(metric.name in selected for metric in subject.metrics)
         ]
         sources += self._extra
-        if self._way is not None:
-            sources += self._way.sources
+        if self._transport is not None:
+            sources += self._transport.sources
         for snapshot in SourceReader(sources, self._clock, interval_s).snapshots(lambda: self.node, ticks):
-            self._notice(snapshot)
+            self._update_facts(snapshot)
             yield snapshot
 
     def sample_stream(self) -> SampleStream:
@@ -200,56 +199,58 @@ class NodeSampler:
         return self.sample_stream().samples(self.snapshots(ticks, interval_s))
 
     def close(self) -> None:
-        """Leave the node."""
-        if self._way is not None:
-            self._way.close()
+        """Close the connection."""
+        if self._transport is not None:
+            self._transport.close()
 
-    def _notice(self, snapshot: Snapshot) -> None:
-        """Ask the node about itself after a start, and for its peers when the list is out of date."""
-        own = set(self.node_sources)
-        origin = next((scrape.origin for scrape in snapshot.scrapes if scrape.origin and scrape.source in own), "")
-        if not origin or self._way is None:
+    def _update_facts(self, snapshot: Snapshot) -> None:
+        """Read the facts again after a restart, or the peers when they are out of date."""
+        node_sources = set(self.node_sources)
+        origin = next(
+            (scrape.origin for scrape in snapshot.scrapes if scrape.origin and scrape.source in node_sources), ""
+        )
+        if not origin or self._transport is None:
             return
-        if origin != self._learned:
+        if origin != self._learned_origin:
             self._learn_again()
         else:
-            self._update_peers(self._way)
+            self._update_peers(self._transport)
 
     def _learn_again(self) -> None:
-        if not self._learning.is_due(self._clock.monotonic_s()):
+        if not self._learn_backoff.is_due(self._clock.monotonic_s()):
             return
         try:
             complete = self.learn()
         except SourceError:
-            # It went away again; the tick in which it returns comes here again.
+            # The node stopped again; the next tick that it answers tries again.
             complete = False
         if complete:
-            self._learning.reset()
+            self._learn_backoff.reset()
         else:
-            self._learning.failed(self._clock.monotonic_s())
+            self._learn_backoff.failed(self._clock.monotonic_s())
 
-    def _update_peers(self, node: Transport) -> None:
-        """Ask for the peers until the list agrees with the members that the last reading named.
+    def _update_peers(self, transport: Transport) -> None:
+        """Read the peers until they match the gossip members of the last reading.
 
-        The members come from gossip and the list from the ring, which follows later. Some members, such as clients
-        that use gossip, never join the ring: then the question comes once a minute.
+        Peers come from the ring, which follows gossip later. Some members, such as clients that use gossip, never join
+        the ring; then the peers are read once a minute.
         """
-        members = node.members
+        members = transport.members
         if members != self._members:
             self._members = members
-            self._asking_peers.reset()
+            self._peers_backoff.reset()
         now_s = self._clock.monotonic_s()
-        if not members or members == set(self.facts.peers) or not self._asking_peers.is_due(now_s):
+        if not members or members == set(self.facts.peers) or not self._peers_backoff.is_due(now_s):
             return
-        # A failure is an attempt too: the tick reports it if it lasts.
-        self._asking_peers.failed(now_s)
+        # A failed attempt also counts: the tick reports the failure if it lasts.
+        self._peers_backoff.failed(now_s)
         with suppress(SourceError):
-            self.facts = replace(self.facts, peers=node.peers(PEERS_TIMEOUT_S))
+            self.facts = replace(self.facts, peers=transport.peers(PEERS_TIMEOUT_S))
 
 
-def _existing(path: Path) -> Path:
+def _existing_or_root(path: Path) -> Path:
     return path if path.exists() else Path("/")
 
 
-def _known(name: str) -> tuple[str, ...]:
+def _device_names(name: str) -> tuple[str, ...]:
     return (name or UNKNOWN,)

@@ -1,4 +1,4 @@
-"""What of a node is wanted: which metrics, keyspaces and tables, and how often each is read."""
+"""The metrics, keyspaces and tables to read, and how often to read each."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,38 +9,38 @@ from collector.jolokia.mbean import MBean
 from collector.model.metric import Metric, ScrapeInterval
 
 DEFAULT_TABLES = 10
-"""How many of the most active tables are read, where tables are wanted at all."""
+"""Number of most active tables to read by default."""
 
 Table = tuple[str, str]
-"""A keyspace and a table of it."""
+"""A keyspace and one of its tables."""
 
 
 def slowest_interval(metric: Metric) -> ScrapeInterval:
-    """Return how rarely a metric may be read where no keyspace or table is named.
+    """Return the longest scrape interval of a metric when no keyspace or table is named.
 
-    Operations of keyspaces, and with them those of all tables beyond the busiest, are read every ten seconds.
+    Operations of keyspaces, and of the tables beyond the most active ones, are read every ten seconds.
     """
     if metric.name in REMAINDERS or metric.name in REMAINDERS.values():
         return ScrapeInterval.OFTEN
     if "keyspace" not in metric.labels or metric.name in EVERY_TICK:
         return metric.scrape_interval
-    return max(metric.scrape_interval, ScrapeInterval.SLOW, key=lambda scrape_interval: scrape_interval.value)
+    return max(metric.scrape_interval, ScrapeInterval.SLOW, key=lambda interval: interval.value)
 
 
 def is_pattern(name: str) -> bool:
-    """Return whether a name may stand for several."""
+    """Return whether a name is a pattern with wildcards."""
     return any(letter in name for letter in "*?[")
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What of the catalogue is wanted.
+    """The part of the catalogue to read.
 
-    metrics   by name; None for all.
-    keyspace  only keyspaces of this name or pattern (`ks*`); "" for all but Cassandra's own.
-    table     tables of these keyspaces, by name or pattern, that are read whole and in every tick.
-    tables    of the others, how many are read: those with the most reads and writes.
-    hourly    whether to read, once an hour, what touches the node's disk.
+    metrics   names of metrics; None for all.
+    keyspace  name or pattern (`ks*`) of keyspaces; "" for all except system keyspaces.
+    table     name or pattern of tables in these keyspaces; all their metrics are read on every tick.
+    tables    how many other tables to read: those with the most reads and writes.
+    hourly    whether to read metrics that make the node read its disk, once an hour.
     """
 
     metrics: frozenset[str] | None = None
@@ -50,17 +50,20 @@ class Selection:
     hourly: bool = False
 
     def includes(self, keyspace: str) -> bool:
-        """Return whether the keyspace is one of those wanted."""
+        """Return whether the keyspace is selected."""
         return fnmatchcase(keyspace, self.keyspace) if self.keyspace else not is_system_keyspace(keyspace)
 
     def names(self, keyspace: str, table: str) -> bool:
-        """Return whether the table is one of those named."""
+        """Return whether the table is selected by name or pattern."""
         return bool(self.table) and fnmatchcase(table, self.table) and self.includes(keyspace)
 
     def scrape_interval(
         self, bean: MBean, labels: Mapping[str, str], active: Collection[Table] = ()
     ) -> ScrapeInterval | None:
-        """Return how often to read this, or None for never; `active` are the tables read beside the named ones."""
+        """Return the scrape interval of an MBean with these labels, or None to skip it.
+
+        `active` holds the most active tables, which are read in addition to the named ones.
+        """
         scrape_interval = bean.metric.scrape_interval
         if self.metrics is not None and bean.metric.name not in self.metrics:
             return None
@@ -80,5 +83,5 @@ class Selection:
         return (
             scrape_interval
             if bean.metric.name in EVERY_TICK
-            else max(scrape_interval, ScrapeInterval.SLOW, key=lambda each: each.value)
+            else max(scrape_interval, ScrapeInterval.SLOW, key=lambda interval: interval.value)
         )

@@ -1,4 +1,4 @@
-"""One tick after the other: read every source, and let no source's trouble be another's."""
+"""Reads all sources of a node on every tick. A source that fails does not affect the others."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,24 +8,24 @@ from typing import Protocol
 from collector.model.clock import Clock
 from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick, with_rounded_times
 
-# Of an interval, how much a tick may wait for a node that does not answer; never longer than the limit.
+# The share of the interval that a tick waits for a node that does not answer, up to the limit.
 SHARE_OF_INTERVAL = 0.8
 LONGEST_WAIT_S = 10.0
 
 
 class Source(Protocol):
-    """What is read once a tick."""
+    """A part of the node or the machine that is read once per tick."""
 
     @property
     def name(self) -> str:
-        """What its scrapes, errors and costs are called."""
+        """The name of its scrapes, errors and costs."""
 
     def read(self, timeout_s: float) -> Scrape:
-        """Read all that is due. Raises SourceError when that fails or takes longer than `timeout_s`."""
+        """Read all metrics that are due. Raises SourceError on failure or after `timeout_s`."""
 
 
 class SourceReader:
-    """Reads the sources of one node, in their order: those that cannot hang come first."""
+    """Reads the sources of one node in order; sources that cannot hang come first."""
 
     def __init__(self, sources: Sequence[Source], clock: Clock, interval_s: float) -> None:
         self._sources = sources
@@ -33,16 +33,16 @@ class SourceReader:
         self._timeout_s = min(SHARE_OF_INTERVAL * interval_s, LONGEST_WAIT_S)
 
     def snapshots(self, node: Callable[[], str], ticks: Iterable[Tick]) -> Iterator[Snapshot]:
-        """Yield what was read at each tick, under the name that the node then has."""
+        """Yield a snapshot for each tick; `node` returns the node's current name."""
         for tick in ticks:
-            ends_s = self._clock.monotonic_s() + self._timeout_s
-            scrapes = tuple(self._read(source, ends_s) for source in self._sources)
+            deadline_s = self._clock.monotonic_s() + self._timeout_s
+            scrapes = tuple(self._read(source, deadline_s) for source in self._sources)
             yield with_rounded_times(Snapshot(node(), tick, scrapes))
 
-    def _read(self, source: Source, ends_s: float) -> Scrape:
+    def _read(self, source: Source, deadline_s: float) -> Scrape:
         began_s, cpu_s = self._clock.monotonic_s(), time.thread_time()
         try:
-            scrape = source.read(max(0.0, ends_s - began_s))
+            scrape = source.read(max(0.0, deadline_s - began_s))
         except SourceError as error:
             scrape = Scrape(source.name, self._clock.monotonic_s(), problem=str(error))
         return replace(scrape, wall_s=self._clock.monotonic_s() - began_s, cpu_s=time.thread_time() - cpu_s)

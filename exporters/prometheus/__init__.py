@@ -1,1 +1,1 @@
-"""What Prometheus scrapes: the node's raw values, and how the agent itself fares."""
+"""The Prometheus exposition: raw values of the node, and self-metrics of the agent."""

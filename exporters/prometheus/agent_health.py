@@ -1,4 +1,4 @@
-"""How the agent fares, as plain data: what is added up tick by tick, and what others tell of themselves."""
+"""Health of the agent as plain data: ticks, sources, journal, sinks and runs."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -10,15 +10,15 @@ from collector.log.log_source import NAME as LOG
 from collector.model.snapshot import Event, Scrape, Snapshot
 from exporters.shipping.sink_health import SinkHealth
 
-# Kinds of events that are not a log's, and that every agent looks out for.
+# Event kinds that every agent reports, with or without a log.
 ALWAYS = ("disagreement", "missed", "no_answer", "restart", "run", "suspended")
 LATE_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""The edges of the histogram of how late ticks are."""
+"""Upper bounds of the histogram of tick delays, in seconds."""
 
 
 @dataclass(frozen=True)
 class SourceHealth:
-    """One source: whether it was up when it was read last, what it has cost so far, and ticks with a problem."""
+    """Health of a source: whether its last read succeeded, its total cost, and the number of failed ticks."""
 
     up: bool = True
     wall_s: float = 0.0
@@ -26,7 +26,7 @@ class SourceHealth:
     errors: int = 0
 
     def after(self, scrape: Scrape) -> "SourceHealth":
-        """Return how it fares after one more tick."""
+        """Return the health after one more scrape."""
         up = not scrape.problem or bool(scrape.values)
         return SourceHealth(
             up, self.wall_s + scrape.wall_s, self.cpu_s + scrape.cpu_s, self.errors + (1 if scrape.problem else 0)
@@ -35,11 +35,11 @@ class SourceHealth:
 
 @dataclass(frozen=True)
 class TickHealth:
-    """The ticks so far.
+    """Totals over all ticks.
 
-    late_s     of the last one; `late_sum_s` of all.
-    late       how many were at most so late, by LATE_S and beyond.
-    events     how many there were of each kind; none yet is 0 where somebody looks out for it.
+    late_s      delay of the last tick, in seconds; `late_sum_s` is the sum over all ticks.
+    late        number of ticks in each bucket of LATE_S, and above its last bound.
+    events      number of events of each kind; 0 for a kind that is reported but has not occurred.
     """
 
     ticks: int = 0
@@ -51,9 +51,9 @@ class TickHealth:
     events: Mapping[str, int] = field(default_factory=lambda: MappingProxyType(dict.fromkeys(ALWAYS, 0)))
 
     def after(self, snapshot: Snapshot, events: Sequence[Event] = ()) -> "TickHealth":
-        """Return the same after one more tick, in which these events were seen."""
+        """Return the totals after one more tick with these events."""
         tick = snapshot.tick
-        place = bisect_left(LATE_S, tick.late_s)
+        bucket_index = bisect_left(LATE_S, tick.late_s)
         sources = dict(self.sources)
         for scrape in snapshot.scrapes:
             sources[scrape.source] = sources.get(scrape.source, SourceHealth()).after(scrape)
@@ -63,7 +63,7 @@ class TickHealth:
             missed=self.missed + tick.missed,
             late_s=tick.late_s,
             late_sum_s=self.late_sum_s + tick.late_s,
-            late=(*self.late[:place], self.late[place] + 1, *self.late[place + 1 :]),
+            late=(*self.late[:bucket_index], self.late[bucket_index] + 1, *self.late[bucket_index + 1 :]),
             sources=sources,
             events=self._events(snapshot, events),
         )
@@ -73,15 +73,15 @@ class TickHealth:
         new = KINDS - self.events.keys() if LOG in read else frozenset[str]()
         if not (events or new):
             return self.events
-        found = {**self.events, **dict.fromkeys(new, 0)}
+        counts = {**self.events, **dict.fromkeys(new, 0)}
         for event in events:
-            found[event.kind] = found.get(event.kind, 0) + 1
-        return found
+            counts[event.kind] = counts.get(event.kind, 0) + 1
+        return counts
 
 
 @dataclass(frozen=True)
 class JournalHealth:
-    """The journal: ticks that could not be written, files removed for want of room, and its size where it is known."""
+    """Health of the journal: lost ticks, files removed to stay within the size limit, and its size if known."""
 
     lost_ticks: int = 0
     removed_files: int = 0
@@ -90,7 +90,7 @@ class JournalHealth:
 
 @dataclass(frozen=True)
 class RunTimes:
-    """A run of a load test: when it began and ended (None while it goes on), and its marks, each with its time."""
+    """Times of a load test run: begin, end (None while it runs), and its marks with their times."""
 
     id: str
     name: str
@@ -101,9 +101,11 @@ class RunTimes:
 
 @dataclass(frozen=True)
 class AgentHealth:
-    """What the agent says of itself; None where there is no journal.
+    """Health of the agent.
 
-    machine  boot id of the machine that the agent reads, and `network` the node's network namespace; "" for unknown.
+    journal  None without a journal.
+    machine  boot id of the node's machine; "" if unknown.
+    network  network namespace of the node; "" if unknown.
     """
 
     version: str

@@ -1,4 +1,4 @@
-"""The lines of histograms: cumulative counts at some of Cassandra's own upper bounds."""
+"""Lines of histograms: cumulative counts at a subset of Cassandra's upper bounds."""
 
 from collections.abc import Mapping
 from itertools import accumulate
@@ -10,82 +10,84 @@ from exporters.prometheus.metric_family import labels_text, named
 from exporters.prometheus.upper_bounds import UpperBounds
 
 
-class _Shape(NamedTuple):
-    """What the lines of one histogram have in common while it lives: names and labels, with holes for the counts.
+class _Template(NamedTuple):
+    """Template for the lines of one histogram: names and labels, with placeholders for the counts.
 
-    last  the last bucket in each of the counts.
+    last_buckets  for each line, the index of the last bucket included in its count.
     """
 
     buckets: str
-    counted: str
-    cumulative: str
-    last: tuple[int, ...]
+    count_prefix: str
+    sum_prefix: str
+    last_buckets: tuple[int, ...]
 
 
-class Drawn(NamedTuple):
-    """A histogram's lines, and the counts that they are of; no lines for counts that cannot be.
+class HistogramLines(NamedTuple):
+    """The lines of a histogram for these counts; empty for an invalid histogram.
 
-    summed  what stands before the sum.
+    sum_prefix  name and labels of the sum.
     """
 
     counts: tuple[int, ...]
     buckets: str
-    counted: str
-    cumulative: str
+    total: str
+    sum_prefix: str
 
 
-class Histograms:
-    """Writes histograms whose series begin with the labels `common`, and keeps those that do not change."""
+class HistogramCache:
+    """Renders histograms with the `common` labels, and caches the lines of those that do not change."""
 
     def __init__(self, upper_bounds: UpperBounds, common: str) -> None:
-        self._edges = upper_bounds
+        self._upper_bounds = upper_bounds
         self._common = common
-        self._shapes: dict[tuple[Series, int], _Shape | None] = {}
-        self._drawn: dict[Series, Drawn] = {}
+        self._templates: dict[tuple[Series, int], _Template | None] = {}
+        self._lines: dict[Series, HistogramLines] = {}
 
     def __len__(self) -> int:
-        return len(self._drawn)
+        return len(self._lines)
 
     def size(self, unit: str, length: int) -> int:
-        """Return how many series a histogram with `length` counts has: its edges, infinity, count and sum."""
+        """Return the number of series of a histogram with `length` counts: bounds, infinity, count and sum."""
         try:
-            return len(self._edges.bounds(unit, length)) + 3
+            return len(self._upper_bounds.bounds(unit, length)) + 3
         except LayoutError:
             return 0
 
-    def drawn(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> Drawn:
-        """Return a histogram's lines."""
-        drawn = self._drawn.get(series)
-        if drawn is None or drawn.counts != counts:
-            drawn = self._drawn[series] = self._draw(metric, series, counts)
-        return drawn
+    def lines(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> HistogramLines:
+        """Return the lines of a histogram."""
+        lines = self._lines.get(series)
+        if lines is None or lines.counts != counts:
+            lines = self._lines[series] = self._render(metric, series, counts)
+        return lines
 
-    def forget(self, shown: Mapping[Series, object]) -> None:
-        """Forget all but these."""
-        self._drawn = {series: drawn for series, drawn in self._drawn.items() if series in shown}
-        self._shapes = {key: shape for key, shape in self._shapes.items() if key[0] in shown}
+    def keep(self, current: Mapping[Series, object]) -> None:
+        """Delete cached lines of all other series."""
+        self._lines = {series: lines for series, lines in self._lines.items() if series in current}
+        self._templates = {key: template for key, template in self._templates.items() if key[0] in current}
 
-    def _draw(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> Drawn:
+    def _render(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> HistogramLines:
         key = series, len(counts)
-        if key not in self._shapes:
-            self._shapes[key] = self._shape(metric, series, len(counts))
-        shape = self._shapes[key]
-        if shape is None or min(counts) < 0:
-            return Drawn(counts, "", "", "")
+        if key not in self._templates:
+            self._templates[key] = self._template(metric, series, len(counts))
+        template = self._templates[key]
+        if template is None or min(counts) < 0:
+            return HistogramLines(counts, "", "", "")
         cumulative = list(accumulate(counts))
-        buckets = shape.buckets % (*(cumulative[bucket] for bucket in shape.last), cumulative[-1])
-        return Drawn(counts, buckets, f"{shape.counted}{cumulative[-1]}\n", shape.cumulative)
+        buckets = template.buckets % (*(cumulative[bucket] for bucket in template.last_buckets), cumulative[-1])
+        return HistogramLines(counts, buckets, f"{template.count_prefix}{cumulative[-1]}\n", template.sum_prefix)
 
-    def _shape(self, metric: Metric, series: Series, length: int) -> _Shape | None:
-        """Return what the lines look like; None where the counts' layout is not known."""
+    def _template(self, metric: Metric, series: Series, length: int) -> _Template | None:
+        """Return the template, or None for an unknown bucket layout."""
         try:
-            bounds = self._edges.bounds(metric.unit, length)
+            bounds = self._upper_bounds.bounds(metric.unit, length)
         except LayoutError:
             return None
-        own = labels_text(zip(metric.labels, series[1:], strict=True))
-        # What is the same in all of them is made once: a table that is new has a hundred such lines.
-        before, _, after = named(f"{metric.name}_bucket", self._common, own, "le=?").replace("%", "%%").rpartition("?")
+        labels = labels_text(zip(metric.labels, series[1:], strict=True))
+        # The common text is built once: a new table has a hundred of these lines.
+        before, _, after = (
+            named(f"{metric.name}_bucket", self._common, labels, "le=?").replace("%", "%%").rpartition("?")
+        )
         ends = [*(bound.le for bound in bounds), "+Inf"]
-        count, total = (named(f"{metric.name}_{what}", self._common, own) for what in ("count", "sum"))
+        count, total = (named(f"{metric.name}_{suffix}", self._common, labels) for suffix in ("count", "sum"))
         buckets = "".join(f'{before}"{end}"{after}%d\n' for end in ends)
-        return _Shape(buckets, count, total, tuple(bound.bucket for bound in bounds))
+        return _Template(buckets, count, total, tuple(bound.bucket for bound in bounds))

@@ -1,4 +1,4 @@
-"""What is known of a node now: the last raw value of every series, for as long as it is true."""
+"""The latest raw value of every series of a node, until it is stale."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,40 +8,40 @@ from collector.model.metric import Metric, Series, Value
 from collector.model.snapshot import Scrape, Snapshot
 from exporters.bounded_labels import BoundedLabels
 
-# A series is shown for so many of its own periods after its last reading.
+# A series becomes stale this many periods after its last reading.
 PERIODS = 2.5
-# At first sight nothing tells how often it is read; after a long pause, the pause does not.
+# Assumed period before the second reading, and the longest period: a pause is not a period.
 FIRST_S = 10.0
 LONGEST_S = 300.0
-# Without any tick for so long, nothing is known any more.
-PATIENCE_S = 30.0
-# What is not shown is forgotten after so long.
+# Without a tick for this long, all values are stale.
+STALL_S = 30.0
+# Stale values are deleted after this time.
 FORGET_S = 600.0
 
 
-class _Held:
-    """A series' last value, when it was read, and until when it is shown."""
+class _Latest:
+    """The latest value of a series, its time, and the time at which it becomes stale."""
 
-    __slots__ = ("at_s", "least_s", "until_s", "value")
+    __slots__ = ("at_s", "min_period_s", "until_s", "value")
 
-    def __init__(self, value: Value, at_s: float, tier_s: float, interval_s: float) -> None:
+    def __init__(self, value: Value, at_s: float, scrape_interval_s: float, interval_s: float) -> None:
         self.value = value
         self.at_s = at_s
-        self.least_s = tier_s
-        self.until_s = at_s + PERIODS * max(tier_s, interval_s, FIRST_S)
+        self.min_period_s = scrape_interval_s
+        self.until_s = at_s + PERIODS * max(scrape_interval_s, interval_s, FIRST_S)
 
 
 @dataclass
 class _Source:
-    """What a source has said; `silent` while it has a problem and says nothing."""
+    """The latest values of a source; `failed` while it returns no values."""
 
     origin: str = ""
-    silent: bool = False
-    held: dict[Series, _Held] = field(default_factory=dict)
+    failed: bool = False
+    latest: dict[Series, _Latest] = field(default_factory=dict)
 
 
 class LatestValues:
-    """Takes every snapshot from one thread; any thread may ask what is known."""
+    """Keeps the latest values. One thread adds snapshots; any thread may read."""
 
     def __init__(self, catalogue: Mapping[str, Metric], interval_s: float = 1.0) -> None:
         self._bounded = BoundedLabels(catalogue)
@@ -54,69 +54,69 @@ class LatestValues:
 
     @property
     def catalogue(self) -> Mapping[str, Metric]:
-        """The metrics of the series that are known."""
+        """The metrics of the series."""
         return self._bounded.catalogue
 
-    def take(self, snapshot: Snapshot) -> None:
-        """Take up what was read in a tick."""
+    def add(self, snapshot: Snapshot) -> None:
+        """Add the values of a snapshot."""
         with self._lock:
             for scrape in snapshot.scrapes:
-                self._take(scrape)
+                self._add(scrape)
             self._at_s = max((scrape.at_s for scrape in snapshot.scrapes), default=self._at_s)
             if not 0 <= self._at_s - self._swept_s < FORGET_S:
                 self._sweep()
             self.ticks += 1
 
     def stalled(self, now_s: float) -> bool:
-        """Return whether no tick has come for so long that nothing is known, by the clock of the batches."""
-        return now_s - self._at_s > max(PERIODS * self._interval_s, PATIENCE_S)
+        """Return whether all values are stale because ticks stopped. `now_s` is on the clock of the scrapes."""
+        return now_s - self._at_s > max(PERIODS * self._interval_s, STALL_S)
 
-    def shown(self) -> dict[Series, Value]:
-        """Return what was true at the last tick; of a series that two sources tell, what the later one says."""
+    def current(self) -> dict[Series, Value]:
+        """Return all values that are not stale. If two sources have a series, the later source wins."""
         with self._lock:
             now_s = self._at_s
             return {
-                series: held.value
+                series: latest.value
                 for source in self._sources.values()
-                if not source.silent
-                for series, held in source.held.items()
-                if held.until_s >= now_s
+                if not source.failed
+                for series, latest in source.latest.items()
+                if latest.until_s >= now_s
             }
 
-    def _take(self, scrape: Scrape) -> None:
+    def _add(self, scrape: Scrape) -> None:
         source = self._sources.get(scrape.source)
         if source is None:
             source = self._sources[scrape.source] = _Source()
         if scrape.origin and scrape.origin != source.origin:
             if source.origin:
-                self._forget(source.origin)
+                self._delete_origin(source.origin)
             source.origin = scrape.origin
         if scrape.values or scrape.problem:
-            source.silent = not scrape.values
-        held, at_s = source.held, scrape.at_s
+            source.failed = not scrape.values
+        latest, at_s = source.latest, scrape.at_s
         for series, value in self._bounded.values(scrape.values).items():
-            last = held.get(series)
+            last = latest.get(series)
             if last is None:
                 metric = self.catalogue.get(series[0])
-                held[series] = _Held(value, at_s, metric.scrape_interval.value if metric else 0.0, self._interval_s)
+                latest[series] = _Latest(value, at_s, metric.scrape_interval.value if metric else 0.0, self._interval_s)
                 continue
             last.value = value
             period_s = at_s - last.at_s
             if period_s > 0:
-                if not last.least_s < period_s < LONGEST_S:
-                    period_s = max(last.least_s, min(period_s, LONGEST_S))
+                if not last.min_period_s < period_s < LONGEST_S:
+                    period_s = max(last.min_period_s, min(period_s, LONGEST_S))
                 last.at_s, last.until_s = at_s, at_s + PERIODS * period_s
 
-    def _forget(self, origin: str) -> None:
-        """Forget what counted from an origin that is over, whichever source told it."""
+    def _delete_origin(self, origin: str) -> None:
+        """Delete the values of an ended origin, of all sources."""
         for source in self._sources.values():
             if source.origin == origin:
-                source.held.clear()
+                source.latest.clear()
 
     def _sweep(self) -> None:
-        """Forget what has not been shown for long, such as the tables that are gone."""
+        """Delete values that have been stale for long, such as those of dropped tables."""
         self._swept_s = self._at_s
         for source in self._sources.values():
-            gone = [series for series, held in source.held.items() if held.until_s + FORGET_S < self._at_s]
-            for series in gone:
-                del source.held[series]
+            expired = [series for series, latest in source.latest.items() if latest.until_s + FORGET_S < self._at_s]
+            for series in expired:
+                del source.latest[series]

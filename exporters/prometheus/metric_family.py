@@ -1,4 +1,4 @@
-"""What a metric is called and how it is introduced in Prometheus' two formats."""
+"""Metric families: names, types, help and escaping in the two formats of Prometheus."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,51 +8,53 @@ from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Kind, Metric, ScrapeInterval
 
 INFO = "cassandra_info"
-INFO_HELP = "What hardly ever changes of the node, as labels of a series that is always 1."
+INFO_HELP = "Versions and names of the node as labels; always 1."
 PLACEMENT = "casstat_placement"
-"""Where a node runs, as labels: what nodes at one place share counts once in queries."""
+"""Machine and network of a node as labels, so that queries count shared metrics once."""
 TOTAL = "_total"
 QUANTILE = "quantile"
-# What would end a scrape in the middle.
+# A NUL character would end a scrape early.
 _NUL = {0: "\ufffd"}
 
 
 @dataclass(frozen=True)
 class Family:
-    """A metric's name, its kind (counter, gauge, histogram, summary, untyped) and what it means.
+    """Name, type (counter, gauge, histogram, summary, untyped) and help of a metric.
 
-    whole   of a counter: its name in OpenMetrics must not be cut, since without `_total` it is another metric's.
+    keep_total  of a counter: its name without `_total` belongs to another metric, so OpenMetrics must not shorten it.
     """
 
     name: str
     kind: str
     help: str
-    whole: bool = False
+    keep_total: bool = False
 
     @cached_property
     def text(self) -> str:
-        """The lines before its series in the text format."""
+        """HELP and TYPE lines in the text format."""
         return f"# HELP {self.name} {escaped_help(self.help)}\n# TYPE {self.name} {self.kind}\n"
 
     @cached_property
     def openmetrics(self) -> str:
-        """The same in OpenMetrics, where a counter's name is without the `_total` of its series."""
-        name, kind = self.name, "unknown" if self.kind == "untyped" or self.whole else self.kind
+        """HELP and TYPE lines in OpenMetrics, where the name of a counter lacks the `_total` of its series."""
+        name, kind = self.name, "unknown" if self.kind == "untyped" or self.keep_total else self.kind
         if kind == "counter":
             name = name.removesuffix(TOTAL)
         return f"# HELP {name} {escaped(self.help)}\n# TYPE {name} {kind}\n"
 
 
 def families_of(catalogue: Mapping[str, Metric]) -> dict[str, Family]:
-    """Return the families by name, in the catalogue's order; what every series says as a label has none."""
-    own = (metric for metric in catalogue.values() if (metric.name,) not in IDENTITY_LABELS and not is_info(metric))
-    return {**{metric.name: _family(metric, catalogue) for metric in own}, INFO: Family(INFO, "gauge", INFO_HELP)}
+    """Return the families by name, in the order of the catalogue. Labels that every series has get no family."""
+    families = (
+        metric for metric in catalogue.values() if (metric.name,) not in IDENTITY_LABELS and not is_info(metric)
+    )
+    return {**{metric.name: _family(metric, catalogue) for metric in families}, INFO: Family(INFO, "gauge", INFO_HELP)}
 
 
 def _family(metric: Metric, catalogue: Mapping[str, Metric]) -> Family:
     kind = "gauge" if metric.kind is Kind.TEXT else metric.kind.value
     if metric.kind is Kind.COUNTER and not metric.name.endswith(TOTAL):
-        # A name that others have chosen: node_exporter calls these untyped.
+        # node_exporter has these names with the type "untyped".
         kind = "untyped"
     elif QUANTILE in metric.labels:
         kind = "summary"
@@ -60,10 +62,10 @@ def _family(metric: Metric, catalogue: Mapping[str, Metric]) -> Family:
 
 
 def is_info(metric: Metric) -> bool:
-    """Return whether a metric is a label of `INFO`: a text that hardly ever changes.
+    """Return whether a metric is a label of `INFO`: a text that rarely changes.
 
-    Other texts (the operation mode, the schema's version) are labels of series of their own, always 1: a text that
-    changes ends one series and begins another, and must not take along all else that is said of the node.
+    Other texts (the operation mode, the schema version) are labels of separate series that are always 1. A change of
+    text ends one series and begins another, which must not affect the other labels of the node.
     """
     return (
         metric.kind is Kind.TEXT
@@ -73,33 +75,33 @@ def is_info(metric: Metric) -> bool:
 
 
 def text_label(metric: Metric) -> str:
-    """Return the label that has a text metric's value."""
+    """Return the label that holds the value of a text metric."""
     return metric.name.removeprefix("cassandra_")
 
 
 def labels_text(labels: Iterable[tuple[str, str]]) -> str:
-    """Return labels as they stand in braces, without these."""
+    """Return labels as in braces, without the braces."""
     return ",".join(f'{name}="{escaped(value)}"' for name, value in labels)
 
 
 def named(name: str, *labels: str) -> str:
-    """Return what stands before a value."""
-    inside = ",".join(each for each in labels if each)
+    """Return the name and labels of a series, up to its value."""
+    inside = ",".join(text for text in labels if text)
     return f"{name}{{{inside}}} " if inside else f"{name} "
 
 
-def sayable(text: str) -> str:
-    """Return a text as UTF-8 can say it: what it cannot is spelt out, and what ends a scrape in the middle replaced."""
+def encodable(text: str) -> str:
+    """Return text that UTF-8 can encode: other code points are escaped, and NUL is replaced."""
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "backslashreplace").decode().translate(_NUL)
 
 
 def escaped(text: str) -> str:
-    """Return a label's value, or a help in OpenMetrics, as it stands in quotes."""
-    return sayable(text).replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+    """Return a label value, or help text in OpenMetrics, escaped for quotes."""
+    return encodable(text).replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def escaped_help(text: str) -> str:
-    """Return a help as it stands in the text format."""
+    """Return help text, escaped for the text format."""
     return text.replace("\\", r"\\").replace("\n", r"\n")

@@ -1,4 +1,4 @@
-"""What /metrics serves: rendered at most once per tick, when it is first asked for, and then from memory."""
+"""The page at /metrics: rendered at most once per tick, on the first request, and cached."""
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,14 +18,14 @@ from exporters.prometheus.self_metrics import SelfMetrics
 
 TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-"""What a page in either format is called over HTTP."""
-# Of gzip: to make it smaller still costs the node more than it saves the network.
+"""Content types of the two formats."""
+# gzip level: a higher one costs the node more CPU than it saves on the network.
 LEVEL = 1
 GZIP_WINDOW = 31
 
 
 class _Tick(NamedTuple):
-    """What was taken last: who the node is, how the agent fares, and whether it is too long ago."""
+    """The last tick: identity of the node, health of the agent, and whether ticks have stopped."""
 
     number: int
     identity: Identity
@@ -34,54 +34,54 @@ class _Tick(NamedTuple):
 
 
 class Page:
-    """Takes every tick from the sampler's thread, and serves any thread."""
+    """Renders the latest values. The sampler thread adds ticks; any thread may get the page."""
 
     def __init__(
         self,
         options: Options,
         registry: CollectorRegistry,
         health: Callable[[], AgentHealth],
-        say: Callable[[str], None],
+        log: Callable[[str], None],
         now_s: Callable[[], float],
         interval_s: float = 1.0,
         catalogue: Mapping[str, Metric] = CATALOGUE,
     ) -> None:
-        """Take a registry for the agent's own metrics, what tells how it fares, and the clock of the batches."""
-        self._known = LatestValues(catalogue, interval_s)
-        self._own = SelfMetrics(registry, health)
-        self._catalogue, self._say = self._known.catalogue, say
-        self._rendering = Rendering(options, self._catalogue, say)
+        """Take a registry for self-metrics, a function that returns the agent's health, and the scrapes' clock."""
+        self._latest = LatestValues(catalogue, interval_s)
+        self._self_metrics = SelfMetrics(registry, health)
+        self._catalogue, self._log = self._latest.catalogue, log
+        self._rendering = Rendering(options, self._catalogue, log)
         self._now_s = now_s
-        self._taken = _Tick(0, Identity(), TickHealth())
+        self._last_tick = _Tick(0, Identity(), TickHealth())
         self._lock = Lock()
         self._rendered: _Tick | None = None
         self._parts: list[Part] = []
-        self._owns: dict[bool, str] = {}
+        self._self_texts: dict[bool, str] = {}
         self._pages: dict[tuple[bool, bool], bytes] = {}
 
-    def take(self, snapshot: Snapshot, identity: Identity, events: Sequence[Event] = ()) -> None:
-        """Take up a tick and what happened in it; nothing is rendered before somebody asks."""
-        self._known.take(snapshot)
-        last = self._taken
-        self._taken = _Tick(last.number + 1, identity, last.ticking.after(snapshot, events))
+    def add(self, snapshot: Snapshot, identity: Identity, events: Sequence[Event] = ()) -> None:
+        """Add a tick and its events. Nothing is rendered until the next request."""
+        self._latest.add(snapshot)
+        last = self._last_tick
+        self._last_tick = _Tick(last.number + 1, identity, last.ticking.after(snapshot, events))
 
     def change(self, options: Options) -> None:
-        """Render in another way from now on."""
+        """Render with new options from now on."""
         with self._lock:
-            self._rendering, self._rendered = Rendering(options, self._catalogue, self._say), None
+            self._rendering, self._rendered = Rendering(options, self._catalogue, self._log), None
 
     def get(self, *, openmetrics: bool, compressed: bool) -> bytes:
         """Return the exposition of the last tick, gzipped if `compressed`.
 
-        When ticks have ceased to come, only the agent's own metrics are left.
+        If ticks have stopped, it has only the self-metrics of the agent.
         """
         with self._lock:
-            tick = self._taken._replace(stalled=self._known.stalled(self._now_s()))
+            tick = self._last_tick._replace(stalled=self._latest.stalled(self._now_s()))
             if self._rendered is None or tick != self._rendered:
-                self._pages, self._owns, self._rendered = {}, {}, tick
-                own = self._own_text(tick, openmetrics)
-                shown = {} if tick.stalled else self._known.shown()
-                self._parts = self._rendering.parts(shown, tick.identity.labels(), _series(own))
+                self._pages, self._self_texts, self._rendered = {}, {}, tick
+                self_text = self._self_text(tick, openmetrics)
+                current = {} if tick.stalled else self._latest.current()
+                self._parts = self._rendering.parts(current, tick.identity.labels(), _series_count(self_text))
             return self._page(tick, openmetrics, compressed)
 
     def _page(self, tick: _Tick, openmetrics: bool, compressed: bool) -> bytes:
@@ -91,17 +91,19 @@ class Page:
                 packer = zlib.compressobj(LEVEL, wbits=GZIP_WINDOW)
                 page = packer.compress(self._page(tick, openmetrics, False)) + packer.flush()
             else:
-                page = (document(self._parts, openmetrics=openmetrics) + self._own_text(tick, openmetrics)).encode()
+                page = (document(self._parts, openmetrics=openmetrics) + self._self_text(tick, openmetrics)).encode()
             self._pages[key] = page
         return self._pages[key]
 
-    def _own_text(self, tick: _Tick, openmetrics: bool) -> str:
-        """Return the agent's own metrics; in OpenMetrics they end the page."""
-        if openmetrics not in self._owns:
-            self._owns[openmetrics] = self._own.text(tick.ticking, tick.identity.labels(), openmetrics=openmetrics)
-        return self._owns[openmetrics]
+    def _self_text(self, tick: _Tick, openmetrics: bool) -> str:
+        """Return the self-metrics of the agent; in OpenMetrics they end the page."""
+        if openmetrics not in self._self_texts:
+            self._self_texts[openmetrics] = self._self_metrics.text(
+                tick.ticking, tick.identity.labels(), openmetrics=openmetrics
+            )
+        return self._self_texts[openmetrics]
 
 
-def _series(text: str) -> int:
-    """Return how many lines of an exposition are series."""
+def _series_count(text: str) -> int:
+    """Return the number of series in an exposition."""
     return text.count("\n") - f"\n{text}".count("\n#")

@@ -1,4 +1,4 @@
-"""The agent's own metrics, and those of its process, by prometheus_client."""
+"""Self-metrics of the agent and its process, by prometheus_client."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
@@ -10,14 +10,14 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.registry import Collector
 
 from exporters.prometheus.agent_health import LATE_S, AgentHealth, JournalHealth, RunTimes, TickHealth
-from exporters.prometheus.metric_family import PLACEMENT, sayable
+from exporters.prometheus.metric_family import PLACEMENT, encodable
 from exporters.shipping.sink_health import SinkHealth
 
 Rows = Mapping[tuple[str, ...], float]
 
 
 class SelfMetrics(Collector):
-    """Puts the agent's metrics into a registry; `health` is asked whenever they are wanted."""
+    """Adds the self-metrics of the agent to a registry; calls `health` on every collection."""
 
     def __init__(self, registry: CollectorRegistry, health: Callable[[], AgentHealth]) -> None:
         self._registry = registry
@@ -28,34 +28,36 @@ class SelfMetrics(Collector):
         registry.register(self)
 
     def text(self, ticking: TickHealth, identity: Mapping[str, str], *, openmetrics: bool) -> str:
-        """Return all of the registry, the agent's metrics with these labels; in OpenMetrics with the end of it."""
+        """Return the text of the registry with the identity labels; in OpenMetrics with its end marker."""
         self._ticking, self._identity = ticking, identity
         generate = generate_openmetrics if openmetrics else generate_latest
         return generate(self._registry).decode()
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: what there is depends on the sources and sinks."""
+        """Return nothing: the metrics depend on the sources and sinks."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics as they are now, with the labels that all series have."""
+        """Yield the current metrics with the identity labels."""
         identity, health = self._identity, self._health()
         agent = _agent(health, identity.get("node", ""))
-        told = (*agent, *_ticks(self._ticking), *_sinks(health.sinks), *_runs(health.runs))
-        for family in (*told, *self._process.collect()):
+        families = (*agent, *_ticks(self._ticking), *_sinks(health.sinks), *_runs(health.runs))
+        for family in (*families, *self._process.collect()):
             family.samples = [
-                sample._replace(labels={name: sayable(value) for name, value in {**identity, **sample.labels}.items()})
+                sample._replace(
+                    labels={name: encodable(value) for name, value in {**identity, **sample.labels}.items()}
+                )
                 for sample in family.samples
             ]
             yield family
 
 
 def _agent(health: AgentHealth, node: str) -> Iterator[Metric]:
-    yield InfoMetricFamily("casstat_build", "casstat's version.", {"version": health.version})
+    yield InfoMetricFamily("casstat_build", "Version of casstat.", {"version": health.version})
     yield InfoMetricFamily(
         PLACEMENT,
-        "Where the node runs: agents with the same machine, or machine and network, report the same series of it.",
-        # A machine that is not known is shared with nobody.
+        "Machine and network of the node; nodes that share them report the same machine metrics.",
+        # An unknown machine gets a name of its own, so that no two nodes share it.
         {"machine": health.machine or f"of {node}", "network": health.network},
     )
     yield from _journal(health.journal) if health.journal else ()
@@ -63,20 +65,24 @@ def _agent(health: AgentHealth, node: str) -> Iterator[Metric]:
 
 def _journal(journal: JournalHealth) -> Iterator[Metric]:
     lost, removed = float(journal.lost_ticks), float(journal.removed_files)
-    yield CounterMetricFamily("casstat_journal_lost_ticks", "Ticks that could not be written to the journal.", lost)
-    yield CounterMetricFamily("casstat_journal_removed_files", "Files of the journal removed to make room.", removed)
+    yield CounterMetricFamily(
+        "casstat_journal_lost_ticks", "Number of ticks that could not be written to the journal.", lost
+    )
+    yield CounterMetricFamily(
+        "casstat_journal_removed_files", "Number of journal files removed to stay within the size limit.", removed
+    )
     if journal.size_bytes is not None:
-        yield GaugeMetricFamily("casstat_journal_bytes", "Size of the journal.", float(journal.size_bytes))
+        yield GaugeMetricFamily("casstat_journal_bytes", "Size of the journal in bytes.", float(journal.size_bytes))
 
 
 def _ticks(ticking: TickHealth) -> Iterator[Metric]:
-    yield CounterMetricFamily("casstat_ticks", "Ticks so far.", ticking.ticks)
-    yield CounterMetricFamily("casstat_ticks_missed", "Points of the grid that passed without a tick.", ticking.missed)
-    yield GaugeMetricFamily("casstat_tick_late_seconds", "How late the last tick began.", ticking.late_s)
+    yield CounterMetricFamily("casstat_ticks", "Number of ticks.", ticking.ticks)
+    yield CounterMetricFamily("casstat_ticks_missed", "Number of missed ticks.", ticking.missed)
+    yield GaugeMetricFamily("casstat_tick_late_seconds", "Delay of the last tick, in seconds.", ticking.late_s)
     ends = [*map(str, LATE_S), "+Inf"]
     yield HistogramMetricFamily(
         "casstat_tick_lateness_seconds",
-        "How late ticks began.",
+        "Delay of ticks, in seconds.",
         list(zip(ends, map(float, accumulate(ticking.late)), strict=True)),
         ticking.late_sum_s,
     )
@@ -84,30 +90,30 @@ def _ticks(ticking: TickHealth) -> Iterator[Metric]:
     label = ("source",)
     yield _gauge(
         "casstat_source_up",
-        "Whether the source answered when it was read last.",
+        "Whether the last read of the source succeeded: 1 or 0.",
         label,
         {(name,): float(source.up) for name, source in sources},
     )
     yield _counter(
         "casstat_source_wall_seconds",
-        "Time that reading the source took.",
+        "Time spent reading the source, in seconds.",
         label,
         {(name,): source.wall_s for name, source in sources},
     )
     yield _counter(
         "casstat_source_cpu_seconds",
-        "CPU time of the agent that reading the source took.",
+        "CPU time of the agent spent reading the source, in seconds.",
         label,
         {(name,): source.cpu_s for name, source in sources},
     )
     yield _counter(
         "casstat_source_errors",
-        "Ticks in which the source had a problem.",
+        "Number of ticks in which reading the source failed.",
         label,
         {(name,): source.errors for name, source in sources},
     )
     events: Rows = {(kind,): count for kind, count in ticking.events.items()}
-    yield _counter("casstat_events", "What happened, by the kind of event.", ("kind",), events)
+    yield _counter("casstat_events", "Number of events by kind.", ("kind",), events)
 
 
 def _sinks(sinks: Iterable[SinkHealth]) -> Iterator[Metric]:
@@ -119,15 +125,17 @@ def _sinks(sinks: Iterable[SinkHealth]) -> Iterator[Metric]:
 
     if not by_name:
         return
-    yield _gauge("casstat_sink_up", "Whether the sink took what it was sent last.", label, of(lambda s: s.up))
-    yield _gauge("casstat_sink_lag_seconds", "Age of the oldest tick that it lacks.", label, of(lambda s: s.lag_s))
-    yield _counter("casstat_sink_points", "Points that it has taken.", label, of(lambda s: s.points))
-    yield _counter("casstat_sink_failures", "Attempts to send that failed.", label, of(lambda s: s.failures))
+    yield _gauge(
+        "casstat_sink_up", "Whether the last request to the sink succeeded: 1 or 0.", label, of(lambda s: s.up)
+    )
+    yield _gauge("casstat_sink_lag_seconds", "Age of the oldest unsent tick, in seconds.", label, of(lambda s: s.lag_s))
+    yield _counter("casstat_sink_points", "Number of points accepted by the sink.", label, of(lambda s: s.points))
+    yield _counter("casstat_sink_failures", "Number of failed attempts to send.", label, of(lambda s: s.failures))
     yield _counter(
-        "casstat_sink_refused_points", "Points that it will never take.", label, of(lambda s: s.refused_points)
+        "casstat_sink_refused_points", "Number of points rejected by the sink.", label, of(lambda s: s.refused_points)
     )
     yield _counter(
-        "casstat_sink_lost_ticks", "Ticks gone before they could be sent.", label, of(lambda s: s.lost_ticks)
+        "casstat_sink_lost_ticks", "Number of ticks lost before they could be sent.", label, of(lambda s: s.lost_ticks)
     )
 
 
@@ -138,11 +146,11 @@ def _runs(runs: Iterable[RunTimes]) -> Iterator[Metric]:
     begun: Rows = {(name, id_): each.begin_s for name, id_, each in times}
     ended: Rows = {(name, id_): each.end_s for name, id_, each in times if each.end_s is not None}
     marked: Rows = {(name, id_, text): time_s for name, id_, each in times for time_s, text in each.marks}
-    yield _gauge("casstat_run_begin_time_seconds", "When a run began, seconds since the epoch.", run, begun)
-    yield _gauge("casstat_run_end_time_seconds", "When a run ended, seconds since the epoch.", run, ended)
+    yield _gauge("casstat_run_begin_time_seconds", "Start time of a run, in seconds since the epoch.", run, begun)
+    yield _gauge("casstat_run_end_time_seconds", "End time of a run, in seconds since the epoch.", run, ended)
     yield _gauge(
         "casstat_run_mark_time_seconds",
-        "When a mark was set in a run, seconds since the epoch.",
+        "Time of a mark in a run, in seconds since the epoch.",
         (*run, "mark"),
         marked,
     )

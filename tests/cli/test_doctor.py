@@ -19,8 +19,8 @@ from collector.host.cassandra_processes import LocalNode, NodeFacts
 from collector.host.clock_synchronisation import ClockState
 from collector.host.kernel_files import Host
 
-LOST = ClockState(synchronised=False, largest_s=16.0, likely_s=16.0)
-KEPT = ClockState(synchronised=True, largest_s=0.0035, likely_s=0.00001)
+LOST = ClockState(synchronised=False, max_error_s=16.0, estimated_error_s=16.0)
+KEPT = ClockState(synchronised=True, max_error_s=0.0035, estimated_error_s=0.00001)
 SECRET = "hunter2"  # noqa: S105 - the secret of nothing
 MAY_SET = "CapBnd:\t000001ffffffffff\n"
 ROUTE = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n"

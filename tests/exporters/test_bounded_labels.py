@@ -65,7 +65,7 @@ def test_values_are_summed_over_the_other_labels() -> None:
 def test_a_page_has_one_series_for_all_compactions_of_a_table() -> None:
     page = Page(Options(), CollectorRegistry(), lambda: AgentHealth("1"), print, lambda: 5.0 + TICKS)
     for each in ticks():
-        page.take(each, Identity())
+        page.add(each, Identity())
     found = parsed(page.get(openmetrics=False, compressed=False).decode())
     of_table = {"keyspace": "ks", "table": "t", "type": "Compaction"}
     series = {name: dict(labels) for name, labels in found.values if name.startswith("cassandra_compaction_")}

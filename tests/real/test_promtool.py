@@ -34,7 +34,7 @@ def page_of(found: Iterator[Snapshot], *, machine: bool) -> Page:
     page = Page(Options(machine=machine), CollectorRegistry(), lambda: HEALTH, print, clock.monotonic_s)
     for _, each in zip(range(TICKS), found, strict=False):
         identity = identity.after(each)
-        page.take(each, identity)
+        page.add(each, identity)
     return page
 
 

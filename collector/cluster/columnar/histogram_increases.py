@@ -15,7 +15,7 @@ from collector.model.metric import Metric, Series
 from collector.model.rates import (
     COUNT_SLACK,
     COUNT_SLACK_FEW,
-    MEAN_NEEDS,
+    MEAN_MIN_COUNT,
     MEAN_SLACK,
     MEAN_SLACK_S,
     count_mismatch_text,
@@ -178,7 +178,7 @@ class _Check:
             mean = self.values[:, total] * 1e-6 / count
             low, high = least / number, np.where(beyond, np.inf, most / number)
             off = (mean < low / MEAN_SLACK - MEAN_SLACK_S) | (mean > high * MEAN_SLACK + MEAN_SLACK_S)
-        asked = (number > 0) & there[:, self.counter] & there[:, total] & (count >= MEAN_NEEDS)
+        asked = (number > 0) & there[:, self.counter] & there[:, total] & (count >= MEAN_MIN_COUNT)
         for at in np.nonzero(counted[:, self.place] & asked & off)[0].tolist():
             counted[at, self.place] = False
             wrong.append((at, f"{' '.join(series)}: {mean_mismatch_text((low[at], high[at]), mean[at])}"))

@@ -24,7 +24,7 @@ from collector.journal.reader import lines_of
 from collector.journal.tick_order import Integrity, TickOrder
 from collector.journal.validation import MALFORMED
 from collector.model.metric import Kind, Series
-from collector.model.rates import tick_events
+from collector.model.rates import restart_event, tick_events
 from collector.model.snapshot import Event, Tick
 
 
@@ -122,7 +122,7 @@ class _Building:
         events += block.events[line]
         events += [Event("disagreement", text) for at, text in found.wrong if at == line]
         if line in found.anew:
-            events.append(Event("restart", f"restarted: {', '.join(found.anew[line])} counted anew"))
+            events.append(restart_event(found.anew[line]))
         texts = self._texts.setdefault(place, {})
         for column, text in found.texts.get(line, ()):
             texts[shared_name(block.head, found.keys[column][1])] = text

@@ -7,14 +7,14 @@ OPERATIONS = Metric(
     "cassandra_local_operations_total",
     Kind.COUNTER,
     "1",
-    "Local operations on all keyspaces but Cassandra's own (only where nodetool is asked).",
+    "Number of local operations on all keyspaces except system keyspaces (only with nodetool).",
     ("operation",),
 )
 SECONDS = Metric(
     "cassandra_local_operation_seconds_total",
     Kind.COUNTER,
     "seconds",
-    "Time that these operations took, added up.",
+    "Time spent on local operations on all keyspaces except system keyspaces, in seconds (only with nodetool).",
     ("operation",),
     scale=1e-6,
 )

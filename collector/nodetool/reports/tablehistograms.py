@@ -12,7 +12,7 @@ _SSTABLES = Metric(
     "cassandra_table_sstables_per_read_decayed",
     Kind.GAUGE,
     "1",
-    "SSTables that a read touched, a decayed quantile: the last minutes count most.",
+    "Exponentially decaying quantile of the number of SSTables touched per read.",
     ("keyspace", "table", "quantile"),
     across=Aggregation.MAX,
 )

@@ -13,7 +13,7 @@ _DECAYED = Metric(
     "cassandra_table_operation_decayed_mean_seconds",
     Kind.GAUGE,
     "seconds",
-    "Decayed mean of how long local operations on the table took: the last minutes count most.",
+    "Exponentially decaying mean of the duration of local operations on the table, in seconds.",
     ("keyspace", "table", "operation"),
     scale=1e-3,
     across=Aggregation.MEAN,

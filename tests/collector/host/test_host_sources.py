@@ -319,7 +319,7 @@ def test_every_part_reads_only_its_own_metrics() -> None:
 
 def test_the_clock_is_this_machines_and_no_captured_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        clock_synchronisation, "read", lambda: ClockState(synchronised=True, largest_s=0.25, likely_s=0.001)
+        clock_synchronisation, "read", lambda: ClockState(synchronised=True, max_error_s=0.25, estimated_error_s=0.001)
     )
     assert read("timekeeping") == {}
     assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 1, ("casstat_clock_error_seconds",): 0.25}
@@ -327,7 +327,7 @@ def test_the_clock_is_this_machines_and_no_captured_trees(monkeypatch: pytest.Mo
 
 def test_a_clock_that_nothing_keeps_right_has_no_largest_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        clock_synchronisation, "read", lambda: ClockState(synchronised=False, largest_s=16.0, likely_s=16.0)
+        clock_synchronisation, "read", lambda: ClockState(synchronised=False, max_error_s=16.0, estimated_error_s=16.0)
     )
     assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 0}
 

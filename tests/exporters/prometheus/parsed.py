@@ -55,7 +55,7 @@ def rendered(
     catalogue: Mapping[str, Metric] = CATALOGUE,
 ) -> str:
     """Return an exposition of these values, of which none is left out."""
-    rendering = Rendering(Options(upper_bounds or UpperBounds(), most=1_000_000), catalogue, _nothing_is_said)
+    rendering = Rendering(Options(upper_bounds or UpperBounds(), limit=1_000_000), catalogue, _nothing_is_said)
     text = document(rendering.parts(shown, identity, 0), openmetrics=openmetrics)
     return f"{text}# EOF\n" if openmetrics else text
 

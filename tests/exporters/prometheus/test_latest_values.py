@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from collector.model.metric import ScrapeInterval, Series, Value, Values
 from collector.model.snapshot import Scrape
-from exporters.prometheus.latest_values import FIRST_S, FORGET_S, LONGEST_S, PATIENCE_S, PERIODS, LatestValues
+from exporters.prometheus.latest_values import FIRST_S, FORGET_S, LONGEST_S, PERIODS, STALL_S, LatestValues
 from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS, SECONDS, STATE, one, scrape, snapshot
 
 NONE: Values = {}
@@ -18,16 +18,16 @@ def known(*scrapes: Scrape) -> LatestValues:
     """Return what is known after ticks of one batch each."""
     found = LatestValues(CATALOGUE)
     for each in scrapes:
-        found.take(snapshot(each))
+        found.add(snapshot(each))
     return found
 
 
 def after(*scrapes: Scrape) -> dict[Series, Value]:
-    return known(*scrapes).shown()
+    return known(*scrapes).current()
 
 
 def test_nothing_is_known_at_first() -> None:
-    assert LatestValues(CATALOGUE).shown() == {}
+    assert LatestValues(CATALOGUE).current() == {}
 
 
 def test_the_last_value_is_known() -> None:
@@ -58,9 +58,9 @@ def test_what_is_said_to_be_slow_stays_for_its_own_period_from_the_first_reading
     }
     found = LatestValues({**CATALOGUE, **slow})
     for at_s in (0.0, 5.0):
-        found.take(one(at_s, {BYTES: 5}))
-    found.take(one(150.0, {REQUESTS: 1}))
-    assert found.shown() == {BYTES: 5, REQUESTS: 1}
+        found.add(one(at_s, {BYTES: 5}))
+    found.add(one(150.0, {REQUESTS: 1}))
+    assert found.current() == {BYTES: 5, REQUESTS: 1}
 
 
 def test_a_long_pause_is_no_period() -> None:
@@ -72,9 +72,9 @@ def test_a_long_pause_is_no_period() -> None:
 
 def test_long_intervals_are_periods_too() -> None:
     found = LatestValues(CATALOGUE, interval_s=60.0)
-    found.take(one(0.0, {BYTES: 5}))
-    found.take(one(120.0, {REQUESTS: 1}))
-    assert BYTES in found.shown()
+    found.add(one(0.0, {BYTES: 5}))
+    found.add(one(120.0, {REQUESTS: 1}))
+    assert BYTES in found.current()
 
 
 def test_two_readings_of_the_same_moment_are_no_period() -> None:
@@ -104,9 +104,9 @@ def test_what_answers_at_its_own_pace_is_held_in_between() -> None:
 
 def test_sources_are_silent_each_for_itself() -> None:
     found = LatestValues(CATALOGUE)
-    found.take(snapshot(scrape(1.0, {REQUESTS: 1}, source="a"), scrape(1.0, {BYTES: 1}, source="b")))
-    found.take(snapshot(scrape(2.0, NONE, source="a", problem="gone"), scrape(2.0, NONE, source="b")))
-    assert found.shown() == {BYTES: 1}
+    found.add(snapshot(scrape(1.0, {REQUESTS: 1}, source="a"), scrape(1.0, {BYTES: 1}, source="b")))
+    found.add(snapshot(scrape(2.0, NONE, source="a", problem="gone"), scrape(2.0, NONE, source="b")))
+    assert found.current() == {BYTES: 1}
 
 
 def test_an_earlier_life_is_forgotten_whole() -> None:
@@ -115,9 +115,9 @@ def test_an_earlier_life_is_forgotten_whole() -> None:
 
 def test_an_earlier_life_is_forgotten_by_all_that_told_of_it() -> None:
     found = LatestValues(CATALOGUE)
-    found.take(snapshot(scrape(1.0, {REQUESTS: 9}, "1", "a"), scrape(1.0, {BYTES: 9}, "1", "b")))
-    found.take(snapshot(scrape(2.0, {REQUESTS: 1}, "2", "a"), scrape(2.0, NONE, "", "b")))
-    assert found.shown() == {REQUESTS: 1}
+    found.add(snapshot(scrape(1.0, {REQUESTS: 9}, "1", "a"), scrape(1.0, {BYTES: 9}, "1", "b")))
+    found.add(snapshot(scrape(2.0, {REQUESTS: 1}, "2", "a"), scrape(2.0, NONE, "", "b")))
+    assert found.current() == {REQUESTS: 1}
 
 
 def test_an_origin_that_is_not_known_is_no_restart() -> None:
@@ -126,29 +126,29 @@ def test_an_origin_that_is_not_known_is_no_restart() -> None:
 
 def test_a_restart_of_one_source_leaves_the_others_alone() -> None:
     found = LatestValues(CATALOGUE)
-    found.take(snapshot(scrape(1.0, {REQUESTS: 9}, "1", "a"), scrape(1.0, {BYTES: 9}, "boot", "b")))
-    found.take(snapshot(scrape(2.0, {SECONDS: 1}, "2", "a"), scrape(2.0, NONE, "", "b")))
-    assert found.shown() == {SECONDS: 1, BYTES: 9}
+    found.add(snapshot(scrape(1.0, {REQUESTS: 9}, "1", "a"), scrape(1.0, {BYTES: 9}, "boot", "b")))
+    found.add(snapshot(scrape(2.0, {SECONDS: 1}, "2", "a"), scrape(2.0, NONE, "", "b")))
+    assert found.current() == {SECONDS: 1, BYTES: 9}
 
 
 def test_a_series_of_two_sources_is_known_once() -> None:
     found = LatestValues(CATALOGUE)
-    found.take(snapshot(scrape(1.0, {BYTES: 1}, source="a"), scrape(1.0, {BYTES: 2}, source="b")))
-    assert found.shown() == {BYTES: 2}
+    found.add(snapshot(scrape(1.0, {BYTES: 1}, source="a"), scrape(1.0, {BYTES: 2}, source="b")))
+    assert found.current() == {BYTES: 2}
 
 
 def test_tables_that_come_and_go_do_not_fill_the_memory() -> None:
     found = LatestValues(CATALOGUE)
     for number in range(3000):
-        found.take(one(float(number), {(REQUESTS[0], f"table {number}"): 1}))
-    kept = sum(len(source.held) for source in found._sources.values())
+        found.add(one(float(number), {(REQUESTS[0], f"table {number}"): 1}))
+    kept = sum(len(source.latest) for source in found._sources.values())
     assert kept <= 2 * FORGET_S + PERIODS * FIRST_S + 1
 
 
-@pytest.mark.parametrize(("interval_s", "patience_s"), [(1.0, PATIENCE_S), (60.0, PERIODS * 60)])
+@pytest.mark.parametrize(("interval_s", "patience_s"), [(1.0, STALL_S), (60.0, PERIODS * 60)])
 def test_without_ticks_nothing_is_known_any_more(interval_s: float, patience_s: float) -> None:
     found = LatestValues(CATALOGUE, interval_s)
-    found.take(one(1000.0, {BYTES: 5}))
+    found.add(one(1000.0, {BYTES: 5}))
     assert not found.stalled(1000.0 + patience_s - 1)
     assert found.stalled(1000.0 + patience_s + 1)
 
@@ -184,11 +184,11 @@ def test_nothing_is_shown_that_was_not_read_in_this_life_or_long_ago(tries: list
             read, life = {}, each.life
         for series, value in each.values.items():
             read.setdefault(series, []).append((at_s, value))
-        found.take(one(at_s, each.values, str(each.life)))
+        found.add(one(at_s, each.values, str(each.life)))
         wanted = {}
         for series, readings in read.items():
             times = [when for when, _ in readings]
             period_s = times[-1] - times[-2] if len(times) > 1 else FIRST_S
             if at_s - times[-1] <= PERIODS * period_s:
                 wanted[series] = readings[-1][1]
-        assert found.shown() == wanted
+        assert found.current() == wanted

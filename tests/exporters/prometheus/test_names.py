@@ -29,7 +29,7 @@ HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3), (SinkHealth("influxdb://x"
 def whole(*, openmetrics: bool) -> str:
     """Return a page with every metric that there is, the agent's own too."""
     page = Page(Options(), CollectorRegistry(), lambda: HEALTH, print, lambda: 10.0)
-    page.take(snapshot(scrape(10.0, one_of_each())), Identity("c", "d", "r", "n"))
+    page.add(snapshot(scrape(10.0, one_of_each())), Identity("c", "d", "r", "n"))
     return page.get(openmetrics=openmetrics, compressed=False).decode()
 
 
@@ -86,7 +86,7 @@ def test_texts_that_hardly_change_are_labels_of_one_series_and_others_have_their
 
 def test_what_a_node_exporter_tells_can_be_left_out() -> None:
     page = Page(Options(machine=False), CollectorRegistry(), lambda: HEALTH, print, lambda: 10.0)
-    page.take(snapshot(scrape(10.0, one_of_each())), Identity())
+    page.add(snapshot(scrape(10.0, one_of_each())), Identity())
     kinds = parsed(page.get(openmetrics=False, compressed=False).decode()).kinds
     assert not [name for name in kinds if name.startswith("node_")]
     assert {"casstat_cpu_seconds_total", "cassandra_load_bytes"} <= kinds.keys()

@@ -41,7 +41,7 @@ class Agent:
     def tick(self, values: Values, identity: Identity = IDENTITY, late_s: float = 0.0, problem: str = "") -> None:
         self.now_s += 1
         scrape = Scrape("node", self.now_s, values, problem=problem, wall_s=0.5, cpu_s=0.25)
-        self.page.take(Snapshot("10.0.0.1", Tick(self.now_s, late_s, missed=1), (scrape,)), identity)
+        self.page.add(Snapshot("10.0.0.1", Tick(self.now_s, late_s, missed=1), (scrape,)), identity)
 
     def text(self, *, openmetrics: bool = False) -> str:
         return self.page.get(openmetrics=openmetrics, compressed=False).decode()
@@ -163,7 +163,7 @@ def test_what_happened_is_counted_by_its_kind() -> None:
     # No log is read: that there was no compaction is not known.
     assert agent.value("casstat_events_total", kind="compaction") is None
     snapshot = Snapshot("10.0.0.1", Tick(9.0), (Scrape("log", 9.0),))
-    agent.page.take(snapshot, IDENTITY, (Event("restart", ""), Event("restart", ""), Event("compaction", "")))
+    agent.page.add(snapshot, IDENTITY, (Event("restart", ""), Event("restart", ""), Event("compaction", "")))
     counts = [agent.value("casstat_events_total", kind=kind) for kind in ("restart", "compaction", "flush")]
     assert counts == [2, 1, 0]
 
@@ -196,7 +196,7 @@ def test_without_a_journal_and_sinks_nothing_is_said_of_them() -> None:
 
 
 def test_the_whole_page_keeps_to_the_limit() -> None:
-    agent = Agent(Options(most=1000))
+    agent = Agent(Options(limit=1000))
     for count in (0, 100, 200, 3000, 50):
         agent.tick({("cassandra_table_live_sstables", "ks", f"t{number}"): 1 for number in range(count)})
         found = parsed(agent.text())

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Values
 from exporters.prometheus.rendering import Options, Rendering, document
-from exporters.prometheus.series_limit import ENOUGH, Budget
+from exporters.prometheus.series_limit import RETURN_SHARE, SeriesLimit
 from tests.exporters.prometheus.parsed import one_of_each, parsed
 
 TABLE, LARGE_TABLE = "cassandra_table_live_sstables", "cassandra_table_operation_duration_seconds"
@@ -14,9 +14,9 @@ KEYSPACE, PLAIN = "cassandra_keyspace_operations_total", "cassandra_jvm_gc_total
 SIZES = st.dictionaries(st.sampled_from(sorted(CATALOGUE)), st.integers(0, 60), max_size=12)
 
 
-def budget(most: int) -> tuple[Budget, list[str]]:
+def budget(most: int) -> tuple[SeriesLimit, list[str]]:
     said: list[str] = []
-    return Budget(most, CATALOGUE, said.append), said
+    return SeriesLimit(most, CATALOGUE, said.append), said
 
 
 def test_all_that_has_room_is_shown() -> None:
@@ -80,7 +80,7 @@ def test_there_are_never_more_than_allowed_and_it_is_settled_at_once(
         total = others + len(left_out) + sum(size for name, size in sizes.items() if name not in left_out)
         assert total <= most or left_out.keys() >= {name for name, size in sizes.items() if size > 1}
         for name, size in left_out.items():
-            assert total - 1 + size > ENOUGH * most, name
+            assert total - 1 + size > RETURN_SHARE * most, name
 
 
 def many_tables(count: int) -> Values:
@@ -93,7 +93,7 @@ def many_tables(count: int) -> Values:
 
 def test_an_exposition_names_and_counts_what_it_leaves_out() -> None:
     said: list[str] = []
-    rendering = Rendering(Options(most=2000), CATALOGUE, said.append)
+    rendering = Rendering(Options(limit=2000), CATALOGUE, said.append)
     found = parsed(document(rendering.parts(many_tables(200), {}, 50), openmetrics=False))
     assert len(found.values) + 50 == found.of("casstat_series")
     assert found.of("casstat_series") == found.of("casstat_series_limit") == 2000 or len(found.values) < 1950
