@@ -1,4 +1,4 @@
-"""Passwords from files: only from one that is the reader's own affair, and never in a message."""
+"""Passwords from files: only from a file that no other user can read, and never in a message."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from collector.secrets import LARGEST_BYTES, SecretError, read_password
 
-SECRET = "hunter2"  # noqa: S105 - the secret of nothing
+SECRET = "hunter2"  # noqa: S105 - not a real secret
 
 
 def written(folder: Path, content: bytes, mode: int = 0o600) -> Path:
@@ -19,7 +19,7 @@ def written(folder: Path, content: bytes, mode: int = 0o600) -> Path:
     return path
 
 
-def refused(path: Path) -> str:
+def rejection(path: Path) -> str:
     with pytest.raises(SecretError) as caught:
         read_password(path)
     message = str(caught.value)
@@ -33,52 +33,50 @@ def refused(path: Path) -> str:
     st.text(min_size=1, max_size=50).filter(lambda text: not set(text) & {"\n", "\r"}),
     st.sampled_from(["", "\n", "\r\n"]),
 )
-def test_the_first_line_is_the_password_to_the_letter(
-    tmp_path_factory: pytest.TempPathFactory, password: str, end: str
-) -> None:
+def test_the_password_is_the_first_line(tmp_path_factory: pytest.TempPathFactory, password: str, end: str) -> None:
     folder = tmp_path_factory.mktemp("secrets")
     content = f"{password}{end}" if not end else f"{password}{end}more{end}"
     assert read_password(written(folder, content.encode())) == password
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o602, 0o777])
-def test_a_file_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> None:
+def test_a_file_accessible_to_others_is_rejected(tmp_path: Path, mode: int) -> None:
     path = written(tmp_path, SECRET.encode(), mode)
-    assert refused(path).endswith(f"can be read by others: chmod 600 {path}")
+    assert rejection(path).endswith(f"can be read by others: chmod 600 {path}")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])
-def test_a_file_for_its_owner_alone_is_read(tmp_path: Path, mode: int) -> None:
+def test_a_file_of_the_owner_only_is_read(tmp_path: Path, mode: int) -> None:
     assert read_password(written(tmp_path, SECRET.encode(), mode)) == SECRET
 
 
-def test_through_a_link_the_file_itself_is_judged(tmp_path: Path) -> None:
+def test_the_mode_of_a_link_target_counts(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(written(tmp_path, SECRET.encode()))
     assert read_password(link) == SECRET
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\r\n", b"\nhunter2\n"])
-def test_an_empty_first_line_is_refused(tmp_path: Path, content: bytes) -> None:
-    assert "is empty" in refused(written(tmp_path, content))
+def test_an_empty_first_line_is_rejected(tmp_path: Path, content: bytes) -> None:
+    assert "is empty" in rejection(written(tmp_path, content))
 
 
-def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
-    assert "no UTF-8 text" in refused(written(tmp_path, b"\xff\xfe" + SECRET.encode()))
+def test_a_binary_file_is_rejected(tmp_path: Path) -> None:
+    assert "not UTF-8 text" in rejection(written(tmp_path, b"\xff\xfe" + SECRET.encode()))
 
 
-def test_what_is_too_large_is_refused(tmp_path: Path) -> None:
-    assert "too large" in refused(written(tmp_path, SECRET.encode() * LARGEST_BYTES))
+def test_a_large_file_is_rejected(tmp_path: Path) -> None:
+    assert "larger than" in rejection(written(tmp_path, SECRET.encode() * LARGEST_BYTES))
 
 
-def test_what_is_no_plain_file_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
+def test_a_special_file_is_rejected_without_blocking(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe, 0o600)
     for path in (pipe, tmp_path, Path("/dev/null")):
-        assert "no plain file" in refused(path)
+        assert "not a regular file" in rejection(path)
 
 
-def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "No such file" in refused(tmp_path / "nowhere")
-    with pytest.raises(SecretError, match="is no path"):
+def test_a_missing_file_is_rejected(tmp_path: Path) -> None:
+    assert "No such file" in rejection(tmp_path / "nowhere")
+    with pytest.raises(SecretError, match="invalid path"):
         read_password(Path("a\0b"))

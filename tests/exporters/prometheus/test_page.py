@@ -1,4 +1,4 @@
-"""The page: rendered once per tick, the same for everybody, and with what the agent says of itself."""
+"""The page: rendered once per tick, equal for all clients, with self-metrics of the agent."""
 
 import gzip
 import threading
@@ -26,7 +26,7 @@ HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3000), SINKS)
 
 
 class Agent:
-    """A page whose time and ticks are ours, and how often the agent was asked how it fares."""
+    """A page with simulated time and ticks; counts the requests for the agent's health."""
 
     def __init__(self, options: Options | None = None, health: AgentHealth = HEALTH) -> None:
         self.now_s = 0.0
@@ -68,18 +68,18 @@ def test_a_tick_is_rendered_once(openmetrics: bool, compressed: bool) -> None:
 
 
 @pytest.mark.parametrize("openmetrics", [False, True])
-def test_gzipped_it_is_the_same(openmetrics: bool) -> None:
+def test_the_gzipped_page_has_the_same_content(openmetrics: bool) -> None:
     agent = Agent()
     agent.tick(one_of_each())
     packed = agent.page.get(openmetrics=openmetrics, compressed=True)
     assert gzip.decompress(packed).decode() == agent.text(openmetrics=openmetrics)
 
 
-def test_both_formats_say_the_same() -> None:
+def test_both_formats_have_the_same_values() -> None:
     agent = Agent()
     agent.tick(one_of_each())
     text, openmetrics = parsed(agent.text()), parsed(agent.text(openmetrics=True), openmetrics=True)
-    # In OpenMetrics there is no count without a sum; and the agent's own process goes on in between.
+    # OpenMetrics has no count without a sum, and the metrics of this process change between the two pages.
     only = {name for name, _ in text.values.keys() - openmetrics.values.keys()}
     assert openmetrics.values.keys() <= text.values.keys()
     assert all(name.endswith("_count") for name in only)
@@ -89,7 +89,7 @@ def test_both_formats_say_the_same() -> None:
     assert "# EOF" not in agent.text()
 
 
-def test_what_does_not_change_and_what_does_are_both_right_in_every_tick() -> None:
+def test_cached_and_new_values_are_right_on_every_tick() -> None:
     agent = Agent()
     durations = ("cassandra_client_request_duration_seconds", "Read")
     count = "cassandra_client_request_duration_seconds_count"
@@ -100,7 +100,7 @@ def test_what_does_not_change_and_what_does_are_both_right_in_every_tick() -> No
         assert agent.value(count, operation="Read") == 128 * (number // 2)
 
 
-def test_the_labels_of_all_series_follow_who_the_node_is() -> None:
+def test_the_labels_of_all_series_follow_the_identity_of_the_node() -> None:
     agent = Agent()
     agent.tick({HINTS: 1}, Identity(node="n"))
     assert {labels - {("node", "n")} == labels for _, labels in parsed(agent.text()).values} == {False}
@@ -109,14 +109,14 @@ def test_the_labels_of_all_series_follow_who_the_node_is() -> None:
     assert all(set(NODE.items()) <= labels for _, labels in parsed(agent.text()).values)
 
 
-def test_before_the_first_tick_there_is_the_agent_alone() -> None:
+def test_before_the_first_tick_there_are_only_self_metrics() -> None:
     found = parsed(Agent().text())
     assert found.of("casstat_build_info", version="1.2.3") == 1
     assert found.of("casstat_ticks_total") == 0
     assert not [name for name, _ in found.values if not name.startswith(("casstat_", "process_"))]
 
 
-def test_when_ticks_cease_nothing_is_known_of_the_node() -> None:
+def test_when_ticks_stop_only_self_metrics_remain() -> None:
     agent = Agent()
     agent.tick({HINTS: 1})
     assert agent.value("cassandra_hints_total") == 1
@@ -146,7 +146,7 @@ def test_ticks_and_sources_are_counted() -> None:
     assert agent.value("casstat_source_errors_total", source="node") == 2
 
 
-def test_the_journal_and_the_sinks_are_told() -> None:
+def test_journal_and_sink_metrics() -> None:
     agent = Agent()
     agent.tick({})
     journal = [agent.value(f"casstat_journal_{name}") for name in ("lost_ticks_total", "removed_files_total", "bytes")]
@@ -156,11 +156,11 @@ def test_the_journal_and_the_sinks_are_told() -> None:
     assert (agent.value("process_resident_memory_bytes") or 0) > 1 << 20
 
 
-def test_what_happened_is_counted_by_its_kind() -> None:
+def test_events_are_counted_by_kind() -> None:
     agent = Agent()
     agent.tick({HINTS: 1})
     assert agent.value("casstat_events_total", kind="restart") == 0
-    # No log is read: that there was no compaction is not known.
+    # Without a log the number of compactions is unknown.
     assert agent.value("casstat_events_total", kind="compaction") is None
     snapshot = Snapshot("10.0.0.1", Tick(9.0), (Scrape("log", 9.0),))
     agent.page.add(snapshot, IDENTITY, (Event("restart", ""), Event("restart", ""), Event("compaction", "")))
@@ -168,7 +168,7 @@ def test_what_happened_is_counted_by_its_kind() -> None:
     assert counts == [2, 1, 0]
 
 
-def test_the_times_of_runs_are_told() -> None:
+def test_run_times() -> None:
     runs = (RunTimes("1", "ramp", 10.0, 20.5, ((12.0, "warm"),)), RunTimes("2", "soak", 30.0))
     agent = Agent(health=AgentHealth("1", runs=runs))
     agent.tick({})
@@ -182,20 +182,20 @@ def test_the_times_of_runs_are_told() -> None:
 
 
 @pytest.mark.parametrize(("machine", "expected"), [("boot", "boot"), ("", f"of {NODE['node']}")])
-def test_a_machine_that_is_not_known_is_shared_with_no_other_node(machine: str, expected: str) -> None:
+def test_an_unknown_machine_is_not_shared(machine: str, expected: str) -> None:
     agent = Agent(health=AgentHealth("1", machine=machine, network="net:[1]"))
     agent.tick({})
     assert agent.value("casstat_placement_info", machine=expected, network="net:[1]") == 1
 
 
-def test_without_a_journal_and_sinks_nothing_is_said_of_them() -> None:
+def test_without_journal_and_sinks_their_metrics_are_absent() -> None:
     agent = Agent(health=AgentHealth("1"))
     agent.tick({})
     assert "casstat_journal" not in agent.text()
     assert "casstat_sink" not in agent.text()
 
 
-def test_the_whole_page_keeps_to_the_limit() -> None:
+def test_the_page_does_not_exceed_the_limit() -> None:
     agent = Agent(Options(limit=1000))
     for count in (0, 100, 200, 3000, 50):
         agent.tick({("cassandra_table_live_sstables", "ks", f"t{number}"): 1 for number in range(count)})
@@ -205,14 +205,14 @@ def test_the_whole_page_keeps_to_the_limit() -> None:
 
 
 @pytest.mark.parametrize("openmetrics", [False, True])
-def test_names_that_utf8_cannot_say_end_no_scrape(openmetrics: bool) -> None:
+def test_names_that_are_not_valid_utf8_are_escaped(openmetrics: bool) -> None:
     agent = Agent(health=AgentHealth("1", sinks=(SinkHealth("s\udcff"),)))
     agent.tick({HINTS: 1}, Identity("\ud800", node='n\0"\n'))
     found = parsed(agent.text(openmetrics=openmetrics), openmetrics=openmetrics)
     assert found.of("cassandra_hints_total", cluster="\\ud800", node='n\ufffd"\n') == 1
 
 
-def test_many_may_ask_while_ticks_come() -> None:
+def test_concurrent_requests_during_ticks() -> None:
     agent = Agent()
     agent.tick({HINTS: 0, ("cassandra_cql_regular_total",): 0})
     wrong: list[object] = []
@@ -245,5 +245,5 @@ def test_golden(name: str, openmetrics: bool, values: Values) -> None:
     agent = Agent(Options(UpperBounds((0.0001, 0.001, 0.01, 0.1, 1.0))))
     agent.tick(values, late_s=0.004)
     lines = agent.text(openmetrics=openmetrics).splitlines(keepends=True)
-    # The agent's own process is never the same.
+    # The metrics of this process differ in every run.
     check(f"prometheus.{name}.txt", "".join(line for line in lines if " process_" not in f" {line}"))

@@ -1,4 +1,4 @@
-"""The budget: never more series than allowed, never half a metric, and no flapping."""
+"""The series limit: never exceeded, no partial metrics, and no flapping."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,46 +14,46 @@ KEYSPACE, PLAIN = "cassandra_keyspace_operations_total", "cassandra_jvm_gc_total
 SIZES = st.dictionaries(st.sampled_from(sorted(CATALOGUE)), st.integers(0, 60), max_size=12)
 
 
-def budget(most: int) -> tuple[SeriesLimit, list[str]]:
-    said: list[str] = []
-    return SeriesLimit(most, CATALOGUE, said.append), said
+def limited_to(most: int) -> tuple[SeriesLimit, list[str]]:
+    messages: list[str] = []
+    return SeriesLimit(most, CATALOGUE, messages.append), messages
 
 
-def test_all_that_has_room_is_shown() -> None:
-    limited, said = budget(100)
+def test_within_the_limit_all_metrics_are_rendered() -> None:
+    limited, messages = limited_to(100)
     assert limited.left_out({TABLE: 50, PLAIN: 40}, 10) == {}
-    assert said == []
+    assert messages == []
 
 
-def test_the_largest_metric_of_tables_goes_first() -> None:
-    limited, said = budget(100)
+def test_the_largest_table_metric_is_left_out_first() -> None:
+    limited, messages = limited_to(100)
     assert limited.left_out({TABLE: 30, LARGE_TABLE: 40, KEYSPACE: 45, PLAIN: 30}, 0) == {LARGE_TABLE: 40, TABLE: 30}
-    assert said == [
-        f"/metrics: 145 series where 100 are allowed: without {LARGE_TABLE} (40), {TABLE} (30): "
-        "raise the limit, or read fewer tables"
+    assert messages == [
+        f"/metrics: 145 series exceed the limit of 100: left out {LARGE_TABLE} (40), {TABLE} (30) "
+        "(hint: raise the limit or read fewer tables)"
     ]
 
 
-def test_keyspaces_go_after_tables_and_all_else_after_them() -> None:
+def test_table_metrics_are_left_out_before_keyspace_metrics_and_others() -> None:
     for most, left_out in (75, {TABLE}), (60, {TABLE, KEYSPACE}), (30, {TABLE, KEYSPACE, PLAIN}):
-        limited, _ = budget(most)
+        limited, _ = limited_to(most)
         assert limited.left_out({TABLE: 28, KEYSPACE: 30, PLAIN: 32}, 0).keys() == left_out
 
 
-def test_what_has_room_beside_a_metric_that_has_none_is_shown() -> None:
-    limited, _ = budget(50)
+def test_a_large_metric_does_not_displace_small_ones() -> None:
+    limited, _ = limited_to(50)
     assert limited.left_out({TABLE: 5, KEYSPACE: 30, PLAIN: 90}, 0) == {PLAIN: 90}
 
 
-def test_it_is_said_once() -> None:
-    limited, said = budget(100)
+def test_each_metric_is_logged_once() -> None:
+    limited, messages = limited_to(100)
     for size in (200, 10, 300, 200):
         limited.left_out({TABLE: size}, 0)
-    assert len(said) == 1
+    assert len(messages) == 1
 
 
-def test_what_is_near_the_limit_neither_comes_nor_goes() -> None:
-    limited, _ = budget(100)
+def test_a_metric_near_the_limit_does_not_flap() -> None:
+    limited, _ = limited_to(100)
     assert limited.left_out({TABLE: 60, PLAIN: 41}, 0)
     for size in (60, 58, 52, 59, 60, 55):
         assert limited.left_out({TABLE: size, PLAIN: 39}, 0) == {TABLE: size}
@@ -61,19 +61,17 @@ def test_what_is_near_the_limit_neither_comes_nor_goes() -> None:
     assert limited.left_out({TABLE: 60, PLAIN: 40}, 0) == {}
 
 
-def test_what_is_gone_for_a_while_stays_out() -> None:
-    limited, said = budget(100)
+def test_an_absent_metric_stays_left_out() -> None:
+    limited, messages = limited_to(100)
     for sizes in ({TABLE: 80, PLAIN: 41}, {PLAIN: 41}, {TABLE: 55, PLAIN: 41}):
         found = limited.left_out(sizes, 0)
         assert found == ({TABLE: sizes[TABLE]} if TABLE in sizes else {})
-    assert len(said) == 1
+    assert len(messages) == 1
 
 
 @given(st.lists(SIZES, min_size=1, max_size=6), st.integers(1, 300), st.integers(0, 50))
-def test_there_are_never_more_than_allowed_and_it_is_settled_at_once(
-    ticks: list[dict[str, int]], most: int, others: int
-) -> None:
-    limited, _ = budget(most)
+def test_the_limit_holds_and_repeated_calls_agree(ticks: list[dict[str, int]], most: int, others: int) -> None:
+    limited, _ = limited_to(most)
     for sizes in ticks:
         left_out = limited.left_out(sizes, others)
         assert limited.left_out(sizes, others) == left_out
@@ -91,9 +89,9 @@ def many_tables(count: int) -> Values:
     return values
 
 
-def test_an_exposition_names_and_counts_what_it_leaves_out() -> None:
-    said: list[str] = []
-    rendering = Rendering(Options(limit=2000), CATALOGUE, said.append)
+def test_the_page_reports_metrics_that_are_left_out() -> None:
+    messages: list[str] = []
+    rendering = Rendering(Options(limit=2000), CATALOGUE, messages.append)
     found = parsed(document(rendering.parts(many_tables(200), {}, 50), openmetrics=False))
     assert len(found.values) + 50 == found.of("casstat_series")
     assert found.of("casstat_series") == found.of("casstat_series_limit") == 2000 or len(found.values) < 1950
@@ -101,5 +99,5 @@ def test_an_exposition_names_and_counts_what_it_leaves_out() -> None:
     assert left_out == {"cassandra_table_operation_duration_seconds": 201 * 24}
     for name in left_out:
         assert not [each for each, _ in found.values if each.startswith(name)]
-        assert name in said[0]
+        assert name in messages[0]
     assert found.of("cassandra_table_live_sstables", keyspace="ks", table="t7") == 7

@@ -1,4 +1,4 @@
-"""Upper bounds: Cassandra's own, the nearest to what is wanted, under the same labels in both layouts."""
+"""Upper bounds: the nearest bounds of Cassandra, with the same labels for both layouts."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -19,27 +19,27 @@ DURATIONS = CATALOGUE["cassandra_client_request_duration_seconds"]
 
 
 @given(WANTED)
-def test_each_is_the_nearest_bound_of_cassandra_4_1(wanted: tuple[float, ...]) -> None:
+def test_each_bound_is_the_nearest_of_cassandra_4_1(selected: tuple[float, ...]) -> None:
     finite = upper_bounds_of("seconds", NEW)[:-1]
-    bounds = UpperBounds(wanted).bounds("seconds", NEW)
+    bounds = UpperBounds(selected).bounds("seconds", NEW)
     assert [float(bound.le) for bound in bounds] == [finite[bound.bucket] for bound in bounds]
     assert sorted(set(bounds), key=lambda bound: bound.bucket) == list(bounds)
-    for bound_s in wanted:
+    for bound_s in selected:
         assert min(abs(float(bound.le) - bound_s) for bound in bounds) == min(abs(edge - bound_s) for edge in finite)
-    assert len(bounds) <= len(set(wanted))
+    assert len(bounds) <= len(set(selected))
 
 
 @given(WANTED)
-def test_the_older_layout_has_the_same_labels_and_counts_up_to_its_nearest_bound(wanted: tuple[float, ...]) -> None:
+def test_the_older_layout_has_the_same_labels_and_counts_up_to_its_nearest_bound(selected: tuple[float, ...]) -> None:
     finite = upper_bounds_of("seconds", OLD)[:-1]
-    old, new = (UpperBounds(wanted).bounds("seconds", length) for length in (OLD, NEW))
+    old, new = (UpperBounds(selected).bounds("seconds", length) for length in (OLD, NEW))
     assert [bound.le for bound in old] == [bound.le for bound in new]
     assert [bound.bucket for bound in old] == sorted(bound.bucket for bound in old)
     for bound in old:
         assert abs(finite[bound.bucket] - float(bound.le)) == min(abs(edge - float(bound.le)) for edge in finite)
 
 
-def test_by_default_about_twenty_from_50_us_to_a_minute() -> None:
+def test_the_default_has_about_twenty_bounds_from_50_us_to_a_minute() -> None:
     bounds = UpperBounds().bounds("seconds", NEW)
     assert len(bounds) == len(DEFAULT_S) == 21
     assert [float(bound.le) for bound in bounds] == pytest.approx(DEFAULT_S, rel=0.1)
@@ -49,7 +49,7 @@ def test_the_older_layouts_default_bounds_are_at_most_2_7_percent_away() -> None
     own = upper_bounds_of("seconds", OLD)
     differences = {bound.le: own[bound.bucket] / float(bound.le) - 1 for bound in UpperBounds().bounds("seconds", OLD)}
     assert max(map(abs, differences.values())) == pytest.approx(0.027, abs=1e-4)
-    # Of the older layout's own bounds, others are nearer to 0.2 ms and 0.5 ms: they are 15 % away from these.
+    # Other bounds of the older layout are nearer to 0.2 ms and 0.5 ms, but 15 % away from these labels.
     assert (differences["0.000215"], differences["0.000535"]) == pytest.approx((0.0202, 0.0202), abs=1e-4)
 
 
@@ -69,23 +69,23 @@ def test_a_percentile_of_nodes_of_both_layouts_is_right(q: float) -> None:
 
 
 @pytest.mark.parametrize("length", [165, 166])
-def test_counts_have_bounds_of_their_own(length: int) -> None:
+def test_histograms_of_counts_have_other_bounds(length: int) -> None:
     bounds = UpperBounds((1.0,)).bounds("1", length)
     assert [float(bound.le) for bound in bounds] == pytest.approx(
         [each for each in COUNTS if each or length == 166], rel=0.1
     )
 
 
-def test_wishes_for_the_same_bound_are_one() -> None:
+def test_duplicate_bounds_are_merged() -> None:
     assert len(UpperBounds((0.001, 0.001, 0.00101)).bounds("seconds", NEW)) == 1
 
 
-@pytest.mark.parametrize("wrong", [(), (0.0,), (-1.0,), (nan,), (0.1, inf)])
-def test_what_is_no_edge_is_refused(wrong: tuple[float, ...]) -> None:
-    with pytest.raises(UpperBoundsError, match="give positive numbers of seconds"):
-        UpperBounds(wrong)
+@pytest.mark.parametrize("invalid", [(), (0.0,), (-1.0,), (nan,), (0.1, inf)])
+def test_an_invalid_bound_is_rejected(invalid: tuple[float, ...]) -> None:
+    with pytest.raises(UpperBoundsError, match="give positive seconds"):
+        UpperBounds(invalid)
 
 
-def test_a_layout_that_is_not_known_is_refused() -> None:
+def test_an_unknown_layout_is_rejected() -> None:
     with pytest.raises(LayoutError):
         UpperBounds().bounds("seconds", 100)
