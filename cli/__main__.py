@@ -1,4 +1,4 @@
-"""`python -m cli` is `casstat`."""
+"""Entry point of `python -m cli`, the same as `casstat`."""
 
 import sys
 

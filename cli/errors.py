@@ -1,4 +1,4 @@
-"""The error that every command raises for what it cannot do, and notes on stderr."""
+"""The error that ends a command, and notes on stderr."""
 
 import click
 
@@ -6,9 +6,9 @@ from collector.printable import printable
 
 
 class CasstatError(Exception):
-    """What casstat was asked to do cannot be done; the message says why and what to do, in one line."""
+    """An expected failure of a command. The message is one line: what failed, where, and what to do."""
 
 
 def note(message: str) -> None:
-    """Say something on stderr that is no output: one line, whatever the names in it hold."""
+    """Print one line on stderr, with control characters replaced."""
     click.echo(f"casstat: {printable(message)}", err=True)

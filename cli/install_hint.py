@@ -1,4 +1,4 @@
-"""The command that installs an optional package into the environment that casstat runs in."""
+"""The shell command that installs optional packages into the environment of casstat."""
 
 import shlex
 import sys
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def install_command(*packages: str, prefix: Path | None = None, base: Path | None = None) -> str:
-    """Return the command that adds `packages` to the environment in `prefix`, by default the running one.
+    """Return the command that installs `packages` into the environment at `prefix`, by default the current one.
 
-    `base` is the Python that a virtual environment was made from; without one it is `prefix` itself.
+    `base` is the prefix of the Python that created the virtual environment; it equals `prefix` outside of one.
     """
     prefix, base = prefix or Path(sys.prefix), base or Path(sys.base_prefix)
     names = " ".join(shlex.quote(package) for package in packages)
@@ -18,6 +18,6 @@ def install_command(*packages: str, prefix: Path | None = None, base: Path | Non
     if prefix != base and pip.exists():
         return f"{shlex.quote(str(pip))} install {names}"
     if prefix != base:
-        # Made by uv, which brings no pip.
+        # Environments created by uv have no pip.
         return f"uv pip install --python {shlex.quote(str(prefix / 'bin' / 'python'))} {names}"
     return f"{shlex.quote(sys.executable)} -m pip install {names}"

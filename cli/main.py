@@ -1,7 +1,7 @@
-"""`casstat`: without a command's name it prints the line, as vmstat does; with one it runs that command.
+"""Entry point of `casstat`: runs the named command, or the line if there is none.
 
-Commands are the files in `cli/commands`: only the one that runs is imported. This is the one place where errors
-become messages and exit codes.
+Each file in `cli/commands` is a command; only the one that runs is imported. All errors become messages and exit
+codes here.
 """
 
 import ast
@@ -26,50 +26,50 @@ INTERRUPTED = 130
 
 
 def command_names() -> list[str]:
-    """Return the names of all commands but the line, which needs none."""
+    """Return the names of all commands except the line, which is the default."""
     files = (path.stem for folder in commands.__path__ for path in Path(folder).glob("[a-z]*.py"))
     return sorted(name for name in files if name != LINE)
 
 
-def no_command(name: str) -> str:
-    """Return a message about a command that does not exist, with the one that may have been meant."""
+def unknown_command_message(name: str) -> str:
+    """Return the message for an unknown command, with the most similar name as a hint."""
     similar = difflib.get_close_matches(name, command_names(), 1, 0.5)
-    hint = f"did you mean '{similar[0]}'?" if similar else "'casstat --help' lists the commands"
-    return f"no command '{printable(name)}': {hint}"
+    hint = f"did you mean '{similar[0]}'?" if similar else "run 'casstat --help' for a list"
+    return f"unknown command '{printable(name)}': {hint}"
 
 
 def short_help(name: str) -> str:
-    """Return the first line of a command's docstring without importing it."""
+    """Return the first line of a command's docstring, without importing the command."""
     (folder,) = commands.__path__
     text = ast.get_docstring(ast.parse(Path(folder, f"{name}.py").read_text()))
     return (text or "").partition("\n")[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run casstat and return its exit code: 0, 1 for what failed, 2 for what cannot be meant."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given and given[0][:1].isalpha() and given[0] not in command_names():
-        # The line takes numbers only, so this was meant as a command.
-        click.UsageError(no_command(given[0])).show()
+    """Run casstat and return its exit code: 0 on success, 1 on failure, 2 on a usage error, 130 on Ctrl-C."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0][:1].isalpha() and words[0] not in command_names():
+        # The arguments of the line are numbers, so a word is a misspelt command.
+        click.UsageError(unknown_command_message(words[0])).show()
         return 2
-    name = given.pop(0) if given and given[0] in command_names() else LINE
-    called = "casstat" if name == LINE else f"casstat {name}"
+    name = words.pop(0) if words and words[0] in command_names() else LINE
+    program_name = "casstat" if name == LINE else f"casstat {name}"
     prefix = "CASSTAT" if name == LINE else f"CASSTAT_{name.upper()}"
     if sys.stdout is None:
-        note("standard output is closed: there is nowhere to print to")
+        note("standard output is closed: redirect it to a file or /dev/null")
         return 1
     command: click.Command = importlib.import_module(f"{commands.__name__}.{name}").command
     try:
-        # Not `command.main`: it would turn a closed pipe into a failure.
-        with command.make_context(called, given, auto_envvar_prefix=prefix) as context:
+        # `command.main` would turn a closed pipe into a failure.
+        with command.make_context(program_name, words, auto_envvar_prefix=prefix) as context:
             command.invoke(context)
         sys.stdout.flush()
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
+    except click.exceptions.Exit as error:
+        return error.exit_code
     except click.ClickException as error:
-        shown = io.StringIO()
-        error.show(shown)
-        echo(shown.getvalue().removesuffix("\n"), err=True)
+        message = io.StringIO()
+        error.show(message)
+        echo(message.getvalue().removesuffix("\n"), err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
@@ -77,17 +77,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note(str(error))
         return 1
     except BrokenPipeError:
-        # Nobody reads on, as behind `head`: no fault of anybody.
-        _drop_output()
+        # The reader closed the pipe, such as `head`: not an error.
+        _discard_output()
     except OSError as error:
-        _drop_output()
-        note(f"{error.filename or 'cannot write'}: {error.strerror}")
+        _discard_output()
+        note(f"{error.filename or 'write output'}: {error.strerror}")
         return 1
     return 0
 
 
-def _drop_output() -> None:
-    """Send what is still buffered nowhere, so that leaving does not fail at it again."""
+def _discard_output() -> None:
+    """Redirect stdout to /dev/null, so that the flush at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""Output in which text from elsewhere may stand."""
+"""Output of untrusted text."""
 
 import click
 
@@ -6,5 +6,5 @@ from collector.printable import printable
 
 
 def echo(text: object, *, err: bool = False) -> None:
-    """Print one line or several on stdout or stderr, without anything that could control the terminal."""
+    """Print lines on stdout or stderr, with control characters other than line feeds replaced."""
     click.echo("\n".join(map(printable, str(text).split("\n"))), err=err)

@@ -18,9 +18,9 @@ from cli.agent.systemd_notify import Notifier
 from cli.agent.transport_finder import TransportFinder
 from cli.errors import CasstatError, note
 from cli.line.line_program import log_source
-from cli.line.line_recorder import limits_of, open_journal
+from cli.line.line_recorder import journal_limits, open_journal
 from cli.line.line_settings import LineSettings
-from cli.node.transports import Contact, Way, contact, ways
+from cli.node.transports import Contact, TransportFactory, first_contact, transport_factories
 from collector.journal.writer import Journal
 from collector.model.clock import ticks
 from collector.model.snapshot import Tick
@@ -97,12 +97,14 @@ class _Program:
             where = error.filename or self.folder
             raise CasstatError(f"{where}: {error.strerror}: nothing can be recorded there") from None
         self._extra = [runs] if log is None else [runs, log]
-        made = contact(ways(settings.line, self.log), self._watch_of)
-        finder = TransportFinder(lambda: ways(settings.line, self.log), self._watch_of, self.clock.monotonic_s)
+        made = first_contact(transport_factories(settings.line, self.log), self._watch_of)
+        finder = TransportFinder(
+            lambda: transport_factories(settings.line, self.log), self._watch_of, self.clock.monotonic_s
+        )
         points = ticks(self.clock, settings.interval, aligned=True)
         while True:
             self._say_how(made)
-            with closing(made.watch) as watch, closing(self._open_journal(watch)) as journal:
+            with closing(made.sampler) as watch, closing(self._open_journal(watch)) as journal:
                 agent = self._agent
                 if agent is None:
                     # Not before the journal is ours: another agent may be there.
@@ -116,21 +118,21 @@ class _Program:
         self.log(f"serving {host}:{port}")
         return agent
 
-    def _watch_of(self, _kind: str, way: Way) -> NodeSampler:
+    def _watch_of(self, _kind: str, way: TransportFactory) -> NodeSampler:
         line = self.settings.line
         overrides = NameOverrides(line.node, line.disk or "", line.net_interface or "", self._known.identity.node)
         return NodeSampler(way(self._selection, self.clock), self._selection, overrides, self.clock, extra=self._extra)
 
     def _say_how(self, made: Contact) -> None:
         if made.answered:
-            self.log(f"sampling {made.watch.node} through {made.kind}, recording into {self.folder}")
+            self.log(f"sampling {made.sampler.node} through {made.kind}, recording into {self.folder}")
         else:
             mend = "'casstat doctor' says what mends it"
-            self.log(f"no answer from Cassandra (yet): {'; '.join(made.failed)} ({mend})")
+            self.log(f"no answer from Cassandra (yet): {'; '.join(made.failures)} ({mend})")
 
     def _open_journal(self, watch: NodeSampler) -> Journal:
         settings = self.settings
-        limits = limits_of(settings.journal_limit, settings.journal_sync)
+        limits = journal_limits(settings.journal_limit, settings.journal_sync)
         return open_journal(watch, self.folder, limits, self._selection, settings.interval, self.log)
 
     def _follow(

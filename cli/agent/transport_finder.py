@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from cli.node.transports import Contact, Way, contact
+from cli.node.transports import Contact, TransportFactory, first_contact
 from collector.sampling.node_sampler import NodeSampler
 
 EVERY_S = 30.0
@@ -16,13 +16,13 @@ class TransportFinder:
 
     def __init__(
         self,
-        ways: Callable[[], Iterable[tuple[str, Way]]],
-        watch_of: Callable[[str, Way], NodeSampler],
+        factories: Callable[[], Iterable[tuple[str, TransportFactory]]],
+        make_sampler: Callable[[str, TransportFactory], NodeSampler],
         monotonic_s: Callable[[], float],
     ) -> None:
         """Take what yields the ways, what makes a watch of one, and a clock."""
-        self._ways = ways
-        self._watch_of = watch_of
+        self._ways = factories
+        self._watch_of = make_sampler
         self._monotonic_s = monotonic_s
         self._answered_s = monotonic_s()
         self.running: threading.Thread | None = None
@@ -39,7 +39,7 @@ class TransportFinder:
         if found is not None and found.answered and not answered:
             return found
         if found is not None:
-            found.watch.close()
+            found.sampler.close()
         if now_s - self._answered_s >= EVERY_S:
             self._answered_s = now_s
             self.running = threading.Thread(target=self._look, name="finder", daemon=True)
@@ -51,7 +51,7 @@ class TransportFinder:
 
     def _look(self) -> None:
         try:
-            self._found = contact(self._ways(), self._watch_of)
+            self._found = first_contact(self._ways(), self._watch_of)
         except click.UsageError:
             # There is none, as before.
             self._found = None

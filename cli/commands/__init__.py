@@ -1,1 +1,1 @@
-"""One file per command: its name is the command's, its docstring's first line the help shown for it."""
+"""One file per command: the file name is the command name, the first line of its docstring the summary."""

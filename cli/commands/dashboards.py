@@ -41,7 +41,7 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
 
     Existing files of these names are replaced.
     """  # noqa: D301 - a backspace is click's word for lines that stay as they are
-    from cli.parameters.output_folder import folder_for
+    from cli.parameters.output_folder import output_folder
     from dashboards.grafana import dashboard_files
     from dashboards.rules.alert import JOB
     from dashboards.rules.rule_files import rule_files
@@ -51,7 +51,7 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
     if "prometheus" in stores:
         texts |= {f"rules/{name}": text for name, text in rule_files(runbooks, job or JOB)}
     texts[PROVIDER] = dashboard_files.provider([folder.absolute() / kind for kind in stores])
-    with folder_for(folder):
+    with output_folder(folder):
         for name, text in texts.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

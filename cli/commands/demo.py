@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from cli.demo.cluster_addresses import ClusterAddresses
-from cli.demo.companions import COMPANIONS, until_told
+from cli.demo.companions import COMPANIONS, wait_for_signal
 from cli.demo.demo_cluster import LOAD, LocalCluster, Plan, cache_folder, require_driver, state_folder
 from cli.demo.demo_node import Node
+from cli.demo.running_cluster import RunningCluster
 
 VERSION = "5.0.8"
 LOAD_PORT = 17198
@@ -39,7 +39,7 @@ class Progress:
         self._step = ""
 
     def __call__(self, message: str) -> None:
-        """Show a message such as "fetching Cassandra: 3 s"; "" clears the line."""
+        """Show a message such as "downloading Cassandra: 3 s"; "" clears the line."""
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns - 1
             sys.stderr.write(f"\r{message[:width].ljust(width)}\r")
@@ -122,20 +122,20 @@ def up(
         load_before = cluster.load_rate()
         if load is not None:
             cluster.start_load(load, metrics)
-        site = ClusterAddresses(cluster, [node.spec for node in started], progress, metrics)
-        told = [line for companion in chosen for line in companion.start(site)]
+        running = RunningCluster(cluster, [node.spec for node in started], progress, metrics)
+        companion_lines = [line for companion in chosen for line in companion.start(running)]
     except BaseException:
         if chosen:
             cluster.down()
         raise
     lines = [line for node in started for line in _node_lines(cluster, node, progress)]
     progress("")
-    for line in [*lines, *_load_lines(load_before, load_before if load is None else load), *told]:
+    for line in [*lines, *_load_lines(load_before, load_before if load is None else load), *companion_lines]:
         click.echo(line)
     if chosen:
         _stay(cluster)
     else:
-        click.echo(f"to stop it: {cluster.command('down')}")
+        click.echo(f"stop with: {cluster.command('down')}")
 
 
 def _node_lines(cluster: LocalCluster, node: Node, progress: Progress) -> list[str]:
@@ -144,21 +144,21 @@ def _node_lines(cluster: LocalCluster, node: Node, progress: Progress) -> list[s
     return [
         f"{spec.address}  Cassandra {spec.version}  {spec.jolokia_url if spec.jolokia else 'no Jolokia'}",
         f"  nodetool {spec.nodetool}  log {spec.log}",
-        *([f"  to add Jolokia: {attach}"] if attach else []),
+        *([f"  attach Jolokia with: {attach}"] if attach else []),
     ]
 
 
 def _load_lines(before: float | None, now: float | None) -> list[str]:
     if now is None:
         return []
-    return [f"load  {now:g} operations/s{'' if before in (None, now) else f', was {before:g}'}"]
+    return [f"load  {now:g} operations/s{'' if before in (None, now) else f', previously {before:g}'}"]
 
 
 def _stay(cluster: LocalCluster) -> None:
-    click.echo("Ctrl-C ends all of it; the data stays for the next time")
+    click.echo("press Ctrl-C to stop everything; the data is kept for the next start")
     sys.stdout.flush()
     try:
-        until_told(lambda: bool(cluster.running()))
+        wait_for_signal(lambda: bool(cluster.running()))
     finally:
         cluster.down()
 
@@ -172,7 +172,7 @@ def down(keep: bool, folder: Path) -> None:
     stopped = cluster.down()
     if not keep:
         cluster.remove()
-    click.echo(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+    click.echo(f"stopped {', '.join(stopped)}" if stopped else "no process was running")
 
 
 @command.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError
-from cli.parameters.read_limit_options import limited
+from cli.parameters.read_limit_options import read_limits
 from cli.recordings.recording_arguments import finding_text
 from cli.safe_echo import echo
 
@@ -31,7 +31,7 @@ def command() -> None:
 
 @command.command()
 @PATHS
-@limited
+@read_limits
 def check(paths: tuple[Path, ...], max_series: int) -> None:
     """Check recordings for damaged, lost and repeated ticks
 
@@ -55,7 +55,7 @@ def check(paths: tuple[Path, ...], max_series: int) -> None:
 @command.command()
 @PATHS
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="Output format.  [text]")
-@limited
+@read_limits
 def info(paths: tuple[Path, ...], output: str, max_series: int) -> None:
     """Print the nodes, time range, size and state of recordings"""
     found = _info(paths, max_series)

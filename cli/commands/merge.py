@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cli.parameters.read_limit_options import limited
+from cli.parameters.read_limit_options import read_limits
 from cli.recordings.merge_program import merge_options
 from cli.safe_echo import echo
 
@@ -22,7 +22,7 @@ from cli.safe_echo import echo
     help="Directory to write to.",
 )
 @click.option("--series", is_flag=True, help="Also write every recorded series as Parquet.")
-@limited
+@read_limits
 def command(folder: Path, series: bool, **options: Any) -> None:
     """Merge recordings of several nodes into tables
 

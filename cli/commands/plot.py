@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cli.parameters.read_limit_options import limited
+from cli.parameters.read_limit_options import read_limits
 from cli.parameters.time_types import Duration
 from cli.recordings.merge_program import merge_options
 from cli.safe_echo import echo
@@ -64,7 +64,7 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
     default=0.0,
     help="Duration of the warm-up, shaded and excluded from totals.  [0s]",
 )
-@limited
+@read_limits
 def command(
     folder: Path, only: str, theme: str, size: tuple[int, int] | None, warm_up_s: float, **options: Any
 ) -> None:
@@ -75,7 +75,7 @@ def command(
     most 300 points.
     """
     from cli.errors import CasstatError
-    from cli.parameters.output_folder import folder_for
+    from cli.parameters.output_folder import output_folder
     from cli.recordings.merge_program import MergeSettings, merged
     from exporters.gnuplot.all_plots import PICTURES, write
     from exporters.gnuplot.gnuplot_process import GnuplotError, draw
@@ -92,7 +92,7 @@ def command(
         told = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
         raise CasstatError(f"{len(run.indices)} points ({told}) are no picture: choose --from, --until or --interval")
     title = settings.paths[0].resolve().name if len(settings.paths) == 1 else f"{len(run.nodes)} nodes"
-    with folder_for(folder):
+    with output_folder(folder):
         scripts = write(run_of(run, choice, title, warm_up_s), folder, theme=theme, only=names or None, size=size)
         try:
             for path in draw(scripts):

@@ -12,7 +12,7 @@ import click
 from cli.commands import line
 from cli.errors import CasstatError, note
 from cli.line.line_settings import LineSettings
-from cli.parameters.read_limit_options import limited
+from cli.parameters.read_limit_options import read_limits
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
 from cli.recordings.recording_arguments import finding_text, recorded_bounds
 
@@ -49,7 +49,7 @@ OF_THE_LINE = (
     type=click.FloatRange(min=0, min_open=True),
     help="Playback speed as a multiple of real time.  [unlimited]",
 )
-@limited
+@read_limits
 def command(
     path: Path,
     interval: float | None,
@@ -65,7 +65,7 @@ def command(
     DIR/NODE, or a single file.
     """
     from cli.line.line_program import view_of
-    from cli.line.row_printer import RowPrinter, print_rows, shown
+    from cli.line.row_printer import OutputOptions, print_rows, view_for_sample
 
     options = {name: value for name, value in options.items() if value is not None}
     rows = options.pop("count_option", None)
@@ -86,9 +86,9 @@ def command(
             devices = head.disk, head.interface
             yield sample
 
-    output = RowPrinter(settings.output, rows, header=not settings.no_header)
+    output = OutputOptions(settings.output, rows, header=not settings.no_header)
     between_s = interval or first.head.interval_s
-    print_rows(samples(), lambda sample: shown(view, devices, sample), between_s, output)
+    print_rows(samples(), lambda sample: view_for_sample(view, devices, sample), between_s, output)
 
 
 def _played(

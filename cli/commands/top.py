@@ -83,7 +83,7 @@ def command(**options: Any) -> None:
 
 
 def _access(options: dict[str, Any], whose: str) -> JolokiaSettings:
-    """Take the options of one kind out of all, as what `access_of` takes."""
+    """Take the options of one kind out of all, as what `access_from` takes."""
     return JolokiaSettings(**{f"jolokia_{name}": options.pop(f"{whose}_{name}") for name in OF_JOLOKIA})
 
 

@@ -1,1 +1,1 @@
-"""Real local Cassandra nodes for people without a cluster, and for the tests."""
+"""Real local Cassandra nodes, for trying out casstat and for its tests."""

@@ -1,4 +1,4 @@
-"""Processes that outlive the command that started them, and the ports they need."""
+"""Processes that outlive the command that started them, and checks of their ports."""
 
 import contextlib
 import signal
@@ -16,7 +16,7 @@ POLL_S = 0.1
 
 
 def end(process: psutil.Process, patience_s: float) -> None:
-    """End a process: SIGTERM, and SIGKILL after `patience_s`; return when it is gone."""
+    """Stop a process with SIGTERM, and with SIGKILL after `patience_s`; wait until it has exited."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(signal.SIGTERM if patience_s else signal.SIGKILL)
         if not _ended(process, patience_s or KILL_TIMEOUT_S):
@@ -25,7 +25,7 @@ def end(process: psutil.Process, patience_s: float) -> None:
 
 
 def _ended(process: psutil.Process, patience_s: float) -> bool:
-    """Wait until a process has ended. It may remain a zombie: its parent may be another command, which goes on."""
+    """Wait until a process has exited or is a zombie, which its parent may never reap."""
     ends_s = time.monotonic() + patience_s
     while time.monotonic() < ends_s:
         try:
@@ -38,7 +38,7 @@ def _ended(process: psutil.Process, patience_s: float) -> bool:
 
 
 def alive(process: psutil.Process) -> bool:
-    """Whether this very process (not another of the same number) still runs."""
+    """Return whether the process still runs; another process that reuses its ID does not count."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -46,7 +46,7 @@ def alive(process: psutil.Process) -> bool:
 
 
 def write_pid_file(path: Path, child: "subprocess.Popen[bytes]") -> psutil.Process:
-    """Note which process `child` is, so that a later command finds it."""
+    """Write the ID and start time of `child` to `path`, so that later commands find the process."""
     process = psutil.Process(child.pid)
     temporary = path.with_suffix(".new")
     temporary.write_text(f"{process.pid} {process.create_time()}\n")
@@ -55,7 +55,7 @@ def write_pid_file(path: Path, child: "subprocess.Popen[bytes]") -> psutil.Proce
 
 
 def read_pid_file(path: Path) -> psutil.Process | None:
-    """Return the process noted in `path`, or None when it is gone."""
+    """Return the process recorded in `path`, None if it has exited."""
     try:
         pid, created = path.read_text().split()
         process = psutil.Process(int(pid))
@@ -65,20 +65,17 @@ def read_pid_file(path: Path) -> psutil.Process | None:
 
 
 def require_free(address: str, port: int) -> None:
-    """Raise DemoError when something listens on the port already."""
-    if why := _taken(address, port):
-        raise DemoError(
-            f"{address}:{port} cannot be used ({why}): stop what listens there,"
-            " or choose other addresses with --address"
-        )
+    """Raise DemoError if the port is in use."""
+    if reason := _bind_error(address, port):
+        raise DemoError(f"{address}:{port}: {reason} (hint: stop the program that listens there, or give --address)")
 
 
 def is_free(address: str, port: int) -> bool:
-    """Return whether nothing listens on the port."""
-    return not _taken(address, port)
+    """Return whether the port can be bound."""
+    return not _bind_error(address, port)
 
 
-def _taken(address: str, port: int) -> str:
+def _bind_error(address: str, port: int) -> str:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -89,7 +86,7 @@ def _taken(address: str, port: int) -> str:
 
 
 def listens(address: str, port: int) -> bool:
-    """Return whether something takes connections there."""
+    """Return whether a server accepts connections at the address."""
     try:
         with socket.create_connection((address, port), timeout=1):
             return True

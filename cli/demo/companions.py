@@ -1,4 +1,7 @@
-"""What `casstat demo up --with NAME` starts beside the nodes. One more is one more module with `check` and `start`."""
+"""The programs that `casstat demo up --with NAME` starts next to the nodes.
+
+A companion is a module with the functions of the protocol `Companion`.
+"""
 
 import signal
 import threading
@@ -7,32 +10,32 @@ from types import FrameType
 from typing import Protocol
 
 from cli.demo import demo_prometheus
-from cli.demo.cluster_addresses import ClusterAddresses
+from cli.demo.running_cluster import RunningCluster
 
-LOOK_S = 1.0
+POLL_S = 1.0
 
 
 class Companion(Protocol):
-    """A program, or several, that the cluster has beside it."""
+    """One or more programs that run next to the cluster."""
 
     def check(self) -> None:
-        """Raise DemoError when it cannot be started here: before anything else is."""
+        """Raise DemoError if the companion cannot run on this machine; called before anything starts."""
 
-    def start(self, site: ClusterAddresses) -> list[str]:
-        """Start it and return what to tell people, by lines. Raises DemoError."""
+    def start(self, running: RunningCluster) -> list[str]:
+        """Start the programs and return lines to print. Raises DemoError."""
 
 
 COMPANIONS: Mapping[str, Companion] = {"prometheus": demo_prometheus}
 
 
-def until_told(runs: Callable[[], bool]) -> None:
+def wait_for_signal(is_running: Callable[[], bool]) -> None:
     """Return on Ctrl-C, on SIGTERM, or when nothing runs any more."""
-    told = threading.Event()
+    stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
-        told.set()
+        stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
-    while runs() and not told.wait(LOOK_S):
+    while is_running() and not stop.wait(POLL_S):
         pass

@@ -1,4 +1,4 @@
-"""A local cluster for people: it outlives the command that starts it, and what it is made of is noted in its folder."""
+"""The local demo cluster, which outlives the command that starts it; its directory records its plan and processes."""
 
 import importlib.util
 import ipaddress
@@ -20,7 +20,7 @@ from cli.install_hint import install_command
 
 Progress = Callable[[str], None]
 
-NOTES = "cluster.json"
+PLAN_FILE = "cluster.json"
 PORTS_OF_A_SUBNET, SUBNETS = 20, 1000
 LOAD = "load"
 RATE = "--rate"
@@ -28,9 +28,9 @@ RATE = "--rate"
 
 @dataclass(frozen=True)
 class Plan:
-    """What the cluster is made of: `nodes` nodes on consecutive loopback addresses from `address` on.
+    """The parameters of the cluster: `nodes` nodes on consecutive loopback addresses from `address` on.
 
-    jmx_ports  of the nodes, chosen at the first start and kept for the next ones.
+    jmx_ports  ports of the nodes, chosen at the first start and kept afterwards.
     """
 
     version: str
@@ -47,28 +47,28 @@ class Plan:
 
 
 class LocalCluster:
-    """The demo cluster whose files are in `folder`; jars are kept in `cache`."""
+    """The demo cluster in the directory `folder`, with downloaded jars in `cache`."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder = folder
         self._cache = cache
 
     def plan(self) -> Plan | None:
-        """Return what the cluster there is made of, None when there is none."""
+        """Return the plan of the existing cluster, None if there is none."""
         try:
-            plan = Plan(**json.loads((self.folder / NOTES).read_text()))
+            plan = Plan(**json.loads((self.folder / PLAN_FILE).read_text()))
             return replace(plan, jmx_ports=tuple(plan.jmx_ports))
         except (OSError, TypeError, ValueError):
             return None
 
     def _write(self, plan: Plan) -> None:
-        (self.folder / NOTES).write_text(json.dumps(asdict(plan)) + "\n")
+        (self.folder / PLAN_FILE).write_text(json.dumps(asdict(plan)) + "\n")
 
     def nodes(self, environ: Mapping[str, str], progress: Progress) -> list[Node]:
-        """Return the cluster's nodes, ready to be started; fetches what is missing."""
+        """Return the cluster's nodes, ready to start; download missing jars. Raises DemoError."""
         plan = self.plan()
         if plan is None:
-            raise DemoError(f"no demo cluster in {self.folder}")
+            raise DemoError(f"{self.folder}: no demo cluster (hint: run '{self.command('up')}')")
         java = find_java(environ, plan.version)
         has_jolokia = plan.jolokia and has_http_server(java)
         jolokia = fetch_jolokia(self._cache, progress) if has_jolokia else None
@@ -94,30 +94,30 @@ class LocalCluster:
         ]
 
     def _jmx_ports(self, plan: Plan) -> tuple[int, ...]:
-        """Return a port for each node: the one it had, unless another program has taken it."""
+        """Return a JMX port per node: the previous one unless another program uses it now."""
         running = self.running()
         chosen: list[int] = []
         for number in range(plan.nodes):
-            had = plan.jmx_ports[number : number + 1]
-            if not had or not (f"node{number + 1}" in running or is_free("127.0.0.1", had[0])):
-                ports = itertools.count(first_jmx_port(plan.address))
-                taken = {*chosen, *plan.jmx_ports}
-                had = (next(port for port in ports if port not in taken and is_free("127.0.0.1", port)),)
-            chosen += had
+            ports = plan.jmx_ports[number : number + 1]
+            if not ports or not (f"node{number + 1}" in running or is_free("127.0.0.1", ports[0])):
+                candidates = itertools.count(first_jmx_port(plan.address))
+                used = {*chosen, *plan.jmx_ports}
+                ports = (next(port for port in candidates if port not in used and is_free("127.0.0.1", port)),)
+            chosen += ports
         return tuple(chosen)
 
     def up(self, plan: Plan, environ: Mapping[str, str], progress: Progress) -> list[Node]:
-        """Start the cluster, one node after the other, and return its nodes when all take clients.
+        """Start the nodes one after the other, and return them when all accept clients.
 
-        Raises DemoError; then nothing is left running.
+        Raises DemoError and stops everything if a node does not start.
         """
-        there = self.plan()
-        if there is not None and there != plan and self.running():
-            raise DemoError(f"another demo cluster runs in {self.folder}: end it with '{self.command('down')}'")
-        if there is not None and there != plan:
+        existing = self.plan()
+        if existing is not None and existing != plan and self.running():
+            raise DemoError(f"{self.folder}: another demo cluster is running (hint: run '{self.command('down')}')")
+        if existing is not None and existing != plan:
             self.remove()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._write(there if there == plan else plan)
+        self._write(existing if existing == plan else plan)
         try:
             nodes = self.nodes(environ, progress)
             for node in nodes:
@@ -129,12 +129,12 @@ class LocalCluster:
         return nodes
 
     def command(self, action: str) -> str:
-        """Return the command line that does `action` with this cluster."""
+        """Return the command line for `action` on this cluster."""
         folder = "" if self.folder == state_folder(os.environ) else f" --dir {shlex.quote(str(self.folder))}"
         return f"casstat demo {action}{folder}"
 
     def attach_command(self, node: Node, progress: Progress) -> str:
-        """Return the command line that brings Jolokia into a node that runs without it; "" where its Java cannot."""
+        """Return the command line that attaches Jolokia to a running node; "" if its Java lacks jdk.httpserver."""
         process = node.process()
         if process is None or not has_http_server(node.spec.java):
             return ""
@@ -142,15 +142,15 @@ class LocalCluster:
         return f"casstat attach --jar {jar} --listen {node.spec.address}:{JOLOKIA_PORT} {process.pid}"
 
     def load_rate(self) -> float | None:
-        """Return the rate of the load that runs, operations per second; None without one."""
+        """Return the rate of the running load in operations per second, None without a load."""
         process = read_pid_file(self._pid_file(LOAD))
         command = process.cmdline() if process else []
         return float(command[command.index(RATE) + 1]) if RATE in command else None
 
     def start_load(self, rate: float, metrics: str = "") -> None:
-        """Start a load of `rate` operations per second that outlives this process; it serves its `metrics` there.
+        """Start a load of `rate` operations per second that outlives this process.
 
-        A load that runs already is replaced unless it is the same.
+        `metrics` is the HOST:PORT of its metrics endpoint, "" for none. Replaces a running load with other parameters.
         """
         plan = self.plan()
         if plan is None:
@@ -158,46 +158,44 @@ class LocalCluster:
         arguments = ["-m", "cli.demo.load_generator", *plan.addresses()]
         arguments += [RATE, str(rate), "--tables", "3", "--counts", str(self.counts)]
         arguments += ["--metrics", metrics] if metrics else []
-        before = read_pid_file(self._pid_file(LOAD))
-        if before is not None:
-            if before.cmdline()[-len(arguments) :] == arguments:
+        running = read_pid_file(self._pid_file(LOAD))
+        if running is not None:
+            if running.cmdline()[-len(arguments) :] == arguments:
                 return
-            end(before, STOP_TIMEOUT_S)
+            end(running, STOP_TIMEOUT_S)
         self.counts.unlink(missing_ok=True)
         self.start_program(LOAD, [sys.executable, *arguments])
 
     def start_program(self, name: str, command: Sequence[str]) -> None:
-        """Start a program beside the nodes that outlives this process, unless it runs already."""
+        """Start a program that outlives this process, unless it is already running."""
         if name in self.running():
             return
         with self.log_of(name).open("ab") as log:
-            started = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
-        write_pid_file(self._pid_file(name), started)
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        write_pid_file(self._pid_file(name), child)
 
     def _pid_file(self, name: str) -> Path:
         return self.folder / f"{name}.pid"
 
     def log_of(self, name: str) -> Path:
-        """Return where a program beside the nodes says what it has to say."""
+        """Return the path of a program's output."""
         return self.folder / f"{name}.log"
 
     @property
     def counts(self) -> Path:
-        """Where the load keeps its counts."""
+        """Path of the file with the load's operation counts."""
         return self.folder / "load.json"
 
     def running(self) -> dict[str, int]:
-        """Return the process number of all that runs: "node1" …, and what is beside them, such as "load"."""
-        found = {}
+        """Return the process IDs of all running nodes ("node1", …) and other programs, such as "load"."""
+        pids = {}
         for name, pid_file in (*self._nodes(), *self._programs()):
             if process := read_pid_file(pid_file):
-                found[name] = process.pid
-        return found
+                pids[name] = process.pid
+        return pids
 
     def down(self) -> list[str]:
-        """Stop all that runs, what is beside the nodes first; return what that was."""
+        """Stop everything, the nodes last; return the names of the processes that were running."""
         stopped = list(self.running())
         for _, pid_file in (*self._programs(), *self._nodes()):
             if process := read_pid_file(pid_file):
@@ -212,31 +210,31 @@ class LocalCluster:
         return [(path.stem, path) for path in sorted(self.folder.glob("*.pid"))]
 
     def remove(self) -> None:
-        """Remove all that the cluster wrote, and nothing that is not the cluster's."""
+        """Delete the directory if it contains a demo cluster."""
         if self.plan() is not None:
             shutil.rmtree(self.folder)
 
 
 def require_driver() -> None:
-    """Raise DemoError when the load's Python driver is missing."""
+    """Raise DemoError if Cassandra's Python driver is not installed."""
     if importlib.util.find_spec("cassandra") is None:
-        raise DemoError(f"--load needs Cassandra's Python driver: {install_command('cassandra-driver')}")
+        raise DemoError(f"--load: needs Cassandra's Python driver (hint: run '{install_command('cassandra-driver')}')")
 
 
 def first_jmx_port(address: str) -> int:
-    """Return from where on a cluster that begins at this address looks for ports that are free.
+    """Return the first JMX port to try for a cluster whose first node has this address.
 
-    JMX listens at 127.0.0.1 whatever the node's address: clusters that are started at once must not find the same.
+    JMX listens on 127.0.0.1 for every node, so clusters that start at the same time need different ports.
     """
     subnet = (int(ipaddress.IPv4Address(address)) - int(ipaddress.IPv4Address("127.0.0.1"))) // 256
     return FIRST_JMX_PORT + PORTS_OF_A_SUBNET * (subnet % SUBNETS)
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
-    """Return where the demo cluster lives by default."""
+    """Return the default directory of the demo cluster."""
     return Path(environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "casstat" / "demo"
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Return where fetched jars are kept."""
+    """Return the directory of downloaded jars."""
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "casstat"

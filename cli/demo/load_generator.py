@@ -1,7 +1,7 @@
-"""A mixed load of known rate: it counts what it did, so that others can be checked against it.
+"""A mixed read and write load at a fixed rate that counts its operations, as a reference for measurements.
 
-Run as a program it loads nodes until it is told to stop (SIGTERM) or `--seconds` have passed, keeps its
-counts in a file and prints them as one JSON object at the end.
+As a program it runs until SIGTERM, Ctrl-C or the end of `--seconds`, writes its counts to a file every second and
+prints them as a JSON object at the end.
 """
 
 import argparse
@@ -27,12 +27,13 @@ KEYS = 10_000
 PAYLOAD_BYTES = 200
 STEP_S = 0.01
 COUNTS_EVERY_S = 1.0
+MAX_IN_FLIGHT = 256
 SCHEMA_TIMEOUT_S = 120.0
 
 
 @dataclass
 class Counts:
-    """What the load did so far: operations the cluster acknowledged, and those that failed."""
+    """Operations so far: acknowledged reads and writes, and failures."""
 
     reads: int = 0
     writes: int = 0
@@ -40,7 +41,7 @@ class Counts:
 
 
 class Load:
-    """Reads and writes single partitions at a steady rate; never more than `in_flight` at once."""
+    """Reads and writes single partitions at a fixed rate, with at most MAX_IN_FLIGHT outstanding operations."""
 
     def __init__(
         self,
@@ -64,11 +65,11 @@ class Load:
         self.counts = Counts()
         self.metrics: LoadMetrics | None = None
         self._lock = threading.Lock()
-        self._room = threading.Semaphore(256)
-        self._prepare_patiently(keyspace, tables)
+        self._slots = threading.Semaphore(MAX_IN_FLIGHT)
+        self._prepare_with_retries(keyspace, tables)
 
-    def _prepare_patiently(self, keyspace: str, tables: int) -> None:
-        """Prepare again while nodes that have only just started do not agree on the schema yet."""
+    def _prepare_with_retries(self, keyspace: str, tables: int) -> None:
+        """Create the tables; retry while new nodes disagree on the schema."""
         ends_s = time.monotonic() + SCHEMA_TIMEOUT_S
         while True:
             try:
@@ -82,10 +83,10 @@ class Load:
     def _prepare(self, keyspace: str, tables: int) -> None:
 
         def run(statement: str) -> None:
-            # Nodes that have only just started take their time to agree on a schema.
+            # New nodes need time to agree on a schema.
             self._session.execute(statement, timeout=SCHEMA_TIMEOUT_S)
 
-        # A node that has only just started may not know the others yet.
+        # A new node may not know its peers yet.
         copies = min(3, max(self._contacts, len(self._cluster.metadata.all_hosts())))
         replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {copies}}}"
         run(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication}")
@@ -93,36 +94,36 @@ class Load:
         for number in range(tables):
             table = f"{keyspace}.t{number:03d}"
             run(f"CREATE TABLE IF NOT EXISTS {table} (k int PRIMARY KEY, v blob)")
-            read = self._session.prepare(f"SELECT v FROM {table} WHERE k = ?")  # noqa: S608 - our own names
+            read = self._session.prepare(f"SELECT v FROM {table} WHERE k = ?")  # noqa: S608 - names from options, not from users
             write = self._session.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?)")  # noqa: S608
             self._statements.append((read, write))
 
     def run(self, rate: float, seconds: float, stop: threading.Event, *, reads: float = 0.5) -> None:
-        """Do `rate` operations a second for `seconds`, the share `reads` of them reads; wait for the last answer.
+        """Run `rate` operations per second for `seconds`, a fraction `reads` of them reads; wait for all responses.
 
-        Work that could not be started in time is made up for at once: the mean rate holds.
+        Late operations are sent as soon as possible, so that the mean rate holds.
         """
         began = time.monotonic()
         started = 0
         while not stop.is_set() and (now := time.monotonic() - began) < seconds:
             while started < int(rate * now) and not stop.is_set():
                 started += 1
-                self._one(random.random() < reads, began + started / rate)  # noqa: S311 - a load, no secret
+                self._send(random.random() < reads, began + started / rate)  # noqa: S311 - not for cryptography
             stop.wait(STEP_S)
-        for _ in range(256):
-            self._room.acquire()
-        self._room.release(256)
+        for _ in range(MAX_IN_FLIGHT):
+            self._slots.acquire()
+        self._slots.release(MAX_IN_FLIGHT)
 
     @property
     def cluster_name(self) -> str:
-        """What the cluster calls itself."""
+        """Name of the cluster."""
         return str(self._cluster.metadata.cluster_name)
 
-    def _one(self, is_read: bool, due_s: float) -> None:
-        """Do one operation; `due_s` is when it should have been sent: it may have had to wait for room."""
+    def _send(self, is_read: bool, due_s: float) -> None:
+        """Send one operation; `due_s` is its intended start, before any wait for a free slot."""
         read, write = random.choice(self._statements)  # noqa: S311
         key = random.randrange(KEYS)  # noqa: S311
-        self._room.acquire()
+        self._slots.acquire()
         if is_read:
             future = self._session.execute_async(read, (key,))
         else:
@@ -140,35 +141,35 @@ class Load:
             self.metrics.failed(operation)
         self._count("errors")
 
-    def _count(self, what: str) -> None:
+    def _count(self, field: str) -> None:
         with self._lock:
-            setattr(self.counts, what, getattr(self.counts, what) + 1)
-        self._room.release()
+            setattr(self.counts, field, getattr(self.counts, field) + 1)
+        self._slots.release()
 
     def close(self) -> None:
-        """Leave the cluster."""
+        """Close the connections."""
         self._cluster.shutdown()
 
 
 def write_counts(path: Path, counts: Counts) -> None:
-    """Replace the file at `path` by the counts as one JSON object."""
+    """Atomically replace the file at `path` with the counts as a JSON object."""
     temporary = path.with_suffix(".new")
     temporary.write_text(json.dumps(asdict(counts)) + "\n")
     temporary.replace(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Load the nodes given on the command line."""
-    parser = argparse.ArgumentParser(description="load Cassandra nodes at a known rate")
+    """Run the load with the options from the command line."""
+    parser = argparse.ArgumentParser(description="run a load on Cassandra nodes at a fixed rate")
     parser.add_argument("addresses", nargs="+")
-    parser.add_argument("--rate", type=float, default=500, help="operations a second [500]")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="how long [until told to stop]")
-    parser.add_argument("--tables", type=int, default=1, help="how many tables [1]")
+    parser.add_argument("--rate", type=float, default=500, help="operations per second [500]")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="duration in seconds [unlimited]")
+    parser.add_argument("--tables", type=int, default=1, help="number of tables [1]")
     parser.add_argument("--keyspace", default="demo")
-    parser.add_argument("--payload", type=int, default=PAYLOAD_BYTES, help=f"bytes in a row [{PAYLOAD_BYTES}]")
-    parser.add_argument("--counts", type=Path, help="file that always holds the counts so far")
-    parser.add_argument("--metrics", metavar="HOST:PORT", help="serve what its clients see to Prometheus there")
-    parser.add_argument("--only-these", action="store_true", help="send to no other node of the cluster")
+    parser.add_argument("--payload", type=int, default=PAYLOAD_BYTES, help=f"bytes per row [{PAYLOAD_BYTES}]")
+    parser.add_argument("--counts", type=Path, help="file for the counts, replaced every second")
+    parser.add_argument("--metrics", metavar="HOST:PORT", help="address of a metrics endpoint for Prometheus [none]")
+    parser.add_argument("--only-these", action="store_true", help="do not discover other nodes of the cluster")
     options = parser.parse_args(arguments)
     stop = threading.Event()
 

@@ -1,4 +1,4 @@
-"""What the load's clients see, for Prometheus."""
+"""Prometheus metrics of the load generator: operations, errors and response times."""
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
 
@@ -10,37 +10,37 @@ _LABELS = ("cluster", "client", "operation")
 
 
 class LoadMetrics:
-    """Counts operations by the client's own clock; any thread may tell of one."""
+    """Counts operations and measures response times with the client's clock; thread-safe."""
 
     def __init__(self, cluster: str) -> None:
-        """Take the name of the cluster that is loaded."""
+        """Create the metrics, labelled with the name of the cluster."""
         self.registry = CollectorRegistry()
         operations = Counter(
-            "casstat_load_operations", "Operations that the cluster acknowledged.", _LABELS, registry=self.registry
+            "casstat_load_operations", "Operations acknowledged by the cluster.", _LABELS, registry=self.registry
         )
         errors = Counter("casstat_load_errors", "Operations that failed.", _LABELS, registry=self.registry)
         durations = Histogram(
             "casstat_load_operation_duration_seconds",
-            "How long those that were acknowledged took, from when they were due: waiting to be sent counts too.",
+            "Response time of acknowledged operations, from the intended start, including the wait before sending.",
             _LABELS,
             registry=self.registry,
             buckets=DEFAULT_S,
         )
-        # All of them are there from the first scrape on, so that nothing that is counted is missed.
-        self._operations = {each: operations.labels(cluster, CLIENT, each) for each in (READ, WRITE)}
-        self._errors = {each: errors.labels(cluster, CLIENT, each) for each in (READ, WRITE)}
-        self._durations = {each: durations.labels(cluster, CLIENT, each) for each in (READ, WRITE)}
+        # Create all series at once: Prometheus sees no increase in a series whose first sample is not zero.
+        self._operations = {operation: operations.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}
+        self._errors = {operation: errors.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}
+        self._durations = {operation: durations.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}
 
     def done(self, operation: str, seconds: float) -> None:
-        """Count an operation that was acknowledged `seconds` after it was due."""
+        """Count an operation acknowledged `seconds` after its intended start."""
         self._operations[operation].inc()
         self._durations[operation].observe(seconds)
 
     def failed(self, operation: str) -> None:
-        """Count an operation that failed."""
+        """Count a failed operation."""
         self._errors[operation].inc()
 
     def serve(self, address: str) -> None:
-        """Serve them at HOST:PORT. Raises OSError when that cannot be listened at, ValueError when it is none."""
+        """Serve the metrics at HOST:PORT. Raises ValueError for a malformed address, OSError if it cannot be bound."""
         host, _, port = address.rpartition(":")
         start_http_server(int(port), host, self.registry)

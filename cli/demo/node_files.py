@@ -1,4 +1,4 @@
-"""What a demo node's files hold: its configuration, how it logs, its nodetool, and what its JVM must open."""
+"""Templates of a demo node's files: configuration, logging and nodetool, and options of its JVM."""
 
 YAML = """cluster_name: {cluster}
 num_tokens: 16
@@ -24,7 +24,7 @@ auto_bootstrap: false
 COMMITLOG = "commitlog_sync_period: 10s\ncommitlog_segment_size: 8MiB"
 COMMITLOG_BEFORE_4_1 = "commitlog_sync_period_in_ms: 10000\ncommitlog_segment_size_in_mb: 8"
 
-# As Cassandra comes: what is told at DEBUG stands in debug.log alone.
+# As in Cassandra's default configuration, only debug.log contains DEBUG messages.
 LOGBACK = """<configuration>
 <appender name="SYSTEM" class="ch.qos.logback.core.FileAppender">
 <filter class="ch.qos.logback.classic.filter.ThresholdFilter"><level>INFO</level></filter>
@@ -47,7 +47,7 @@ LOGBACK_TOOLS = """<configuration>
 <root level="WARN"><appender-ref ref="STDERR"/></root>
 </configuration>
 """
-# As Cassandra's own: JVM_OPTS reach the tool's JVM, and the port may be given.
+# As in Cassandra's nodetool, $JVM_OPTS applies and -p sets the port.
 NODETOOL = """#!/bin/sh
 port={port}
 [ "$1" = -p ] && port=$2 && shift 2
@@ -55,7 +55,7 @@ exec {java} $JVM_OPTS {openings} -cp '{home}/conf:{jars}/*' -Dlogback.configurat
     {main} -p "$port" "$@"
 """
 NODETOOL_MAIN = "org.apache.cassandra.tools.NodeTool"
-# Written for Java 8: on a later one it stumbles over a configuration that it has not loaded, and does not start.
+# nodetool 3.11 was written for Java 8: on later versions it fails unless the configuration is initialised first.
 NODETOOL_3_MAIN = "NodeTool3"
 NODETOOL_3 = """public class NodeTool3 {
     public static void main(String[] arguments) {
@@ -65,7 +65,7 @@ NODETOOL_3 = """public class NodeTool3 {
 }
 """
 
-# What Cassandra reaches into that Java 11 and later keep closed (its own jvm17-server.options, abridged).
+# JDK internals used by Cassandra that Java 11 and later encapsulate (abridged from its jvm17-server.options).
 OPENINGS = [
     "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
     "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",

@@ -42,7 +42,7 @@ class ExaminedNode:
     @cached_property
     def chosen(self) -> LocalNode | None:
         """Which of this machine's nodes is meant, None when it is not among them."""
-        return node_selection.chosen(self.settings, self.here)
+        return node_selection.selected_node(self.settings, self.here)
 
     @property
     def url(self) -> str:
@@ -58,7 +58,7 @@ class ExaminedNode:
     @property
     def nodetool(self) -> Path | None:
         """The nodetool to ask with."""
-        return node_selection.nodetool(self.settings, self.chosen, self.environ.get("PATH"))
+        return node_selection.nodetool_path(self.settings, self.chosen, self.environ.get("PATH"))
 
     @property
     def jmx_port(self) -> int | None:

@@ -1,1 +1,1 @@
-"""The `casstat` line: its settings, the program and its output."""
+"""The default command: settings, program and output of the line."""

@@ -1,4 +1,4 @@
-"""A line on the terminal that counts down to the first row, and is gone when that comes."""
+"""A countdown on the terminal until the first row."""
 
 import math
 import sys
@@ -11,7 +11,7 @@ ERASE = "\r\x1b[K"
 
 
 class Countdown:
-    """While its block runs, shows how long the first row will take; not for waits that nobody notices."""
+    """A context manager that shows the remaining seconds, unless the wait is shorter than SHORTEST_S."""
 
     def __init__(self, wait_s: float, *, shown: bool) -> None:
         self._ends_s = time.monotonic() + wait_s
@@ -30,7 +30,7 @@ class Countdown:
         self.end()
 
     def end(self) -> None:
-        """Erase the line; the terminal is the caller's again."""
+        """Stop and erase the countdown."""
         if self._shown:
             self._shown = False
             self._stop.set()
@@ -39,15 +39,15 @@ class Countdown:
 
     def _show(self) -> None:
         while not self._stop.is_set():
-            left_s = self._ends_s - time.monotonic()
-            _write(f"{ERASE}{countdown_text(left_s)}")
-            # Until the next whole second.
-            self._stop.wait(left_s % 1.0 or 1.0)
+            remaining_s = self._ends_s - time.monotonic()
+            _write(f"{ERASE}{countdown_text(remaining_s)}")
+            # Wake up at the next whole second.
+            self._stop.wait(remaining_s % 1.0 or 1.0)
 
 
-def countdown_text(left_s: float) -> str:
-    """Return how long the first row will take; after that time, that it is late."""
-    return f"first row in {math.ceil(left_s)} s" if left_s > 0 else "waiting for the first row"
+def countdown_text(remaining_s: float) -> str:
+    """Return the text for the seconds remaining until the first row, which is late if they are negative."""
+    return f"first row in {math.ceil(remaining_s)} s" if remaining_s > 0 else "waiting for the first row"
 
 
 def _write(text: str) -> None:

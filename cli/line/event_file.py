@@ -1,4 +1,4 @@
-"""The file that events are appended to: trouble with it never stops the program, and nothing is lost in silence."""
+"""The file for events. Write errors never stop the program; lost events are counted and reported."""
 
 import contextlib
 import os
@@ -13,98 +13,104 @@ MODE = 0o666
 
 
 class EventFile:
-    """A file of lines. What cannot be written, as on a full disk, is counted, and said when it begins and ends."""
+    """A file of lines. Lines that cannot be written, for example on a full disk, are counted.
 
-    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
-        """Open the file for appending; `say` tells people. Raises CasstatError when it cannot be written to."""
+    The first failed write and the recovery are reported.
+    """
+
+    def __init__(self, path: Path, report: Callable[[str], None]) -> None:
+        """Open the file for appending; `report` gets messages. Raises CasstatError if the file cannot be written."""
         self._name = one_line(path)
-        self._say = say
+        self._report = report
         self._lost = 0
         self._failing = False
         try:
-            self._descriptor: int | None = _opened(path)
+            self._descriptor: int | None = _open_for_append(path)
         except OSError as error:
-            raise CasstatError(f"{self._name}: {error.strerror}: no events can be written there") from None
-        # The rest of a line that was begun. The next line does not begin before that is written.
-        self._owed = _missing_end(self._descriptor)
+            raise CasstatError(f"{self._name}: cannot write events: {error.strerror}") from None
+        # The rest of a partially written line, which must precede the next line.
+        self._pending = _missing_line_feed(self._descriptor)
 
     def append(self, lines: Sequence[str]) -> None:
-        """Write lines, given without their ends, at once. What cannot be written is lost, and counted."""
+        """Write lines, given without line feeds, at once. Lines that cannot be written are lost and counted."""
         if self._descriptor is None or not lines:
             return
         encoded = [f"{line}\n".encode(errors="replace") for line in lines]
-        written, reason = self._write(self._descriptor, self._still_owed(self._descriptor), encoded)
+        written, reason = self._write(self._descriptor, self._current_pending(self._descriptor), encoded)
         if reason:
-            self._lost += self._lost_of(encoded, written)
+            self._lost += self._count_lost(encoded, written)
             if not self._failing:
-                self._say(f"{self._name}: {reason}: events are lost until it can be written to again")
+                self._report(f"{self._name}: {reason}: events are lost until writing succeeds again")
         elif self._failing:
-            self._say(f"{self._name}: can be written to again; {self._lost} events were lost")
+            self._report(f"{self._name}: writing succeeds again; {self._lost} events were lost")
             self._lost = 0
         self._failing = bool(reason)
 
     def close(self) -> None:
-        """Let go of the file; say how many events were lost at the end."""
+        """Close the file and report the number of events lost since the last report."""
         if self._descriptor is None:
             return
         with contextlib.suppress(OSError):
             os.close(self._descriptor)
         self._descriptor = None
         if self._lost:
-            self._say(f"{self._name}: {self._lost} events were lost")
+            self._report(f"{self._name}: {self._lost} events were lost")
 
-    def _still_owed(self, descriptor: int) -> bytes:
-        """Return the rest of the line that was begun, unless the file was emptied since, as to make room."""
-        there = os.fstat(descriptor)
-        if stat.S_ISREG(there.st_mode) and not there.st_size:
-            self._owed = b""
-        return self._owed
+    def _current_pending(self, descriptor: int) -> bytes:
+        """Return the rest of the partial line, or nothing if the file has been truncated since."""
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and not status.st_size:
+            self._pending = b""
+        return self._pending
 
-    def _write(self, descriptor: int, owed: bytes, encoded: list[bytes]) -> tuple[int, str]:
-        """Return how many bytes of the lines were written, less than none when what was owed was not; and why."""
-        rest = memoryview(owed + b"".join(encoded))
-        whole = len(rest)
+    def _write(self, descriptor: int, pending: bytes, encoded: list[bytes]) -> tuple[int, str]:
+        """Return the number of bytes of `encoded` written, and the error.
+
+        The number is negative if even `pending` was not written completely.
+        """
+        remaining = memoryview(pending + b"".join(encoded))
+        total = len(remaining)
         try:
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
+            while remaining:
+                remaining = remaining[os.write(descriptor, remaining) :]
         except OSError as error:
-            written = whole - len(rest) - len(owed)
-            self._owed = owed[written:] if written < 0 else b""
-            return written, error.strerror or "cannot be written to"
-        self._owed = b""
-        return whole - len(owed), ""
+            written = total - len(remaining) - len(pending)
+            self._pending = pending[written:] if written < 0 else b""
+            return written, error.strerror or "write failed"
+        self._pending = b""
+        return total - len(pending), ""
 
-    def _lost_of(self, encoded: list[bytes], written: int) -> int:
-        """Return how many lines were not even begun; what is missing of one that was is owed."""
-        for place, line in enumerate(encoded):
+    def _count_lost(self, encoded: list[bytes], written: int) -> int:
+        """Return the number of lines of which no byte was written; the rest of a partial line becomes pending."""
+        for index, line in enumerate(encoded):
             if written <= 0:
-                return len(encoded) - place
+                return len(encoded) - index
             if written < len(line):
-                self._owed = line[written:]
+                self._pending = line[written:]
             written -= len(line)
         return 0
 
 
-def _opened(path: Path) -> int:
-    """Return a descriptor to append to, never waiting for another program. Raises OSError."""
+def _open_for_append(path: Path) -> int:
+    """Return a non-blocking descriptor for appending. Raises OSError."""
     flags = os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
-        # To read as well: how the file ends is to be seen.
+        # Read access is needed to check the last byte.
         descriptor = os.open(path, flags | os.O_RDWR, MODE)
     except PermissionError:
         descriptor = os.open(path, flags | os.O_WRONLY, MODE)
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):
         os.close(descriptor)
-        raise OSError(0, "is neither a file nor a terminal")
+        raise OSError(0, "neither a regular file nor a terminal")
     return descriptor
 
 
-def _missing_end(descriptor: int) -> bytes:
-    """Return the end of line that the file lacks: whoever wrote to it before may have been stopped in a line."""
-    there = os.fstat(descriptor)
-    if not stat.S_ISREG(there.st_mode) or not there.st_size:
+def _missing_line_feed(descriptor: int) -> bytes:
+    r"""Return b"\n" if the file ends with a partial line, which an earlier writer may have left, else b""."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or not status.st_size:
         return b""
     with contextlib.suppress(OSError):
-        return b"" if os.pread(descriptor, 1, there.st_size - 1) == b"\n" else b"\n"
+        return b"" if os.pread(descriptor, 1, status.st_size - 1) == b"\n" else b"\n"
     return b""

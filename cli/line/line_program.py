@@ -1,4 +1,4 @@
-"""The line at work: find the node, say what is missing, print."""
+"""The program behind the line: find the node, report what is missing, print rows."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
@@ -10,9 +10,9 @@ import click
 from cli.errors import CasstatError, note
 from cli.line.event_file import EventFile
 from cli.line.line_settings import DEFAULT_S, LineSettings
-from cli.line.missing_names import keyspace_text, port_text
-from cli.line.row_printer import Beginning, RowPrinter, print_rows, shown, with_devices
-from cli.node.transports import Contact, Way, contact, ways
+from cli.line.missing_names import missing_keyspace_message, missing_port_message
+from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
+from cli.node.transports import Contact, TransportFactory, first_contact, transport_factories
 from collector.host.cassandra_processes import local_nodes
 from collector.host.disk import parse as parse_disks
 from collector.host.kernel_files import read_text
@@ -34,59 +34,65 @@ Number = TypeVar("Number", int, float)
 
 
 def run(settings: LineSettings) -> None:
-    """Print the line as the settings say, until its last row, Ctrl-C or a closed pipe.
+    """Print rows until the last one requested, Ctrl-C or a closed pipe.
 
-    Raises click.UsageError for what cannot be meant.
+    Raises click.UsageError if options contradict each other, and click.exceptions.Exit if Cassandra never answered.
     """
-    if settings.table and not settings.keyspace:
-        raise click.UsageError("--table needs --keyspace")
-    if settings.tables and settings.output == "csv":
-        raise click.UsageError("--tables has no place in CSV's columns: use --format json")
-    chosen_s = _one_of("interval", settings.interval, settings.interval_option)
-    interval_s = DEFAULT_S if chosen_s is None else chosen_s
-    if not SHORTEST_S <= interval_s <= LONGEST_S:
-        raise click.UsageError(f"an interval of {interval_s:g} s: it is a number of seconds, {SHORTEST_S} or more")
-    rows = _one_of("count", settings.count, settings.count_option)
+    interval_s = _checked_interval_s(settings)
+    row_limit = _single_value("count", settings.count, settings.count_option)
     clock = SystemClock()
     with ExitStack() as stack:
         events = stack.enter_context(closing(EventFile(settings.events, note))) if settings.events else None
-        output = RowPrinter(settings.output, rows, header=not settings.no_header, events=events)
+        output = OutputOptions(settings.output, row_limit, header=not settings.no_header, events=events)
         log = log_source(settings, clock)
         if log is not None:
             stack.enter_context(closing(log))
         try:
-            view, watch, selection = _first_contact(settings, clock, [] if log is None else [log])
+            view, sampler, selection = _contact_node(settings, clock, [] if log is None else [log])
         except KeyboardInterrupt:
             note("nothing measured yet: the node has not answered")
             raise
-        stack.enter_context(closing(watch))
-        # Recordings of several nodes line up.
+        stack.enter_context(closing(sampler))
+        # Recordings of several nodes need the same ticks to merge without interpolation.
         aligned = settings.write is not None
-        snapshots = watch.snapshots(ticks(clock, interval_s, aligned=aligned), interval_s)
+        snapshots = sampler.snapshots(ticks(clock, interval_s, aligned=aligned), interval_s)
         if settings.write is not None:
-            # Only where it is wanted: the compressor is no small thing to load.
-            from cli.line.line_recorder import folder_name, limits_of, open_journal, recorded
+            # Imported late: the compressor is slow to import.
+            from cli.line.line_recorder import folder_name, journal_limits, open_journal, recorded
 
-            folder = settings.write / folder_name(watch.node)
-            limits = limits_of(settings.journal_limit, settings.journal_sync)
-            journal = stack.enter_context(closing(open_journal(watch, folder, limits, selection, interval_s, note)))
+            folder = settings.write / folder_name(sampler.node)
+            limits = journal_limits(settings.journal_limit, settings.journal_sync)
+            journal = stack.enter_context(closing(open_journal(sampler, folder, limits, selection, interval_s, note)))
             snapshots = recorded(snapshots, journal)
-        beginning = Beginning(
-            with_devices(view, watch.devices),
+        header = InitialHeader(
+            view_with_devices(view, sampler.devices),
             first_tick_in_s(clock, interval_s, aligned=aligned) + interval_s,
         )
-        samples = watch.sample_stream().samples(snapshots)
-        print_rows(samples, lambda sample: shown(view, watch.devices, sample), interval_s, output, beginning)
-        if not watch.answered:
-            # The machine was watched; a script must see that Cassandra was not.
+        samples = sampler.sample_stream().samples(snapshots)
+        print_rows(samples, lambda sample: view_for_sample(view, sampler.devices, sample), interval_s, output, header)
+        if not sampler.answered:
+            # The host was sampled, but scripts must be able to detect that Cassandra was not.
             raise click.exceptions.Exit(1)
 
 
+def _checked_interval_s(settings: LineSettings) -> float:
+    """Return the interval. Raises click.UsageError if it or other options are invalid."""
+    if settings.table and not settings.keyspace:
+        raise click.UsageError("--table needs --keyspace")
+    if settings.tables and settings.output == "csv":
+        raise click.UsageError("--tables is not available as CSV: use --format json")
+    given_s = _single_value("interval", settings.interval, settings.interval_option)
+    interval_s = DEFAULT_S if given_s is None else given_s
+    if not SHORTEST_S <= interval_s <= LONGEST_S:
+        raise click.UsageError(f"interval of {interval_s:g} s: must be {SHORTEST_S} s to {LONGEST_S:g} s")
+    return interval_s
+
+
 def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
-    """Return the node's log as a source, None when none is wanted. Raises click.UsageError."""
+    """Return the source that reads the node's log, None without --log. Raises click.UsageError."""
     if settings.log is None:
         if settings.events or settings.log_pattern:
-            raise click.UsageError("--events and --log-pattern need the log: give -d FILE")
+            raise click.UsageError("--events and --log-pattern need the log: give --log FILE")
         return None
     try:
         return LogSource(settings.log, parse_pattern(settings.log_pattern or DEFAULT_PATTERN), clock)
@@ -94,68 +100,66 @@ def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
         raise click.BadParameter(str(error), param_hint="--log-pattern") from None
 
 
-def _first_contact(
-    settings: LineSettings, clock: Clock, extra: Sequence[Source]
-) -> tuple[View, NodeSampler, Selection]:
-    """Return what to show of the node, how to watch it, and what is read: the first way that answers, else the first.
+def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source]) -> tuple[View, NodeSampler, Selection]:
+    """Contact the node before the first tick; return the view, the sampler and the metrics to read.
 
-    The node is asked about itself before the first tick; what is missing is said in one line.
+    Reports missing data in one line. Raises CasstatError if the node, keyspace or table does not exist.
     """
-    overrides = NameOverrides(settings.node, _known_disk(settings.disk), _known_interface(settings.net_interface))
-    shows: dict[str, tuple[View, Selection]] = {}
+    overrides = NameOverrides(settings.node, _checked_disk(settings.disk), _checked_interface(settings.net_interface))
+    views: dict[str, tuple[View, Selection]] = {}
 
-    def watch_of(kind: str, way: Way) -> NodeSampler:
+    def make_sampler(kind: str, factory: TransportFactory) -> NodeSampler:
         view = view_of(settings, kind)
         selection = _selection(settings, view)
-        shows[kind] = view, selection
-        return NodeSampler(way(selection, clock), selection, overrides, clock, extra=extra)
+        views[kind] = view, selection
+        return NodeSampler(factory(selection, clock), selection, overrides, clock, extra=extra)
 
     try:
-        made = contact(ways(settings), watch_of)
+        contact = first_contact(transport_factories(settings), make_sampler)
     except click.UsageError:
-        if settings.jmx_port is not None and (wrong := port_text(settings.jmx_port, local_nodes())):
-            raise CasstatError(wrong) from None
+        if settings.jmx_port is not None and (message := missing_port_message(settings.jmx_port, local_nodes())):
+            raise CasstatError(message) from None
         raise
-    view, selection = shows[made.kind]
-    if not settings.wait and (absent := _absent_text(settings, made, view.operations)):
-        made.watch.close()
-        raise CasstatError(absent)
-    if made.answered:
-        _say_what_is_missing(made.watch, view, made.failed[0] if made.failed else "")
+    view, selection = views[contact.kind]
+    if not settings.wait and (message := _missing_message(settings, contact, view.operations)):
+        contact.sampler.close()
+        raise CasstatError(message)
+    if contact.answered:
+        _report_missing_data(contact.sampler, view, contact.failures[0] if contact.failures else "")
     else:
-        mend = "'casstat doctor' says what mends it"
-        note(f"no answer from Cassandra, its columns show '-': {'; '.join(made.failed)} ({mend})")
-    return view, made.watch, selection
+        reasons = "; ".join(contact.failures)
+        note(f"no answer from Cassandra, its columns show '-': {reasons} (hint: run 'casstat doctor')")
+    return view, contact.sampler, selection
 
 
-def _absent_text(settings: LineSettings, made: Contact, operations: Operations) -> str:
-    """Return a message about a node, keyspace or table that does not exist; "" where it may appear by itself."""
-    if not made.answered:
-        return port_text(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
-    # A node that is starting may not know its keyspaces yet.
-    is_starting = made.kind == "jolokia" and not made.watch.facts.address
-    if not operations.keyspace or made.watch.provides(operations.count) or is_starting:
+def _missing_message(settings: LineSettings, contact: Contact, operations: Operations) -> str:
+    """Return the message for a missing node, keyspace or table; "" if it exists or may appear without --wait."""
+    if not contact.answered:
+        return missing_port_message(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
+    # A starting node may not know its keyspaces yet.
+    is_starting = contact.kind == "jolokia" and not contact.sampler.facts.address
+    if not operations.keyspace or contact.sampler.provides(operations.count) or is_starting:
         return ""
     try:
-        known = made.watch.tables()
+        tables = contact.sampler.tables()
     except SourceError:
         return ""
-    return keyspace_text(operations.keyspace, operations.table, known) if known else ""
+    return missing_keyspace_message(operations.keyspace, operations.table, tables) if tables else ""
 
 
 def _selection(settings: LineSettings, view: View) -> Selection:
-    """Return what to read: what is shown, and for a recording all there is."""
+    """Return the metrics to read: those of the columns, or all of them for a recording."""
     shown_tables = settings.tables or 0
     if settings.write is not None:
         return Selection(None, settings.keyspace, settings.table, max(shown_tables, DEFAULT_TABLES))
-    wanted = view.metrics(view.text_columns if settings.output == "text" else view.columns)
-    return Selection(wanted, settings.keyspace, settings.table, shown_tables)
+    metrics = view.metrics(view.text_columns if settings.output == "text" else view.columns)
+    return Selection(metrics, settings.keyspace, settings.table, shown_tables)
 
 
 def view_of(settings: LineSettings, kind: str) -> View:
-    """Return what the settings show of a node that is asked in this way. Raises click.UsageError."""
+    """Return the view for a node that is read over a transport of this kind. Raises click.UsageError."""
     if settings.columns and (settings.wide or settings.percentiles or settings.caches or settings.read_repair):
-        raise click.UsageError("--columns replaces --wide, --percentiles, --caches and --read-repair: leave them out")
+        raise click.UsageError("--columns excludes --wide, --percentiles, --caches and --read-repair: omit those")
     return View(
         Operations(settings.keyspace, settings.table, local=kind == "nodetool"),
         time="Epoch" if settings.epoch else "Time" if settings.with_time else "",
@@ -167,44 +171,45 @@ def view_of(settings: LineSettings, kind: str) -> View:
         wide=settings.wide,
         picked=settings.columns,
         source=kind,
-        # nodetool has no percentiles of the interval.
+        # nodetool has no interval percentiles.
         decayed=kind == "nodetool",
     )
 
 
-def _say_what_is_missing(watch: NodeSampler, view: View, passed: str) -> None:
+def _report_missing_data(sampler: NodeSampler, view: View, jolokia_failure: str) -> None:
     operations = view.operations
-    if watch.kind == "nodetool":
-        what = "percentiles marked ~ decay over minutes"
+    if sampler.kind == "nodetool":
+        limits = "percentiles marked ~ decay over minutes"
         if not operations.keyspace:
-            what = f"reads and writes are the local ones of all keyspaces but Cassandra's own, {what}"
-        reason = f" ({passed})" if passed else ""
-        note(f"asking through nodetool, every few seconds: {what}{reason}")
-    if watch.host is None:
-        note("the node runs on another machine: CPU, disk and network of this one are not its own and show '-'")
-    if operations.keyspace and not watch.provides(operations.count):
-        where = ".".join(name for name in (operations.keyspace, operations.table) if name)
-        note(f"the node has no {where} (yet), its columns show '-'")
+            limits = f"reads and writes are the local ones of all user keyspaces, {limits}"
+        reason = f" ({jolokia_failure})" if jolokia_failure else ""
+        note(f"reading through nodetool, every few seconds: {limits}{reason}")
+    if sampler.host is None:
+        note("the node runs on another machine: columns for CPU, disk and network show '-'")
+    if operations.keyspace and not sampler.provides(operations.count):
+        name = ".".join(part for part in (operations.keyspace, operations.table) if part)
+        note(f"the node has no {name} (yet), its columns show '-'")
 
 
-def _one_of(what: str, positional: Number | None, option: Number | None) -> Number | None:
+def _single_value(name: str, positional: Number | None, option: Number | None) -> Number | None:
     if positional is not None and option is not None and positional != option:
-        raise click.UsageError(f"two different values for the {what}: {positional} and {option}")
+        raise click.UsageError(f"two different values for the {name}: {positional} and {option}")
     return option if positional is None else positional
 
 
-def _known_disk(name: str | None) -> str:
-    return _known(
+def _checked_disk(name: str | None) -> str:
+    return _checked_device(
         "disk", name and name.removeprefix("/dev/"), [series[1] for series in parse_disks(read_text(DISKS), ())]
     )
 
 
-def _known_interface(name: str | None) -> str:
-    return _known("interface", name, [series[1] for series in parse_dev(read_text(INTERFACES), ())])
+def _checked_interface(name: str | None) -> str:
+    return _checked_device("interface", name, [series[1] for series in parse_dev(read_text(INTERFACES), ())])
 
 
-def _known(what: str, name: str | None, there: Iterable[str]) -> str:
-    known = list(dict.fromkeys(there))
-    if name and name not in known:
-        raise click.UsageError(f"no {what} '{name}' on this machine; there are {', '.join(known) or 'none'}")
+def _checked_device(kind: str, name: str | None, devices: Iterable[str]) -> str:
+    """Return the name, "" for none. Raises click.UsageError if it is not among the devices."""
+    available = list(dict.fromkeys(devices))
+    if name and name not in available:
+        raise click.UsageError(f"no {kind} '{name}' on this machine: it has {', '.join(available) or 'none'}")
     return name or ""

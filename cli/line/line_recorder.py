@@ -1,4 +1,4 @@
-"""Recording while watching: a journal for the node."""
+"""Recording of a sampled node into its journal."""
 
 import os
 import time
@@ -19,28 +19,28 @@ from collector.sampling.node_sampler import NodeSampler
 from collector.sampling.selection import Selection
 
 
-def limits_of(total_bytes: int | None, sync: str) -> Limits:
-    """Return the bounds of a recording: of all that is recorded of a node, None for as much as is usual."""
+def journal_limits(total_bytes: int | None, sync: str) -> Limits:
+    """Return the limits of a node's journal; None is the default size."""
     return replace(Limits(), sync=sync, **({} if total_bytes is None else {"total_bytes": total_bytes}))
 
 
 def open_journal(
-    watch: NodeSampler,
+    sampler: NodeSampler,
     folder: Path,
     limits: Limits,
     selection: Selection,
     interval_s: float,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> Journal:
-    """Return a journal in `folder` for the snapshots of a sampler. Raises CasstatError when it cannot be opened."""
-    met = watch.answered
+    """Return a journal in `folder` for the snapshots of the sampler. Raises CasstatError if it cannot be opened."""
+    answered_before = sampler.answered
     session = f"{time.time():.3f} {os.getpid()}"
-    wanted = selection.metrics
-    metrics = tuple(metric for name, metric in sorted(CATALOGUE.items()) if wanted is None or name in wanted)
+    names = selection.metrics
+    metrics = tuple(metric for name, metric in sorted(CATALOGUE.items()) if names is None or name in names)
 
-    def head() -> Header:
-        disk, interface = watch.devices
-        boot, network = identity_of(watch.host)
+    def header() -> Header:
+        disk, interface = sampler.devices
+        boot, network = identity_of(sampler.host)
         return Header(
             writer=version("casstat"),
             session=session,
@@ -48,19 +48,19 @@ def open_journal(
             zone=time.localtime().tm_gmtoff,
             boot=boot,
             network=network,
-            process=f"{watch.facts.jvm} {watch.facts.origin}" if watch.facts.jvm else "",
+            process=f"{sampler.facts.jvm} {sampler.facts.origin}" if sampler.facts.jvm else "",
             error_s=_clock_error_s(),
-            way=watch.kind,
-            sources=tuple(watch.node_sources),
-            paced=watch.paced,
-            met=met,
+            way=sampler.kind,
+            sources=tuple(sampler.node_sources),
+            paced=sampler.paced,
+            met=answered_before,
             disk=disk,
             interface=interface,
             metrics=metrics,
         )
 
     try:
-        return Journal(folder, head, limits, say)
+        return Journal(folder, header, limits, report)
     except JournalError as error:
         raise CasstatError(str(error)) from None
 
@@ -73,14 +73,14 @@ def recorded(snapshots: Iterable[Snapshot], journal: Journal) -> Iterator[Snapsh
 
 
 def folder_name(node: str) -> str:
-    """Return the name of a node's folder: a node's name may be an address with colons, or whatever it was called."""
+    """Return the directory name for a node, which may be an IPv6 address or any text."""
     name = bounded(quote(node, safe=":", errors="replace"))
     return name if name.strip(".") else f"%{name}"
 
 
 def _clock_error_s() -> float | None:
     try:
-        kept = clock_synchronisation.read()
+        state = clock_synchronisation.read()
     except (OSError, AttributeError):
         return None
-    return kept.max_error_s if kept.synchronised else None
+    return state.max_error_s if state.synchronised else None

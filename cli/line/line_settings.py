@@ -1,4 +1,4 @@
-"""What the line was told: one field for each of its options."""
+"""The settings of the line, one field per option."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 from cli.parameters.jolokia_options import JolokiaSettings
 
 DEFAULT_S = 1.0
-"""Between two rows, where nothing was said."""
+"""Default interval between rows."""
 
 
 @dataclass(frozen=True)
 class LineSettings:
-    """The options of `casstat`, as its help explains them; None or "" where nothing was said."""
+    """The options of `casstat`; None or "" if not given. Their help explains them."""
 
     interval: float | None = None
     count: int | None = None

@@ -1,4 +1,4 @@
-"""What was asked for and does not exist: messages that name what there is."""
+"""Messages for keyspaces, tables and ports that do not exist, with the existing ones."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,17 +8,18 @@ from collector.printable import one_line
 from collector.sampling.selection import Table
 
 MOST_NAMES = 20
+HINT = "hint: --wait waits for it"
 
 
-def keyspace_text(keyspace: str, table: str, known: Collection[Table]) -> str:
-    """Return a message about a keyspace or table that a node with these `known` ones does not have."""
-    tables = {name for where, name in known if name and where == keyspace}
+def missing_keyspace_message(keyspace: str, table: str, existing: Collection[Table]) -> str:
+    """Return the message for a keyspace or table that is not among the `existing` ones of a node."""
+    tables = {name for parent, name in existing if name and parent == keyspace}
     if table and tables:
-        return f"keyspace '{keyspace}' has no table '{table}'; there are {_listed(tables)} (--wait waits for it)"
-    keyspaces = {name for name, _ in known}
-    # List Cassandra's own keyspaces only where there are no others.
-    shown = {name for name in keyspaces if not is_system_keyspace(name)} or keyspaces
-    return f"no keyspace '{keyspace}'; there are {_listed(shown)} (--wait waits for it)"
+        return f"no table '{table}' in keyspace '{keyspace}': it has {_listed(tables)} ({HINT})"
+    keyspaces = {name for name, _ in existing}
+    # Cassandra's own keyspaces are listed only if there are no others.
+    listed = {name for name in keyspaces if not is_system_keyspace(name)} or keyspaces
+    return f"no keyspace '{keyspace}': the node has {_listed(listed)} ({HINT})"
 
 
 def _listed(names: Collection[str]) -> str:
@@ -27,10 +28,13 @@ def _listed(names: Collection[str]) -> str:
     return one_line(", ".join(ordered[:MOST_NAMES])) + more
 
 
-def port_text(port: int, here: Sequence[LocalNode]) -> str:
-    """Return a message about a JMX port that none of the Cassandra processes on this machine has; "" where one may."""
-    ports = [node.jmx_port for node in here]
+def missing_port_message(port: int, local_nodes: Sequence[LocalNode]) -> str:
+    """Return the message for a JMX port that no Cassandra process on this machine uses.
+
+    Returns "" if there is no process, or one with an unknown port.
+    """
+    ports = [node.jmx_port for node in local_nodes]
     if not ports or port in ports or None in ports:
         return ""
-    named = ", ".join(f"{node.jmx_port} (process {node.pid})" for node in here)
-    return f"no Cassandra process here has JMX port {port}; there are {named} (--wait waits for it)"
+    named = ", ".join(f"{node.jmx_port} (process {node.pid})" for node in local_nodes)
+    return f"JMX port {port}: not used by a Cassandra process on this machine; used are {named} ({HINT})"

@@ -1,4 +1,4 @@
-"""Printing rows as they come: headers, averages, closed pipes and Ctrl-C."""
+"""Prints rows as samples arrive: headers, averages, Ctrl-C."""
 
 import os
 import shutil
@@ -20,101 +20,111 @@ from exporters.line import json_csv, text_row
 from exporters.line.columns import Column
 from exporters.line.event_text import event_line
 from exporters.line.table_rows import table_lines
-from exporters.line.view import View, has_news, interval_s, logged, with_held, without_running
+from exporters.line.view import View, has_news, logged, with_held, without_running
+from exporters.line.view import interval_s as sample_interval_s
 
 BOLD, DIM, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 
 
 @dataclass(frozen=True)
-class RowPrinter:
-    """How to print: "text", "json" or "csv", after how many rows to end (None: never), and whether with a header.
+class OutputOptions:
+    """The options of the output.
 
-    events  where what the node's log tells is written; None for between the rows.
+    form       "text", "json" or "csv".
+    row_limit  number of rows after which to stop, None for no limit.
+    events     file for log events; None prints them between the rows.
     """
 
     form: str
-    rows: int | None
+    row_limit: int | None
     header: bool
     events: EventFile | None = None
 
 
-Show = Callable[[Sample], View]
-"""What to show of a sample."""
+ViewForSample = Callable[[Sample], View]
+"""Selects the view for a sample."""
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """What is printed before the first sample: the header of a view, and how long its first row will take."""
+class InitialHeader:
+    """A view whose header is printed before the first sample, and the seconds until the first row."""
 
     view: View
     wait_s: float
 
 
 def print_rows(
-    samples: Iterable[Sample], show: Show, tick_s: float, output: RowPrinter, beginning: Beginning | None = None
+    samples: Iterable[Sample],
+    view_for: ViewForSample,
+    interval_s: float,
+    output: OutputOptions,
+    initial: InitialHeader | None = None,
 ) -> None:
-    """Print a row for every sample; end after the last one, on Ctrl-C, or when nobody reads on."""
-    whole = Summary()
+    """Print a row per sample and the averages; stop at the row limit, on Ctrl-C or SIGTERM.
+
+    Raises BrokenPipeError if the reader closes the pipe.
+    """
+    summary = Summary()
     view = None
-    printed = with_news = ticks = 0
-    printer = _Text(tick_s, output) if output.form == "text" else _Lines(output)
-    countdown = Countdown(beginning.wait_s if beginning else 0.0, shown=printer.is_screen)
-    with _ended_by_signals() as ending, ExitStack() as stack:
-        if beginning is not None:
-            printer.begin(beginning.view)
-        # In the line below the header.
+    printed = answered = ticks = 0
+    printer = _TextPrinter(interval_s, output) if output.form == "text" else _DataPrinter(output)
+    countdown = Countdown(initial.wait_s if initial else 0.0, shown=printer.is_screen)
+    with _stopped_by_signals() as stop, ExitStack() as stack:
+        if initial is not None:
+            printer.begin(initial.view)
+        # The countdown appears below the header.
         stack.enter_context(countdown)
         for sample in samples:
             countdown.end()
-            view = show(sample)
-            # Before the row, with which all may end: nobody reads on, or Ctrl-C.
+            view = view_for(sample)
+            # Events come first because printing the row may end the loop.
             if output.events is not None:
-                output.events.append([event_line(sample.node, each, sample.tick.time_s) for each in logged(sample)])
+                output.events.append([event_line(sample.node, event, sample.tick.time_s) for event in logged(sample)])
             printer.row(view, sample)
-            whole.add(sample)
+            summary.add(sample)
             printed += 1
             ticks += 1 + sample.tick.missed
-            with_news += has_news(sample)
-            if printed == output.rows:
+            answered += has_news(sample)
+            if printed == output.row_limit:
                 break
-    if ending.by_signal and not printed:
-        note(f"nothing measured yet: the first row takes a whole interval ({tick_s:g} s)")
-    average = whole.sample()
+    if stop.by_signal and not printed:
+        note(f"nothing measured yet: the first row takes one full interval ({interval_s:g} s)")
+    average = summary.sample()
     if view is not None and average is not None and printed > 1:
-        printer.average(view, average, _coverage(average, ticks, printed, with_news, tick_s))
+        printer.average(view, average, _coverage(average, ticks, printed, answered, interval_s))
 
 
-def _coverage(average: Sample, ticks: int, rows: int, with_news: int, tick_s: float) -> str:
-    """Return how long the averages cover, and of how many rows where Cassandra answered for a part of the run only."""
-    covered_s = interval_s(average) or 0.0
+def _coverage(average: Sample, ticks: int, rows: int, answered: int, interval_s: float) -> str:
+    """Return the time that the averages cover, and the number of rows with data if Cassandra missed some."""
+    covered_s = sample_interval_s(average) or 0.0
     text = f"average over {covered_s:.1f} s"
-    if not with_news or covered_s > (ticks - 0.5) * tick_s:
+    if not answered or covered_s > (ticks - 0.5) * interval_s:
         return text
-    return f"{text}: {with_news} of {rows} intervals had data from Cassandra"
+    return f"{text}: {answered} of {rows} intervals had data from Cassandra"
 
 
-def with_devices(view: View, devices: tuple[str, str]) -> View:
-    """Return the view with the disk and interface that are watched."""
+def view_with_devices(view: View, devices: tuple[str, str]) -> View:
+    """Return the view with the sampled disk and interface."""
     disk, interface = devices
     return view if (disk, interface) == (view.disk, view.interface) else replace(view, disk=disk, interface=interface)
 
 
-def shown(view: View, devices: tuple[str, str], sample: Sample) -> View:
-    """Return the view with the disk and interface that are now watched, and whether its percentiles are decayed.
+def view_for_sample(view: View, devices: tuple[str, str], sample: Sample) -> View:
+    """Return the view with the disk and interface sampled now, marked if the percentiles of the sample decay.
 
-    Where they always are, the view says so itself, so that its header is the same before the first values.
+    A view whose percentiles always decay is marked from the start, so that its header does not change.
     """
-    view = with_devices(view, devices)
+    view = view_with_devices(view, devices)
     decayed = view.decayed or view.operations.is_decayed(with_held(sample))
     return view if decayed == view.decayed else replace(view, decayed=decayed)
 
 
-class _Lines:
-    """Rows of JSON or CSV."""
+class _DataPrinter:
+    """Prints rows of JSON or CSV."""
 
     is_screen = False
 
-    def __init__(self, output: RowPrinter) -> None:
+    def __init__(self, output: OutputOptions) -> None:
         self._header = output.header and output.form == "csv"
         self._text = json_csv.json_row if output.form == "json" else json_csv.csv_row
 
@@ -128,13 +138,13 @@ class _Lines:
         _print(self._text(view, sample))
 
     def average(self, view: View, sample: Sample, coverage: str) -> None:
-        """Print nothing: a program can compute the averages it wants."""
+        """Print nothing: programs compute their own averages."""
 
 
-class _Text:
-    """Rows for people."""
+class _TextPrinter:
+    """Prints rows of text."""
 
-    def __init__(self, interval_s: float, output: RowPrinter) -> None:
+    def __init__(self, interval_s: float, output: OutputOptions) -> None:
         self._interval_s = interval_s
         self._header = output.header
         self._events_between = output.events is None
@@ -151,16 +161,18 @@ class _Text:
         width = self._print_groups(view, with_held(sample), "", text_row.marks(sample, self._interval_s), YELLOW)
         below = table_lines(sample, width) if view.tables else []
         if self._events_between:
-            below += [f"# {time.strftime('%H:%M:%S', time.localtime(e.time_s))} {e.text}" for e in logged(sample)]
-        for each in below:
-            _print(printable(each))
+            below += [
+                f"# {time.strftime('%H:%M:%S', time.localtime(event.time_s))} {event.text}" for event in logged(sample)
+            ]
+        for line in below:
+            _print(printable(line))
         self._since_header += 1 + len(below)
 
     def average(self, view: View, sample: Sample, coverage: str) -> None:
         self._print_groups(view, without_running(sample), "Average", coverage, BOLD)
 
     def _print_groups(self, view: View, sample: Sample, label: str, marks: str, colour: str) -> int | None:
-        """Print the lines of an interval, the marks beside the last; return the terminal's width."""
+        """Print the lines of an interval with the marks after the last one; return the terminal width."""
         groups, width = self._groups(view)
         for columns in groups[:-1]:
             self._print_header(view, columns)
@@ -173,7 +185,7 @@ class _Text:
         return width
 
     def _print_marked(self, text: str, marks: str, colour: str) -> None:
-        """Print a row and what is to be said of it: in a line of its own where the terminal has no room beside."""
+        """Print a row and its marks, which go on the next line if the terminal is too narrow."""
         text = printable(text)
         if not marks:
             _print(text)
@@ -183,9 +195,10 @@ class _Text:
         _print(f"{text}{'  ' if fits else chr(10)}{self._paint(colour, marks)}")
 
     def _groups(self, view: View) -> tuple[list[list[Column]], int | None]:
-        """Return the columns of each line of an interval, and the width that they fit into.
+        """Return the columns of each line of an interval, and the terminal width.
 
-        Print a header when it is time for one or the columns have changed; groups get theirs in every interval.
+        Prints the header of a single line if the columns have changed or the screen is full. Several lines have
+        headers in every interval.
         """
         size = shutil.get_terminal_size() if self._terminal else None
         width = size.columns if size else None
@@ -215,27 +228,27 @@ def _print(text: str) -> None:
 
 
 @dataclass
-class _Ending:
-    """Whether a signal ended the rows."""
+class _Stop:
+    """Whether a signal stopped the rows."""
 
     by_signal: bool = False
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[_Ending]:
-    """Let Ctrl-C and SIGTERM end the block, and nothing more."""
-    ending = _Ending()
+def _stopped_by_signals() -> Iterator[_Stop]:
+    """Let Ctrl-C and SIGTERM leave the block without ending the program."""
+    stop = _Stop()
 
     def on_term(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, on_term)
     try:
-        yield ending
+        yield stop
     except KeyboardInterrupt:
-        ending.by_signal = True
+        stop.by_signal = True
         if sys.stdout.isatty():
-            # What the terminal echoed for Ctrl-C shall not stand before the averages.
+            # The terminal echoes ^C; the averages start on the next line.
             _print("")
     finally:
         signal.signal(signal.SIGTERM, before)

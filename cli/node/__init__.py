@@ -1,1 +1,1 @@
-"""Selecting a node of this machine and the transport to it."""
+"""Selection of a node on this machine and of the transport to it: Jolokia or nodetool."""

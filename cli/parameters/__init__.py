@@ -1,1 +1,1 @@
-"""Parameter types and options that several commands share."""
+"""Parameter types and options shared by several commands."""

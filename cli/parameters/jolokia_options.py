@@ -1,4 +1,4 @@
-"""The options that say where a node's Jolokia is and how to get access to it, the same for every command."""
+"""The options for the URL, credentials and TLS of a node's Jolokia, shared by several commands."""
 
 import functools
 import os
@@ -15,14 +15,14 @@ from collector.secrets import SecretError, read_password
 if TYPE_CHECKING:
     from collector.jolokia.client import Jolokia
 
-PASSWORD = "CASSTAT_JOLOKIA_PASSWORD"  # noqa: S105 - the name of a variable
+PASSWORD = "CASSTAT_JOLOKIA_PASSWORD"  # noqa: S105 - name of an environment variable
 
 _FILE = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True)
 class JolokiaSettings:
-    """What was said about Jolokia: one field for each of its options, None where nothing was."""
+    """The Jolokia options, None if not given."""
 
     jolokia: str | None = None
     jolokia_user: str | None = None
@@ -36,7 +36,7 @@ class JolokiaSettings:
 
 
 def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:
-    # Named here, the variable is the same whatever command it is that has the option.
+    # An explicit environment variable is the same for every command; click would add the name of the command.
     return click.option(
         flag, metavar=metavar, type=kind, envvar=f"CASSTAT_{flag[2:].replace('-', '_').upper()}", help=text
     )
@@ -66,23 +66,23 @@ OPTIONS = (
 
 
 def jolokia_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options; they reach it together, as the JolokiaSettings `jolokia`."""
+    """Add the options to a command, which gets them as one argument `jolokia` of type JolokiaSettings."""
 
     @functools.wraps(function)
-    def gathered(*arguments: Any, **options: Any) -> Any:
-        mine = {field.name: options.pop(field.name) for field in fields(JolokiaSettings)}
-        return function(*arguments, jolokia=JolokiaSettings(**mine), **options)
+    def with_settings(*arguments: Any, **options: Any) -> Any:
+        values = {field.name: options.pop(field.name) for field in fields(JolokiaSettings)}
+        return function(*arguments, jolokia=JolokiaSettings(**values), **options)
 
-    command: Callable[..., Any] = gathered
+    command: Callable[..., Any] = with_settings
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
-def access_of(settings: JolokiaSettings, environ: Mapping[str, str]) -> Access:
-    """Return what the settings mean, with passwords from their files, or for Jolokia's own from `environ`.
+def access_from(settings: JolokiaSettings, environ: Mapping[str, str]) -> Access:
+    """Return the credentials and TLS files, with passwords read from their files.
 
-    Raises click.UsageError.
+    Without a file, Jolokia's password comes from `environ`. Raises click.UsageError.
     """
     if settings.jolokia_password_file and not settings.jolokia_user:
         raise click.UsageError("--jolokia-password-file needs --jolokia-user")
@@ -109,11 +109,11 @@ def access_of(settings: JolokiaSettings, environ: Mapping[str, str]) -> Access:
 
 
 def connect(url: str, settings: JolokiaSettings, environ: Mapping[str, str] = os.environ) -> "Jolokia":
-    """Return the Jolokia at `url`, to be asked as the settings say. Raises click.UsageError; connects to nothing."""
-    # Only now: help and mistakes need none of what connects.
+    """Return a client for the Jolokia at `url` without connecting yet. Raises click.UsageError."""
+    # Imported late: --help and usage errors must not load the HTTP client.
     from collector.jolokia.client import Jolokia, UrlError
 
-    access = access_of(settings, environ)
+    access = access_from(settings, environ)
     try:
         return Jolokia(url, access)
     except UrlError as error:
@@ -122,12 +122,12 @@ def connect(url: str, settings: JolokiaSettings, environ: Mapping[str, str] = os
         raise click.UsageError(str(error)) from None
 
 
-def _password(flag: str, path: Path | None, otherwise: str) -> str:
+def _password(flag: str, path: Path | None, default: str) -> str:
     if path is None:
-        if not otherwise:
+        if not default:
             variable = f", or set {PASSWORD}" if flag == "--jolokia-password-file" else ""
             raise click.UsageError(f"{flag.replace('password-file', 'user')} needs a password: give {flag}{variable}")
-        return otherwise
+        return default
     try:
         return read_password(path)
     except SecretError as error:

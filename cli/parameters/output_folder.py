@@ -1,4 +1,4 @@
-"""Folders that a command writes its results into."""
+"""Output directories of commands."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,12 +9,10 @@ from collector.printable import one_line
 
 
 @contextmanager
-def folder_for(folder: Path) -> Iterator[None]:
-    """Make the folder; what goes wrong while something is written there is said in one line, as a CasstatError."""
+def output_folder(folder: Path) -> Iterator[None]:
+    """Create the directory; raise a CasstatError with one line if a write in the block fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        raise CasstatError(
-            f"{error.filename or folder}: {one_line(error.strerror or error)}: nothing (more) is written there"
-        ) from None
+        raise CasstatError(f"{error.filename or folder}: cannot write: {one_line(error.strerror or error)}") from None

@@ -1,4 +1,4 @@
-"""The options that limit what reading recordings may take, and what enforces them."""
+"""The options that limit the series and memory for reading recordings."""
 
 import functools
 import resource
@@ -19,8 +19,8 @@ STATM = Path("/proc/self/statm")
 DATA_FIELD = 5
 
 
-def limited(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command that reads recordings; it gets `max_series`. To be the innermost decorator."""
+def read_limits(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command that reads recordings; it gets `max_series`. Must be the innermost decorator."""
 
     @click.option(
         "--max-series",
@@ -36,30 +36,33 @@ def limited(command: Callable[..., Any]) -> Callable[..., Any]:
         help=f"Maximum memory per process.  [{MAX_MEMORY_BYTES >> 30}G]",
     )
     @functools.wraps(command)
-    def bounded(*arguments: Any, max_memory: int, **options: Any) -> Any:
+    def with_limits(*arguments: Any, max_memory: int, **options: Any) -> Any:
         with memory_limit(max_memory):
             return command(*arguments, **options)
 
-    return bounded
+    return with_limits
 
 
 @contextmanager
-def memory_limit(most_bytes: int) -> Iterator[None]:
-    """Let this process and those it starts take no more memory than now and `most_bytes`. Raises CasstatError."""
+def memory_limit(limit_bytes: int) -> Iterator[None]:
+    """Limit the memory of this process and its children to the current usage plus `limit_bytes`.
+
+    Raises CasstatError if the block exceeds the limit, or a recording its series limit.
+    """
     if find_spec("numpy"):
-        # On a machine with many CPUs its threads alone have hundreds of megabytes reserved.
+        # Import before measuring the usage: numpy's threads reserve hundreds of megabytes on machines with many CPUs.
         import numpy as np  # noqa: F401
     before = resource.getrlimit(resource.RLIMIT_DATA)
     used = int(STATM.read_text().split()[DATA_FIELD]) * resource.getpagesize()
     allowed = [limit for limit in before if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(used + most_bytes, *allowed, 1 << 62), before[1]))
+    resource.setrlimit(resource.RLIMIT_DATA, (min(used + limit_bytes, *allowed, 1 << 62), before[1]))
     try:
         yield
     except (MemoryError, BrokenProcessPool):
-        size = f"{most_bytes / (1 << 30):.3g}G"
-        hint = "read less with --from, --until or --nodes, or raise --max-memory"
-        raise CasstatError(f"reading the recordings takes more than {size} of memory: {hint}") from None
+        size = f"{limit_bytes / (1 << 30):.3g}G"
+        hint = "hint: reduce the range with --from, --until or --nodes, or raise --max-memory"
+        raise CasstatError(f"recordings: need more than {size} of memory ({hint})") from None
     except TooManySeriesError as error:
-        raise CasstatError(f"{error}: nothing is made of it unless --max-series is raised") from None
+        raise CasstatError(f"{error} (hint: raise --max-series)") from None
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)

@@ -1,4 +1,4 @@
-"""Options that have been renamed: the former spelling works, and help does not show it."""
+"""Options with former spellings that still work but do not appear in the help."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,28 +8,28 @@ import click
 
 
 class Renamed(click.Option):
-    """An option with former names that are accepted and not shown."""
+    """An option with hidden former names."""
 
     def __init__(self, param_decls: Sequence[str], *, former: Sequence[str], **attributes: Any) -> None:
-        """Take the option's names, and in `former` those it had."""
-        # The last one is the one that messages and hints show.
+        """Take the current names in `param_decls`, the former ones in `former`."""
+        # Error messages show the last name.
         super().__init__([*former, *param_decls], **attributes)
         self.former = frozenset(former)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the names and the help without the former names."""
+        """Return the current names and the help."""
         with self._current_names():
             return super().get_help_record(ctx)
 
     def get_error_hint(self, ctx: click.Context | None) -> str:
-        """Return how a message names the option."""
+        """Return the current names for error messages."""
         with self._current_names():
             return super().get_error_hint(ctx)
 
     @contextmanager
     def _current_names(self) -> Iterator[None]:
-        every, self.opts = self.opts, [name for name in self.opts if name not in self.former]
+        all_names, self.opts = self.opts, [name for name in self.opts if name not in self.former]
         try:
             yield
         finally:
-            self.opts = every
+            self.opts = all_names

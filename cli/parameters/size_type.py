@@ -1,4 +1,4 @@
-"""Sizes on the command line: 500M, 2G."""
+"""The parameter type for sizes such as 500M or 2G."""
 
 import re
 
@@ -9,14 +9,14 @@ SMALLEST = 1 << 20
 
 
 class Size(click.ParamType["int"]):
-    """A number of bytes, as a number with K, M, G or T (of 1024 each)."""
+    """A size in bytes, written with a binary suffix K, M, G or T; at least 1M."""
 
     name = "size"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number of bytes."""
-        found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([KMGT]?)(?:i?B)?", str(value), re.IGNORECASE)
-        size = int(float(found[1]) * UNITS[found[2].upper()]) if found else 0
+        match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([KMGT]?)(?:i?B)?", str(value), re.IGNORECASE)
+        size = int(float(match[1]) * UNITS[match[2].upper()]) if match else 0
         if size < SMALLEST:
-            self.fail(f"'{value}' is no size such as 500M or 2G, of 1M or more", param, ctx)
+            self.fail(f"'{value}' is not a size such as 500M or 2G, at least 1M", param, ctx)
         return size

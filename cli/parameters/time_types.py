@@ -1,4 +1,4 @@
-"""Durations and times on the command line: `90`, `90s`, `5m`; and `10:47`, `2026-11-21T15:30`, epoch seconds."""
+"""Parameter types for durations (`90`, `90s`, `5m`) and times (`10:47`, `2026-11-21T15:30`, epoch seconds)."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 
 
 def duration_of(text: str) -> float:
-    """Return the seconds of a duration such as 30, 30s, 5m or 1.5h. Raises ValueError."""
+    """Return a duration such as 30, 30s, 5m or 1.5h in seconds. Raises ValueError."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise ValueError(text)
@@ -27,7 +27,7 @@ def duration_of(text: str) -> float:
 
 
 class Duration(click.ParamType["float"]):
-    """A duration from `least_s` to `most_s`, as seconds."""
+    """A duration from `least_s` to `most_s`, in seconds."""
 
     name = "duration"
 
@@ -50,24 +50,24 @@ class Duration(click.ParamType["float"]):
 
 @dataclass(frozen=True)
 class TimeOfDay:
-    """A time of day on a day that depends on the data."""
+    """A local time of day; the data determines the day."""
 
     hour: int
     minute: int
     second: int
 
     def on_day_of(self, time_s: float) -> datetime:
-        """Return this time on the local day of a moment, without a zone, so that a change of the offset is heeded."""
+        """Return this time on the local day of `time_s`, without a zone, so that changes of the UTC offset apply."""
         day = datetime.fromtimestamp(time_s, timezone.utc).astimezone().replace(tzinfo=None)
         return day.replace(hour=self.hour, minute=self.minute, second=self.second, microsecond=0)
 
     def last_before(self, time_s: float) -> float:
-        """Return the last such time that is not after a moment, seconds since the epoch."""
+        """Return the last occurrence at or before `time_s`, in seconds since the epoch."""
         same_day = self.on_day_of(time_s)
         return (same_day if same_day.timestamp() <= time_s else same_day - timedelta(days=1)).timestamp()
 
     def within(self, begin_s: float, end_s: float) -> float:
-        """Return the first such time from `begin_s` to `end_s`; if there is none, the nearest one outside."""
+        """Return the first occurrence from `begin_s` to `end_s`, else the nearest one outside."""
         before_s = self.last_before(begin_s)
         after_s = (self.on_day_of(before_s) + timedelta(days=1)).timestamp()
         if before_s == begin_s:
@@ -78,18 +78,21 @@ class TimeOfDay:
 def bounds(
     begin: "float | TimeOfDay | None", end: "float | TimeOfDay | None", first_s: float, last_s: float
 ) -> tuple[float, float]:
-    """Return a range of times as seconds since the epoch, for data from `first_s` to `last_s`; infinite where open."""
+    """Return a time range in seconds since the epoch, for data from `first_s` to `last_s`; open ends are infinite."""
 
-    def seconds(moment: "float | TimeOfDay | None", otherwise_s: float) -> float:
+    def seconds(moment: "float | TimeOfDay | None", default_s: float) -> float:
         if moment is None:
-            return otherwise_s
+            return default_s
         return moment.within(first_s, last_s) if isinstance(moment, TimeOfDay) else moment
 
     return seconds(begin, float("-inf")), seconds(end, float("inf"))
 
 
 def time_of(text: str) -> float | TimeOfDay:
-    """Return a time as seconds since the epoch, or as a time of day. Raises ValueError, OverflowError."""
+    """Return a time as seconds since the epoch, or as a time of day.
+
+    Raises ValueError or OverflowError.
+    """
     if match := _CLOCK.fullmatch(text):
         hour, minute, second = (int(part or 0) for part in match.groups())
         if hour < 24 and minute < 60 and second < 60:
@@ -98,7 +101,7 @@ def time_of(text: str) -> float | TimeOfDay:
     try:
         seconds = float(text)
     except ValueError:
-        # Before Python 3.11 fromisoformat does not know Z.
+        # fromisoformat accepts Z only from Python 3.11 on.
         return datetime.fromisoformat(re.sub(r"[Zz]$", "+00:00", text)).timestamp()
     if isnan(seconds):
         raise ValueError(text)
@@ -106,7 +109,7 @@ def time_of(text: str) -> float | TimeOfDay:
 
 
 class Moment(click.ParamType["float | TimeOfDay"]):
-    """A time; without a zone it is this machine's."""
+    """A time, local unless it has a zone."""
 
     name = "time"
 
@@ -124,7 +127,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def range_options(*former: str) -> Callable[[Command], Command]:
-    """Add the options --from and --until, which reach a command as `begin` and `end`; --until had `former` names."""
+    """Add the options --from and --until as the arguments `begin` and `end`; `former` are old names of --until."""
     begin = click.option("--from", "begin", type=Moment(), help=f"Start of the time range: {TIME_EXAMPLES}.")
     end = click.option(
         "--until",

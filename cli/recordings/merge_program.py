@@ -19,7 +19,7 @@ import click
 from cli.commands.line import name_of
 from cli.errors import CasstatError, note
 from cli.install_hint import install_command
-from cli.parameters.output_folder import folder_for
+from cli.parameters.output_folder import output_folder
 from cli.parameters.time_types import Duration, TimeOfDay, bounds, range_options
 from cli.recordings.recording_arguments import integrity_text
 from collector.journal.read_limits import MAX_SERIES, TooManySeriesError
@@ -171,7 +171,7 @@ def merge_into(settings: MergeSettings, folder: Path) -> list[Path]:
     from exporters.files.merged_rows import table_of
     from exporters.files.tsv_csv import header_text, join, rows_text, write_part
 
-    with folder_for(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as parts:
+    with output_folder(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as parts:
         run, choice = merged(settings, partial(write_rows, Path(parts)))
         table = table_of(choice)
         rows = (table.cluster_row(each, len(run.nodes)) for _, each in sorted(run.cluster.items()))
@@ -199,7 +199,7 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
 
     found = _found(settings, quiet=True)
     offsets = _offsets(settings, found)
-    with folder_for(folder):
+    with output_folder(folder):
         failed = []
         for recording in found:
             offset_s = offsets.get(recording.node, 0.0)

@@ -27,7 +27,7 @@ ABSENT = "-"
 
 
 class Span(NamedTuple):
-    """Text in a style: "" for plain, else a word of `cli.top.app.STYLES`."""
+    """Text in a style: "" for plain, else a word of `cli.top.textual_app.STYLES`."""
 
     text: str
     style: str = ""

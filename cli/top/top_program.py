@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError
-from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, access_of, connect
+from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, access_from, connect
 from cli.parameters.time_types import TimeOfDay
 from cli.safe_echo import echo
 from cli.top.column_sets import SETS, wanted
@@ -130,7 +130,7 @@ def _for(target: NodeAddress, settings: JolokiaSettings) -> JolokiaSettings:
 
 def _agent_access(settings: JolokiaSettings, environ: Mapping[str, str]) -> tuple[Access, ssl.SSLContext]:
     try:
-        access = access_of(settings, {PASSWORD: environ.get(AGENT_PASSWORD, "")})
+        access = access_from(settings, {PASSWORD: environ.get(AGENT_PASSWORD, "")})
         return access, client_context(access)
     except AccessError as error:
         raise click.UsageError(of_agent(str(error))) from None
@@ -176,7 +176,7 @@ def _show(
     source.history.wait(0, FIRST_S)
     with _first_painted(RenderContext(source.history.frames, look, *shutil.get_terminal_size(), marks, "", kind)):
         # Only here, and when something is there to look at: it takes half a second to load.
-        from cli.top.app import Top
+        from cli.top.textual_app import Top
 
         app = Top(source, look, kind, marks, colours=not environ.get("NO_COLOR"))
         app.run(mouse=not settings.no_mouse)

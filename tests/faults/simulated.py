@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from types import TracebackType
 
-from cli.line.row_printer import shown
+from cli.line.row_printer import view_for_sample
 from collector.catalogue import BEANS
 from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean_source import MBeanSource
@@ -96,7 +96,7 @@ class Simulation:
         with suppress(SourceError):
             watch.learn(3.0)
         for sample in watch.samples(ticks(self.clock, self._interval_s), self._interval_s):
-            row: Row = json.loads(json_csv.json_row(shown(view, watch.devices, sample), sample))
+            row: Row = json.loads(json_csv.json_row(view_for_sample(view, watch.devices, sample), sample))
             yield row
 
 

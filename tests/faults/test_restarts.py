@@ -179,10 +179,10 @@ def test_a_name_that_the_node_does_not_have_is_waited_for_on_demand(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["-k", "nosuch"], "no keyspace 'nosuch'; there are ks (--wait waits for it)"),
-        (["-k", "nosuch", "-c", "t"], "no keyspace 'nosuch'; there are ks (--wait waits for it)"),
-        (["-k", "ks", "-c", "nosuch"], "keyspace 'ks' has no table 'nosuch'; there are t (--wait waits for it)"),
-        (["-k", "no*"], "no keyspace 'no*'; there are ks (--wait waits for it)"),
+        (["-k", "nosuch"], "no keyspace 'nosuch': the node has ks (hint: --wait waits for it)"),
+        (["-k", "nosuch", "-c", "t"], "no keyspace 'nosuch': the node has ks (hint: --wait waits for it)"),
+        (["-k", "ks", "-c", "nosuch"], "no table 'nosuch' in keyspace 'ks': it has t (hint: --wait waits for it)"),
+        (["-k", "no*"], "no keyspace 'no*': the node has ks (hint: --wait waits for it)"),
     ],
 )
 def test_a_name_that_the_node_does_not_have_ends_the_program_with_those_it_has(

@@ -60,7 +60,7 @@ def test_the_header_comes_at_once_with_a_countdown_and_an_early_end_says_that_no
     assert "first row" not in header
     assert code == 0
     assert "first row in 3600 s" in terminal.text or "first row in 3601 s" in terminal.text
-    assert errors.splitlines()[-1] == "casstat: nothing measured yet: the first row takes a whole interval (3600 s)"
+    assert errors.splitlines()[-1] == "casstat: nothing measured yet: the first row takes one full interval (3600 s)"
 
 
 def test_columns_that_do_not_fit_are_counted_and_the_wide_view_takes_several_lines(fake: FakeJolokia) -> None:

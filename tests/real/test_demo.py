@@ -32,7 +32,7 @@ def test_nodes_come_up_are_loaded_watched_and_leave_nothing_behind(folder: Path)
     assert up.returncode == 0, up.stderr
     *lines, load, stop = up.stdout.splitlines()
     assert load == "load  200 operations/s"
-    assert stop == f"to stop it: casstat demo down --dir {folder}"
+    assert stop == f"stop with: casstat demo down --dir {folder}"
     addresses = [line.split()[0] for line in lines[::2]]
     assert addresses == ["127.0.170.1", "127.0.170.2"]
     for below in lines[1::2]:
@@ -66,7 +66,7 @@ def test_a_taken_port_is_said_and_nothing_is_left_running(folder: Path) -> None:
     assert up.returncode == 1
     assert up.stderr.splitlines()[-1].startswith(f"casstat: {FIRST_ADDRESS}:9042 cannot be used")
     assert "Traceback" not in up.stderr
-    assert run(folder, "down").stdout.strip() == "nothing was running"
+    assert run(folder, "down").stdout.strip() == "no process was running"
 
 
 def test_a_version_that_does_not_exist_is_said(folder: Path) -> None:

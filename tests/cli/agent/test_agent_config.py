@@ -78,7 +78,7 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
         ("listen = 17199", "'listen' is a text, not 17199"),
         ("to = 'graphite://h:1'", "'to' is a list"),
         ("to = [1]", "'to' is a text, not [1]"),
-        ("journal_limit = 'much'", "'journal_limit': 'much' is no size"),
+        ("journal_limit = 'much'", "'journal_limit': 'much' is not a size"),
         ("source = 'telepathy'", "'source': 'telepathy' is not one of"),
         ("[agent]\nlisten = ':1'", "there is no setting 'agent'"),
         ("listen = ", "is no TOML"),

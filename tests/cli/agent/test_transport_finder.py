@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from cli.agent.transport_finder import EVERY_S, TransportFinder
-from cli.node.transports import Way
+from cli.node.transports import TransportFactory
 from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.snapshot import SourceError
@@ -25,14 +25,14 @@ class Found:
         self.answers = False
         self.tried = 0
         self.closed: list[str] = []
-        self.finder = TransportFinder(self.ways, self.watch_of, self.clock.monotonic_s)
+        self.finder = TransportFinder(self.transports, self.make_sampler, self.clock.monotonic_s)
 
-    def ways(self) -> Iterable[tuple[str, Way]]:
+    def transports(self) -> Iterable[tuple[str, TransportFactory]]:
         self.tried += 1
         for kind in ("jolokia", "nodetool"):
             yield kind, lambda selection, clock: MBeanSource(Jolokia(NOBODY), [], selection, clock)
 
-    def watch_of(self, kind: str, way: Way) -> NodeSampler:
+    def make_sampler(self, kind: str, way: TransportFactory) -> NodeSampler:
         found = self
 
         class Learning(NodeSampler):

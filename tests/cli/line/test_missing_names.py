@@ -2,26 +2,32 @@
 
 import pytest
 
-from cli.line.missing_names import keyspace_text, port_text
+from cli.line.missing_names import missing_keyspace_message, missing_port_message
 from collector.host.cassandra_processes import LocalNode
 
-KNOWN = {("ks", ""), ("ks", "t1"), ("ks", "t2"), ("system", ""), ("system", "local")}
+EXISTING = {("ks", ""), ("ks", "t1"), ("ks", "t2"), ("system", ""), ("system", "local")}
 
 
-def test_a_missing_keyspace_lists_the_others_but_cassandras_own() -> None:
-    assert keyspace_text("x", "", KNOWN) == "no keyspace 'x'; there are ks (--wait waits for it)"
-    assert keyspace_text("x", "", {("system", "")}) == "no keyspace 'x'; there are system (--wait waits for it)"
+def test_the_message_for_a_missing_keyspace_lists_user_keyspaces() -> None:
+    assert missing_keyspace_message("x", "", EXISTING) == "no keyspace 'x': the node has ks (hint: --wait waits for it)"
+    assert (
+        missing_keyspace_message("x", "", {("system", "")})
+        == "no keyspace 'x': the node has system (hint: --wait waits for it)"
+    )
 
 
-def test_a_missing_table_lists_those_of_its_keyspace() -> None:
-    assert keyspace_text("ks", "x", KNOWN) == "keyspace 'ks' has no table 'x'; there are t1, t2 (--wait waits for it)"
+def test_the_message_for_a_missing_table_lists_the_tables_of_its_keyspace() -> None:
+    assert (
+        missing_keyspace_message("ks", "x", EXISTING)
+        == "no table 'x' in keyspace 'ks': it has t1, t2 (hint: --wait waits for it)"
+    )
 
 
-def test_a_long_list_is_cut_and_names_steer_no_terminal() -> None:
+def test_long_lists_are_truncated_and_control_characters_replaced() -> None:
     many = {(f"k{number:03}", "") for number in range(500)} | {("\x1b[2J", "")}
-    text = keyspace_text("x", "", many)
+    text = missing_keyspace_message("x", "", many)
     assert text.isprintable()
-    assert text.endswith("k018 and 481 more (--wait waits for it)")
+    assert text.endswith("k018 and 481 more (hint: --wait waits for it)")
 
 
 @pytest.mark.parametrize(
@@ -34,8 +40,8 @@ def test_a_long_list_is_cut_and_names_steer_no_terminal() -> None:
         ([7199, None], ""),
     ],
 )
-def test_a_wrong_port_names_those_of_the_processes_here(ports: list[int | None], named: str) -> None:
-    here = [LocalNode(number, 0.0, jmx_port=port) for number, port in enumerate(ports, 1)]
-    text = port_text(7200, here)
-    expected = f"no Cassandra process here has JMX port 7200; there are {named} (--wait waits for it)" if named else ""
-    assert text == expected
+def test_the_message_for_a_wrong_port_lists_the_ports_in_use(ports: list[int | None], named: str) -> None:
+    local_nodes = [LocalNode(number, 0.0, jmx_port=port) for number, port in enumerate(ports, 1)]
+    text = missing_port_message(7200, local_nodes)
+    prefix = "JMX port 7200: not used by a Cassandra process on this machine; used are"
+    assert text == (f"{prefix} {named} (hint: --wait waits for it)" if named else "")

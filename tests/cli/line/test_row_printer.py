@@ -8,7 +8,7 @@ import pytest
 from cli.line.countdown import countdown_text
 from cli.line.line_program import view_of
 from cli.line.line_settings import LineSettings
-from cli.line.row_printer import Beginning, RowPrinter, print_rows, shown
+from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample
 from cli.main import main
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
@@ -29,7 +29,7 @@ def run_of(answers: str) -> list[Sample]:
 
 
 def printed(samples: list[Sample], view: View, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    print_rows(samples, lambda _: view, 1.0, RowPrinter("text", None, header=True))
+    print_rows(samples, lambda _: view, 1.0, OutputOptions("text", None, header=True))
     return capsys.readouterr().out.splitlines()
 
 
@@ -77,7 +77,7 @@ def test_the_header_is_printed_before_the_first_interval_is_over(form: str, caps
         before = capsys.readouterr().out
         yield busy()
 
-    print_rows(samples(), lambda _: view, 1.0, RowPrinter(form, 1, header=True), Beginning(view, 10.0))
+    print_rows(samples(), lambda _: view, 1.0, OutputOptions(form, 1, header=True), InitialHeader(view, 10.0))
     assert before.split()[0].startswith("Rds/s" if form == "text" else "time,interval_s")
     assert len(capsys.readouterr().out.splitlines()) == 1
 
@@ -87,7 +87,7 @@ def test_through_nodetool_the_header_does_not_change_when_percentiles_arrive() -
     before = [column.header for column in view.text_columns]
     assert "~Rd99th" in before
     for sample in (Sample("n", Tick(TIME_S), {}, {}), busy()):
-        assert [column.header for column in shown(view, ("", ""), sample).text_columns] == before
+        assert [column.header for column in view_for_sample(view, ("", ""), sample).text_columns] == before
 
 
 def test_an_end_before_the_first_row_says_that_nothing_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,8 +95,10 @@ def test_an_end_before_the_first_row_says_that_nothing_was_measured(capsys: pyte
         def __iter__(self) -> Iterator[Sample]:
             raise KeyboardInterrupt
 
-    print_rows(Interrupted(), lambda _: plain(), 10.0, RowPrinter("json", None, header=True), Beginning(plain(), 10.0))
-    assert capsys.readouterr().err == "casstat: nothing measured yet: the first row takes a whole interval (10 s)\n"
+    print_rows(
+        Interrupted(), lambda _: plain(), 10.0, OutputOptions("json", None, header=True), InitialHeader(plain(), 10.0)
+    )
+    assert capsys.readouterr().err == "casstat: nothing measured yet: the first row takes one full interval (10 s)\n"
 
 
 def test_the_countdown_says_how_long_the_first_row_takes() -> None:
@@ -114,10 +116,10 @@ def test_columns_are_chosen_by_name_or_header() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("reads_per_sec", "no column 'reads_per_sec': did you mean 'reads_per_s'?"),
-        ("Rds/s,%usr", "no column '%usr': did you mean '%user'?"),
-        ("qqqqqqqqq", "no column 'qqqqqqqqq': 'help' lists them"),
-        (",", "no column in ',': 'help' lists them"),
+        ("reads_per_sec", "unknown column 'reads_per_sec': did you mean 'reads_per_s'?"),
+        ("Rds/s,%usr", "unknown column '%usr': did you mean '%user'?"),
+        ("qqqqqqqqq", "unknown column 'qqqqqqqqq': use 'help' for a list"),
+        (",", "',' names no column: use 'help' for a list"),
     ],
 )
 def test_an_unknown_column_gets_a_suggestion(columns: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, access_of, connect, jolokia_options
+from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, access_from, connect, jolokia_options
 from collector.jolokia.access import Access
 
 SECRET, OTHER_SECRET = "hunter2", "correct horse"
@@ -43,7 +43,7 @@ def test_the_options_reach_the_command_together_beside_its_own() -> None:
 def test_without_any_nothing_was_said() -> None:
     got, _ = run([])
     assert got["jolokia"] == JolokiaSettings()
-    assert access_of(got["jolokia"], {}) == Access()
+    assert access_from(got["jolokia"], {}) == Access()
 
 
 def test_each_can_be_set_in_the_environment_whatever_the_command() -> None:
@@ -67,18 +67,18 @@ def test_passwords_come_from_files(tmp_path: Path) -> None:
         jolokia_target_user="you",
         jolokia_target_password_file=password_file(tmp_path, OTHER_SECRET),
     )
-    assert access_of(settings, {}) == Access(
+    assert access_from(settings, {}) == Access(
         "me", SECRET, target="node7", target_user="you", target_password=OTHER_SECRET
     )
 
 
 def test_jolokias_password_may_stand_in_the_environment_where_no_file_was_given(tmp_path: Path) -> None:
     environ = {PASSWORD: OTHER_SECRET}
-    assert access_of(JolokiaSettings(jolokia_user="me"), environ).password == OTHER_SECRET
+    assert access_from(JolokiaSettings(jolokia_user="me"), environ).password == OTHER_SECRET
     both = JolokiaSettings(jolokia_user="me", jolokia_password_file=password_file(tmp_path))
-    assert access_of(both, environ).password == SECRET
+    assert access_from(both, environ).password == SECRET
     # It may be set for another command: without a user it means nothing.
-    assert access_of(JolokiaSettings(), environ) == Access()
+    assert access_from(JolokiaSettings(), environ) == Access()
 
 
 @pytest.mark.parametrize(

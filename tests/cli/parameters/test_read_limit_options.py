@@ -60,7 +60,7 @@ def test_more_series_than_may_be_read_are_one_line(run: Run, command: str) -> No
 
 
 def test_memory_that_is_used_up_is_one_line() -> None:
-    with pytest.raises(CasstatError, match=r"takes more than 0\.0625G of memory: .* raise --max-memory"):  # noqa: SIM117
+    with pytest.raises(CasstatError, match=r"need more than 0\.0625G of memory .* raise --max-memory"):  # noqa: SIM117
         with memory_limit(1 << 26):
             bytearray(1 << 30)
     assert len(bytearray(1 << 27)) == 1 << 27

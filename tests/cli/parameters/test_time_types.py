@@ -91,10 +91,10 @@ def test_a_time_of_day_heeds_a_change_of_the_clocks(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("word", "hint"),
     [
-        ("docter", "no command 'docter': did you mean 'doctor'?"),
-        ("jurnal", "no command 'jurnal': did you mean 'journal'?"),
-        ("zzzzzz", "no command 'zzzzzz': 'casstat --help' lists the commands"),
-        ("a\x1b[2J", r"no command 'a?[2J': 'casstat --help' lists the commands"),
+        ("docter", "unknown command 'docter': did you mean 'doctor'?"),
+        ("jurnal", "unknown command 'jurnal': did you mean 'journal'?"),
+        ("zzzzzz", "unknown command 'zzzzzz': run 'casstat --help' for a list"),
+        ("a\x1b[2J", r"unknown command 'a?[2J': run 'casstat --help' for a list"),
     ],
 )
 def test_a_misspelt_command_gets_a_suggestion(word: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:

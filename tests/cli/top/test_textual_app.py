@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cli.top.app import Top
 from cli.top.column_sets import wanted
 from cli.top.styled_text import ASCII, FINE, Marks, plain
+from cli.top.textual_app import Top
 from cli.top.view_state import ViewState
 from exporters.live.history import History
 from exporters.live.live_frames import Wanted
