@@ -1,4 +1,4 @@
-"""promtool's tests of the alert on the absence of all agents: its only series belongs to no cluster."""
+"""The promtool test of the alert on the absence of all agents, whose only series has no cluster label."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Prometheus must be told for each alert to fire: series made of the value that the alert compares."""
+"""The cases of each alert: series for a given value of the expression that the alert compares."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ NODE = {"job": "casstat", "dc": "dc1", "rack": "r1", "node": "n1"}
 
 @dataclass(frozen=True)
 class Line:
-    """One series: its value by the minute, None where it is absent; of a counter its rate over the minute before."""
+    """One series: its value by the minute, None while absent; for a counter its rate over the previous minute."""
 
     metric: str
     labels: tuple[tuple[str, str], ...]
@@ -22,7 +22,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Special:
-    """One more cluster to try an alert of one severity on."""
+    """A further cluster for an alert of one severity."""
 
     name: str
     severity: str
@@ -32,17 +32,18 @@ class Special:
 
 @dataclass(frozen=True)
 class Case:
-    """How one alert is brought about.
+    """The test data of an alert.
 
-    series    of the value that is compared, and the minute in which it must fire.
-    bad       just beyond a threshold, and `good` just within.
-    settle    minutes after which the alert is over when its cause is.
-    lead      minutes that pass before `for` begins.
-    harmless  series that look like it, and must not fire.
-    calm      what there is once the cause is over; by default what is just within.
-    traffic   the traffic that the value is compared with, given in events per second.
-    event     a single event; by default one minute far beyond the threshold, and nothing before and after it.
-    lasts     whether the alert goes on when all series of the cluster end.
+    series    the series for a value and for the minute at which the alert must fire.
+    bad       a value just beyond a threshold.
+    good      a value just within it.
+    settle    the minutes from the end of the cause to the end of the alert.
+    lead      the minutes before `for` begins.
+    harmless  similar series that must not fire the alert.
+    calm      the series after the end of the cause; by default those of `good`.
+    traffic   the traffic for a rate in events per second, if the alert compares with it.
+    event     a single event; by default one minute far beyond the threshold.
+    lasts     whether the alert continues when all series of the cluster end.
     special   further clusters.
     """
 
@@ -72,7 +73,7 @@ def counter(metric: str, per_s: float, /, **labels: str) -> Line:
 
 
 def only_in(minute: int, line: Line) -> Line:
-    """Return a counter that grows as this one in one minute alone."""
+    """Return a counter that grows in a single minute only."""
     return replace(line, at=lambda at: line.at(at) if at == minute else 0.0)
 
 
@@ -85,7 +86,7 @@ def rate(metric: str, /, **labels: str) -> Case:
 
 
 def errors(metric: str, traffic: Callable[[float], Line], /, **labels: str) -> Case:
-    """Of errors that are compared with the traffic."""
+    """Return the case of an error rate that is compared with the traffic."""
     return Case(lambda value, _: [counter(metric, value, **labels)], traffic=traffic)
 
 
@@ -101,29 +102,28 @@ def tasks(per_s: float) -> Line:
     return counter("cassandra_pool_completed_total", per_s, path="request", pool="MutationStage")
 
 
-def number(metric: str, /, **labels: str) -> Case:
-    """Of what comes in whole numbers."""
+def whole_number(metric: str, /, **labels: str) -> Case:
+    """Return the case of a gauge of whole numbers."""
     return Case(lambda value, _: [gauge(metric, value, **labels)], _more, _same)
 
 
 def switch(metric: str, /, **labels: str) -> Case:
-    """Of what is 1 when all is well."""
+    """Return the case of a gauge that is 1 in the good state and 0 otherwise."""
     return Case(lambda value, _: [gauge(metric, value, **labels)], lambda _: 0, lambda _: 1)
 
 
 def quantile(metric: str, /, **labels: str) -> Case:
-    """Of a histogram whose events all lie just below the value."""
+    """Return the case of a histogram whose events are all just below the value."""
 
     def series(value: float, _: int) -> list[Line]:
-        edges = {value * 0.98: 0.0, value: 10.0, float("inf"): 10.0}
-        ends = {edge: "+Inf" if edge == float("inf") else f"{edge:.6g}" for edge in edges}
-        return [counter(f"{metric}_bucket", per_s, le=ends[edge], **labels) for edge, per_s in edges.items()]
+        cumulative_per_s = {f"{value * 0.98:.6g}": 0.0, f"{value:.6g}": 10.0, "+Inf": 10.0}
+        return [counter(f"{metric}_bucket", per_s, le=le, **labels) for le, per_s in cumulative_per_s.items()]
 
     return Case(series)
 
 
-def share(part: str, whole: str, /, **labels: str) -> Case:
-    return Case(lambda value, _: [gauge(part, 1000 * value, **labels), gauge(whole, 1000, **labels)])
+def ratio(numerator: str, denominator: str, /, **labels: str) -> Case:
+    return Case(lambda value, _: [gauge(numerator, 1000 * value, **labels), gauge(denominator, 1000, **labels)])
 
 
 def _more(bound: float) -> float:
@@ -135,23 +135,24 @@ def _same(bound: float) -> float:
 
 
 def _burn(objective: Objective) -> Case:
-    operation, edge = objective.operation, nearest_le(objective.bound_s)
+    operation, le = objective.operation, nearest_le(objective.bound_s)
 
     def series(factor: float, _: int) -> list[Line]:
         slow = min(factor * 0.01, 1)
         metric = "cassandra_client_request_duration_seconds_bucket"
-        fast = counter(metric, 100 * (1 - slow), operation=operation, le=edge)
+        fast = counter(metric, 100 * (1 - slow), operation=operation, le=le)
         return [fast, counter(metric, 100, operation=operation, le="+Inf")]
 
     def one_of_five(minute: int) -> list[Line]:
-        """Return five requests in one minute, of which one is slow."""
+        """Return five requests in one minute, one of them slow."""
         metric = "cassandra_client_request_duration_seconds_bucket"
-        counts = {edge: 4, "+Inf": 5}
+        counts = {le: 4, "+Inf": 5}
         return [
-            only_in(minute, counter(metric, count / 60, le=le, operation=operation)) for le, count in counts.items()
+            only_in(minute, counter(metric, count / 60, le=bound, operation=operation))
+            for bound, count in counts.items()
         ]
 
-    # The day's share is slow to fall: what resolves it is the share of the last hours, or minutes.
+    # The ratio of the long window falls slowly; that of the short window ends the alert.
     return Case(series, settle=150, calm=lambda _, t1: series(0, t1), event=one_of_five)
 
 
@@ -217,7 +218,7 @@ def _live(value: float, _: int) -> list[Line]:
 
 
 def _restarts(value: float, _: int) -> list[Line]:
-    """So many in any half hour."""
+    """Return a start time that changes this many times in any half hour."""
     every = {0: 10_000, 1: 20, 2: 16, 3: 8}[int(value)]
     return [moving("cassandra_jvm_start_time_seconds", lambda minute: 1.7e9 + minute // every)]
 
@@ -250,7 +251,7 @@ def _growing_compactions(value: float, t1: int) -> list[Line]:
 
 
 def _filling(value: float, t1: int) -> list[Line]:
-    """A byte a second goes, and in `value` seconds there is none."""
+    """Return a disk that loses a byte per second and is full in `value` seconds."""
     free = moving("node_filesystem_avail_bytes", lambda minute: value + 60 * (t1 - minute), mountpoint="/data")
     return [free, gauge("node_filesystem_size_bytes", 10 * value, mountpoint="/data")]
 
@@ -301,7 +302,7 @@ CASES: Mapping[str, Case] = {
         lambda bound: bound + 0.05,
         lambda bound: bound - 0.02,
         calm=lambda _, __: _agents(0, 20),
-        # One node of three that was taken away.
+        # One of three nodes was removed.
         harmless=lambda _: _agents(1, 3, 0.0),
         lasts=True,
         special=(
@@ -311,7 +312,7 @@ CASES: Mapping[str, Case] = {
             Special("agents-missing", "warning", lambda _: _agents(2, 3, 0.0), fires=True),
         ),
     ),
-    "CassandraNodesUnreachable": number("cassandra_endpoints_unreachable"),
+    "CassandraNodesUnreachable": whole_number("cassandra_endpoints_unreachable"),
     "CassandraNodeDown": Case(_node_down, lambda _: 0, lambda _: 1, harmless=_only_unread),
     "CassandraRacksDown": Case(_racks, _more, _same, harmless=_one_rack),
     "CassandraNodesDisagree": Case(_live, _more, _same),
@@ -341,7 +342,7 @@ CASES: Mapping[str, Case] = {
     "CassandraRequestsPending": level("cassandra_pool_pending", path="transport", pool="Native-Transport-Requests"),
     "CassandraReadsPending": level("cassandra_pool_pending", path="request", pool="ReadStage"),
     "CassandraMutationsPending": level("cassandra_pool_pending", path="request", pool="MutationStage"),
-    "CassandraPoolBlocked": number("cassandra_pool_blocked", path="internal", pool="CompactionExecutor"),
+    "CassandraPoolBlocked": whole_number("cassandra_pool_blocked", path="internal", pool="CompactionExecutor"),
     "CassandraConnectionsPaused": rate("cassandra_native_pauses_total"),
     "CassandraHintsWritten": errors("cassandra_hints_total", writes),
     "CassandraHintsGrowing": Case(lambda value, _: [counter("cassandra_hints_total", value)], harmless=_delivered),
@@ -353,7 +354,7 @@ CASES: Mapping[str, Case] = {
         calm=lambda value, _: [gauge("cassandra_compaction_pending", value / 3)],
     ),
     "CassandraCompactionsPending": level("cassandra_compaction_pending"),
-    "CassandraFlushesPending": number("cassandra_pool_pending", path="internal", pool="MemtableFlushWriter"),
+    "CassandraFlushesPending": whole_number("cassandra_pool_pending", path="internal", pool="MemtableFlushWriter"),
     "CassandraCommitlogPending": level("cassandra_commitlog_pending"),
     "CassandraCommitlogWaits": quantile("cassandra_commitlog_commit_wait_seconds"),
     "CassandraCommitlogSegmentWaits": quantile("cassandra_commitlog_segment_wait_seconds"),
@@ -362,12 +363,12 @@ CASES: Mapping[str, Case] = {
     "CassandraSSTablesPerRead": quantile("cassandra_table_sstables_per_read", **_TABLE),
     "CassandraPartitionLarge": level("cassandra_table_max_partition_bytes", **_TABLE),
     "CassandraBloomFilterUseless": level("cassandra_table_bloom_filter_false_ratio", **_TABLE),
-    "CassandraHeapFull": share("cassandra_jvm_heap_used_bytes", "cassandra_jvm_heap_max_bytes"),
+    "CassandraHeapFull": ratio("cassandra_jvm_heap_used_bytes", "cassandra_jvm_heap_max_bytes"),
     "CassandraGcShare": Case(_gc),
     "CassandraGcPauses": Case(_gc_mean),
-    "CassandraFileDescriptors": share("cassandra_jvm_open_files", "cassandra_jvm_max_files"),
+    "CassandraFileDescriptors": ratio("cassandra_jvm_open_files", "cassandra_jvm_max_files"),
     "CassandraDiskNearlyFull": Case(
-        share("node_filesystem_avail_bytes", "node_filesystem_size_bytes", mountpoint="/data").series,
+        ratio("node_filesystem_avail_bytes", "node_filesystem_size_bytes", mountpoint="/data").series,
         lambda bound: 0.9 * bound,
         lambda bound: 1.1 * bound,
     ),
@@ -389,5 +390,5 @@ CASES: Mapping[str, Case] = {
     "CasstatSinkLosing": rate("casstat_sink_lost_ticks_total", **_SINK),
     "CasstatSinkRefusing": rate("casstat_sink_refused_points_total", **_SINK),
     "CasstatJournalLosing": rate("casstat_journal_lost_ticks_total"),
-    "CasstatSeriesRefused": number("casstat_series_refused", metric="cassandra_table_operations_total"),
+    "CasstatSeriesRefused": whole_number("casstat_series_refused", metric="cassandra_table_operations_total"),
 }

@@ -1,8 +1,8 @@
-"""Every question that the dashboards ask, with the variables filled in as Grafana fills them in.
+"""The queries of the committed dashboards, with variables interpolated as Grafana does.
 
 for dashboard in dashboards("prometheus"):
     for query in prometheus(dashboard):
-        text = filled(query, Choice(node=("127.0.0.1", "127.0.0.2")))
+        text = interpolated(query, Choice(node=("127.0.0.1", "127.0.0.2")))
 """
 
 import json
@@ -15,16 +15,16 @@ from dashboards.grafana import dashboard_files
 
 Json = dict[str, Any]
 _VARIABLE = re.compile(r"\$\{(?P<braced>\w+)(?::(?P<form>\w+))?\}|\$(?P<plain>__\w+|[a-zA-Z]\w*)")
-# As Grafana escapes what is chosen for a regular expression, of Prometheus and of InfluxDB.
+# The characters that Grafana escapes in a value for a regular expression of Prometheus or InfluxDB.
 _SPECIAL = re.compile(r"[\\^$.*+?()[\]{}|/]")
 
 
 @dataclass(frozen=True)
 class Query:
-    """One question of one panel.
+    """A query of a panel.
 
-    form      "series" over time, "table" of the values at one moment, "buckets" of a heat map.
-    by        the choices of the dashboard's variable $by, each with what it means here.
+    form  "series" over time, "table" of the values at one time, or "buckets" of a heat map.
+    by    the choices of the dashboard's variable $by, and the query text of each.
     """
 
     dashboard: str
@@ -36,7 +36,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is chosen: () is All, and of `job` the jobs that there are. Times in seconds since the epoch."""
+    """The selected values of the variables; () is All. Times are seconds since the epoch."""
 
     job: tuple[str, ...] = ("casstat",)
     cluster: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Choice:
 
 
 def dashboards(store: str) -> list[Json]:
-    """Return the dashboards of "prometheus" or "influxdb" as Grafana gets them."""
+    """Return the dashboards of "prometheus" or "influxdb" as Grafana loads them."""
     return [json.loads(text) for _, text in dashboard_files.packaged_dashboards(store)]
 
 
@@ -64,7 +64,7 @@ def panels(dashboard: Json) -> list[Json]:
 
 
 def prometheus(dashboard: Json) -> Iterator[Query]:
-    """Yield what a dashboard for Prometheus asks in its panels."""
+    """Yield the queries of a Prometheus dashboard's panels."""
     forms = {"table": "table", "heatmap": "buckets"}
     for panel in panels(dashboard):
         for target in panel.get("targets", ()):
@@ -73,47 +73,48 @@ def prometheus(dashboard: Json) -> Iterator[Query]:
 
 
 def influxdb(dashboard: Json) -> Iterator[Query]:
-    """Yield what a dashboard for InfluxDB asks in its panels."""
+    """Yield the queries of an InfluxDB dashboard's panels."""
     for panel in panels(dashboard):
-        # What Grafana itself calculates is no question to the store.
-        for target in (each for each in panel.get("targets", ()) if "query" in each):
+        # Grafana evaluates targets without a query itself.
+        for target in (target for target in panel.get("targets", ()) if "query" in target):
             form = "table" if target["resultFormat"] == "table" else "series"
             yield Query(dashboard["title"], panel["title"], target["query"], form, _by(dashboard))
 
 
 def annotations(dashboard: Json) -> Iterator[Query]:
-    """Yield what a dashboard asks for its annotations."""
-    for each in dashboard["annotations"]["list"]:
-        yield Query(dashboard["title"], each["name"], each.get("expr") or each["query"], "series", _by(dashboard))
+    """Yield the queries of a dashboard's annotations."""
+    for annotation in dashboard["annotations"]["list"]:
+        text = annotation.get("expr") or annotation["query"]
+        yield Query(dashboard["title"], annotation["name"], text, "series", _by(dashboard))
 
 
-def every(dashboard: Json) -> Iterator[Query]:
-    """Yield all that a dashboard asks, whichever store it is for."""
+def all_queries(dashboard: Json) -> Iterator[Query]:
+    """Yield all queries of a dashboard for either store."""
     yield from influxdb(dashboard) if "influxdb" in dashboard["tags"] else prometheus(dashboard)
     yield from annotations(dashboard)
 
 
-def filled(query: Query, choice: Choice) -> str:
-    """Return a question as Grafana asks it. Raises KeyError for a variable that there is not."""
+def interpolated(query: Query, choice: Choice) -> str:
+    """Return the text of a query as Grafana sends it. Raises KeyError for an undefined variable."""
     values = _values(query, choice)
 
-    def value(found: re.Match[str]) -> str:
-        return values[found["braced"] or found["plain"]]
+    def value(match: re.Match[str]) -> str:
+        return values[match["braced"] or match["plain"]]
 
     return _VARIABLE.sub(value, query.text)
 
 
 def variables(query: Query) -> set[str]:
-    """Return the names of the variables in a question."""
-    return {found["braced"] or found["plain"] for found in _VARIABLE.finditer(query.text)}
+    """Return the names of the variables in a query."""
+    return {match["braced"] or match["plain"] for match in _VARIABLE.finditer(query.text)}
 
 
 def _values(query: Query, choice: Choice) -> dict[str, str]:
     influx = query.text.startswith("SELECT")
-    chosen = ("job", "cluster", "dc", "rack", "node", "keyspace", "table")
+    selectable = ("job", "cluster", "dc", "rack", "node", "keyspace", "table")
     span_ms = (round(1000 * choice.from_s), round(1000 * choice.to_s))
     return {
-        **{name: _any_of(getattr(choice, name), influx=influx) for name in chosen},
+        **{name: _any_of(getattr(choice, name), influx=influx) for name in selectable},
         "by": query.by.get(choice.by, ""),
         "topn": str(choice.topn),
         "__rate_interval": f"{choice.rate_interval_s}s",
@@ -124,14 +125,14 @@ def _values(query: Query, choice: Choice) -> dict[str, str]:
 
 
 def _any_of(values: tuple[str, ...], *, influx: bool) -> str:
-    """Return the regular expression that stands for several values: All is what the dashboards say it is."""
+    """Return the regular expression for the selected values; () is All, as the dashboards define it."""
     if not values:
         return ".+"
-    # In PromQL's double quotes a backslash is written twice.
+    # In double quotes, PromQL needs a doubled backslash.
     backslash = "\\" if influx else "\\\\"
-    escaped = [_SPECIAL.sub(lambda found: backslash + found[0], value) for value in values]
+    escaped = [_SPECIAL.sub(lambda match: backslash + match[0], value) for value in values]
     if not influx:
-        escaped = [each.replace("\\\\/", "/") for each in escaped]
+        escaped = [text.replace("\\\\/", "/") for text in escaped]
     return escaped[0] if len(escaped) == 1 else f"({'|'.join(escaped)})"
 
 

@@ -1,4 +1,4 @@
-"""The cases of an alert as promtool's own tests: each scenario is a cluster, so that one test has them all."""
+"""promtool tests from the cases of an alert; each scenario is a cluster of its own, so one test holds all of them."""
 
 from collections.abc import Iterator, Sequence
 from math import ceil
@@ -9,15 +9,16 @@ from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
 STALE = "stale"
-# How many times beyond the threshold the rate is in the minute of a single event.
+# The rate in the minute of a single event, as a multiple of a value beyond the threshold.
 BURST = 20
 
 
 class Scenario(NamedTuple):
-    """A cluster: what there is until the alert must fire and after that; None for none.
+    """The series of a cluster, before and after the time t1 at which the alert fires; None for no series.
 
-    reset   whether its counters begin anew on the way.
-    fires   whether the alert must fire by then, and `stays` whether still later.
+    reset   whether its counters are reset meanwhile.
+    fires   whether the alert must fire at t1.
+    stays   whether it must still fire at the end.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Scenario(NamedTuple):
 
 
 def checks_of(alerts: Sequence[Alert]) -> Iterator[dict[str, Any]]:
-    """Yield promtool's tests of these alerts, a test for each name."""
+    """Yield the promtool tests of these alerts, one per name."""
     for name in dict.fromkeys(alert.name for alert in alerts):
         yield ABSENCE[name] if name in ABSENCE else _test(name, [alert for alert in alerts if alert.name == name])
 
@@ -44,8 +45,8 @@ def _test(name: str, alerts: Sequence[Alert]) -> dict[str, Any]:
         "interval": "1m",
         "input_series": [
             {"series": series, "values": " ".join(values)}
-            for severity, found in scenarios.items()
-            for scenario in found
+            for severity, group in scenarios.items()
+            for scenario in group
             for series, values in _series(f"{severity}-{scenario.name}", scenario, t1, t2)
         ],
         "promql_expr_test": [
@@ -55,27 +56,27 @@ def _test(name: str, alerts: Sequence[Alert]) -> dict[str, Any]:
                 "eval_time": f"{minute}m",
                 "exp_samples": [
                     {"labels": f'{{cluster="{severity}-{scenario.name}"}}', "value": 1}
-                    for scenario in found
+                    for scenario in group
                     if expected(scenario)
                 ],
             }
-            for severity, found in scenarios.items()
+            for severity, group in scenarios.items()
             for minute, expected in ((t1, _fires), (t2, _stays))
         ]
-        + [_never(name, severity, found, t2) for severity, found in scenarios.items()]
+        + [_never(name, severity, group, t2) for severity, group in scenarios.items()]
         + ([_labels(name, alerts[0].by, t1)] if "cluster" in alerts[0].by else []),
     }
 
 
 def _never(name: str, severity: str, scenarios: Sequence[Scenario], t2: int) -> dict[str, Any]:
-    """Return the check that what must not fire did not do so at any time."""
+    """Return the check that the scenarios that must not fire never did."""
     quiet = "|".join(f"{severity}-{scenario.name}" for scenario in scenarios if not scenario.fires)
     alert = f'ALERTS{{alertname="{name}",alertstate="firing",severity="{severity}",cluster=~"{quiet}"}}'
     return {"expr": f"count by (cluster) (count_over_time({alert}[{t2}m]))", "eval_time": f"{t2}m", "exp_samples": []}
 
 
 def _labels(name: str, by: Sequence[str], t1: int) -> dict[str, Any]:
-    """Return the check that the alert's series have no labels but those that it is said to have."""
+    """Return the check that the alert's series have no labels besides `by`."""
     without = ", ".join(("alertname", "alertstate", "severity", *by))
     return {
         "expr": f'group without ({without}) (ALERTS{{alertname="{name}",alertstate="firing",severity!=""}})',
@@ -102,7 +103,7 @@ def _scenarios(alert: Alert, case: Case, t1: int) -> Iterator[Scenario]:
     yield Scenario("resolves", bad, calm, reset=False, fires=True, stays=False)
     yield Scenario("removed", bad, None, reset=False, fires=True, stays=case.lasts)
     if any(line.counter for line in bad):
-        # What is counted between the last look before a reset and the reset itself, nobody knows.
+        # The increase between the last scrape before a reset and the reset is lost.
         worse = [*case.series(1.5 * value, t1), *_traffic(case, alert, 1.5 * value, 1.5)]
         yield Scenario("reset", worse, worse, reset=True, fires=True, stays=True)
         yield Scenario("reset-quiet", good, good, reset=True, fires=False, stays=False)
@@ -122,12 +123,12 @@ def _steady(name: str, lines: Sequence[Line], *, fires: bool) -> Scenario:
 
 
 def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]:
-    """Return the traffic of which `value` is so many times the share that the alert looks for."""
+    """Return traffic for which the ratio of errors is `times` the minimum ratio of the alert."""
     return [case.traffic(value / (times * alert.min_ratio))] if case.traffic and alert.min_ratio else []
 
 
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
-    """Return series in which something happens in one minute alone; none where the alert is to tell of just that."""
+    """Return series with a single event; none for an alert that must fire on a single event."""
     if case.event:
         return list(case.event(case.lead))
     if not alert.for_s or not all(line.counter for line in case.series(case.bad(alert.bound), t1)):
@@ -138,7 +139,7 @@ def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
 
 
 def _series(cluster: str, scenario: Scenario, t1: int, t2: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield each series of a scenario with its value by the minute."""
+    """Yield each series of a scenario with its values by the minute."""
     before = {_named(cluster, line): line for line in scenario.before}
     after = {_named(cluster, line): line for line in scenario.after or ()}
     for name in dict.fromkeys((*before, *after)):
@@ -149,7 +150,7 @@ def _series(cluster: str, scenario: Scenario, t1: int, t2: int) -> Iterator[tupl
 
 
 class _Values:
-    """The values of a series, one after the other."""
+    """The values of a series in promtool's notation."""
 
     def __init__(self, reset_at: Sequence[int]) -> None:
         self._reset_at = reset_at
@@ -158,9 +159,9 @@ class _Values:
 
     def take(self, line: Line | None, minutes: range) -> None:
         if line is None:
-            # What never was cannot end.
-            there = any(text not in ("_", STALE) for text in self.texts)
-            self.texts += [STALE if there and place == 0 else "_" for place in range(len(minutes))]
+            # A series that never existed cannot become stale.
+            existed = any(text not in ("_", STALE) for text in self.texts)
+            self.texts += [STALE if existed and index == 0 else "_" for index in range(len(minutes))]
             return
         for minute in minutes:
             self.texts.append(self._text(line, minute))

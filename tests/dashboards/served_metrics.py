@@ -1,4 +1,4 @@
-"""What there is to be asked for: the series of a real page of /metrics, and points as the sinks write them."""
+"""The metrics that queries may use: the series of a page of /metrics, and the measurements of sinks."""
 
 from functools import cache
 
@@ -14,27 +14,27 @@ from tests.exporters.prometheus.test_names import whole
 @cache
 def families() -> dict[str, tuple[str, frozenset[str]]]:
     """Return the kind and the labels of every metric that an agent or the demo's load serves, by its name."""
-    found: dict[str, tuple[str, frozenset[str]]] = {}
+    labels_by_name: dict[str, tuple[str, frozenset[str]]] = {}
     for page in (parsed(whole(openmetrics=False)), parsed(generate_latest(LoadMetrics("c").registry).decode())):
         labels: dict[str, set[str]] = {}
         for name, pairs in page.values:
             labels.setdefault(_family(name, page.kinds), set()).update(label for label, _ in pairs)
-        known = {name: kind for name, kind in page.kinds.items() if not name.endswith("_created")}
-        found |= {name: (kind, frozenset(labels.get(name, ())) - {"le"}) for name, kind in known.items()}
-    return found
+        kinds = {name: kind for name, kind in page.kinds.items() if not name.endswith("_created")}
+        labels_by_name |= {name: (kind, frozenset(labels.get(name, ())) - {"le"}) for name, kind in kinds.items()}
+    return labels_by_name
 
 
 @cache
 def series() -> frozenset[str]:
-    """Return the names of all series that Prometheus has of them."""
-    found = set()
+    """Return the names of all series of these metrics in Prometheus."""
+    names: set[str] = set()
     for name, (kind, _) in families().items():
-        found |= {f"{name}_bucket", f"{name}_count", f"{name}_sum"} if kind == "histogram" else {name}
-    return frozenset(found)
+        names |= {f"{name}_bucket", f"{name}_count", f"{name}_sum"} if kind == "histogram" else {name}
+    return frozenset(names)
 
 
 def measurements() -> frozenset[str]:
-    """Return the names of all measurements that InfluxDB has."""
+    """Return the names of all measurements in InfluxDB."""
     return frozenset({*CATALOGUE, EVENTS})
 
 

@@ -1,4 +1,4 @@
-"""What holds for every panel of every dashboard, as it is committed."""
+"""The committed dashboards: structure, queries, variables and descriptions of every panel."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from collector.sampling.selection import slowest_interval
 from dashboards.grafana import dashboard_files
 from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
 from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
-from dashboards.grafana.panel_model import Line, TextPanel
+from dashboards.grafana.panel_model import Line
 from dashboards.grafana.prometheus_queries import CLIENT_SIGNALS
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.all_signals import SIGNALS
@@ -39,22 +39,22 @@ WINDOW = re.compile(r"\[([^\]]*)\]")
 MEASUREMENT = re.compile(r'FROM "([^"]+)"')
 
 
-def asking(dashboard: Json) -> list[Json]:
+def query_panels(dashboard: Json) -> list[Json]:
     return [panel for panel in queries.panels(dashboard) if panel["type"] != "text"]
 
 
-def test_every_board_is_there_for_both() -> None:
+def test_both_stores_have_the_dashboards() -> None:
     names = {
         store: {name.removesuffix(".json") for name, _ in dashboard_files.packaged_dashboards(store)}
         for store in dashboard_files.STORES
     }
     assert names["prometheus"] == {dashboard.name for dashboard in DASHBOARDS}
-    # Its own figures come by Prometheus alone.
+    # Self-metrics are available through Prometheus only.
     assert names["influxdb"] == names["prometheus"] - {"agent"}
 
 
 @EVERY
-def test_a_board_is_complete(store: str, dashboard: Json) -> None:
+def test_a_dashboard_is_complete(store: str, dashboard: Json) -> None:
     assert dashboard["title"].startswith("Cassandra: ")
     assert dashboard["description"]
     assert dashboard["editable"] is False
@@ -74,22 +74,22 @@ def test_titles_are_noun_phrases_in_the_terms_of_the_field(store: str, dashboard
 
 
 def test_uids_are_stable_and_no_two_are_the_same() -> None:
-    found = [dashboard["uid"] for _, dashboard in CASES]
-    assert len(set(found)) == len(found)
-    assert {"casstat-overview", "casstat-node", "casstat-overview-influxdb"} <= set(found)
-    assert all(len(uid) <= 40 for uid in found)
+    uids = [dashboard["uid"] for _, dashboard in CASES]
+    assert len(set(uids)) == len(uids)
+    assert {"casstat-overview", "casstat-node", "casstat-overview-influxdb"} <= set(uids)
+    assert all(len(uid) <= 40 for uid in uids)
 
 
 @EVERY
-def test_a_panel_says_what_it_shows(store: str, dashboard: Json) -> None:
+def test_a_panel_has_title_description_unit_and_data_source(store: str, dashboard: Json) -> None:
     for panel in queries.panels(dashboard):
         assert panel["type"] in BUILT_IN, panel["title"]
         assert panel["title"]
         assert panel["description"]
-    for panel in asking(dashboard):
+    for panel in query_panels(dashboard):
         assert panel["targets"], panel["title"]
         assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
-        # What stands there when there is nothing to see.
+        # The text of an empty panel.
         reason = panel["fieldConfig"]["defaults"]["noValue"]
         assert "Absent" in reason
         assert all(part in panel["description"] for part in re.findall(r"Absent[^.]*\.", reason))
@@ -97,86 +97,85 @@ def test_a_panel_says_what_it_shows(store: str, dashboard: Json) -> None:
 
 
 @EVERY
-def test_every_panel_tells_what_its_signals_mean_and_why_they_are_absent(store: str, dashboard: Json) -> None:
-    (declared,) = [each for each in DASHBOARDS if dashboard["uid"].removesuffix("-influxdb") == f"casstat-{each.name}"]
-    by_name: dict[str, list[tuple[Line, ...]]] = {}
-    for row in declared.rows:
+def test_a_description_explains_each_signal_and_its_absence(store: str, dashboard: Json) -> None:
+    name = dashboard["uid"].removeprefix("casstat-").removesuffix("-influxdb")
+    (definition,) = [definition for definition in DASHBOARDS if definition.name == name]
+    lines_by_title: dict[str, list[tuple[Line, ...]]] = {}
+    for row in definition.rows:
         for panel in row.panels:
-            by_name.setdefault(panel.name, []).append(panel.lines)
-    for shown in asking(dashboard):
-        name = shown["title"].removesuffix(" (max)")
-        lines = by_name[name].pop(0)
-        served = [line for line in lines if store == "prometheus" or not _prometheus_alone(line)]
+            lines_by_title.setdefault(panel.name, []).append(panel.lines)
+    for rendered in query_panels(dashboard):
+        title = rendered["title"].removesuffix(" (max)")
+        lines = lines_by_title[title].pop(0)
+        served = [line for line in lines if store == "prometheus" or not _prometheus_only(line)]
         assert served
         for line in served:
-            assert line.signal.help in shown["description"]
-            assert line.signal.absent in shown["description"]
+            assert line.signal.help in rendered["description"]
+            assert line.signal.absent in rendered["description"]
 
 
-def _prometheus_alone(line: Line) -> bool:
+def _prometheus_only(line: Line) -> bool:
     return bool(
         re.search(r"casstat_(load|tick|source|sink|journal|series|events)|\bprocess_", str(line.signal.expression))
     )
 
 
 @EVERY
-def test_panels_are_told_apart_and_none_covers_another(store: str, dashboard: Json) -> None:
+def test_panels_have_unique_ids_and_do_not_overlap(store: str, dashboard: Json) -> None:
     numbers = [panel["id"] for panel in dashboard["panels"]]
     assert len(set(numbers)) == len(numbers)
     taken: set[tuple[int, int]] = set()
     for panel in dashboard["panels"]:
-        place = panel["gridPos"]
-        assert place["x"] + place["w"] <= 24
+        grid = panel["gridPos"]
+        assert grid["x"] + grid["w"] <= 24
         cells = {
-            (x, y)
-            for x in range(place["x"], place["x"] + place["w"])
-            for y in range(place["y"], place["y"] + place["h"])
+            (x, y) for x in range(grid["x"], grid["x"] + grid["w"]) for y in range(grid["y"], grid["y"] + grid["h"])
         }
         assert taken.isdisjoint(cells), panel["title"]
         taken |= cells
 
 
-def test_the_overview_is_one() -> None:
+def test_the_overview_has_at_most_30_panels() -> None:
     for store, dashboard in CASES:
         if "overview" in dashboard["uid"]:
-            assert len(asking(dashboard)) <= 30, store
+            assert len(query_panels(dashboard)) <= 30, store
 
 
 @EVERY
-def test_variables_go_from_the_whole_to_its_parts(store: str, dashboard: Json) -> None:
+def test_variables_go_from_cluster_to_table(store: str, dashboard: Json) -> None:
     variables = dashboard["templating"]["list"]
-    names = [each["name"] for each in variables]
+    names = [variable["name"] for variable in variables]
     assert names[0] == "datasource"
     assert variables[0]["query"] == store
     chosen = [name for name in names[1:] if name not in ("by", "topn")]
     texts = json.dumps(dashboard["panels"])
     assert ("by" in names) == ("$by" in texts or "${by:raw}" in texts)
     assert ("topn" in names) == ("$topn" in texts)
-    of_node = ["job", *NODE_LABELS] if store == "prometheus" else list(NODE_LABELS)
-    assert chosen in (of_node, [*of_node, "keyspace", "table"])
-    for place, variable in enumerate(variables[1 : len(chosen) + 1]):
-        # Refreshed when the time range changes; several values may be chosen, and all of them.
+    node_variables = ["job", *NODE_LABELS] if store == "prometheus" else list(NODE_LABELS)
+    assert chosen in (node_variables, [*node_variables, "keyspace", "table"])
+    for depth, variable in enumerate(variables[1 : len(chosen) + 1]):
+        # Refreshed on a change of the time range; several or all values can be selected.
         assert (variable["refresh"], variable["multi"], variable["includeAll"]) == (2, True, True)
-        # All must not match series without the label. Of jobs it is the list of those that serve casstat's metrics.
+        # All must not match series without the label. For jobs it is the list of those that serve casstat's metrics.
         assert variable.get("allValue") == (None if variable["name"] == "job" else ".+")
         text = variable["query"]["query"] if store == "prometheus" else variable["query"]
         assert text.startswith("label_values(" if store == "prometheus" else "SHOW TAG VALUES")
-        narrowed = min(place, len(of_node)) if variable["name"] != "table" or store == "prometheus" else place
+        narrowed = min(depth, len(node_variables)) if variable["name"] != "table" or store == "prometheus" else depth
         assert all(f"${before}" in text for before in chosen[:narrowed])
 
 
 @EVERY
-def test_no_variable_is_asked_for_that_there_is_not(store: str, dashboard: Json) -> None:
-    there = {each["name"] for each in dashboard["templating"]["list"]}
-    there |= {"__rate_interval", "__interval", "__range", "timeFilter"}
-    for query in queries.every(dashboard):
-        assert queries.variables(query) <= there, query
-        assert "$" not in re.sub(r"\$/", "/", queries.filled(query, Choice(from_s=1, to_s=61))), query
+def test_queries_use_only_defined_variables(store: str, dashboard: Json) -> None:
+    defined = {variable["name"] for variable in dashboard["templating"]["list"]}
+    defined |= {"__rate_interval", "__interval", "__range", "timeFilter"}
+    for query in queries.all_queries(dashboard):
+        assert queries.variables(query) <= defined, query
+        assert "$" not in re.sub(r"\$/", "/", queries.interpolated(query, Choice(from_s=1, to_s=61))), query
 
 
 @EVERY
-def test_links_lead_to_boards_that_there_are(store: str, dashboard: Json) -> None:
-    uids = {other["uid"] for kind, other in CASES if kind == store}
+def test_links_lead_to_existing_dashboards(store: str, dashboard: Json) -> None:
+    uids = {target["uid"] for target_store, target in CASES if target_store == store}
     assert {link["url"].removeprefix("/d/") for link in dashboard["links"]} == uids
     assert all(link["keepTime"] and link["includeVars"] for link in dashboard["links"])
     for uid in re.findall(r'"/d/([^?"]+)\?', json.dumps(dashboard["panels"])):
@@ -184,8 +183,8 @@ def test_links_lead_to_boards_that_there_are(store: str, dashboard: Json) -> Non
 
 
 @EVERY
-def test_what_happened_is_marked(store: str, dashboard: Json) -> None:
-    names = [each["name"] for each in dashboard["annotations"]["list"]]
+def test_a_dashboard_has_the_annotations_of_its_store(store: str, dashboard: Json) -> None:
+    names = [annotation["name"] for annotation in dashboard["annotations"]["list"]]
     expected = {
         "prometheus": ["Restarts", "Nodes unreachable", "Schema changes", "Runs begin", "Runs end", "Phases"],
         "influxdb": ["Runs, restarts, nodes", "Repairs, streams, drops", "Collections, flushes"],
@@ -194,37 +193,37 @@ def test_what_happened_is_marked(store: str, dashboard: Json) -> None:
 
 
 @pytest.mark.parametrize("query", PROMETHEUS, ids=lambda query: f"{query.dashboard} {query.panel}"[:60])
-def test_a_question_to_prometheus(query: Query) -> None:
+def test_a_prometheus_query(query: Query) -> None:
     text = query.text
     names = NAME.findall(text)
     assert names
-    # A metric that is renamed fails here, and not on somebody's screen.
+    # Catches a renamed metric.
     assert set(names) <= served_metrics.series(), set(names) - served_metrics.series()
     for name, matchers in SELECTOR.findall(text):
-        wanted = ("cluster",) if name.startswith("casstat_load_") else ("job", *NODE_LABELS)
-        assert all(f'{label}=~"${label}"' in matchers for label in wanted), name
-        told = re.findall(r"(\w+)=", matchers)
-        assert len(told) == len(set(told))
+        expected = ("cluster",) if name.startswith("casstat_load_") else ("job", *NODE_LABELS)
+        assert all(f'{label}=~"${label}"' in matchers for label in expected), name
+        labels = re.findall(r"(\w+)=", matchers)
+        assert len(labels) == len(set(labels))
     for function, metric in re.findall(r"(\w+)\((\w+)\{", text):
         counts = metric.endswith("_bucket") or served_metrics.families()[metric][0] in ("counter", "unknown")
         assert (function in ("rate", "increase")) == counts, (function, metric)
     assert set(WINDOW.findall(text)) <= {"$__rate_interval", "2m", "4m", "$__range:$__rate_interval"}
-    assert all(f"{each}(" not in text for each in ("irate", "avg", "quantile_over_time"))
+    assert not re.search(r"\b(irate|avg|quantile_over_time)\(", text)
     for part in text.split("histogram_quantile(")[1:]:
         assert re.match(r"0\.\d+, sum by \(le(, [$\w]+)*\) \(rate\(\w+_bucket\{", part), part
     assert "quantile=" not in text
 
 
 @pytest.mark.parametrize("query", INFLUXDB, ids=lambda query: f"{query.dashboard} {query.panel}"[:60])
-def test_a_question_to_influxdb(query: Query) -> None:
+def test_an_influxdb_query(query: Query) -> None:
     text = query.text
-    found = MEASUREMENT.findall(text)
-    assert found
-    assert set(found) <= served_metrics.measurements(), set(found) - served_metrics.measurements()
+    measurements = MEASUREMENT.findall(text)
+    assert measurements
+    assert set(measurements) <= served_metrics.measurements(), set(measurements) - served_metrics.measurements()
     for label in NODE_LABELS:
-        assert text.count(f'"{label}" =~ /^${label}$/') == len(found)
-    # Bounded where points are read, and never after their steps: see `dashboards.influxql`.
-    assert text.count("$timeFilter") >= len(found)
+        assert text.count(f'"{label}" =~ /^${label}$/') == len(measurements)
+    # The innermost queries bound the time: see `dashboards.influxql`.
+    assert text.count("$timeFilter") >= len(measurements)
     # Percentiles are neither averaged nor added.
     for field in ("p50", "p95", "p99", "p999"):
         for function, _ in re.findall(rf'(\w+)\("({field})"\)', text):
@@ -235,46 +234,50 @@ def test_a_question_to_influxdb(query: Query) -> None:
         assert outer[1] == "max"
 
 
-def test_what_grafana_calculates_is_of_what_is_asked_in_the_same_panel() -> None:
-    found = []
+def test_math_expressions_refer_to_hidden_queries_of_the_same_panel() -> None:
+    titles = []
     for _, dashboard in CASES:
-        for panel in asking(dashboard):
+        for panel in query_panels(dashboard):
             for target in panel["targets"]:
                 if "expression" in target:
-                    hidden = {each["refId"] for each in panel["targets"] if each.get("hide")}
+                    hidden = {query["refId"] for query in panel["targets"] if query.get("hide")}
                     assert set(re.findall(r"\$([A-Z])", target["expression"])) <= hidden
                     assert target["datasource"]["uid"] == "__expr__"
-                    found.append(panel["title"])
+                    titles.append(panel["title"])
             assert any(not target.get("hide") for target in panel["targets"])
-    assert "Heap utilisation" in found
+    assert "Heap utilisation" in titles
 
 
-def test_only_what_clients_tell_belongs_to_no_node() -> None:
+def test_only_client_signals_have_no_labels_of_nodes() -> None:
     assert {name for name in SIGNALS if name.startswith("load_") and name != "load_bytes"} == CLIENT_SIGNALS
 
 
-def test_a_percentile_from_influxdb_says_what_it_is() -> None:
-    for store, dashboard in CASES:
-        for panel in asking(dashboard):
-            texts = [target.get("query", "") for target in panel["targets"]]
-            if store == "influxdb" and any('max("p' in text for text in texts):
-                assert panel["title"].endswith("(max)")
-                assert "nothing is averaged" in panel["description"]
+def test_a_percentile_from_influxdb_is_described_as_a_maximum() -> None:
+    percentiles = [
+        panel
+        for store, dashboard in CASES
+        for panel in query_panels(dashboard)
+        if store == "influxdb" and any('max("p' in target.get("query", "") for target in panel["targets"])
+    ]
+    assert len(percentiles) > 10
+    for panel in percentiles:
+        assert panel["title"].endswith("(max)")
+        assert "nothing is averaged" in panel["description"]
 
 
-def test_what_is_read_once_a_minute_is_summed_over_two() -> None:
+def test_influxdb_sums_slow_metrics_over_two_minutes() -> None:
     (panel,) = [
         panel
         for store, dashboard in CASES
-        for panel in asking(dashboard)
+        for panel in query_panels(dashboard)
         if store == "influxdb" and panel["title"] == "Cluster data size"
     ]
     assert panel["interval"] == "120s"
 
 
-def test_heat_maps_are_made_of_buckets() -> None:
+def test_heat_maps_query_buckets() -> None:
     for _, dashboard in CASES:
-        for panel in asking(dashboard):
+        for panel in query_panels(dashboard):
             forms = {target.get("format") for target in panel["targets"]}
             assert ("heatmap" in forms) == (panel["type"] == "heatmap")
             for target in panel["targets"]:
@@ -282,19 +285,19 @@ def test_heat_maps_are_made_of_buckets() -> None:
                     assert target["expr"].startswith("sum by (le) (increase(")
 
 
-def test_rates_of_what_is_read_rarely_have_a_window_of_several_readings() -> None:
+def test_rates_of_slow_metrics_have_a_window_of_four_readings() -> None:
     for dashboard in queries.dashboards("prometheus"):
-        for target in (target for panel in asking(dashboard) for target in panel["targets"]):
+        for target in (target for panel in query_panels(dashboard) for target in panel["targets"]):
             rates = re.findall(r"(?:rate|increase)\((\w+?)(?:_bucket)?\{[^}]*\}\[([^\]]+)\]", target["expr"])
-            tiers = [(slowest_interval(CATALOGUE[name]), window) for name, window in rates if name in CATALOGUE]
-            for scrape_interval, window in tiers:
-                if scrape_interval is ScrapeInterval.TICK and len({each for each, _ in tiers}) == 1:
+            intervals = [(slowest_interval(CATALOGUE[name]), window) for name, window in rates if name in CATALOGUE]
+            for scrape_interval, window in intervals:
+                if scrape_interval is ScrapeInterval.TICK and len({interval for interval, _ in intervals}) == 1:
                     assert window == "$__rate_interval", target["expr"]
                 elif scrape_interval is not ScrapeInterval.TICK:
                     assert 60 * float(window.removesuffix("m")) >= 4 * scrape_interval.value, target["expr"]
 
 
-def test_the_worst_series_are_chosen_once_for_the_whole_time_range() -> None:
+def test_the_worst_series_are_selected_once_for_the_whole_time_range() -> None:
     top = [query for query in PROMETHEUS if "$topn" in query.text and query.form == "series"]
     assert len(top) > 20
     for query in top:
@@ -304,47 +307,42 @@ def test_the_worst_series_are_chosen_once_for_the_whole_time_range() -> None:
         assert shown[1:-1] in chosen
 
 
-def test_axes_of_zeros_end_near_zero() -> None:
+def test_the_axis_of_a_panel_of_zeros_ends_near_zero() -> None:
     for _, dashboard in CASES:
-        for panel in asking(dashboard):
+        for panel in query_panels(dashboard):
             if panel["type"] == "timeseries":
                 assert panel["fieldConfig"]["defaults"]["custom"]["axisSoftMax"] <= 1024, panel["title"]
 
 
-def test_lines_are_drawn_where_alerts_begin() -> None:
+def test_threshold_lines_are_at_the_thresholds_of_alerts() -> None:
     def steps(uid: str, title: str) -> list[tuple[float | None, str]]:
         (panel,) = [
             panel
             for _, dashboard in CASES
             if dashboard["uid"] == uid
-            for panel in asking(dashboard)
+            for panel in query_panels(dashboard)
             if panel["title"] == title
         ]
         return [(step["value"], step["color"]) for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
 
-    # An alert is about more than the threshold: more than 30 compactions are 31.
+    # A step includes its value: more than 30 compactions means at least 31.
     assert steps("casstat-storage", "Pending compactions")[:2] == [(None, GOOD), (31, WARNING)]
     assert steps("casstat-latency", "Read latency, p99")[:2] == [(None, GOOD), (0.1, WARNING)]
     assert steps("casstat-overview", "Unreachable nodes")[:2] == [(None, GOOD), (1, WARNING)]
-    # Grafana draws a line in the colour of the step that begins there, whichever side is the bad one.
+    # Grafana draws a line in the colour of the step above it, even if low values are bad.
     assert steps("casstat-overview", "Free disk space ratio")[1:] == [(0.1, CRITICAL), (0.2, WARNING)]
 
 
-def test_notes_ask_nothing() -> None:
-    notes = [
-        panel
-        for dashboard in DASHBOARDS
-        for row in dashboard.rows
-        for panel in row.panels
-        if isinstance(panel, TextPanel)
-    ]
-    assert all(not note.lines for note in notes)
+def test_text_panels_have_no_queries() -> None:
+    notes = [panel for _, dashboard in CASES for panel in queries.panels(dashboard) if panel["type"] == "text"]
+    assert notes
+    assert all(note["options"]["content"] and not note.get("targets") for note in notes)
 
 
-def test_the_provider_names_the_folders() -> None:
-    odd = Path('/a "b": # c')
-    first, second = yaml.safe_load(dashboard_files.provider([odd, Path("/d")]))["providers"]
-    assert first["options"]["path"] == str(odd)
+def test_the_provisioning_file_names_the_folders() -> None:
+    quoted = Path('/a "b": # c')
+    first, second = yaml.safe_load(dashboard_files.provider([quoted, Path("/d")]))["providers"]
+    assert first["options"]["path"] == str(quoted)
     assert second["options"]["path"] == "/d"
     assert first["name"] != second["name"]
     assert first["allowUiUpdates"] is False
@@ -358,7 +356,7 @@ def test_the_provider_names_the_folders() -> None:
         (Choice(node=("a", "b+")), '{a=~"(a|b\\\\+)"}'),
     ],
 )
-def test_variables_are_filled_in_as_grafana_does(choice: Choice, expected: str) -> None:
-    assert queries.filled(Query("", "", '{a=~"$node"}'), choice) == expected
-    influx = queries.filled(Query("", "", "SELECT /^$node$/"), choice)
+def test_variables_are_interpolated_as_grafana_does(choice: Choice, expected: str) -> None:
+    assert queries.interpolated(Query("", "", '{a=~"$node"}'), choice) == expected
+    influx = queries.interpolated(Query("", "", "SELECT /^$node$/"), choice)
     assert influx == "SELECT /^" + expected[5:-2].replace("\\\\", "\\") + "$/"

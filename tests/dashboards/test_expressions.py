@@ -1,4 +1,4 @@
-"""Expressions as Prometheus and InfluxDB take them, and made of metrics that there are."""
+"""Expressions: their PromQL and InfluxQL, and the metrics of signals."""
 
 from functools import partial
 
@@ -36,7 +36,7 @@ READS = Rate("a_total", where(operation="Read"))
         (Gauge("a", aggregation=Aggregation.MIN), 'min by (node) (a{node=~"$node"})'),
         (Quantile(0.99, "a"), 'histogram_quantile(0.99, sum by (le, node) (rate(a_bucket{node=~"$node"}[1m])))'),
         (
-            # No percentile of what is counted lies between two whole numbers.
+            # Percentiles of counts are whole numbers.
             Quantile(0.99, "cassandra_table_tombstones_per_read"),
             "ceil(histogram_quantile(0.99, sum by (le, node) "
             '(rate(cassandra_table_tombstones_per_read_bucket{node=~"$node"}[1m]))))',
@@ -57,7 +57,7 @@ def test_promql(expression: Expression, expected: str) -> None:
 
 GC = Rate("cassandra_jvm_gc_seconds_total")
 GC_RATE = "rate(cassandra_jvm_gc_seconds_total[5m])"
-OF_NODES = f"sum by (cluster, dc, rack, node) ({GC_RATE})"
+SUMMED_PER_NODE = f"sum by (cluster, dc, rack, node) ({GC_RATE})"
 
 
 @pytest.mark.parametrize(
@@ -67,22 +67,22 @@ OF_NODES = f"sum by (cluster, dc, rack, node) ({GC_RATE})"
         (Gauge("cassandra_pool_oldest_task_seconds"), "max by (cluster) (cassandra_pool_oldest_task_seconds)"),
         (Gauge("cassandra_endpoints_up"), "min by (cluster) (cassandra_endpoints_up)"),
         (Gauge("cassandra_table_compression_ratio"), "avg by (cluster) (cassandra_table_compression_ratio)"),
-        (GC, f"avg by (cluster) ({OF_NODES})"),
-        # A ratio is that of increases, which add up.
+        (GC, f"avg by (cluster) ({SUMMED_PER_NODE})"),
+        # A ratio divides sums of increases.
         (
             Ratio(GC, Rate("cassandra_jvm_gc_total")),
             f"sum by (cluster) ({GC_RATE}) / sum by (cluster) (rate(cassandra_jvm_gc_total[5m]))",
         ),
     ],
 )
-def test_promql_aggregates_nodes_as_the_catalogue_says(expression: Expression, expected: str) -> None:
+def test_promql_aggregates_nodes_as_in_the_catalogue(expression: Expression, expected: str) -> None:
     assert promql.render(expression, promql.Scope(by=("cluster",))) == expected
 
 
-def test_the_series_of_a_node_are_joined_before_nodes_are_averaged() -> None:
+def test_the_series_of_a_node_are_summed_before_nodes_are_averaged() -> None:
     by = ("$by", "collector")
-    assert promql.render(GC, promql.Scope()) == OF_NODES
-    nodes = OF_NODES.replace("node)", "node, collector)")
+    assert promql.render(GC, promql.Scope()) == SUMMED_PER_NODE
+    nodes = SUMMED_PER_NODE.replace("node)", "node, collector)")
     assert promql.render(GC, promql.Scope(by=by)) == f"avg by ($by, collector) ({nodes})"
     query = influxql.render(GC, influxql.Scope(by=("cluster",)))
     assert 'SELECT mean("v0") AS "value" FROM (SELECT sum("v0") AS "v0" FROM (' in query
@@ -90,7 +90,7 @@ def test_the_series_of_a_node_are_joined_before_nodes_are_averaged() -> None:
     assert influxql.render(GC, influxql.Scope(by=promql.NODE_LABELS)).startswith('SELECT sum("v0") AS "value"')
 
 
-PLACED = "* on (job, instance) group_left (machine) casstat_placement_info"
+PLACEMENT_JOIN = "* on (job, instance) group_left (machine) casstat_placement_info"
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,12 @@ PLACED = "* on (job, instance) group_left (machine) casstat_placement_info"
     [
         (
             Gauge("node_memory_Cached_bytes"),
-            f"sum by (cluster) (max by (cluster, machine) (node_memory_Cached_bytes {PLACED}))",
+            f"sum by (cluster) (max by (cluster, machine) (node_memory_Cached_bytes {PLACEMENT_JOIN}))",
         ),
         (
             Rate("node_disk_io_time_seconds_total", within_node="max"),
-            f"avg by (cluster) (max by (cluster, machine) (rate(node_disk_io_time_seconds_total[5m]) {PLACED}))",
+            f"avg by (cluster) (max by (cluster, machine) "
+            f"(rate(node_disk_io_time_seconds_total[5m]) {PLACEMENT_JOIN}))",
         ),
         (
             Rate("node_network_receive_bytes_total"),
@@ -112,25 +113,25 @@ PLACED = "* on (job, instance) group_left (machine) casstat_placement_info"
         (Gauge("casstat_clock_error_seconds"), "max by (cluster) (casstat_clock_error_seconds)"),
     ],
 )
-def test_promql_counts_what_nodes_on_one_machine_share_once(expression: Expression, expected: str) -> None:
+def test_promql_counts_series_shared_by_nodes_on_one_machine_once(expression: Expression, expected: str) -> None:
     assert promql.render(expression, promql.Scope(by=("cluster",))) == expected
-    # Each node by itself has all of its machine.
+    # The series of a single node need no deduplication.
     assert "placement" not in promql.render(expression, promql.Scope())
 
 
-def test_a_gauge_that_the_catalogue_does_not_have_must_say_how_nodes_are_aggregated() -> None:
+def test_a_gauge_outside_the_catalogue_needs_an_aggregation() -> None:
     with pytest.raises(ValueError, match="casstat_x: not in the catalogue"):
         aggregation_of(Gauge("casstat_x"))
 
 
-def test_a_panel_that_asks_for_another_aggregation_says_so() -> None:
+def test_the_title_names_an_aggregation_that_differs_from_the_catalogue() -> None:
     parts = [(signal, part) for signal in SIGNALS.values() for part in _parts(signal.expression)]
     for signal, part in parts:
         if not isinstance(part, Quantile) and part.aggregation is not None and part.metric in CATALOGUE:
             assert signal.title.endswith(", worst node"), signal.name
 
 
-def test_nothing_is_matched_where_nothing_is_given() -> None:
+def test_a_selector_without_matchers_has_no_braces() -> None:
     assert promql.selector("a") == "a"
 
 
@@ -153,12 +154,12 @@ def test_influxql(expression: Expression, selected: str, inner: list[str]) -> No
     query = influxql.render(expression, INFLUX)
     assert query.startswith(f'SELECT {selected} AS "value" FROM (')  # noqa: S608
     assert query.endswith('WHERE $timeFilter GROUP BY time($__interval), "node" fill(none)')
-    assert all(each in query for each in inner)
+    assert all(text in query for text in inner)
     assert query.count("$timeFilter") == query.count("FROM")
     assert query.count("$node") == len(inner)
 
 
-def test_a_part_of_nothing_is_absent_in_influxql() -> None:
+def test_a_ratio_with_denominator_0_is_absent_in_influxql() -> None:
     # InfluxQL would answer a division by 0 with 0.
     query = influxql.render(Ratio(Difference(READS, READS), READS), INFLUX)
     assert query.startswith(
@@ -166,7 +167,7 @@ def test_a_part_of_nothing_is_absent_in_influxql() -> None:
     )
     assert query.endswith('fill(none)) WHERE "whole" > 0 GROUP BY "node"')
     assert all(f'mean("per_s") AS "v{number}"' in query for number in range(3))
-    # Not outside: bounds that fall between two steps would lose all.
+    # An outer time range that begins between two steps would drop them.
     assert query.count("$timeFilter") == query.count("FROM") - 1
 
 
@@ -176,7 +177,7 @@ def test_influxql_does_not_calculate_across_measurements(kind: type[Ratio] | typ
         influxql.render(kind(gauge("b"), gauge("a")), INFLUX)
 
 
-def test_grafanas_own_choice_of_tags_is_left_to_it() -> None:
+def test_grafana_variables_are_not_quoted_as_tags() -> None:
     assert influxql.render(gauge("a"), influxql.Scope(by=("${by:raw}",))).endswith(
         "GROUP BY time($__interval), ${by:raw} fill(none)"
     )
@@ -189,7 +190,7 @@ def test_labels_in_influxql() -> None:
 
 
 @pytest.mark.parametrize("signal", SIGNALS.values(), ids=SIGNALS)
-def test_a_signal_is_made_of_what_is_measured(signal: Signal) -> None:
+def test_a_signal_uses_metrics_of_the_right_kind_and_labels(signal: Signal) -> None:
     assert set(metrics_of(signal.expression)) <= families().keys()
     for part in _parts(signal.expression):
         kind, labels = families()[part.metric]
@@ -198,10 +199,10 @@ def test_a_signal_is_made_of_what_is_measured(signal: Signal) -> None:
         assert set(signal.labels) <= labels
 
 
-def test_two_signals_have_two_names() -> None:
-    one = next(iter(SIGNALS.values()))
+def test_duplicate_signal_names_are_rejected() -> None:
+    signal = next(iter(SIGNALS.values()))
     with pytest.raises(ValueError, match="duplicate signal name"):
-        by_name([one, Signal(one.name, "", one.expression, one.unit, "")])
+        by_name([signal, Signal(signal.name, "", signal.expression, signal.unit, "")])
 
 
 def _parts(expression: Expression) -> list[Rate | Gauge | Quantile]:

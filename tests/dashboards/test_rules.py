@@ -1,4 +1,4 @@
-"""The rules: made of what is measured, with the table's thresholds, each with a runbook and with cases."""
+"""The rules: metrics, thresholds, labels, runbooks and the page docs/rules.md."""
 
 import json
 import os
@@ -10,14 +10,19 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.top.severity import level
 from dashboards.expression import metrics_of
+from dashboards.grafana import panel_colours
+from dashboards.grafana.panel_model import Line
+from dashboards.grafana.threshold_steps import line_steps
 from dashboards.rules.__main__ import COMMITTED
-from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, format_number
+from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, format_number, signal_alerts
 from dashboards.rules.all_alerts import ALERTS, alert_list, identity_labels
 from dashboards.rules.burn_rate import WINDOWS, nearest_le, recording_rules
 from dashboards.rules.rule_files import rule_files
 from dashboards.signals.all_signals import SIGNALS
-from dashboards.thresholds import OBJECTIVES, THRESHOLDS
+from dashboards.signals.signal import Unit
+from dashboards.thresholds import OBJECTIVES, THRESHOLDS, Severity, Threshold
 from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES
 from tests.dashboards.rule_checks import checks_of
@@ -26,15 +31,15 @@ from tests.exporters.prometheus.test_names import whole
 
 ROOT = Path(__file__).parent.parent.parent
 DASHBOARDS = ROOT / "dashboards" / "grafana" / "json" / "prometheus"
-BOOKS = ROOT / "docs" / "runbooks"
+RUNBOOKS = ROOT / "docs" / "runbooks"
 PAGE = ROOT / "docs" / "rules.md"
 HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Harmless when"]
 NAMES = list(dict.fromkeys(alert.name for alert in alert_list()))
-# A metric in a query, with what selects its series.
+# A metric in a query, with its matchers.
 SELECTED = re.compile(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}")
 RATE = re.compile(r"(?:rate|increase|deriv)\([^[]*\[(\d+)([mh])\]")
-# What was lost once is lost: these tell of it at once, and wake nobody.
-TELLS_OF_EVENTS = ("CasstatSinkLosing", "CasstatJournalLosing")
+# Lost data cannot be restored: these alerts fire on a single event, as warnings.
+EVENT_ALERTS = ("CasstatSinkLosing", "CasstatJournalLosing")
 MATCHED = re.compile(r"(\w+)(?:=~|!~|!=|=)\"")
 ids = [f"{alert.name}-{alert.severity}" for alert in alert_list()]
 each_alert = pytest.mark.parametrize("alert", alert_list(), ids=ids)
@@ -42,83 +47,159 @@ each_name = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.fixture(scope="module")
-def known() -> Mapping[str, set[str]]:
-    """Return the labels of all series that the agent may have, by name."""
-    found: dict[str, set[str]] = {"up": {"job", "instance"}}
+def series_labels() -> Mapping[str, set[str]]:
+    """Return the labels of all series that an agent may serve, by metric name."""
+    labels_of: dict[str, set[str]] = {"up": {"job", "instance"}}
     for name, labels in parsed(whole(openmetrics=False)).values:
-        found.setdefault(name, {"job"}).update(dict(labels))
+        labels_of.setdefault(name, {"job"}).update(dict(labels))
     for record in recording_rules():
-        found.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
-    # Only where a metric had no room, or a source is read.
-    found["casstat_series_refused"] = found["casstat_series"] | {"metric"}
-    found["casstat_source_up"] = found["casstat_series"] | {"source"}
-    return found
+        labels_of.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
+    # Served only after a series was refused, and only while a source is read.
+    labels_of["casstat_series_refused"] = labels_of["casstat_series"] | {"metric"}
+    labels_of["casstat_source_up"] = labels_of["casstat_series"] | {"source"}
+    return labels_of
 
 
-def test_there_are_enough() -> None:
+def test_no_two_alerts_have_the_same_name_and_severity() -> None:
     assert len(NAMES) >= 25
     assert len(alert_list()) == len({(alert.name, alert.severity) for alert in alert_list()})
 
 
 @each_alert
-def test_an_alert_is_made_of_what_is_measured(alert: Alert, known: Mapping[str, set[str]]) -> None:
+def test_an_alert_selects_series_that_agents_serve(alert: Alert, series_labels: Mapping[str, set[str]]) -> None:
     selected = SELECTED.findall(alert.expr)
     assert selected
     for metric, matchers in selected:
-        assert metric in known
-        assert set(MATCHED.findall(matchers)) <= known[metric], metric
+        assert metric in series_labels
+        assert set(MATCHED.findall(matchers)) <= series_labels[metric], metric
         assert f'job="{JOB}"' in matchers or ":" in metric
 
 
-@each_alert
-def test_its_threshold_is_the_tables(alert: Alert) -> None:
-    row = THRESHOLDS[alert.threshold]
-    assert alert.severity in SEVERITIES
-    assert alert.bound == (row.warning if alert.severity == WARNING else row.critical)
-    assert format_number(alert.bound) in alert.expr.replace("(", " ").split()
-    assert alert.for_s == row.for_s
+NODE = "by (cluster, dc, rack, node)"
+TIMEOUTS = f'sum {NODE} (rate(cassandra_client_request_timeouts_total{{job="casstat"}}[5m]))'
+REQUESTS = f'sum {NODE} (rate(cassandra_client_requests_total{{job="casstat"}}[5m]))'
+SLOW_READS = "cluster_dc_operation:cassandra_client_request_slow:ratio_rate"
+
+
+@pytest.mark.parametrize(
+    ("name", "severity", "duration", "expr"),
+    [
+        (
+            "CassandraTimeouts",
+            "critical",
+            "600s",
+            f"{TIMEOUTS} > 1 and on (cluster, dc, rack, node) {TIMEOUTS} / {REQUESTS} > 0.01",
+        ),
+        (
+            "CassandraDiskNearlyFull",
+            "warning",
+            "600s",
+            'sum by (cluster, dc, rack, node, mountpoint) (node_filesystem_avail_bytes{job="casstat"}) / '
+            'sum by (cluster, dc, rack, node, mountpoint) (node_filesystem_size_bytes{job="casstat"}) < 0.2',
+        ),
+        (
+            "CassandraReadsSlow",
+            "critical",
+            None,
+            f'{SLOW_READS}1h{{operation="Read"}} > (14.4 * 0.01) and '
+            f'{SLOW_READS}5m{{operation="Read"}} > (14.4 * 0.01)',
+        ),
+        (
+            "CassandraCommitlogPending",
+            "warning",
+            "120s",
+            f'sum {NODE} (cassandra_commitlog_pending{{job="casstat"}}) > 15',
+        ),
+        ("CasstatAgentDown", "warning", "300s", 'up{job="casstat"} < 1'),
+    ],
+)
+def test_a_rule_compares_the_documented_threshold(name: str, severity: str, duration: str | None, expr: str) -> None:
+    (rule,) = [
+        rule for rule in rules_of(rule_files()) if rule.get("alert") == name and rule["labels"]["severity"] == severity
+    ]
+    assert rule["expr"] == expr
+    assert rule.get("for") == duration
+
+
+@pytest.mark.parametrize(
+    ("signal", "threshold", "signs"),
+    [
+        ("heap_share", Threshold(0.4, 0.6, 120), (" > 0.4", " > 0.6")),
+        ("compactions_pending", Threshold(4, 8, 60), (" > 4", " > 8")),
+        ("disk_free_share", Threshold(0.6, 0.4, 60, below=True), (" < 0.6", " < 0.4")),
+    ],
+)
+def test_alert_panel_line_and_severity_change_with_the_threshold(
+    signal: str, threshold: Threshold, signs: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(THRESHOLDS, signal, threshold)
+    warning, critical = signal_alerts("CassandraTest", signal, "")
+    assert (warning.severity, critical.severity) == (WARNING, CRITICAL)
+    assert warning.expr.endswith(signs[0])
+    assert critical.expr.endswith(signs[1])
+    assert warning.for_s == critical.for_s == threshold.for_s
+    drawn = {colour: value for value, colour in line_steps(Line(signal)) if value is not None}
+    # A step includes its value; a gauge that counts items is beyond 4 at 5.
+    step = 1 if SIGNALS[signal].unit is Unit.COUNT else 0
+    expected = {panel_colours.WARNING: threshold.warning, panel_colours.CRITICAL: threshold.critical}
+    assert drawn == {colour: bound + step for colour, bound in expected.items() if bound is not None}
+
+
+@pytest.mark.parametrize(
+    ("column", "signal", "scale"), [("heap_pct", "heap_share", 100), ("read_p99_ms", "read_p99", 1000)]
+)
+def test_the_severity_in_top_changes_with_the_threshold(
+    column: str, signal: str, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(THRESHOLDS, signal, Threshold(0.4, 0.6))
+    severities = [level(column, value * scale) for value in (0.39, 0.41, 0.61)]
+    assert severities == [Severity.OK, Severity.WARNING, Severity.CRITICAL]
 
 
 @each_alert
-def test_an_alert_on_a_signal_has_its_expression(alert: Alert) -> None:
+def test_an_alert_on_a_signal_compares_all_of_its_metrics(alert: Alert) -> None:
     if alert.threshold in SIGNALS:
-        assert {metric for metric in metrics_of(SIGNALS[alert.threshold].expression) if metric in alert.expr}
+        metrics = set(metrics_of(SIGNALS[alert.threshold].expression))
+        assert metrics
+        assert all(metric in alert.expr for metric in metrics)
 
 
 @each_alert
 def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
-    """Else a single event, which keeps the rate up for the whole window, is enough."""
+    """A single event keeps the rate up for the whole window."""
     compared = alert.expr.partition(f" {format_number(alert.bound)}")[0]
-    if RATE.search(compared) and alert.name not in TELLS_OF_EVENTS:
+    if RATE.search(compared) and alert.name not in EVENT_ALERTS:
         windows = RATE.findall(alert.expr)
         assert alert.for_s > 60 * min(int(size) * (60 if unit == "h" else 1) for size, unit in windows)
 
 
-@pytest.mark.parametrize("name", TELLS_OF_EVENTS)
+@pytest.mark.parametrize("name", EVENT_ALERTS)
 def test_a_single_event_does_not_page(name: str) -> None:
     assert {alert.severity for alert in alert_list() if alert.name == name} == {WARNING}
 
 
 @each_alert
-def test_a_summary_does_not_say_the_opposite(alert: Alert) -> None:
-    """The title of a signal says what is well where low values are bad."""
+def test_a_summary_does_not_state_the_opposite(alert: Alert) -> None:
+    """The title of a signal whose low values are bad names the good state."""
     if THRESHOLDS[alert.threshold].below and alert.threshold in SIGNALS:
         assert SIGNALS[alert.threshold].title not in alert.summary
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_critical_silences_the_warning_about_the_same_thing_alone(name: str) -> None:
-    """Alertmanager takes labels that neither alert has for equal, so each label that tells two apart must be listed."""
+@each_name
+def test_a_critical_alert_inhibits_only_the_warning_with_the_same_labels(name: str) -> None:
+    """Alertmanager compares only the labels under `equal`, so each label that identifies an alert must be listed."""
     (labels,) = {alert.by for alert in alert_list() if alert.name == name}
-    assert set(labels) <= set(identity_labels())
+    (block,) = re.findall(r"```yaml\n# alertmanager.yml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (rule,) = yaml.safe_load(block)["inhibit_rules"]
+    assert {"alertname", *labels} <= set(rule["equal"])
 
 
-def test_the_page_has_the_inhibition() -> None:
+def test_the_documented_inhibition_lists_no_other_labels() -> None:
     assert f"    equal: [{', '.join(identity_labels())}]\n" in PAGE.read_text()
 
 
 @each_alert
-def test_it_tells_where_and_how_much(alert: Alert) -> None:
+def test_summary_and_description_are_templates_of_one_line(alert: Alert) -> None:
     assert alert.name.startswith(("Cassandra", "Casstat"))
     for text in (alert.summary, alert.description):
         assert text.count("{{") == text.count("}}")
@@ -138,7 +219,7 @@ def test_critical_is_worse_than_warning(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_an_objective_is_at_an_edge_that_there_is(name: str, known: Mapping[str, set[str]]) -> None:
+def test_an_objective_is_at_an_upper_bound_of_the_histograms(name: str, series_labels: Mapping[str, set[str]]) -> None:
     bound_s = OBJECTIVES[name].bound_s
     assert float(nearest_le(bound_s)) == pytest.approx(bound_s, rel=0.1)
     assert 0.5 < OBJECTIVES[name].target < 1
@@ -146,24 +227,24 @@ def test_an_objective_is_at_an_edge_that_there_is(name: str, known: Mapping[str,
         nearest_le(0.123)
 
 
-def test_the_long_window_comes_with_a_short_one() -> None:
+def test_each_severity_has_a_long_and_a_short_window() -> None:
     assert WINDOWS == {WARNING: ("1d", "2h"), CRITICAL: ("1h", "5m")}
 
 
-def test_recorded_names_say_what_they_are() -> None:
+def test_recorded_names_follow_the_convention() -> None:
     for record in recording_rules():
         assert re.fullmatch(r"[a-z_]+:[a-z_]+:[a-z_]+\d+[mhd]", record.name)
 
 
 @each_name
 def test_every_alert_has_a_runbook(name: str) -> None:
-    text = (BOOKS / f"{name}.md").read_text()
+    text = (RUNBOOKS / f"{name}.md").read_text()
     assert text.startswith(f"# {name}\n")
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
     assert len(text) < 2500
     words = " ".join(text.split())
     emphasised = set(re.findall(r"\*([^*`]+)\*", re.sub(r"`[^`]*`", "", words)))
-    assert emphasised <= panel_titles(), "a runbook puts nothing but panels' titles in italics"
+    assert emphasised <= panel_titles(), "italics in a runbook mark titles of panels only"
     assert set(re.findall(r"\b(?:Cassandra|Casstat)[A-Z]\w+", text)) <= set(NAMES)
     assert emphasised or re.search(r"`(casstat|nodetool|curl)\b", words), "no panel and no command to start with"
 
@@ -177,7 +258,7 @@ def panel_titles() -> set[str]:
 
 
 def test_every_runbook_has_an_alert() -> None:
-    assert {path.stem for path in BOOKS.glob("*.md")} == set(NAMES)
+    assert {path.stem for path in RUNBOOKS.glob("*.md")} == set(NAMES)
 
 
 def test_every_alert_has_a_case() -> None:
@@ -210,7 +291,7 @@ def test_runbook_url_is_a_url_or_absent() -> None:
             assert rule["annotations"]["runbook_url"] == f"https://wiki.example/books/{rule['alert']}.md"
 
 
-def test_every_rule_selects_the_job_that_is_chosen() -> None:
+def test_every_rule_selects_the_given_job() -> None:
     texts = [rule["expr"] for rule in rules_of(rule_files(job='k8s/"x"'))]
     assert not [text for text in texts if f'job="{JOB}"' in text]
     assert all('job="k8s/\\"x\\""' in text for text in texts if not re.search(r"\w:\w", text))
@@ -219,10 +300,10 @@ def test_every_rule_selects_the_job_that_is_chosen() -> None:
 def test_the_page_lists_every_alert() -> None:
     before, _, rest = PAGE.read_text().partition("<!-- alerts -->\n")
     _, _, after = rest.partition("<!-- /alerts -->\n")
-    wanted = "\n".join([before + "<!-- alerts -->", *_table(), "<!-- /alerts -->", after])
+    expected = "\n".join([before + "<!-- alerts -->", *_table(), "<!-- /alerts -->", after])
     if os.environ.get("UPDATE_GOLDEN"):
-        PAGE.write_text(wanted)
-    assert PAGE.read_text() == wanted, "run UPDATE_GOLDEN=1 make check"
+        PAGE.write_text(expected)
+    assert PAGE.read_text() == expected, "run UPDATE_GOLDEN=1 make check"
 
 
 def _table() -> list[str]:
@@ -233,7 +314,7 @@ def _table() -> list[str]:
             bounds = {alert.severity: alert for alert in alerts if alert.name == name}
             first = next(iter(bounds.values()))
             sign = "<" if THRESHOLDS[first.threshold].below else ">"
-            cells = [_condition(sign, bounds[each]) if each in bounds else "" for each in SEVERITIES]
+            cells = [_condition(sign, bounds[severity]) if severity in bounds else "" for severity in SEVERITIES]
             lines.append(
                 f"| [{name}](runbooks/{name}.md) | `{first.threshold}` | {' | '.join(cells)} | {_time(first.for_s)} |"
             )

@@ -75,9 +75,9 @@ def test_every_question_is_answered(stores: Filled, store: str, uid: str, chosen
         empty = [
             query
             for query in questions
-            if not asked_of(each, query, queries.filled(query, choice(chosen, stores)), stores)
+            if not asked_of(each, query, queries.interpolated(query, choice(chosen, stores)), stores)
         ]
-        unsaid = [(query.panel, queries.filled(query, choice(chosen, stores))) for query in empty]
+        unsaid = [(query.panel, queries.interpolated(query, choice(chosen, stores))) for query in empty]
         assert [found for found in unsaid if found[0] not in said] == [], type(each).__name__
         assert len(empty) <= (1 - SHARE) * len(questions), unsaid
 
@@ -85,7 +85,7 @@ def test_every_question_is_answered(stores: Filled, store: str, uid: str, chosen
 @pytest.mark.parametrize(("store", "uid"), BOARDS, ids=[uid for _, uid in BOARDS])
 def test_annotations_can_be_asked(stores: Filled, store: str, uid: str) -> None:
     for query in queries.annotations(BOARDS[store, uid]):
-        text = queries.filled(query, choice("all", stores))
+        text = queries.interpolated(query, choice("all", stores))
         for each in [stores.influxdb] if store == "influxdb" else [stores.prometheus, stores.victoria]:
             asked_of(each, query, text, stores)
 
