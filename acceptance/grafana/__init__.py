@@ -1,1 +1,1 @@
-"""Compares the panels of a real Grafana with `casstat merge`: see `__main__`."""
+"""Compare the panels of a real Grafana with `casstat merge`: see `__main__`."""

@@ -1,11 +1,11 @@
-"""Every dashboard in a real Grafana, each panel's value beside that of `casstat merge` for the same minutes.
+"""Compare each panel of a real Grafana with `casstat merge` for the same minutes.
 
-    make acceptance-grafana                                  a loaded two-node cluster is recorded for ten minutes
-    make acceptance-grafana ARGS='--before REVISION'         the dashboards of a git revision beside today's
-    make acceptance-grafana ARGS='--recorded FOLDER'         what an earlier run has recorded there
+    make acceptance-grafana                                  record a loaded two-node cluster for ten minutes
+    make acceptance-grafana ARGS='--before REVISION'         include the dashboards of a git revision
+    make acceptance-grafana ARGS='--recorded FOLDER'         use the recording of an earlier run
 
-It needs a Grafana (see tools/grafana-home), Prometheus, Chromium, and npm for what drives it. The recording and the
-screenshots stay in FOLDER. It exits with status 1 when a panel differs from the merge.
+Requires Grafana (see tools/grafana-home), Prometheus, Chromium, and npm for the browser driver. The recording and the
+screenshots stay in FOLDER. The exit status is 1 when a panel differs from the merge.
 """
 
 import argparse
@@ -31,17 +31,17 @@ from dashboards.promql import NODE_LABELS
 
 ROOT = Path(__file__).parents[2]
 JSON = "dashboards/grafana/json/prometheus"
-# Before the time that is compared, what is read once a minute has been read for four minutes: the longest window.
+# The warm-up covers the longest window: four minutes for metrics that are read once a minute.
 WARM_S, SPAN_S, TAIL_S = 330, 240, 5
 ADDRESS = "127.0.79.1"
 
 
 def main() -> int:
-    """Record, show and compare; return the exit status."""
+    """Record, display and compare; return the exit status."""
     parser = argparse.ArgumentParser(prog="make acceptance-grafana ARGS=", description=__doc__.splitlines()[0])
-    parser.add_argument("--before", metavar="REVISION", help="show the dashboards of this git revision too")
-    parser.add_argument("--recorded", type=Path, metavar="FOLDER", help="use what an earlier run has recorded")
-    parser.add_argument("--to", type=float, metavar="TIME", help="end of the time range, epoch seconds")
+    parser.add_argument("--before", metavar="REVISION", help="git revision whose dashboards are shown too")
+    parser.add_argument("--recorded", type=Path, metavar="FOLDER", help="folder of an earlier run's recording")
+    parser.add_argument("--to", type=float, metavar="TIME", help="end of the time range, seconds since the epoch")
     options = parser.parse_args()
     home = _grafana_home()
     folder = (options.recorded or Path(tempfile.mkdtemp(prefix="casstat-grafana-"))).absolute()
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def record(folder: Path) -> float:
-    """Run a loaded two-node cluster with Prometheus for a while; return when the time to compare ends."""
+    """Run a loaded two-node cluster with Prometheus; return the end of the time range to compare."""
     command = [sys.executable, "-m", "cli", "demo", "up", "--nodes", "2", "--load", "500", "--with", "prometheus"]
     command += ["--address", ADDRESS, "--dir", str(folder / "demo")]
     log = folder / "demo.log"
@@ -98,7 +98,7 @@ def _grafana_home() -> Path:
 
 
 def _revision(revision: str, folder: Path) -> Path:
-    """Return a folder with the dashboards of a git revision."""
+    """Extract the dashboards of a git revision, and return their folder."""
     into = folder / "dashboards-before"
     into.mkdir(exist_ok=True)
     command = ["/usr/bin/env", "git", "-C", str(ROOT), "archive", revision, JSON]
@@ -109,7 +109,7 @@ def _revision(revision: str, folder: Path) -> Path:
 
 @contextmanager
 def _prometheus(folder: Path) -> Iterator[str]:
-    """Run a Prometheus over what was recorded; it scrapes nothing."""
+    """Run a Prometheus over the recorded data, without scrapes; yield its URL."""
     configuration = folder / "prometheus-idle.yml"
     configuration.write_text("scrape_configs: []\n")
     url = f"http://127.0.0.1:{free_port()}"
@@ -126,7 +126,7 @@ def _answers(url: str) -> bool:
 
 
 def _merge(folder: Path, span: tuple[float, float]) -> Path:
-    """Return the folder of the series that `casstat merge` makes of the recordings."""
+    """Merge the recordings with `casstat merge --series`, and return the output folder."""
     into = folder / "merged"
     command = [sys.executable, "-m", "cli", "merge", *map(str, sorted((folder / "demo").glob("agent-node*[0-9]")))]
     command += ["-o", str(into), "-i", str(SPAN_S), "--from", str(span[0] - WARM_S), "--to", str(span[1]), "--series"]
@@ -135,7 +135,7 @@ def _merge(folder: Path, span: tuple[float, float]) -> Path:
 
 
 def _identities(store: str, time_s: float) -> Mapping[str, Labels]:
-    """Return the labels of each node, as its agent serves them."""
+    """Return the labels of each node from its agent's metrics."""
     query = urlencode({"query": "casstat_build_info", "time": time_s})
     with urllib.request.urlopen(f"{store}/api/v1/query?{query}", timeout=10) as answer:  # noqa: S310 - loopback
         metrics = [each["metric"] for each in json.load(answer)["data"]["result"]]

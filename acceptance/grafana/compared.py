@@ -1,4 +1,4 @@
-"""The table: what each panel shows beside what `casstat merge` has of the same minutes."""
+"""The table of panel values and merged values for the same minutes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from dashboards.signals.signal import Unit
 TOLERANCE, OF_TAILS = 0.1, 0.35
 # The first is $__rate_interval where Prometheus scrapes every second.
 WINDOWS_S = {ScrapeInterval.TICK: (4.0, 4.0), ScrapeInterval.OFTEN: (120.0, 30.0), ScrapeInterval.SLOW: (240.0, 60.0)}
-# Differences that are too small to matter, in the signal's unit.
+# Differences to ignore, in the signal's unit.
 SMALL = {
     Unit.PER_S: 1.0,
     Unit.SECONDS: 0.001,
@@ -33,7 +33,7 @@ SMALL = {
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a panel; `merged` is None where no recording has it, `shown` has the values of each state."""
+    """A line of a panel: the merged value, None if it is not recorded, and the displayed values by state."""
 
     dashboard: str
     panel: str
@@ -44,7 +44,7 @@ class Row:
     shown: Mapping[str, Sequence[float]]
 
     def agrees(self, state: str) -> bool:
-        """Return whether the mean of what is shown is the merge's value."""
+        """Return whether the mean of the displayed values matches the merged value."""
         values = self.shown.get(state)
         if self.merged is None or not values:
             return True
@@ -53,20 +53,20 @@ class Row:
 
 
 def rows(recorded: Recorded, states: Mapping[str, Panels]) -> Iterator[Row]:
-    """Yield a row for every line of every panel; of several series it is the one with the highest merged value."""
-    for board in DASHBOARDS:
+    """Yield a row for every line of every panel, for the series with the highest merged value."""
+    for dashboard in DASHBOARDS:
         number = 0
-        for row in board.rows:
+        for row in dashboard.rows:
             number += 1
             for panel in row.panels:
                 number += 1
                 if not isinstance(panel, TextPanel | Heatmap | WorstTable | StateTimeline):
-                    yield from _of_panel(recorded, states, f"casstat-{board.name}", number, panel)
+                    yield from _of_panel(recorded, states, f"casstat-{dashboard.name}", number, panel)
 
 
 def _of_panel(recorded: Recorded, states: Mapping[str, Panels], uid: str, number: int, panel: Panel) -> Iterator[Row]:
     for index, line in enumerate(panel.lines):
-        # The second query of a spread is that of all nodes together.
+        # The second query of a spread combines all nodes.
         name = ref_id(1 if isinstance(panel, Spread) else index)
         merged = recorded.mean(line.signal.expression, _by(panel, line), *_window_s(line))
         lines = {state: panels.get((uid, number, name), ()) for state, panels in states.items()}
@@ -77,7 +77,7 @@ def _of_panel(recorded: Recorded, states: Mapping[str, Panels], uid: str, number
 
 
 def _window_s(line: Shown) -> tuple[float, float]:
-    """Return the window of a line's values and its step: the mean of percentiles or of ratios depends on them."""
+    """Return the window and the step of a line, on which the mean of percentiles and ratios depends."""
     tiers = [slowest_interval(CATALOGUE[name]) for name in metrics_of(line.signal.expression) if name in CATALOGUE]
     return WINDOWS_S[max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)]
 
@@ -88,14 +88,14 @@ def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
 
 
 def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:
-    """Return the highest merged value whose series is shown in the last state, and what each state shows of it."""
+    """Return the highest merged value of a series that the last state displays, and its values in each state."""
     *_, last = lines.values()
     by_labels = {state: {line.labels: line.values for line in each} for state, each in lines.items()}
     there = {line.labels for line in last}
     known = {tuple(sorted(labels)): value for labels, value in merged.items()}
     known = {labels: value for labels, value in known.items() if labels in there} or known
     if not known:
-        # Nothing is recorded: the first series that is shown, if any.
+        # Not recorded: use the first displayed series, if any.
         first = min(there, default=None)
         return None, {state: each.get(first, ()) for state, each in by_labels.items()} if first else {}
     labels = max(known, key=lambda each: known[each])

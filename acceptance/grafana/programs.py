@@ -1,4 +1,4 @@
-"""Programs that run beside the script, and end with it."""
+"""Background programs that end with the script."""
 
 import socket
 import subprocess
@@ -11,7 +11,7 @@ START_S, STOP_S, POLL_S = 120.0, 60.0, 0.2
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on at 127.0.0.1."""
+    """Return a free port of 127.0.0.1."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
@@ -19,7 +19,7 @@ def free_port() -> int:
 
 @contextmanager
 def running(command: Sequence[str], log: Path, environ: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Run a program while the block does."""
+    """Run a program for the duration of the block."""
     with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output, env=environ) as process:
         try:
             yield

@@ -1,6 +1,6 @@
-"""What a signal's value was by `casstat merge --series`: evaluated from what agents recorded, not from scrapes.
+"""Evaluate signals from the agents' recordings, as `casstat merge --series` writes them, instead of from scrapes.
 
-Points are pairs of a time (seconds since the epoch) and a value; gains are a time, a bucket's upper edge and its count.
+A point is a time (seconds since the epoch) and a value; a gain is a time, the upper bound of a bucket and its count.
 """
 
 from bisect import bisect_right
@@ -53,7 +53,7 @@ LENGTHS = (*TIMER_UNITS_S, COUNTS_WITH_ZERO)
 
 @dataclass
 class Recorded:
-    """The values and buckets of all nodes, by metric and by label values; times in seconds since the epoch."""
+    """The values and buckets of all nodes by metric and labels; times are seconds since the epoch."""
 
     values: dict[str, dict[Labels, Points]] = field(default_factory=lambda: defaultdict(dict))
     buckets: dict[str, dict[Labels, Gains]] = field(default_factory=lambda: defaultdict(dict))
@@ -71,9 +71,9 @@ class Recorded:
         return {labels: fmean(values) for labels, values in groups.items()}
 
     def evaluate(self, expression: Expression, by: Sequence[str], *, in_ratio: bool = False) -> Values:
-        """Return an expression's value over the whole time, for each combination of the labels `by`.
+        """Return an expression's value over the time range, for each combination of the labels `by`.
 
-        It is empty for what agents serve to Prometheus and do not record: their own metrics.
+        The result is empty for self-metrics, which agents serve to Prometheus but do not record.
         """
         if not set(metrics_of(expression)) <= CATALOGUE.keys():
             return {}
@@ -95,26 +95,26 @@ class Recorded:
     def _joined(self, expression: Rate | Gauge, by: Sequence[str], *, in_ratio: bool) -> Values:
         series, metric = self._series(expression), CATALOGUE[expression.metric]
         if metric.owner is not Owner.NODE and "node" not in by:
-            # The nodes of the demo cluster share one machine, and each of them reports its series.
+            # The nodes of the demo cluster share one machine, whose series each of them reports.
             series = _grouped(series, (*by, *metric.labels), max)
         if isinstance(expression, Gauge):
             return _grouped(series, by, ACROSS[aggregation_of(expression)])
         of_nodes = _grouped(series, (*NODE_LABELS, *by), WITHIN[expression.within_node])
-        # Increases add up: a ratio is that of all nodes together.
+        # A ratio divides sums of increases over all nodes.
         return _grouped(of_nodes, by, sum if in_ratio else ACROSS[aggregation_of(expression)])
 
     def _series(self, expression: Rate | Gauge) -> Values:
         recorded, scale = self.values[expression.metric], CATALOGUE[expression.metric].scale
         matching = {labels: points for labels, points in recorded.items() if _matches(labels, expression.where)}
         if isinstance(expression, Rate):
-            # A rate begins with the last reading before the time.
+            # A rate begins with the last reading before the time range.
             known = {labels: self._within(points, 1) for labels, points in matching.items()}
             return {labels: scale * _gain_per_s(points) for labels, points in known.items() if len(points) > 1}
         known = {labels: self._within(points, 0) for labels, points in matching.items()}
         return {labels: scale * fmean(value for _, value in points) for labels, points in known.items() if points}
 
     def _within(self, points: Points, before: int) -> Points:
-        """Return the points in the time, and so many before it."""
+        """Return the points in the time range, and `before` points before it."""
         first = bisect_right(points, self.from_s, key=itemgetter(0))
         return points[max(first - before, 0) : bisect_right(points, self.to_s, key=itemgetter(0))]
 
@@ -133,7 +133,7 @@ class Recorded:
 
 
 def read(folder: Path, identities: Mapping[str, Labels], from_s: float, to_s: float) -> Recorded:
-    """Return what `casstat merge --series` wrote into `folder`; `identities` are the labels of each node."""
+    """Read the output of `casstat merge --series`; `identities` are the labels of each node."""
     recorded = Recorded(from_s=from_s, to_s=to_s)
     for path in folder.glob("values/*/*/*.parquet"):
         for time_s, metric, labels, row in _rows(
@@ -163,7 +163,7 @@ def _gain_per_s(points: Points) -> float:
 
 
 def _histogram(unit: str, counts: Mapping[float, float]) -> Buckets:
-    """Return counts as Cassandra's histogram that has these edges: only those that gained something are written."""
+    """Return the histogram for sparse counts, in the layout of Cassandra that has these upper bounds."""
     for length in LENGTHS:
         with suppress(LayoutError):
             upper_bounds = upper_bounds_of(unit, length)

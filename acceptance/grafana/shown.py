@@ -1,4 +1,4 @@
-"""What a real Grafana shows: dashboards provisioned into it, opened in a browser, and the answers to their queries."""
+"""Open provisioned dashboards of a real Grafana in a browser, and collect the answers to their queries."""
 
 import json
 import os
@@ -22,19 +22,19 @@ PUPPETEER = "puppeteer-core@24"
 
 @dataclass(frozen=True)
 class Line:
-    """One series of a panel."""
+    """A series of a panel."""
 
     labels: Labels
     values: tuple[float, ...]
 
 
 Panels = Mapping[tuple[str, int, str], Sequence[Line]]
-"""By the dashboard's uid, the panel's id and the query's name."""
+"""The lines by the dashboard's uid, the panel's id and the query's reference."""
 
 
 @contextmanager
 def grafana(home: Path, folder: Path, dashboards: Path, prometheus: str) -> Iterator[str]:
-    """Run a Grafana with the dashboards of a folder; its URL is yielded."""
+    """Run a Grafana with the dashboards of a folder; yield its URL."""
     sources = folder / "provisioning" / "datasources"
     provided = folder / "provisioning" / "dashboards"
     for needed in (sources, provided, folder / "data" / "plugins"):
@@ -72,38 +72,38 @@ def _provided(url: str, dashboards: Path) -> bool:
 
 
 def panels(url: str, dashboards: Path, span: tuple[float, float], tools: Path, into: Path) -> Panels:
-    """Open every dashboard for a time range and return what its panels show; screenshots go into `into`."""
-    boards = [json.loads(path.read_text()) for path in sorted(dashboards.glob("*.json"))]
+    """Open every dashboard for a time range, and return the lines of its panels; screenshots go to `into`."""
+    documents = [json.loads(path.read_text()) for path in sorted(dashboards.glob("*.json"))]
     into.mkdir(parents=True, exist_ok=True)
-    windows = [f"{board['uid']}:{_height(board)}" for board in boards]
+    windows = [f"{document['uid']}:{_height(document)}" for document in documents]
     times = [str(round(1000 * time_s)) for time_s in span]
     environ = {**os.environ, "NODE_PATH": str(tools / "node_modules")}
     subprocess.run(["/usr/bin/env", "node", str(BROWSER), url, *times, str(into), *windows], check=True, env=environ)
     by_query: dict[tuple[str, int, str], list[Line]] = {}
-    for board in boards:
-        seen = json.loads((into / f"{board['uid']}.json").read_text())
+    for document in documents:
+        seen = json.loads((into / f"{document['uid']}.json").read_text())
         for problem in seen["problems"]:
-            print(f"{board['uid']}: {problem}")
+            print(f"{document['uid']}: {problem}")
         for answer in seen["answers"]:
             for name, result in answer["body"].get("results", {}).items():
                 if "error" in result:
-                    print(f"{board['uid']} panel {answer['panel']} {name}: {result['error']}")
-                by_query[board["uid"], answer["panel"], name] = [
+                    print(f"{document['uid']} panel {answer['panel']} {name}: {result['error']}")
+                by_query[document["uid"], answer["panel"], name] = [
                     line for frame in result.get("frames", ()) for line in _lines(frame)
                 ]
     return by_query
 
 
 def install_browser_driver(tools: Path) -> None:
-    """Install what drives Chromium, from npm, into a folder."""
+    """Install the browser driver from npm into a folder."""
     if not (tools / "node_modules" / "puppeteer-core").exists():
         tools.mkdir(parents=True, exist_ok=True)
         command = ["/usr/bin/env", "npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(tools)]
         subprocess.run([*command, PUPPETEER], check=True)
 
 
-def _height(board: Json) -> int:
-    lines = max(int(panel["gridPos"]["y"] + panel["gridPos"]["h"]) for panel in board["panels"])
+def _height(document: Json) -> int:
+    lines = max(int(panel["gridPos"]["y"] + panel["gridPos"]["h"]) for panel in document["panels"])
     return lines * GRID_PX + MARGIN_PX
 
 

@@ -1,1 +1,1 @@
-"""What is worth seeing of a node or a cluster, each said once: panels show it, rules record it, alerts compare it."""
+"""Signals: the definitions that panels, recording rules and alerts share."""

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from cli.commands.dashboards import command
 from collector.model.metric import Aggregation
-from dashboards.expression import Gauge, Rate
 from dashboards.grafana import descriptions
 from dashboards.grafana.influxdb_queries import InfluxDB
 from dashboards.grafana.layout import COLUMNS, arrange
