@@ -1,4 +1,4 @@
-"""The documents say what the code does."""
+"""The documentation matches the code."""
 
 import importlib
 import os
@@ -26,13 +26,13 @@ README_COMMANDS = [line for line, _ in commands((ROOT / "README.md").read_text()
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
-def test_the_page_of_metrics_is_current() -> None:
+def test_the_metrics_page_is_current() -> None:
     wanted = page(metric for _, metric in sorted(CATALOGUE.items()))
     assert (ROOT / "docs" / "metrics.md").read_text() == wanted, "run `make metrics`"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_have_a_target(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):
         assert target.startswith("https://") or (path.parent / target).exists(), target
 
@@ -95,29 +95,29 @@ def test_options_of_the_same_name_take_the_same_kind_of_value() -> None:
     assert {flag for flag, kind in kinds.items() if len(kind) > 1} == {"--nodes", "--columns"}
 
 
-def test_help_states_how_often_the_journal_is_synchronised() -> None:
-    stated = [
+def test_help_states_the_default_of_journal_sync() -> None:
+    texts = [
         option.help or ""
         for command, name in ((line_command, "journal_sync"), (agent_command, "journal_sync"))
         for option in command.params
         if option.name == name and isinstance(option, click.Option)
     ]
-    assert [text.endswith(f"[frame: every {FULL_EVERY} ticks]") for text in stated] == [True, True]
+    assert [text.endswith(f"[frame: every {FULL_EVERY} ticks]") for text in texts] == [True, True]
 
 
 @pytest.mark.parametrize("line", README_COMMANDS)
-def test_every_command_in_the_readme_is_understood(line: str) -> None:
+def test_every_command_in_the_readme_is_valid(line: str) -> None:
     words = shlex.split(line.partition(">")[0].partition("&")[0])[1:]
     name = words.pop(0) if words and words[0] in command_names() else LINE
     command = command_of(name)
     if isinstance(command, click.Group):
         command = command.commands[words.pop(0)]
-    # A path need not exist here.
+    # The paths do not exist here.
     with suppress(click.BadParameter):
         command.make_context("casstat", words)
 
 
-def test_every_column_of_the_line_is_explained_in_the_readme() -> None:
+def test_the_readme_explains_every_column_of_the_line() -> None:
     readme = (ROOT / "README.md").read_text()
     explained = set(re.findall(r"`([^`\s]+)`", readme[readme.index("## Columns") :]))
     for column in View(disk="vda", interface="eth0", percentiles=True).text_columns:
@@ -125,8 +125,8 @@ def test_every_column_of_the_line_is_explained_in_the_readme() -> None:
         assert column.header in explained or in_a_range, column.header
 
 
-def test_every_setting_of_the_agent_is_on_its_page() -> None:
-    """UPDATE_GOLDEN=1 writes them there."""
+def test_the_agent_page_lists_every_setting() -> None:
+    """UPDATE_GOLDEN=1 rewrites the table."""
     path = ROOT / "docs" / "agent.md"
     before, _, rest = path.read_text().partition("<!-- settings -->\n")
     _, _, after = rest.partition("<!-- /settings -->\n")
@@ -141,12 +141,12 @@ def test_every_setting_of_the_agent_is_on_its_page() -> None:
 
 def setting_row(name: str, option: click.Option) -> str:
     default = option.default
-    said = f" [{default}]" if option.show_default and default not in (None, ()) else ""
+    default_text = f" [{default}]" if option.show_default and default not in (None, ()) else ""
     text = " ".join((option.help or "").split()).replace("|", "\\|")
-    return f"| `{name}` | {text}{said} |"
+    return f"| `{name}` | {text}{default_text} |"
 
 
-def test_every_make_target_in_the_pages_exists() -> None:
+def test_make_targets_in_the_documentation_exist() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for path in PAGES:
         assert set(re.findall(r"`(?:UPDATE_GOLDEN=1 )?make (\w+)`", path.read_text())) <= targets

@@ -81,7 +81,7 @@ class EventFile:
         return total - len(pending), ""
 
     def _count_lost(self, encoded: list[bytes], written: int) -> int:
-        """Return the number of lines of which no byte was written; the rest of a partial line becomes pending."""
+        """Return the number of lines without any written byte; the rest of a partial line becomes pending."""
         for index, line in enumerate(encoded):
             if written <= 0:
                 return len(encoded) - index

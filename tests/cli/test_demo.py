@@ -1,4 +1,4 @@
-"""The demo's companions and the load's own metrics, without a cluster."""
+"""The demo cluster, its companions and its load generator, without running Cassandra."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_without_the_driver_nothing_is_started(tmp_path: Path, monkeypatch: pyte
     assert not (tmp_path / "demo").exists()
 
 
-def test_hints_name_the_folder_unless_it_is_the_usual_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hints_contain_the_directory_unless_it_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert LocalCluster(state_folder(os.environ), tmp_path).command("down") == "casstat demo down"
     other = LocalCluster(tmp_path / "my demo", tmp_path)
@@ -50,7 +50,7 @@ def test_hints_name_the_folder_unless_it_is_the_usual_one(tmp_path: Path, monkey
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing be fetched, and no node run."""
+    """Replace downloads and node processes."""
     monkeypatch.setattr("cli.demo.demo_cluster.find_java", lambda *_: Path("java"))
     monkeypatch.setattr("cli.demo.demo_cluster.has_http_server", lambda _: True)
     monkeypatch.setattr("cli.demo.demo_cluster.fetch_jolokia", lambda *_: Path("jolokia.jar"))
@@ -70,18 +70,18 @@ def test_nodes_keep_their_ports(tmp_path: Path) -> None:
     first = ports()
     assert len(set(first)) == PLAN.nodes
     with socket.socket() as other:
-        # The lowest of them is free again, which must not move the others.
+        # The lowest port is free again, which must not change the assignment.
         assert ports() == first
         other.bind(("127.0.0.1", first[1]))
         again = ports()
     assert again[::2] == first[::2]
     assert again[1] not in first
-    # That is the one it has from now on.
+    # The new port is kept.
     assert ports() == again
 
 
 @pytest.mark.usefixtures("parts")
-def test_a_cluster_noted_before_ports_were_is_read(tmp_path: Path) -> None:
+def test_a_plan_without_ports_from_an_earlier_version_is_read(tmp_path: Path) -> None:
     cluster = LocalCluster(tmp_path, tmp_path)
     cluster.up(PLAN, {}, lambda _: None)
     notes = json.loads((tmp_path / "cluster.json").read_text())
@@ -98,9 +98,7 @@ def test_nodes_without_jolokia_have_no_agent(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 @pytest.mark.usefixtures("parts")
-def test_a_load_of_another_rate_takes_the_place_of_the_one_that_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_with_another_rate_replaces_the_running_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\nsleep 60\n")
     program.chmod(0o755)
@@ -129,7 +127,7 @@ def test_a_load_of_another_rate_takes_the_place_of_the_one_that_runs(
         cluster.down()
 
 
-def test_an_unknown_companion_is_said(tmp_path: Path) -> None:
+def test_an_unknown_companion_is_a_usage_error(tmp_path: Path) -> None:
     done = CliRunner().invoke(command, ["up", "--with", "nagios", "--dir", str(tmp_path / "demo")])
     assert done.exit_code == 2
     assert "prometheus" in done.output
@@ -144,9 +142,9 @@ def test_prometheus_has_the_rules_and_scrapes_agents_and_load(tmp_path: Path) ->
     assert '"load"' not in (tmp_path / "prometheus.yml").read_text()
 
 
-# It is meant to outlive whoever started it.
+# The program outlives the process that started it.
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
-def test_a_program_beside_the_nodes_runs_once_and_ends_with_them(tmp_path: Path) -> None:
+def test_a_companion_program_starts_once_and_stops_with_the_cluster(tmp_path: Path) -> None:
     cluster = LocalCluster(tmp_path, tmp_path)
     cluster.start_program("sleeper", ["sleep", "60"])
     pid = cluster.running()["sleeper"]
@@ -156,7 +154,7 @@ def test_a_program_beside_the_nodes_runs_once_and_ends_with_them(tmp_path: Path)
     assert cluster.running() == {}
 
 
-def test_errors_are_no_operations_and_have_no_duration() -> None:
+def test_failed_operations_count_as_errors_only() -> None:
     metrics = LoadMetrics("c")
     metrics.done("Read", 0.002)
     metrics.done("Read", 0.3)
@@ -176,14 +174,14 @@ def test_errors_are_no_operations_and_have_no_duration() -> None:
     assert counts == [sum(each <= edge for each in (0.002, 0.3)) for edge in DEFAULT_S]
 
 
-def test_clusters_on_other_addresses_look_for_other_ports() -> None:
+def test_clusters_on_different_addresses_start_at_different_ports() -> None:
     assert first_jmx_port("127.0.0.1") == 7199
     ports = [first_jmx_port(f"127.0.{subnet}.1") for subnet in range(256)]
     assert len(set(ports)) == len(ports)
     assert max(first_jmx_port(address) for address in ("127.255.255.1", "10.0.0.1", "192.168.0.1")) < 32768
 
 
-def test_maven_refuses_downloads_without_a_matching_checksum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maven_verifies_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     maven = tmp_path / "mvn"
     maven.write_text('#!/bin/sh\necho "$@" > "$0.log"\nmkdir jars\ntouch jars/agent.jar\n')
     maven.chmod(0o755)
@@ -192,7 +190,7 @@ def test_maven_refuses_downloads_without_a_matching_checksum(tmp_path: Path, mon
     assert "--strict-checksums" in (tmp_path / "mvn.log").read_text().split()
 
 
-def test_progress_of_a_download_is_read_from_mavens_log() -> None:
+def test_download_progress_is_parsed_from_the_log_of_maven() -> None:
     log = """[INFO] Downloading from central: a.pom
 [INFO] Downloaded from central: a.pom (900 B at 2.2 kB/s)
 [INFO] Downloaded from central: a.jar (683 kB at 1.8 MB/s)
@@ -204,8 +202,8 @@ def test_progress_of_a_download_is_read_from_mavens_log() -> None:
     assert size_mb == pytest.approx(12.6839)
 
 
-def test_a_process_whose_parent_does_not_wait_for_it_is_ended() -> None:
-    # As the nodes of `demo up --with prometheus` are when `demo down` ends them.
+def test_end_returns_when_the_process_is_a_zombie() -> None:
+    # `demo up --with prometheus` is such a parent while `demo down` stops the nodes.
     script = "import subprocess, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None

@@ -1,4 +1,4 @@
-"""Hints name a command that works where casstat is installed."""
+"""Install hints match the environment of casstat."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ from cli.recordings.merge_program import MergeSettings, write_series
     ],
     ids=["pipx", "venv", "uv"],
 )
-def test_a_virtual_environment_gets_the_packages_itself(tmp_path: Path, files: list[str], expected: str) -> None:
+def test_packages_are_installed_into_the_virtual_environment(tmp_path: Path, files: list[str], expected: str) -> None:
     prefix = tmp_path / "casstat"
     for name in files:
         (prefix / name).parent.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def test_a_virtual_environment_gets_the_packages_itself(tmp_path: Path, files: l
     assert hint == expected.format(prefix=prefix)
 
 
-def test_without_a_virtual_environment_the_running_python_installs() -> None:
+def test_without_a_virtual_environment_the_current_python_installs() -> None:
     hint = install_command("numpy", prefix=Path("/usr"), base=Path("/usr"))
     assert hint == f"{sys.executable} -m pip install numpy"
 
@@ -40,7 +40,7 @@ def test_a_path_with_spaces_is_quoted(tmp_path: Path) -> None:
     assert install_command("numpy", prefix=pip.parent.parent, base=Path("/usr")) == f"'{pip}' install numpy"
 
 
-def test_a_missing_package_is_reported_with_that_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_error_for_a_missing_package_contains_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("cli.recordings.merge_program.find_spec", lambda _: None)
     with pytest.raises(CasstatError) as caught:
         list(write_series(MergeSettings((tmp_path,)), tmp_path))

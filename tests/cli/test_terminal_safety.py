@@ -1,4 +1,4 @@
-"""No command prints a character from a recording that could control a terminal or change the order of the text."""
+"""Commands print no control or bidirectional formatting characters from recordings."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ from tests.collector.cluster.recorded_nodes import busy, record
 UNSAFE = "".join(
     letter for letter in map(chr, range(0x3000)) if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp")
 )
-# Names are cut off in places, so that what does most harm comes first.
+# Some outputs truncate names, so the most dangerous characters come first.
 NAME = f"\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31m\N{RIGHT-TO-LEFT OVERRIDE}\N{LANGUAGE TAG}é{UNSAFE}"
 
 COMMANDS = (
@@ -43,8 +43,8 @@ COMMANDS = (
 
 
 def hostile(name: str) -> list[Snapshot]:
-    """Return ticks of a node whose names, texts and events are all hostile."""
-    found = []
+    """Return snapshots of a node with hostile names, texts and events."""
+    snapshots = []
     for number, snapshot in enumerate(busy("10.0.0.1", 8)):
         (scrape,) = snapshot.scrapes
         texts: Values = {
@@ -59,13 +59,13 @@ def hostile(name: str) -> list[Snapshot]:
             ("cassandra_compaction_pending",): 1,
         }
         problem = Scrape("nodetool", scrape.at_s, problem=name, events=(Event(name, name), Event("gc", name)))
-        found.append(replace(snapshot, node=name, scrapes=(replace(scrape, values=values), problem)))
-    return found
+        snapshots.append(replace(snapshot, node=name, scrapes=(replace(scrape, values=values), problem)))
+    return snapshots
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a hostile recording and a file that is none, whose name is hostile too."""
+    """A folder with a hostile recording and a malformed file with a hostile name."""
     folder = tmp_path_factory.mktemp("hostile")
     record(folder / "x", hostile(NAME), metrics=tuple(CATALOGUE.values()), disk=NAME, interface=NAME)
     (folder / "x" / f"{NAME[:60].replace(chr(0), '')}.jsonl.zst").write_bytes(b"\xfd\x2f\xb5 nothing")
@@ -73,7 +73,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_that_controls_a_terminal_is_printed(
+def test_no_control_character_is_printed(
     recording: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(recording)
@@ -82,22 +82,20 @@ def test_nothing_that_controls_a_terminal_is_printed(
     printed = capsys.readouterr()
     for text in (printed.out, printed.err):
         unsafe = {letter for letter in text if not letter.isprintable()} - {"\n"}
-        # The end of CSV's rows.
+        # CSV rows end with CRLF.
         unsafe -= {"\r"} if "csv" in command and "\r" not in text.replace("\r\n", "") else set()
         assert not unsafe, ascii(text)
     assert printed.out or printed.err
 
 
-def test_json_keeps_every_letter(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_keeps_all_characters(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["replay", str(recording / "x"), "--format", "json", "--no-header"])
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["node"] for row in rows} == {NAME}
 
 
-def test_csv_has_a_question_mark_for_every_unsafe_letter_and_no_prefix(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    record(tmp_path / "x", [replace(each, node="=1+2\x1b") for each in busy("a", 3)])
+def test_csv_replaces_unsafe_characters_and_adds_no_prefix(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    record(tmp_path / "x", [replace(snapshot, node="=1+2\x1b") for snapshot in busy("a", 3)])
     main(["replay", str(tmp_path / "x"), "--format", "csv"])
     header, *rows = csv.reader(io.StringIO(capsys.readouterr().out, newline=""))
     assert {row[header.index("node")] for row in rows} == {"=1+2?"}

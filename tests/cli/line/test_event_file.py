@@ -1,4 +1,4 @@
-"""The file of events: whole lines, whatever the disk does, and every lost one counted."""
+"""The event file: complete lines even on a full disk, and a count of lost ones."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 @contextmanager
 def room_for(size: int) -> Iterator[None]:
-    """Let no file grow beyond `size` bytes: what is beyond is refused as on a full disk, within a line too."""
+    """Limit files to `size` bytes; writes beyond fail as on a full disk, also within a line."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -34,64 +34,64 @@ def room_for(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def written(path: Path, *appends: list[str], say: Callable[[str], None] = pytest.fail) -> str:
-    with closing(EventFile(path, say)) as file:
+def written(path: Path, *appends: list[str], report: Callable[[str], None] = pytest.fail) -> str:
+    with closing(EventFile(path, report)) as file:
         for lines in appends:
             file.append(lines)
     return path.read_text()
 
 
-def test_lines_are_appended_to_what_is_there(path: Path) -> None:
+def test_lines_are_appended_to_an_existing_file(path: Path) -> None:
     path.write_text("before\n")
     assert written(path, ["a", "b"], [], ["c"]) == "before\na\nb\nc\n"
 
 
-def test_a_line_that_somebody_left_unfinished_is_ended_first(path: Path) -> None:
+def test_a_partial_last_line_is_terminated_first(path: Path) -> None:
     path.write_text("half a li")
     assert written(path, ["a"]) == "half a li\na\n"
 
 
-def test_letters_that_cannot_be_written_do_no_harm(path: Path) -> None:
+def test_surrogates_are_replaced(path: Path) -> None:
     assert written(path, ["a\udcff"]) == "a?\n"
 
 
 @given(appends=LINES, size=st.integers(0, 60), later=LINES)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_on_a_full_disk_lines_are_whole_and_the_lost_ones_counted(
+def test_on_a_full_disk_lines_stay_complete_and_lost_ones_are_counted(
     path: Path, appends: list[list[str]], size: int, later: list[list[str]]
 ) -> None:
     path.unlink(missing_ok=True)
-    said: list[str] = []
+    messages: list[str] = []
     numbered = iter(range(1000))
-    every = [[f"{next(numbered)} {line}" for line in lines] for lines in (*appends, *later)]
-    with closing(EventFile(path, said.append)) as file:
+    all_lines = [[f"{next(numbered)} {line}" for line in lines] for lines in (*appends, *later)]
+    with closing(EventFile(path, messages.append)) as file:
         with room_for(size):
-            for lines in every[: len(appends)]:
+            for lines in all_lines[: len(appends)]:
                 file.append(lines)
-        for lines in every[len(appends) :]:
+        for lines in all_lines[len(appends) :]:
             file.append(lines)
         file.append(["last"])
-    found = path.read_text().splitlines()
-    assert found[-1] == "last"
-    assert set(found[:-1]) <= {line for lines in every for line in lines}
-    lost = sum(int(number) for text in said for number in re.findall(r"(\d+) events were lost", text))
-    assert len(found) - 1 + lost == sum(map(len, every))
-    assert sum("events are lost until" in text for text in said) == sum("again;" in text for text in said)
+    written_lines = path.read_text().splitlines()
+    assert written_lines[-1] == "last"
+    assert set(written_lines[:-1]) <= {line for lines in all_lines for line in lines}
+    lost = sum(int(number) for text in messages for number in re.findall(r"(\d+) events were lost", text))
+    assert len(written_lines) - 1 + lost == sum(map(len, all_lines))
+    assert sum("events are lost until" in text for text in messages) == sum("again;" in text for text in messages)
 
 
-def test_what_was_lost_when_it_ends_is_said(path: Path) -> None:
-    said: list[str] = []
-    with closing(EventFile(Path("/dev/full"), said.append)) as file:
+def test_close_reports_lost_events(path: Path) -> None:
+    messages: list[str] = []
+    with closing(EventFile(Path("/dev/full"), messages.append)) as file:
         file.append(["a", "b"])
         file.append(["c"])
-    assert said == [
+    assert messages == [
         "/dev/full: No space left on device: events are lost until writing succeeds again",
         "/dev/full: 3 events were lost",
     ]
 
 
-@pytest.mark.parametrize("kind", ["folder", "fifo", "nowhere"])
-def test_what_is_no_file_is_refused_at_once(path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["folder", "fifo", "missing folder"])
+def test_other_file_types_are_rejected_at_once(path: Path, kind: str) -> None:
     if kind == "folder":
         path.mkdir()
     elif kind == "fifo":

@@ -1,4 +1,4 @@
-"""The line's rows and averages as they are printed."""
+"""The printed rows and averages of the line."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -33,7 +33,7 @@ def printed(samples: list[Sample], view: View, capsys: pytest.CaptureFixture[str
     return capsys.readouterr().out.splitlines()
 
 
-def test_the_averages_list_no_compactions(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_averages_omit_running_compactions(capsys: pytest.CaptureFixture[str]) -> None:
     _, first, _, average = printed(run_of("++"), plain(compactions=True), capsys)
     assert first.endswith("Pen/2 Min/58% Val/10%")
     assert average.endswith("  Pen/2  # average over 2.0 s")
@@ -48,19 +48,19 @@ def test_the_averages_list_no_compactions(capsys: pytest.CaptureFixture[str]) ->
         ("---", "average over 3.0 s"),
     ],
 )
-def test_the_averages_say_how_much_of_the_run_they_cover(
+def test_the_averages_state_the_time_they_cover(
     answers: str, coverage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert printed(run_of(answers), plain(), capsys)[-1].partition("  # ")[2] == coverage
 
 
-def test_a_row_over_a_gap_counts_as_all_of_the_intervals_it_covers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_after_a_gap_counts_for_all_intervals_it_covers(capsys: pytest.CaptureFixture[str]) -> None:
     *before, last = run_of("+----+")
     last = replace(last, elapsed_s=dict(last.elapsed_s) | {"cassandra": 5.0})
     assert printed([*before, last], plain(), capsys)[-1].endswith("# average over 6.0 s")
 
 
-def test_a_node_elsewhere_counts_its_intervals_without_a_machine(capsys: pytest.CaptureFixture[str]) -> None:
+def test_intervals_of_a_remote_node_are_counted_without_host_data(capsys: pytest.CaptureFixture[str]) -> None:
     samples = run_of("+--")
     remote = [
         replace(each, elapsed_s={k: v for k, v in each.elapsed_s.items() if k not in MACHINE}) for each in samples
@@ -69,7 +69,7 @@ def test_a_node_elsewhere_counts_its_intervals_without_a_machine(capsys: pytest.
 
 
 @pytest.mark.parametrize("form", ["text", "csv"])
-def test_the_header_is_printed_before_the_first_interval_is_over(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_header_is_printed_before_the_first_row(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     view, before = plain(), ""
 
     def samples() -> Iterator[Sample]:
@@ -82,7 +82,7 @@ def test_the_header_is_printed_before_the_first_interval_is_over(form: str, caps
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_through_nodetool_the_header_does_not_change_when_percentiles_arrive() -> None:
+def test_with_nodetool_the_header_stays_the_same_when_percentiles_arrive() -> None:
     view = view_of(LineSettings(percentiles=True), "nodetool")
     before = [column.header for column in view.text_columns]
     assert "~Rd99th" in before
@@ -90,7 +90,7 @@ def test_through_nodetool_the_header_does_not_change_when_percentiles_arrive() -
         assert [column.header for column in view_for_sample(view, ("", ""), sample).text_columns] == before
 
 
-def test_an_end_before_the_first_row_says_that_nothing_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupt_before_the_first_row_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     class Interrupted:
         def __iter__(self) -> Iterator[Sample]:
             raise KeyboardInterrupt
@@ -101,13 +101,13 @@ def test_an_end_before_the_first_row_says_that_nothing_was_measured(capsys: pyte
     assert capsys.readouterr().err == "casstat: nothing measured yet: the first row takes one full interval (10 s)\n"
 
 
-def test_the_countdown_says_how_long_the_first_row_takes() -> None:
+def test_the_countdown_shows_the_remaining_seconds() -> None:
     texts = [countdown_text(left_s) for left_s in (10.0, 9.2, 0.1, 0.0, -5.0)]
     assert [text.rpartition("in ")[2] for text in texts[:3]] == ["10 s", "10 s", "1 s"]
     assert set(texts[3:]) == {"waiting for the first row"}
 
 
-def test_columns_are_chosen_by_name_or_header() -> None:
+def test_columns_are_selected_by_name_or_header() -> None:
     view = plain(picked=("cpu_user_pct", "reads_per_s", "heap_used_mb"))
     assert [column.header for column in view.text_columns] == ["%user", "Rds/s", "HeapMB"]
     assert {"heap_used_mb", "writes_per_s"} <= {column.name for column in view.columns}
@@ -127,7 +127,7 @@ def test_an_unknown_column_gets_a_suggestion(columns: str, message: str, capsys:
     assert capsys.readouterr().err.endswith(f"Invalid value for '--columns': {message}\n")
 
 
-def test_the_list_of_columns_says_what_each_shows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_of_columns_describes_each_column(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--columns", "help"]) == 0
     listed = {line.split()[0]: line.split(maxsplit=2)[1:] for line in capsys.readouterr().out.splitlines()}
     assert listed["reads_per_s"] == ["Rds/s", "Reads per second"]

@@ -1,4 +1,4 @@
-"""The options about Jolokia: every command that has them gets the same, and passwords only from where they are safe."""
+"""The Jolokia options: the same for every command, with passwords from safe places only."""
 
 from pathlib import Path
 from typing import Any
@@ -21,45 +21,45 @@ def password_file(folder: Path, password: str = SECRET) -> Path:
 
 
 def run(arguments: list[str], **environ: str) -> tuple[dict[str, Any], str]:
-    """Run a command that has the options; return what reached it and what was said."""
-    got: dict[str, Any] = {}
+    """Run a command with the options; return its arguments and its output."""
+    received: dict[str, Any] = {}
 
     @click.command()
     @click.option("--before")
     @jolokia_options
     @click.option("--after")
     def command(**options: Any) -> None:
-        got.update(options)
+        received.update(options)
 
     done = CliRunner().invoke(command, arguments, env=environ, auto_envvar_prefix="CASSTAT_ANY")
-    return got, done.output
+    return received, done.output
 
 
-def test_the_options_reach_the_command_together_beside_its_own() -> None:
-    got, _ = run(["--jolokia", "node7", "--jolokia-ca", "ca.pem", "--before", "1", "--after", "2"])
-    assert got == {"before": "1", "after": "2", "jolokia": JolokiaSettings("node7", jolokia_ca=Path("ca.pem"))}
+def test_the_command_gets_the_options_as_one_argument() -> None:
+    received, _ = run(["--jolokia", "node7", "--jolokia-ca", "ca.pem", "--before", "1", "--after", "2"])
+    assert received == {"before": "1", "after": "2", "jolokia": JolokiaSettings("node7", jolokia_ca=Path("ca.pem"))}
 
 
-def test_without_any_nothing_was_said() -> None:
-    got, _ = run([])
-    assert got["jolokia"] == JolokiaSettings()
-    assert access_from(got["jolokia"], {}) == Access()
+def test_defaults_give_anonymous_access() -> None:
+    received, _ = run([])
+    assert received["jolokia"] == JolokiaSettings()
+    assert access_from(received["jolokia"], {}) == Access()
 
 
-def test_each_can_be_set_in_the_environment_whatever_the_command() -> None:
-    got, _ = run(["--jolokia", "node8"], CASSTAT_JOLOKIA="node7", CASSTAT_JOLOKIA_TARGET_USER="me")
-    assert got["jolokia"] == JolokiaSettings("node8", jolokia_target_user="me")
+def test_environment_variables_are_the_same_for_every_command() -> None:
+    received, _ = run(["--jolokia", "node8"], CASSTAT_JOLOKIA="node7", CASSTAT_JOLOKIA_TARGET_USER="me")
+    assert received["jolokia"] == JolokiaSettings("node8", jolokia_target_user="me")
 
 
-def test_the_help_names_all_and_where_the_password_may_come_from() -> None:
-    _, said = run(["--help"])
-    words = " ".join(said.split())
+def test_help_lists_all_options_and_the_password_variable() -> None:
+    _, output = run(["--help"])
+    words = " ".join(output.split())
     assert all(f"--{name.replace('_', '-')} " in words for name in JolokiaSettings.__dataclass_fields__)
     assert PASSWORD in words
     assert words.index("--before") < words.index("--jolokia") < words.index("--after")
 
 
-def test_passwords_come_from_files(tmp_path: Path) -> None:
+def test_passwords_are_read_from_files(tmp_path: Path) -> None:
     settings = JolokiaSettings(
         jolokia_user="me",
         jolokia_password_file=password_file(tmp_path),
@@ -72,12 +72,12 @@ def test_passwords_come_from_files(tmp_path: Path) -> None:
     )
 
 
-def test_jolokias_password_may_stand_in_the_environment_where_no_file_was_given(tmp_path: Path) -> None:
+def test_without_a_file_the_password_comes_from_the_environment(tmp_path: Path) -> None:
     environ = {PASSWORD: OTHER_SECRET}
     assert access_from(JolokiaSettings(jolokia_user="me"), environ).password == OTHER_SECRET
     both = JolokiaSettings(jolokia_user="me", jolokia_password_file=password_file(tmp_path))
     assert access_from(both, environ).password == SECRET
-    # It may be set for another command: without a user it means nothing.
+    # The variable may be set for another command, so it is ignored without a user.
     assert access_from(JolokiaSettings(), environ) == Access()
 
 
@@ -94,20 +94,20 @@ def test_jolokias_password_may_stand_in_the_environment_where_no_file_was_given(
         (JolokiaSettings(jolokia_target="no node"), "--jolokia-target"),
     ],
 )
-def test_what_cannot_be_meant_is_a_mistake_in_usage(settings: JolokiaSettings, words: str) -> None:
+def test_contradictory_options_are_a_usage_error(settings: JolokiaSettings, words: str) -> None:
     with pytest.raises(click.UsageError) as caught:
         connect("node7", settings, {})
     assert words in caught.value.format_message()
 
 
-def test_a_wrong_url_is_a_mistake_in_usage() -> None:
+def test_a_malformed_url_is_a_usage_error() -> None:
     with pytest.raises(click.BadParameter) as caught:
         connect(f"http://me:{SECRET}@node7", JolokiaSettings(), {})
     assert "--jolokia" in caught.value.format_message()
     assert SECRET not in caught.value.format_message()
 
 
-def test_a_file_that_others_can_read_is_a_mistake_in_usage(tmp_path: Path) -> None:
+def test_a_password_file_readable_by_others_is_a_usage_error(tmp_path: Path) -> None:
     path = password_file(tmp_path)
     path.chmod(0o644)
     with pytest.raises(click.UsageError, match="chmod 600") as caught:
@@ -115,6 +115,6 @@ def test_a_file_that_others_can_read_is_a_mistake_in_usage(tmp_path: Path) -> No
     assert SECRET not in caught.value.format_message()
 
 
-def test_what_is_right_connects_to_nothing_yet() -> None:
+def test_creating_a_client_does_not_connect() -> None:
     jolokia = connect("node7", JolokiaSettings(jolokia_user="me"), {PASSWORD: SECRET})
     assert (jolokia.host, jolokia.port) == ("node7", 8778)

@@ -1,4 +1,4 @@
-"""Recordings that would take too much end in one line, and an odd one does not end the others."""
+"""Limits for reading recordings: one-line errors, and failures of one recording do not affect others."""
 
 import json
 import shutil
@@ -25,24 +25,24 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     def run(*arguments: str) -> tuple[int, str]:
         try:
             code = main(arguments)
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
+        except SystemExit as error:
+            code = int(error.code or 0)
         return code, capsys.readouterr().err
 
     return run
 
 
 def lines_of(file: Path) -> list[bytes]:
-    """Return the lines of a file's first frame."""
+    """Return the lines of the first frame of a file."""
     return zstandard.decompress(file.read_bytes(), max_output_size=1 << 24).splitlines(keepends=True)
 
 
 def many_series(folder: Path, number: int) -> None:
-    """Write a recording of so many series."""
+    """Write a recording with `number` additional series."""
     (file,) = record(folder, busy(folder.name, 3), full_every=9).glob("*.zst")
     first, *rest = lines_of(file)
     content = json.loads(first)
-    series = [["cassandra", f"s{each}"] for each in range(number)]
+    series = [["cassandra", f"s{index}"] for index in range(number)]
     larger = {"s": [*content["s"], *series], "x": [*content["x"], *(1 for _ in series)]}
     values = {"j": [3, *(1 for _ in series[1:])], "f": [1.5] * number}
     file.write_bytes(zstandard.compress(b"".join([changed(first, {**larger, **values}), *rest])))
@@ -51,7 +51,7 @@ def many_series(folder: Path, number: int) -> None:
 @pytest.mark.parametrize(
     "command", ["journal check rec", "journal info rec", "merge rec -o out", "plot rec -o out", "replay rec/a"]
 )
-def test_more_series_than_may_be_read_are_one_line(run: Run, command: str) -> None:
+def test_too_many_series_are_a_one_line_error(run: Run, command: str) -> None:
     many_series(Path("rec/a"), 200)
     code, errors = run(*command.split(), "--max-series", "100")
     assert code == 1
@@ -59,14 +59,14 @@ def test_more_series_than_may_be_read_are_one_line(run: Run, command: str) -> No
     assert len(errors.splitlines()) == 1
 
 
-def test_memory_that_is_used_up_is_one_line() -> None:
+def test_exceeding_the_memory_limit_is_a_one_line_error() -> None:
     with pytest.raises(CasstatError, match=r"need more than 0\.0625G of memory .* raise --max-memory"):  # noqa: SIM117
         with memory_limit(1 << 26):
             bytearray(1 << 30)
     assert len(bytearray(1 << 27)) == 1 << 27
 
 
-def test_series_are_counted_once_however_often_they_come() -> None:
+def test_repeated_series_count_once() -> None:
     limit = SeriesLimit(2, "a")
     for _ in range(3):
         limit.take([["cassandra", "x"], ["cassandra", "y"]])
@@ -74,14 +74,14 @@ def test_series_are_counted_once_however_often_they_come() -> None:
         limit.take([["cassandra", "z"]])
 
 
-def test_a_node_without_a_name_is_written_like_others(run: Run) -> None:
+def test_a_node_with_an_empty_name_is_written(run: Run) -> None:
     for name in ("a", "", "b"):
         record(Path("rec") / f"x{name}", busy(name, 12))
     assert run("merge", "rec", "-o", "out", "--series") == (0, "")
     assert len(list(Path("out/values").rglob("*.parquet"))) == 3
 
 
-def test_one_odd_recording_does_not_end_the_others(run: Run) -> None:
+def test_an_unsupported_recording_does_not_stop_the_others(run: Run) -> None:
     for name in ("a", "c"):
         record(Path("rec") / name, busy(name, 12))
     many_series(Path("rec/b"), 200)

@@ -1,4 +1,4 @@
-"""Durations and times of day as people type them."""
+"""Parsing of durations and times."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from cli.parameters.time_types import Duration, Moment, TimeOfDay, bounds
 
 @pytest.fixture(autouse=True)
 def _central_europe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let local time be one hour ahead, wherever the test runs."""
+    """Set the local time zone to UTC+1."""
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "CET-1")
         time.tzset()
@@ -34,7 +34,7 @@ def test_a_duration_is_a_number_with_or_without_a_unit(text: str, seconds: float
         assert Duration().convert(text, None, None) == seconds
 
 
-def test_a_duration_out_of_range_is_refused_with_the_range() -> None:
+def test_a_duration_out_of_range_is_rejected_with_the_range() -> None:
     with pytest.raises(click.BadParameter, match=r"'2h' is out of range: 0.1 s to 3600 s"):
         Duration(0.1, 3600).convert("2h", None, None)
 
@@ -73,14 +73,14 @@ def test_a_time_is_a_time_of_day_an_iso_date_or_epoch_seconds(text: str, moment:
         ("21T10:47", "21T10:47", "10:47", "21T10:47"),
     ],
 )
-def test_a_time_of_day_is_the_first_one_of_the_recording(begin: str, end: str, asked: str, answer: str) -> None:
-    begin_s, end_s, answer_s = (datetime.fromisoformat(f"2026-11-{each}").timestamp() for each in (begin, end, answer))
+def test_a_time_of_day_is_its_first_occurrence_in_the_recording(begin: str, end: str, asked: str, answer: str) -> None:
+    begin_s, end_s, answer_s = (datetime.fromisoformat(f"2026-11-{text}").timestamp() for text in (begin, end, answer))
     moment = Moment().convert(asked, None, None)
     assert bounds(moment, None, begin_s, end_s) == (answer_s, float("inf"))
     assert bounds(None, moment, begin_s, end_s) == (float("-inf"), answer_s)
 
 
-def test_a_time_of_day_heeds_a_change_of_the_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_of_day_respects_daylight_saving_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0")
     time.tzset()
     begin_s = datetime.fromisoformat("2026-10-24T22:00+02:00").timestamp()
