@@ -13,10 +13,11 @@ from cli.attach.jolokia_agent_options import Agent, options_file
 from cli.attach.launcher import SMALL, TIMEOUT_S, Done, require_jolokia
 from cli.attach.target_process import AT_START, DISABLED, java_for, runner, subject
 from cli.errors import CasstatError
+from cli.parameters.access_advice import JOLOKIA, hint_for
 from collector.cassandra.storage import SERVICE
 from collector.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
-from collector.jolokia.access import Access
 from collector.jolokia.client import Jolokia, UrlError
+from collector.jolokia.jolokia_access import JolokiaAccess
 from collector.jolokia.node_facts import ask_facts
 from collector.model.snapshot import SourceError
 from collector.printable import one_line
@@ -98,7 +99,8 @@ class Task:
     def _told(self, agent: Agent, url: str, patience_s: float) -> str:
         """Return what the node says of itself through its Jolokia. Raises SourceError when it does not in time."""
         ends_s = time.monotonic() + patience_s
-        with closing(Jolokia(url, Access(agent.user, agent.password))) as jolokia:
+        access = JolokiaAccess(agent.user, agent.password, hint=hint_for(JOLOKIA))
+        with closing(Jolokia(url, access)) as jolokia:
             while True:
                 try:
                     return self._asked(jolokia)

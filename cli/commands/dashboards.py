@@ -119,10 +119,10 @@ def _secret(path: Path) -> str:
 
 
 def _tls(ca: Path | None) -> ssl.SSLContext:
+    from collector.http.access import Access, AccessError
     from collector.http.tls import client_context
-    from collector.jolokia.access import Access, AccessError
 
     try:
         return client_context(Access(ca=ca))
     except AccessError as error:
-        raise click.UsageError(str(error).replace("--jolokia-ca", "--ca")) from None
+        raise click.UsageError(error.message({"ca": "--ca"})) from None

@@ -54,7 +54,7 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
     """
     from cli.doctor.examination import examine
     from cli.doctor.examined_node import ExaminedNode
-    from cli.doctor.finding import failed
+    from cli.doctor.finding import has_problem
     from cli.doctor.report_format import is_coloured, json_lines, text_lines
     from collector.host.cassandra_processes import local_nodes
     from collector.model.clock import SystemClock
@@ -71,7 +71,7 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
         lines = text_lines(findings, colour=is_coloured(os.environ, terminal=sys.stdout.isatty()))
     for text in lines:
         click.echo(text)
-    if failed(findings):
+    if has_problem(findings):
         raise click.exceptions.Exit(1)
 
 

@@ -1,1 +1,1 @@
-"""What `casstat doctor` looks at: one file for each subject."""
+"""The checks of `casstat doctor`: one file per subject."""

@@ -1,4 +1,4 @@
-"""The machine's clock: whether something keeps it right, without which rows of several nodes do not line up."""
+"""The host's clock: whether a time service synchronises it."""
 
 import shutil
 from collections.abc import Callable
@@ -10,20 +10,20 @@ from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
 SUBJECT = "clock"
-WHY = "rows of several nodes need not line up"
+IMPACT = "rows of several nodes may not line up"
 CAP_SYS_TIME = 25
-# The first of the user namespaces numbers all users as they are.
+# The UID map of the initial user namespace.
 ALL_USERS = "0 0 4294967295"
 SYSTEMD = "run/systemd/system"
 TIMESYNCD = ("lib/systemd/systemd-timesyncd", "usr/lib/systemd/systemd-timesyncd")
-# What keeps time, by the program that does: its units' names, the one that is there being meant.
+# Time services: the names of their units, by program.
 SERVICES = {"chronyd": ("chrony", "chronyd"), "ntpd": ("ntpsec", "ntp", "ntpd")}
 CONFIGURATIONS = {
     "chronyd": ("etc/chrony/chrony.conf", "etc/chrony.conf"),
     "ntpd": ("etc/ntpsec/ntp.conf", "etc/ntp.conf"),
 }
 UNITS = ("etc/systemd/system", "lib/systemd/system", "usr/lib/systemd/system", "etc/init.d")
-# Not everybody's path has the folders of what is for root.
+# Not every user's PATH includes the system's folders.
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 UNKNOWN = "install chrony"
 MANAGERS = {"apt-get": "apt-get install chrony", "dnf": "dnf install chrony", "zypper": "zypper install chrony"}
@@ -35,48 +35,49 @@ def examine(
     ask: Callable[[], ClockState] = read,
     which: Callable[[str], str | None] = lambda name: shutil.which(name) or shutil.which(name, path=SYSTEM_PATH),
 ) -> Finding:
-    """Return whether the clock is kept; `uid` is who would mend it."""
+    """Return whether the clock is synchronised; fixes are commands for the user `uid`."""
     try:
-        discipline = ask()
+        clock = ask()
     except (OSError, AttributeError) as error:
-        what = f"the kernel does not tell whether it is synchronised: {getattr(error, 'strerror', None) or error}"
-        return warning(SUBJECT, what, WHY)
-    if discipline.synchronised:
-        errors = f"{_time(discipline.max_error_s)} off at most, {_time(discipline.estimated_error_s)} as it believes"
+        summary = f"synchronisation state unknown: {getattr(error, 'strerror', None) or error}"
+        return warning(SUBJECT, summary, IMPACT)
+    if clock.synchronised:
+        errors = f"estimated error {_time(clock.estimated_error_s)}, maximum error {_time(clock.max_error_s)}"
         return ok(SUBJECT, f"synchronised, {errors}")
-    what = "not synchronised: nothing keeps this machine's clock right"
+    summary = "not synchronised: no time service is running"
     if not _may_set(root):
-        mend = "on the machine that this container runs on: timedatectl set-ntp true"
-        return warning(SUBJECT, what, f"{WHY}; from within a container the clock cannot be set", mend)
+        fix = "on the container's host: timedatectl set-ntp true"
+        return warning(SUBJECT, summary, f"{IMPACT}; a container cannot set the clock", fix)
     running = next((name for name in SERVICES if name in _programs(root)), "")
     if running:
-        what = f"not synchronised (yet), though {running} runs: it may have no time server that answers"
-        begin = "" if uid == 0 else "sudo "
-        restart = f"then: {begin}{_control('restart', _unit(root, running), root)}"
-        return warning(SUBJECT, what, WHY, f"in {_configuration(root, running)}: server ADDRESS iburst", restart)
-    mend = _mend(root, which)
-    return warning(SUBJECT, what, WHY, mend if uid == 0 or mend == UNKNOWN else f"sudo {mend}")
+        summary = f"not synchronised (yet), although {running} is running: its time servers may not answer"
+        prefix = "" if uid == 0 else "sudo "
+        restart = f"then: {prefix}{_control('restart', _unit(root, running), root)}"
+        configure = f"in {_configuration(root, running)}: server ADDRESS iburst"
+        return warning(SUBJECT, summary, IMPACT, configure, restart)
+    fix = _start_command(root, which)
+    return warning(SUBJECT, summary, IMPACT, fix if uid == 0 or fix == UNKNOWN else f"sudo {fix}")
 
 
 def _programs(root: Path) -> set[str]:
-    """Return the names of all processes that may be seen."""
-    found = set()
+    """Return the names of all visible processes."""
+    names = set()
     for process in (root / "proc").glob("[0-9]*/comm"):
         try:
-            found.add(read_text(process).strip())
+            names.add(read_text(process).strip())
         except SourceError:
             continue
-    return found
+    return names
 
 
 def _configuration(root: Path, program: str) -> str:
-    """Return where the program's servers stand."""
-    there = (path for path in CONFIGURATIONS[program] if (root / path).exists())
-    return f"/{next(there, CONFIGURATIONS[program][0])}"
+    """Return the path of the configuration file that lists the program's time servers."""
+    existing = (path for path in CONFIGURATIONS[program] if (root / path).exists())
+    return f"/{next(existing, CONFIGURATIONS[program][0])}"
 
 
 def _may_set(root: Path) -> bool:
-    """Return whether anybody here may set the clock: in a container root may not either."""
+    """Return whether root may set the clock, which is not so in a container."""
     try:
         status = read_text(root / "proc/self/status")
         users = " ".join(read_text(root / "proc/self/uid_map").split())
@@ -90,8 +91,8 @@ def _time(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
 
 
-def _mend(root: Path, which: Callable[[str], str | None]) -> str:
-    """Return the command that starts the time service that is installed, or installs one."""
+def _start_command(root: Path, which: Callable[[str], str | None]) -> str:
+    """Return the command that starts the installed time service, or installs one."""
     for program in SERVICES:
         if which(program):
             return _control("start", _unit(root, program), root)
@@ -101,7 +102,7 @@ def _mend(root: Path, which: Callable[[str], str | None]) -> str:
 
 
 def _control(action: str, unit: str, root: Path) -> str:
-    """Return the command that starts or restarts a service, now and from now on."""
+    """Return the command that starts (and enables) or restarts a service."""
     if not (root / SYSTEMD).is_dir():
         return f"service {unit} {action}"
     return f"systemctl enable --now {unit}" if action == "start" else f"systemctl {action} {unit}"

@@ -1,4 +1,4 @@
-"""The disk and the network interface that the line shows: found, ambiguous, or not there."""
+"""The disk and the network interface in the line's columns: discovered, ambiguous, or missing."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from collector.model.snapshot import SourceError
 from collector.sampling.node_sampler import UNKNOWN
 
 DISK, INTERFACE = "disk", "interface"
-# What reads and writes nothing that anybody waits for.
+# Prefixes of block devices that cannot hold Cassandra's data.
 NO_DISKS = ("loop", "ram", "zram", "sr", "fd")
 LOOPBACK = "lo"
 DEFAULT = "00000000"
@@ -21,57 +21,56 @@ UP = 0x1
 
 
 def disk(case: ExaminedNode, host: Host) -> Finding:
-    """Return which disk is shown."""
-    there = _names(lambda: parse_disks(read_text(host.proc / "diskstats"), ()))
-    if (given := case.settings.disk) is not None:
-        return _given(DISK, case, "disk", given.removeprefix("/dev/"), there)
-    found = {str(each): disk_of(each, host.process_dir, host.root) for each in host.directories}
+    """Return the finding about the disk in the columns."""
+    devices = _names(lambda: parse_disks(read_text(host.proc / "diskstats"), ()))
+    if (selected := case.settings.disk) is not None:
+        return _selected(DISK, case, "disk", selected.removeprefix("/dev/"), devices)
+    disks = {str(directory): disk_of(directory, host.process_dir, host.root) for directory in host.directories}
     shown = host.disks[0]
-    others = [name for name in dict.fromkeys(found.values()) if name != shown]
+    others = [name for name in dict.fromkeys(disks.values()) if name != shown]
     if shown == UNKNOWN:
-        return _unknown(case, host, there)
+        return _unknown(case, host, devices)
     if not others:
-        return ok(DISK, f"{shown}, under {', '.join(found)}")
-    under = [f"{place} on {name or 'no disk'}" for place, name in found.items()]
-    real = [name for name in [shown, *others] if name]
+        return ok(DISK, f"{shown}, with {', '.join(disks)}")
+    locations = [f"{directory} on {name or 'no disk'}" for directory, name in disks.items()]
     return warning(
         DISK,
-        f"data on several devices: {', '.join(under)}",
-        f"the columns are those of {shown} alone",
-        *_alternatives(case, "disk", real),
+        f"data on several devices: {', '.join(locations)}",
+        f"the columns show only {shown}",
+        *_alternatives(case, "disk", filter(None, [shown, *others])),
     )
 
 
-def _unknown(case: ExaminedNode, host: Host, there: Sequence[str]) -> Finding:
-    what = f"no block device under {host.directories[0]}, as with a tmpfs, a network's or a pool's file system"
-    candidates = [name for name in there if not name.startswith(NO_DISKS)]
-    whole = [name for name in candidates if not any(name != one and name.startswith(one) for one in candidates)]
-    return warning(DISK, what, "its columns show '-'", *_alternatives(case, "disk", whole))
+def _unknown(case: ExaminedNode, host: Host, devices: Sequence[str]) -> Finding:
+    summary = f"no block device for {host.directories[0]} (a tmpfs, or a network or pooled file system)"
+    disks = [name for name in devices if not name.startswith(NO_DISKS)]
+    # Without partitions.
+    whole_disks = [name for name in disks if not any(name != disk and name.startswith(disk) for disk in disks)]
+    return warning(DISK, summary, "its columns show '-'", *_alternatives(case, "disk", whole_disks))
 
 
 def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
-    """Return which network interface is shown, for a node that announces `address`."""
-    there = _names(lambda: parse_dev(read_text(host.network_dir / "dev"), ()))
-    if (given := case.settings.net_interface) is not None:
-        return _given(INTERFACE, case, "net_interface", given, there)
+    """Return the finding about the network interface in the columns, for a node that announces `address`."""
+    interfaces = _names(lambda: parse_dev(read_text(host.network_dir / "dev"), ()))
+    if (selected := case.settings.net_interface) is not None:
+        return _selected(INTERFACE, case, "net_interface", selected, interfaces)
     shown = host.interfaces[0]
-    candidates = [name for name in there if name != LOOPBACK]
+    candidates = [name for name in interfaces if name != LOOPBACK]
     if shown == UNKNOWN:
-        what = "none has the node's address, and there is no default route"
-        return warning(INTERFACE, what, "its columns show '-'", *_alternatives(case, "net_interface", candidates))
+        summary = "no interface has the node's address, and there is no default route"
+        return warning(INTERFACE, summary, "its columns show '-'", *_alternatives(case, "net_interface", candidates))
     if address and interface_of(address, Path("/nonexistent")) == shown:
         return ok(INTERFACE, f"{shown}, which has {address}")
     routes = default_routes(host.network_dir)
-    which = f"{shown}, that of the default route"
+    summary = f"{shown}, the interface of the default route"
     if len(routes) > 1:
-        what = f"default routes through {', '.join(routes)}: {shown} is shown"
-        return warning(INTERFACE, what, "", *_alternatives(case, "net_interface", routes))
+        summary = f"default routes through {', '.join(routes)}: showing {shown}"
+        return warning(INTERFACE, summary, "", *_alternatives(case, "net_interface", routes))
     if address:
-        why = "the node's traffic may pass through another"
-        return warning(
-            INTERFACE, f"{which}: none has {address}", why, *_alternatives(case, "net_interface", candidates)
-        )
-    return ok(INTERFACE, which)
+        summary = f"{summary}: no interface has {address}"
+        impact = "the node may use another one"
+        return warning(INTERFACE, summary, impact, *_alternatives(case, "net_interface", candidates))
+    return ok(INTERFACE, summary)
 
 
 def default_routes(net: Path) -> list[str]:
@@ -83,11 +82,11 @@ def default_routes(net: Path) -> list[str]:
     return list(dict.fromkeys(row[0] for row in rows if row[1] == DEFAULT and int(row[3], 16) & UP))
 
 
-def _given(subject: str, case: ExaminedNode, option: str, name: str, there: Sequence[str]) -> Finding:
-    if name in there:
-        return ok(subject, f"{name}, as given")
-    candidates = [each for each in there if not each.startswith(NO_DISKS) and each != LOOPBACK] or there
-    return problem(subject, f"no {subject} '{name}' on this machine", "", *_alternatives(case, option, candidates))
+def _selected(subject: str, case: ExaminedNode, option: str, selected: str, names: Sequence[str]) -> Finding:
+    if selected in names:
+        return ok(subject, f"{selected}, as given")
+    candidates = [name for name in names if not name.startswith(NO_DISKS) and name != LOOPBACK] or names
+    return problem(subject, f"no {subject} '{selected}' on this host", "", *_alternatives(case, option, candidates))
 
 
 def _alternatives(case: ExaminedNode, option: str, names: Iterable[str]) -> tuple[str, ...]:

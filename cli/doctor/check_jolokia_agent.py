@@ -1,4 +1,4 @@
-"""How Jolokia gets into a node: its jar where one lies about, the command that attaches it, the line that keeps it."""
+"""Commands that load Jolokia into a node: fetch its jar, attach it, and load it at the node's start."""
 
 import re
 import shlex
@@ -30,32 +30,32 @@ DOWNLOAD = "https://jolokia.org/download.html"
 FIRST_PORT, PORTS = 8778, 20
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
 ENV = "cassandra-env.sh"
-# The newest that runs on the Java 8 of Cassandra 3.
+# The latest version for Java 8, on which Cassandra 3 runs.
 LAST_1 = "1.7.2"
 
 
 def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
-    """Return how to bring Jolokia into a node that runs on this machine, now and for good."""
-    if java := _without_server(case, node):
-        return (f"restart the node with a Java that has the module {SERVER}, which {java} has not",)
+    """Return the commands that load Jolokia into a node of this host, now and at every start."""
+    if java := _java_without_server(case, node):
+        return (f"restart the node with a Java that has the module {SERVER} ({java} lacks it)",)
     port = free_port(case)
-    found = find_jar(case, node)
+    local_jar = find_jar(case, node)
     artifact = JOLOKIA_1.format(version=LAST_1) if case.release.startswith("3.") else JOLOKIA_2.format(version=JOLOKIA)
-    jar = found or Path.cwd() / f"{artifact.replace(':jar:', ':').partition(':')[2].replace(':', '-')}.jar"
+    jar = local_jar or Path.cwd() / f"{artifact.replace(':jar:', ':').partition(':')[2].replace(':', '-')}.jar"
     listen = [] if port == FIRST_PORT else ["--listen", f"127.0.0.1:{port}"]
     command = case.advice.command("attach", "--jar", jar, *listen, str(node.pid))
     steps = [case.as_owner(node.pid, command)]
-    if found is None:
+    if local_jar is None:
         steps.insert(0, _fetch(jar, artifact))
-    # Of several nodes on this machine, nobody knows to which one an agent belongs that was attached.
+    # With several nodes on this host, casstat cannot tell to which one an attached agent belongs.
     if len(case.here) > 1 or listen:
         steps.append(case.advice.line(jolokia=f"http://127.0.0.1:{port}/jolokia"))
-    for_good = at_start(case, f"-javaagent:{jar}=host=127.0.0.1,port={port} {NODELAY}")
-    return (steps[0], *(f"then: {step}" for step in steps[1:]), f"or: {for_good}")
+    permanent = at_start(case, f"-javaagent:{jar}=host=127.0.0.1,port={port} {NODELAY}")
+    return (steps[0], *(f"then: {step}" for step in steps[1:]), f"or: {permanent}")
 
 
-def _without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
-    """Return the node's Java when Jolokia cannot listen in it."""
+def _java_without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
+    """Return the node's Java if it lacks the HTTP server that Jolokia uses, else None."""
     try:
         java = (case.root / "proc" / str(node.pid) / "exe").readlink()
     except OSError:
@@ -65,7 +65,7 @@ def _without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
 
 
 def at_start(case: ExaminedNode, option: str) -> str:
-    """Return how to give the node's JVM an option."""
+    """Return the line that adds an option to the node's JVM, and its file."""
     return f'in {case.configuration(ENV)}, and restart the node: JVM_OPTS="$JVM_OPTS {option}"'
 
 
@@ -80,23 +80,23 @@ def _fetch(jar: Path, artifact: str) -> str:
                 f"-DoutputDirectory={jar.parent}",
             ]
         )
-    return f"fetch {jar.name} from {DOWNLOAD} into {jar.parent}"
+    return f"download {jar.name} from {DOWNLOAD} to {jar.parent}"
 
 
 def free_port(case: ExaminedNode) -> int:
-    """Return a port of the loopback address for Jolokia, its usual one if that can be had."""
+    """Return a free port of the loopback address for Jolokia, its default port if possible."""
     taken = {node.url.partition("://127.0.0.1:")[2].partition("/")[0] for node in case.here}
     ports = range(FIRST_PORT, FIRST_PORT + PORTS)
     return next((port for port in ports if str(port) not in taken and is_free("127.0.0.1", port)), FIRST_PORT)
 
 
 def find_jar(case: ExaminedNode, node: LocalNode) -> Path | None:
-    """Return a Jolokia agent of this machine that the node's user can read, None when there is none."""
+    """Return a Jolokia agent on this host that the node's user can read, None if there is none."""
     owner = case.owner(node.pid)
-    mine = owner is not None and owner.uid == 0
-    found = [jar for jar in _jars(case) if mine or _is_for_all(jar)]
+    is_root = owner is not None and owner.uid == 0
+    jars = [jar for jar in _jars(case) if is_root or _is_world_readable(jar)]
     major = "1" if case.release.startswith("3.") else "2"
-    return next((jar for jar in found if f"-{major}." in jar.name), next(iter(found), None))
+    return next((jar for jar in jars if f"-{major}." in jar.name), next(iter(jars), None))
 
 
 def _jars(case: ExaminedNode) -> Iterator[Path]:
@@ -107,7 +107,7 @@ def _jars(case: ExaminedNode) -> Iterator[Path]:
     try:
         cache = cache_folder(case.environ)
     except RuntimeError:
-        # Nobody's home is nowhere.
+        # A user without a home has no cache.
         cache = Path("/nonexistent")
     folders = [
         Path.cwd(),
@@ -122,7 +122,7 @@ def _jars(case: ExaminedNode) -> Iterator[Path]:
             continue
 
 
-def _is_for_all(path: Path) -> bool:
+def _is_world_readable(path: Path) -> bool:
     try:
         return bool(path.stat().st_mode & stat.S_IROTH) and all(
             folder.stat().st_mode & stat.S_IXOTH for folder in path.resolve().parents

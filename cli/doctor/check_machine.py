@@ -1,4 +1,4 @@
-"""The machine's own figures: every source of them read once."""
+"""The host's metrics: reads every source once."""
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -14,21 +14,21 @@ from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection, Table
 
 SUBJECT = "machine"
-# What is missing where nothing can be read, and what brings it; by the source's name.
+# Summary and fix for a source without values, by its name.
 EMPTY = {
     "pressure": (
-        "this kernel keeps no pressure stall information",
+        "the kernel provides no pressure stall information",
         "add psi=1 to the kernel's command line, and reboot",
     ),
 }
-# Their own findings tell of them: which device it is may not be known.
-OWN_FINDINGS = ("disk",)
-# Without a process there is nothing of them, and it has been said.
+# Sources that another check reports.
+OTHER_CHECKS = ("disk",)
+# Sources that are empty without a process, which another check reports.
 OF_THE_PROCESS = ("cgroup", "process")
 
 
-class Known:
-    """A way to a node that is not asked any more: what it said is known."""
+class KnownNode:
+    """A node whose facts are known, so that it is not asked again."""
 
     kind = "known"
     paced = False
@@ -40,22 +40,22 @@ class Known:
         self.host = host
 
     def learn(self, timeout_s: float) -> NodeFacts:
-        """Return what is known."""
+        """Return the known facts."""
         del timeout_s
         return self._facts
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Return what is known."""
+        """Return the known peers."""
         del timeout_s
         return self._facts.peers
 
     def provides(self, metric: str) -> bool:
-        """Return that nothing is asked."""
+        """Return False: it reads no metrics."""
         del metric
         return False
 
     def tables(self) -> Collection[Table]:
-        """Return nothing: nobody asks the node."""
+        """Return no tables: it reads no metrics."""
         return ()
 
     def close(self) -> None:
@@ -63,17 +63,18 @@ class Known:
 
 
 def host_of(facts: NodeFacts, given: NameOverrides, clock: Clock, root: Path = Path("/")) -> Host | None:
-    """Return what of this machine the line watches, given what the node says; None for a node elsewhere."""
-    here = facts.here or not facts.jvm
-    watch = NodeSampler(Known(facts, "127.0.0.1" if here else ""), Selection(frozenset()), given, clock, root)
+    """Return the process, disk and interface that the line samples; None for a node on another host."""
+    is_local = facts.here or not facts.jvm
+    node = KnownNode(facts, "127.0.0.1" if is_local else "")
+    sampler = NodeSampler(node, Selection(frozenset()), given, clock, root)
     if facts.jvm:
-        watch.learn()
-    return watch.host if here else None
+        sampler.learn()
+    return sampler.host if is_local else None
 
 
 def examine(host: Host, clock: Clock, parts: Iterable[HostSubject] = HOST) -> list[Finding]:
-    """Read every source once; the ones that work share a line."""
-    works, findings = [], []
+    """Read every source once, and return the findings; readable sources share one."""
+    readable, findings = [], []
     for part in parts:
         try:
             values = HostSource(part, lambda: host, clock).read(1.0).values
@@ -81,13 +82,12 @@ def examine(host: Host, clock: Clock, parts: Iterable[HostSubject] = HOST) -> li
             findings.append(problem(SUBJECT, f"{part.name}: {error}", f"'-' for {_columns(part)}"))
             continue
         if values:
-            works.append(part.name)
-        elif part.name not in OWN_FINDINGS and (host.pid is not None or part.name not in OF_THE_PROCESS):
-            what, mend = EMPTY.get(part.name, ("nothing to be read", ""))
-            findings.append(
-                warning(SUBJECT, f"{part.name}: {what}", f"'-' for {_columns(part)}", *([mend] if mend else []))
-            )
-    return [ok(SUBJECT, f"read: {', '.join(works)}"), *findings] if works else findings
+            readable.append(part.name)
+        elif part.name not in OTHER_CHECKS and (host.pid is not None or part.name not in OF_THE_PROCESS):
+            summary, fix = EMPTY.get(part.name, ("no values", ""))
+            fixes = [fix] if fix else []
+            findings.append(warning(SUBJECT, f"{part.name}: {summary}", f"'-' for {_columns(part)}", *fixes))
+    return [ok(SUBJECT, f"readable: {', '.join(readable)}"), *findings] if readable else findings
 
 
 def _columns(part: HostSubject) -> str:

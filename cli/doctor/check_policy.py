@@ -1,4 +1,4 @@
-"""What Jolokia's policy lets casstat ask: reading, searching, the operation values(), and every MBean it wants."""
+"""Jolokia's policy: whether it allows reading, searching, the operation values(), and all MBeans that casstat reads."""
 
 import json
 import re
@@ -17,9 +17,9 @@ SUBJECT = "jolokia"
 TIMEOUT_S = 10.0
 FORBIDDEN = 403
 POLICY = "jolokia-access.xml"
-# Of each kind of name that is searched for, one that every node has.
+# Label values that exist on every node, for each kind of name that is searched for.
 WITNESSES = (
-    # Pools come into being with their first task.
+    # Pools are created with their first task.
     {"path": "request", "pool": "ReadStage"},
     {"path": "internal", "pool": "GossipStage"},
     {"path": "internal", "pool": "CompactionExecutor"},
@@ -33,20 +33,20 @@ _LOCATION = re.compile(r"-javaagent:.*policyLocation=(?:file:(?://)?)?(/[^,]*)")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question, and what Jolokia answered."""
+class AnsweredRequest:
+    """A request, and Jolokia's answer to it."""
 
-    question: MBeanRequest
+    request: MBeanRequest
     answer: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """The MBean's."""
-        return str(json.loads(self.question.request)["mbean"])
+        """The name of the MBean."""
+        return str(json.loads(self.request.body)["mbean"])
 
     @property
-    def refused(self) -> bool:
-        """Whether the policy refuses it, or some of its attributes."""
+    def is_refused(self) -> bool:
+        """Whether the policy refuses the request, or some of its attributes."""
         value = self.answer.get("value")
         parts = value.values() if isinstance(value, dict) else [value]
         forbidden = (isinstance(part, str) and "java.lang.SecurityException" in part for part in parts)
@@ -54,69 +54,68 @@ class Asked:
 
 
 def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
-    """Ask once for what casstat asks for, and return what is refused. Raises SourceError."""
-    beans = {bean.place: bean for bean in reversed(BEANS)}
+    """Send casstat's requests once, and return the findings about refused ones. Raises JolokiaError."""
+    beans = {bean.search_key: bean for bean in reversed(BEANS)}
     searched = [bean for bean in beans.values() if bean.search]
-    patterns = [json.dumps({"type": "search", "mbean": bean.search}) for bean in searched]
-    found = jolokia.ask(patterns, TIMEOUT_S)
-    if any(answer.get("status") == FORBIDDEN for answer in found):
+    searches = [json.dumps({"type": "search", "mbean": bean.search}) for bean in searched]
+    answers = jolokia.ask(searches, TIMEOUT_S)
+    if any(answer.get("status") == FORBIDDEN for answer in answers):
         return [command(case, "search")]
-    known = {bean.place: bean.labels(_names(answer)) for bean, answer in zip(searched, found, strict=True)}
-    asked = _ask(jolokia, known)
-    findings = _refusals(case, asked)
+    known = {bean.search_key: bean.labels(_names(answer)) for bean, answer in zip(searched, answers, strict=True)}
+    findings = _refusals(case, _ask(jolokia, known))
     return findings + _hidden(case, jolokia, searched, known)
 
 
-def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[Asked]:
-    """Ask for every bean of the catalogue, of one pool, one table and so on."""
+def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[AnsweredRequest]:
+    """Ask for every bean of the catalogue, with the first of its label values."""
 
     def first(bean: MBean) -> list[Labels]:
-        return list((known[bean.place] if bean.search else bean.labels(()))[:1])
+        return list((known[bean.search_key] if bean.search else bean.labels(()))[:1])
 
     def scrape_interval(bean: MBean, _labels: Labels) -> ScrapeInterval | None:
-        # All in one go, but what touches the node's disk.
+        # All in one request, except metrics that read the node's disk.
         return None if bean.metric.scrape_interval is ScrapeInterval.HOURLY else ScrapeInterval.TICK
 
-    wanted = mbean_requests(BEANS, {bean.family: first(bean) for bean in BEANS}, scrape_interval)
-    answers = jolokia.ask([question.request for question in wanted], TIMEOUT_S)
-    return [Asked(question, answer) for question, answer in zip(wanted, answers, strict=True)]
+    requests = mbean_requests(BEANS, {bean.family: first(bean) for bean in BEANS}, scrape_interval)
+    answers = jolokia.ask([request.body for request in requests], TIMEOUT_S)
+    return [AnsweredRequest(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
 
-def _refusals(case: ExaminedNode, asked: Sequence[Asked]) -> list[Finding]:
-    executed = [each for each in asked if each.question.is_operation]
-    read = [each for each in asked if not each.question.is_operation]
-    if all(each.refused for each in read):
+def _refusals(case: ExaminedNode, answered: Sequence[AnsweredRequest]) -> list[Finding]:
+    operations = [item for item in answered if item.request.is_operation]
+    reads = [item for item in answered if not item.request.is_operation]
+    if all(item.is_refused for item in reads):
         return [command(case, "read")]
     findings = []
-    if executed and all(each.refused for each in executed):
+    if operations and all(item.is_refused for item in operations):
         where = _where(case)
         findings.append(
             warning(
                 SUBJECT,
-                "its policy refuses the operation values() (exec)",
-                "percentiles are Cassandra's own, which decay over minutes and are marked ~",
+                "the policy refuses the operation values() (exec)",
+                "percentiles are Cassandra's, which decay over minutes and are marked ~",
                 f"{where}, inside <restrict>, and restart the node: {OPERATION}",
                 f"or: {where}, inside <commands>, and restart the node: <command>exec</command>",
             )
         )
-        executed = []
-    if denied := [each for each in read + executed if each.refused]:
-        findings.append(_denied(case, denied, len(asked)))
+        operations = []
+    if denied := [item for item in reads + operations if item.is_refused]:
+        findings.append(_denied(case, denied, len(answered)))
     return findings
 
 
-def _denied(case: ExaminedNode, denied: Sequence[Asked], of: int) -> Finding:
-    kinds = dict.fromkeys(_kind(each.name) for each in denied)
-    metrics = dict.fromkeys(bean.metric.name for each in denied for bean, _ in each.question.parts)
+def _denied(case: ExaminedNode, denied: Sequence[AnsweredRequest], total: int) -> Finding:
+    kinds = dict.fromkeys(_kind(item.name) for item in denied)
+    metrics = dict.fromkeys(bean.metric.name for item in denied for bean, _ in item.request.parts)
     allowed = (
         f"<mbean><name>{kind}</name><attribute>*</attribute><operation>values()</operation></mbean>" for kind in kinds
     )
     return warning(
         SUBJECT,
-        f"its policy refuses {len(denied)} of {of} requests: {', '.join(kinds)}",
-        f"'-' for {_some(list(metrics))} ('casstat metrics' explains them)",
-        # Jolokia does not say which of the two it is; where <commands> has `read`, <allow> is not looked at.
-        f"{_where(case)}, take out of <deny>, and restart the node: {', '.join(kinds)}",
+        f"the policy refuses {len(denied)} of {total} requests: {', '.join(kinds)}",
+        f"'-' for {_some(list(metrics))} ('casstat metrics' describes them)",
+        # Jolokia does not report which of the two applies; if <commands> allows `read`, it ignores <allow>.
+        f"{_where(case)}, remove from <deny>, and restart the node: {', '.join(kinds)}",
         f"or: {_where(case)}, inside <restrict>, and restart the node: <allow>{''.join(allowed)}</allow>",
     )
 
@@ -124,10 +123,12 @@ def _denied(case: ExaminedNode, denied: Sequence[Asked], of: int) -> Finding:
 def _hidden(
     case: ExaminedNode, jolokia: Jolokia, searched: Iterable[MBean], known: Mapping[str, Sequence[Labels]]
 ) -> list[Finding]:
-    """Return what is not found though it is there."""
-    empty = [(bean, witness) for bean in searched if not known[bean.place] for witness in WITNESSES]
-    fitting = [(bean, {**_first(bean), **witness}) for bean, witness in empty if witness.keys() <= set(bean.holes)]
-    names = {bean.name.format_map(labels): bean for bean, labels in fitting if set(bean.holes) <= labels.keys()}
+    """Return a warning for MBeans that exist, but are missing from searches."""
+    empty = [(bean, witness) for bean in searched if not known[bean.search_key] for witness in WITNESSES]
+    fitting = [
+        (bean, {**_first(bean), **witness}) for bean, witness in empty if witness.keys() <= set(bean.placeholders)
+    ]
+    names = {bean.name.format_map(labels): bean for bean, labels in fitting if set(bean.placeholders) <= labels.keys()}
     if not names:
         return []
     requests = [json.dumps({"type": "read", "mbean": name, "attribute": _attribute(names[name])}) for name in names]
@@ -139,25 +140,25 @@ def _hidden(
     return [
         warning(
             SUBJECT,
-            f"its policy hides from searches what is there: {', '.join(kinds)}",
-            "the columns that are made of it show '-'",
-            f"{_where(case)}, take out of <filter>, and restart the node: {', '.join(kinds)}",
+            f"the policy hides existing MBeans from searches: {', '.join(kinds)}",
+            "their columns show '-'",
+            f"{_where(case)}, remove from <filter>, and restart the node: {', '.join(kinds)}",
         )
     ]
 
 
 def command(case: ExaminedNode, name: str) -> Finding:
-    """Return that the policy refuses one of Jolokia's commands altogether."""
+    """Return the problem that the policy refuses a command of Jolokia."""
     return problem(
         SUBJECT,
-        f"its policy does not allow to {name}",
-        "nothing is read through it",
+        f"the policy refuses the command {name}",
+        "no metrics through Jolokia",
         f"{_where(case)}, inside <commands>, and restart the node: <command>{name}</command>",
     )
 
 
 def _where(case: ExaminedNode) -> str:
-    """Return which file holds the policy."""
+    """Return "in FILE" for the file with the policy."""
     words = case.command(case.chosen.pid) if case.chosen else []
     return f"in {next((match[1] for word in words if (match := _LOCATION.match(word))), POLICY)}"
 

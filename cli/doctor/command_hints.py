@@ -1,4 +1,4 @@
-"""How commands are to be typed: casstat as it was called, with the options that were given, perhaps as another user."""
+"""Commands for the user to run: casstat as it was called, with the same options, possibly as another user."""
 
 import shlex
 import shutil
@@ -10,11 +10,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Advice:
-    """What stands in every command that is advised.
+    """Builds command lines for hints.
 
     program  the words that call casstat.
-    flags    the options that were given, on the command line or in the environment, by their long names.
-    root     whether the one who asks is root, who needs no sudo to become somebody.
+    flags    the options of this call, from the command line or the environment, by their long names.
+    root     whether the caller is root, so that other users need runuser instead of sudo.
     """
 
     program: tuple[str, ...] = ("casstat",)
@@ -26,12 +26,12 @@ class Advice:
         return self.command(*self._flags(changes))
 
     def command(self, *words: str | Path) -> str:
-        """Return casstat's command line with just these words behind its name."""
+        """Return casstat's command line with just these arguments."""
         return shlex.join([*self.program, *map(str, words)])
 
     def as_user(self, user: str, command: str) -> str:
-        """Return a command of casstat's as another user types it."""
-        # What sudo and runuser search is not the path of who asks.
+        """Return a casstat command that runs as another user."""
+        # An absolute path: sudo and runuser do not search the caller's PATH.
         name = shlex.join(self.program)
         command = f"{shutil.which(name) or name}{command.removeprefix(name)}"
         return f"runuser -u {shlex.quote(user)} -- {command}" if self.root else f"sudo -u {shlex.quote(user)} {command}"
@@ -46,5 +46,5 @@ def called(arguments: list[str] = sys.argv) -> tuple[str, ...]:
     path = Path(arguments[0])
     if path.name != "casstat":
         return (sys.executable, "-m", "cli")
-    found = shutil.which("casstat")
-    return ("casstat",) if found and Path(found).resolve() == path.resolve() else (str(path.absolute()),)
+    installed = shutil.which("casstat")
+    return ("casstat",) if installed and Path(installed).resolve() == path.resolve() else (str(path.absolute()),)

@@ -1,42 +1,41 @@
-"""The whole examination: every subject in turn, and what the ways to the node mean for each other."""
+"""Runs all checks, and weighs Jolokia against nodetool."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from cli.doctor import check_clock, check_devices, check_jolokia, check_log, check_machine, check_node, check_nodetool
-from cli.doctor.check_jolokia import JolokiaTransport
+from cli.doctor.check_jolokia import Transport
 from cli.doctor.examined_node import ExaminedNode
-from cli.doctor.finding import Finding, lessened
+from cli.doctor.finding import Finding, problems_as_warnings
 from cli.doctor.report_format import hidden
 from collector.host.cassandra_processes import NodeFacts
 from collector.model.clock import Clock
 from collector.sampling.node_sampler import NameOverrides
 
-BY_NODETOOL = "nodetool is asked instead: every few seconds, and its percentiles decay over minutes"
+BY_NODETOOL = "using nodetool instead: one report every few seconds, percentiles decay over minutes"
 BY_JOLOKIA = "not needed while Jolokia answers"
 
 
 def examine(case: ExaminedNode, time: Clock, secrets: Iterable[str] = ()) -> list[Finding]:
-    """Return what is found, without the secrets. Raises click.UsageError for options that cannot be meant."""
-    first = check_jolokia.examine(case)
-    second = check_nodetool.examine(case, used=first.facts is None)
-    facts = first.facts or second.facts
-    ways = _ways(first, second)
-    process = check_node.examine(case, facts, [first, second])
+    """Return the findings, with secrets masked. Raises click.UsageError for contradictory options."""
+    jolokia = check_jolokia.examine(case)
+    nodetool = check_nodetool.examine(case, used=jolokia.facts is None)
+    facts = jolokia.facts or nodetool.facts
+    process = check_node.examine(case, facts, [jolokia, nodetool])
     findings = [
         *process,
-        *ways,
+        *_transport_findings(jolokia, nodetool),
         check_clock.examine(case.uid, case.root),
         *_machine(case, facts, time),
         *check_log.examine(case),
     ]
-    return [_without(each, list(secrets)) for each in findings]
+    return [_masked(finding, list(secrets)) for finding in findings]
 
 
-def _ways(first: JolokiaTransport, second: JolokiaTransport) -> list[Finding]:
-    """Return what is said of both: what fails is no problem while the other answers."""
-    by_jolokia = lessened(first.findings, BY_NODETOOL) if second.facts else first.findings
-    by_nodetool = lessened(second.findings, BY_JOLOKIA) if first.facts else second.findings
+def _transport_findings(jolokia: Transport, nodetool: Transport) -> list[Finding]:
+    """Return the findings of both transports: problems of one are warnings while the other answers."""
+    by_jolokia = problems_as_warnings(jolokia.findings, BY_NODETOOL) if nodetool.facts else jolokia.findings
+    by_nodetool = problems_as_warnings(nodetool.findings, BY_JOLOKIA) if jolokia.facts else nodetool.findings
     return [*by_jolokia, *by_nodetool]
 
 
@@ -45,7 +44,7 @@ def _machine(case: ExaminedNode, facts: NodeFacts | None, time: Clock) -> list[F
         chosen = case.chosen
         if chosen is None and not case.asks_here:
             return []
-        # What is known of it without its help.
+        # The process is known although the node does not answer.
         facts = NodeFacts("", chosen.directories, "known", pid=chosen.pid, here=True) if chosen else NodeFacts()
     given = NameOverrides("", (case.settings.disk or "").removeprefix("/dev/"), case.settings.net_interface or "")
     host = check_machine.host_of(facts, given, time, case.root)
@@ -58,6 +57,10 @@ def _machine(case: ExaminedNode, facts: NodeFacts | None, time: Clock) -> list[F
     ]
 
 
-def _without(finding: Finding, secrets: list[str]) -> Finding:
-    mend = tuple(hidden(line, secrets) for line in finding.mend)
-    return replace(finding, what=hidden(finding.what, secrets), why=hidden(finding.why, secrets), mend=mend)
+def _masked(finding: Finding, secrets: list[str]) -> Finding:
+    return replace(
+        finding,
+        summary=hidden(finding.summary, secrets),
+        impact=hidden(finding.impact, secrets),
+        fixes=tuple(hidden(line, secrets) for line in finding.fixes),
+    )

@@ -1,4 +1,4 @@
-"""What is examined: the options given, the Cassandra processes here, and which of them is meant."""
+"""The subject of the doctor: the options, the Cassandra processes on this host, and the selected node."""
 
 import os
 import pwd
@@ -22,7 +22,7 @@ _JAR = re.compile(r"(?:apache-cassandra|cassandra-all)-(\d[\w.~-]*)\.jar")
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose a process is."""
+    """The user that a process belongs to."""
 
     uid: int
     name: str
@@ -30,7 +30,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class ExaminedNode:
-    """What is examined. `here` are the Cassandra processes of this machine, `uid` is who asks."""
+    """The examined node: `here` are the Cassandra processes on this host, `uid` is the caller's."""
 
     settings: LineSettings = field(default_factory=LineSettings)
     here: tuple[LocalNode, ...] = ()
@@ -41,43 +41,43 @@ class ExaminedNode:
 
     @cached_property
     def chosen(self) -> LocalNode | None:
-        """Which of this machine's nodes is meant, None when it is not among them."""
+        """The selected node of this host, None if it is on another host or not running."""
         return node_selection.selected_node(self.settings, self.here)
 
     @property
     def url(self) -> str:
-        """Where its Jolokia may answer, "" when that could only be another node's."""
+        """The URL of its Jolokia, "" when that could only be another node's."""
         return node_selection.jolokia_url(self.settings, self.chosen, self.here)
 
     @property
     def asks_here(self) -> bool:
-        """Whether it is on this machine that the node is asked for."""
+        """Whether the options select a node on this host."""
         url = self.settings.jolokia.jolokia
         return not url or is_this_machine(urlsplit(url if "://" in url else f"//{url}").hostname or "")
 
     @property
     def nodetool(self) -> Path | None:
-        """The nodetool to ask with."""
+        """The nodetool to run."""
         return node_selection.nodetool_path(self.settings, self.chosen, self.environ.get("PATH"))
 
     @property
     def jmx_port(self) -> int | None:
-        """Where its JMX answers, None for nodetool's own choice."""
+        """Its JMX port, None for nodetool's default."""
         return node_selection.jmx_port(self.settings, self.chosen)
 
     @property
     def interval_s(self) -> float:
-        """How often there is to be a row."""
+        """The time between rows."""
         return DEFAULT_S if self.settings.interval_option is None else self.settings.interval_option
 
     def owner(self, pid: int) -> Owner | None:
-        """Return whose process `pid` is, None when it is gone or hidden."""
+        """Return the owner of process `pid`, None when it has ended or is hidden."""
         try:
             status = read_text(self.root / "proc" / str(pid) / "status")
         except SourceError:
             return None
         fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-        # Real, effective, saved and file system's.
+        # Real, effective, saved and file system UID.
         uid = int(fields["Uid"].split()[1])
         try:
             return Owner(uid, pwd.getpwuid(uid).pw_name)
@@ -85,21 +85,21 @@ class ExaminedNode:
             return Owner(uid, f"#{uid}")
 
     def command(self, pid: int) -> list[str]:
-        """Return a process' command line, empty when it is gone or hidden."""
+        """Return a process' command line, empty when it has ended or is hidden."""
         try:
             return read_text(self.root / "proc" / str(pid) / "cmdline").split("\0")
         except SourceError:
             return []
 
     def as_owner(self, pid: int, command: str) -> str:
-        """Return a command of casstat's, to be typed as the user whose process `pid` is."""
+        """Return a casstat command that runs as the owner of process `pid`."""
         owner = self.owner(pid)
         if owner is None or self.uid in (0, owner.uid):
             return command
         return self.advice.as_user(owner.name, command)
 
     def configuration(self, name: str) -> str:
-        """Return the path of a file in the chosen node's folder of configuration, its name alone where unknown."""
+        """Return the path of a file in the node's configuration folder, only its name if the folder is unknown."""
         for folder in self._class_path():
             if (folder / name).is_file():
                 return str(folder / name)
@@ -107,11 +107,11 @@ class ExaminedNode:
 
     @cached_property
     def release(self) -> str:
-        """The chosen node's version by its jars, "" when they do not tell."""
+        """The version in the names of the node's jars, "" if there is none."""
         for entry in self._class_path():
             jars = entry.parent.glob("*cassandra-*.jar") if entry.name == "*" else [entry]
-            if found := next((match[1] for jar in jars if (match := _JAR.fullmatch(jar.name))), ""):
-                return found
+            if release := next((match[1] for jar in jars if (match := _JAR.fullmatch(jar.name))), ""):
+                return release
         return ""
 
     def _class_path(self) -> list[Path]:

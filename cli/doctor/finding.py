@@ -1,4 +1,4 @@
-"""What the doctor says: what is so with one source, what it means, and how to put it right."""
+"""The doctor's findings: the state of one source, its impact on the columns, and how to fix it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """How it is: columns come (ok), come less well than they could (warning), or are missing (problem)."""
+    """State of a source: columns are filled (ok), with restrictions (warning), or absent (problem)."""
 
     OK = "ok"
     WARNING = "warning"
@@ -15,52 +15,56 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of what the doctor says.
+    """One finding of the doctor.
 
-    subject  the source that it is about, such as jolokia.
-    what     what is so.
-    why      what that means for the columns; "" where it goes without saying.
-    mend     the commands to type, or the lines to write and where, that put it right; from the second on each begins
-             with "then: " or "or: ". Empty where nothing is to be done.
+    subject  the source, such as jolokia.
+    summary  the observed fact.
+    impact   its effect on the columns; "" where it is obvious.
+    fixes    commands to run, or lines to write and where; from the second on each begins with "then: " (the next step)
+             or "or: " (an alternative). Empty if nothing has to be done.
     """
 
     subject: str
     state: State
-    what: str
-    why: str = ""
-    mend: tuple[str, ...] = ()
+    summary: str
+    impact: str = ""
+    fixes: tuple[str, ...] = ()
 
 
-def ok(subject: str, what: str, why: str = "") -> Finding:
-    """Return that all is well."""
-    return Finding(subject, State.OK, what, why)
+def ok(subject: str, summary: str, impact: str = "") -> Finding:
+    """Return a finding without restrictions."""
+    return Finding(subject, State.OK, summary, impact)
 
 
-def warning(subject: str, what: str, why: str = "", *mend: str) -> Finding:
-    """Return what could be better."""
-    return Finding(subject, State.WARNING, what, why, mend)
+def warning(subject: str, summary: str, impact: str = "", *fixes: str) -> Finding:
+    """Return a finding that restricts columns."""
+    return Finding(subject, State.WARNING, summary, impact, fixes)
 
 
-def problem(subject: str, what: str, why: str = "", *mend: str) -> Finding:
-    """Return what keeps columns from being filled."""
-    return Finding(subject, State.PROBLEM, what, why, mend)
+def problem(subject: str, summary: str, impact: str = "", *fixes: str) -> Finding:
+    """Return a finding that leaves columns absent."""
+    return Finding(subject, State.PROBLEM, summary, impact, fixes)
 
 
-def lessened(findings: Iterable[Finding], why: str) -> list[Finding]:
-    """Return the findings with problems as warnings: `why` something else does instead."""
+def problems_as_warnings(findings: Iterable[Finding], substitute: str) -> list[Finding]:
+    """Return the findings with problems as warnings: `substitute` is the source used instead."""
     return [
-        replace(each, state=State.WARNING, why=f"{each.why}; {why}" if each.why else why)
-        if each.state is State.PROBLEM
-        else each
-        for each in findings
+        replace(
+            finding,
+            state=State.WARNING,
+            impact=f"{finding.impact}; {substitute}" if finding.impact else substitute,
+        )
+        if finding.state is State.PROBLEM
+        else finding
+        for finding in findings
     ]
 
 
-def failed(findings: Iterable[Finding]) -> bool:
+def has_problem(findings: Iterable[Finding]) -> bool:
     """Return whether there is a problem among the findings."""
-    return any(each.state is State.PROBLEM for each in findings)
+    return any(finding.state is State.PROBLEM for finding in findings)
 
 
 def alternatives(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return several ways to mend the same."""
-    return tuple(f"or: {line}" if number else line for number, line in enumerate(lines))
+    """Return the lines as alternative fixes."""
+    return tuple(f"or: {line}" if index else line for index, line in enumerate(lines))

@@ -1,4 +1,4 @@
-"""Why a Jolokia did not answer as it should, by what the error says, and what to type about it."""
+"""Fixes for a Jolokia that gives no usable answer, by the reason of the error."""
 
 import re
 import shlex
@@ -9,51 +9,60 @@ from cli.doctor.check_policy import POLICY, SUBJECT
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, problem
 from collector.host.discovery import is_this_machine
-from collector.jolokia.client import Jolokia
+from collector.http.failures import Reason
+from collector.jolokia.client import Jolokia, JolokiaError
 
 _CLIENT = re.compile(r"No access from client (\S+) allowed")
-
-
-def finding(case: ExaminedNode, jolokia: Jolokia, error: str) -> Finding:
-    """Return what an error of Jolokia's means; its message ends in advice that fits every command of casstat's."""
-    return problem(SUBJECT, error, "", *_mend(case, jolokia, error))
-
-
-def _mend(case: ExaminedNode, jolokia: Jolokia, error: str) -> tuple[str, ...]:
-    if match := _CLIENT.search(error):
-        return (f"in {POLICY}, inside <remote>, and restart the node: <host>{match[1]}</host>",)
-    if "HTTP 404" in error or "is this Jolokia?" in error:
-        # What listens there is something else.
-        return (case.advice.line(jolokia=f"http://{jolokia.host}:PORT/jolokia"), *_or(_begin(case, jolokia)))
-    for words, changes in _CHANGES.items():
-        if words in error:
-            return (case.advice.line(**{name: _filled(value, jolokia) for name, value in changes.items()}),)
-    if "connection refused" in error.lower():
-        return _begin(case, jolokia)
-    # What hangs is no matter of options; what cannot be reached may be another.
-    return () if "in time" in error else (case.advice.line(jolokia="http://NODE:8778/jolokia"),)
-
-
-# What an error says, and the options that help; {url} is this Jolokia's with the other scheme.
+_CREDENTIALS = {"jolokia_user": "USER", "jolokia_password_file": "FILE"}
+_CLIENT_CERTIFICATE = {"jolokia_cert": "FILE", "jolokia_key": "FILE"}
+_OTHER_SCHEME = {"jolokia": "{url}"}
+# Options to change, by reason; {url} is this Jolokia's URL with the other scheme.
 _CHANGES = {
-    "HTTP 401": {"jolokia_user": "USER", "jolokia_password_file": "FILE"},
-    "give --jolokia-target-user": {"jolokia_target_user": "USER", "jolokia_target_password_file": "FILE"},
-    "with --jolokia-ca": {"jolokia_ca": "FILE"},
-    "(--jolokia-cert": {"jolokia_cert": "FILE", "jolokia_key": "FILE"},
-    "give an https:// URL": {"jolokia": "{url}"},
-    "give an http:// URL": {"jolokia": "{url}"},
-    "its certificate is not for": {"jolokia": "https://NAME:{port}/jolokia"},
+    Reason.CREDENTIALS_REQUIRED: _CREDENTIALS,
+    Reason.CREDENTIALS_REJECTED: _CREDENTIALS,
+    Reason.TARGET_CREDENTIALS: {"jolokia_target_user": "USER", "jolokia_target_password_file": "FILE"},
+    Reason.UNKNOWN_AUTHORITY: {"jolokia_ca": "FILE"},
+    Reason.CLIENT_CERTIFICATE_REQUIRED: _CLIENT_CERTIFICATE,
+    Reason.CLIENT_CERTIFICATE_REJECTED: _CLIENT_CERTIFICATE,
+    Reason.TLS_REQUIRED: _OTHER_SCHEME,
+    Reason.TLS_SUSPECTED: _OTHER_SCHEME,
+    Reason.PLAIN_HTTP: _OTHER_SCHEME,
+    Reason.PLAIN_HTTP_SUSPECTED: _OTHER_SCHEME,
+    Reason.WRONG_HOST: {"jolokia": "https://NAME:{port}/jolokia"},
 }
+
+
+def finding(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> Finding:
+    """Return the problem that an error of Jolokia states, with its fixes."""
+    return problem(SUBJECT, str(error), "", *_fixes(case, jolokia, error))
+
+
+def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[str, ...]:
+    if match := _CLIENT.search(str(error)):
+        return (f"in {POLICY}, inside <remote>, and restart the node: <host>{match[1]}</host>",)
+    if error.reason in (Reason.NOT_FOUND, Reason.UNEXPECTED_ANSWER):
+        # Another server listens there.
+        return (
+            case.advice.line(jolokia=f"http://{jolokia.host}:PORT/jolokia"),
+            *_as_alternatives(_start(case, jolokia)),
+        )
+    if error.reason in _CHANGES:
+        changes = {option: _filled(value, jolokia) for option, value in _CHANGES[error.reason].items()}
+        return (case.advice.line(**changes),)
+    if error.reason is Reason.CONNECTION_REFUSED:
+        return _start(case, jolokia)
+    # No option helps against a timeout; an unreachable host may be the wrong one.
+    return () if error.reason is Reason.TIMED_OUT else (case.advice.line(jolokia="http://NODE:8778/jolokia"),)
 
 
 def _filled(value: str, jolokia: Jolokia) -> str:
     parts = urlsplit(jolokia.url)
-    other = parts._replace(scheme="http" if parts.scheme == "https" else "https").geturl()
-    return value.format(url=other, port=jolokia.port)
+    other_url = parts._replace(scheme="http" if parts.scheme == "https" else "https").geturl()
+    return value.format(url=other_url, port=jolokia.port)
 
 
-def _begin(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
-    """Return how to get a Jolokia to answer."""
+def _start(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
+    """Return how to start a Jolokia in the node, or the command for one that runs."""
     if not is_this_machine(jolokia.host):
         words = (
             "attach",
@@ -70,8 +79,8 @@ def _begin(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
     node = case.chosen or (case.here[0] if len(case.here) == 1 else None)
     if node is not None:
         return attach(case, node)
-    return alternatives(case.advice.line(jolokia=each.url) for each in case.here if each.url)
+    return alternatives(case.advice.line(jolokia=node.url) for node in case.here if node.url)
 
 
-def _or(lines: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(line if line.startswith(("or: ", "then: ")) else f"or: {line}" for line in lines)
+def _as_alternatives(fixes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(fix if fix.startswith(("or: ", "then: ")) else f"or: {fix}" for fix in fixes)

@@ -111,6 +111,7 @@ def _nodetool_transport(program: Path, settings: LineSettings, port: int | None)
         from collector.nodetool.nodetool_source import NodetoolSource
 
         connection = Connection(port, settings.jmx_user, settings.jmx_password_file)
-        return NodetoolSource(Nodetool(program, connection, os.environ), selection, clock, find)
+        tool = Nodetool(program, connection, os.environ, "give --nodetool PATH")
+        return NodetoolSource(tool, selection, clock, find)
 
     return make

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collector.jolokia.access import Access, AccessError
+from cli.parameters.access_advice import JOLOKIA, hint_for, option_names
+from collector.http.access import AccessError
+from collector.jolokia.jolokia_access import JolokiaAccess
 from collector.secrets import SecretError, read_password
 
 if TYPE_CHECKING:
@@ -79,22 +81,26 @@ def jolokia_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def access_from(settings: JolokiaSettings, environ: Mapping[str, str]) -> Access:
-    """Return the credentials and TLS files, with passwords read from their files.
+def access_from(
+    settings: JolokiaSettings, environ: Mapping[str, str], prefix: str = JOLOKIA, variable: str = PASSWORD
+) -> JolokiaAccess:
+    """Return the access that the settings describe, with passwords from files or the environment variable.
 
-    Without a file, Jolokia's password comes from `environ`. Raises click.UsageError.
+    `prefix` is that of the options in messages. Raises click.UsageError.
     """
+    names = option_names(prefix)
     if settings.jolokia_password_file and not settings.jolokia_user:
-        raise click.UsageError("--jolokia-password-file needs --jolokia-user")
+        raise click.UsageError(f"{names['password']} requires {names['user']}")
     if settings.jolokia_target_password_file and not settings.jolokia_target_user:
-        raise click.UsageError("--jolokia-target-password-file needs --jolokia-target-user")
+        raise click.UsageError(f"{names['target_password']} requires {names['target_user']}")
     password = target_password = ""
     if settings.jolokia_user:
-        password = _password("--jolokia-password-file", settings.jolokia_password_file, environ.get(PASSWORD, ""))
+        password = _password(names["user"], names["password"], settings.jolokia_password_file, variable, environ)
     if settings.jolokia_target_user:
-        target_password = _password("--jolokia-target-password-file", settings.jolokia_target_password_file, "")
+        file = settings.jolokia_target_password_file
+        target_password = _password(names["target_user"], names["target_password"], file, "", environ)
     try:
-        return Access(
+        return JolokiaAccess(
             settings.jolokia_user or "",
             password,
             settings.jolokia_ca,
@@ -103,9 +109,10 @@ def access_from(settings: JolokiaSettings, environ: Mapping[str, str]) -> Access
             settings.jolokia_target or "",
             settings.jolokia_target_user or "",
             target_password,
+            hint=hint_for(prefix),
         )
     except AccessError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(error.message(names)) from None
 
 
 def connect(url: str, settings: JolokiaSettings, environ: Mapping[str, str] = os.environ) -> "Jolokia":
@@ -119,15 +126,16 @@ def connect(url: str, settings: JolokiaSettings, environ: Mapping[str, str] = os
     except UrlError as error:
         raise click.BadParameter(str(error), param_hint="--jolokia") from None
     except AccessError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(error.message(option_names(JOLOKIA))) from None
 
 
-def _password(flag: str, path: Path | None, default: str) -> str:
+def _password(user_flag: str, flag: str, path: Path | None, variable: str, environ: Mapping[str, str]) -> str:
+    """Return the password in the file, else in the environment variable ("" for none). Raises click.UsageError."""
     if path is None:
-        if not default:
-            variable = f", or set {PASSWORD}" if flag == "--jolokia-password-file" else ""
-            raise click.UsageError(f"{flag.replace('password-file', 'user')} needs a password: give {flag}{variable}")
-        return default
+        if password := environ.get(variable, ""):
+            return password
+        alternative = f", or set {variable}" if variable else ""
+        raise click.UsageError(f"{user_flag} requires a password (hint: give {flag}{alternative})")
     try:
         return read_password(path)
     except SecretError as error:

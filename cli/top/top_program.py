@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError
-from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, access_from, connect
+from cli.parameters.access_advice import AGENT, option_names
+from cli.parameters.jolokia_options import JolokiaSettings, access_from, connect
 from cli.parameters.time_types import TimeOfDay
 from cli.safe_echo import echo
 from cli.top.column_sets import SETS, wanted
@@ -28,12 +29,11 @@ from cli.top.screen import screen
 from cli.top.self_cost import SelfCost
 from cli.top.styled_text import ASCII, FINE, plain
 from cli.top.view_state import ViewState
-from collector.cluster.live.agent_feed import of_agent
 from collector.cluster.live.cluster_interval import State
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
+from collector.http.access import Access, AccessError
 from collector.http.tls import client_context
-from collector.jolokia.access import Access, AccessError
 from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import is_whole
 from exporters.live.live_frames import LiveFrames
@@ -130,12 +130,10 @@ def _for(target: NodeAddress, settings: JolokiaSettings) -> JolokiaSettings:
 
 def _agent_access(settings: JolokiaSettings, environ: Mapping[str, str]) -> tuple[Access, ssl.SSLContext]:
     try:
-        access = access_from(settings, {PASSWORD: environ.get(AGENT_PASSWORD, "")})
+        access = access_from(settings, environ, AGENT, AGENT_PASSWORD)
         return access, client_context(access)
     except AccessError as error:
-        raise click.UsageError(of_agent(str(error))) from None
-    except click.UsageError as error:
-        raise click.UsageError(of_agent(error.message).replace(PASSWORD, AGENT_PASSWORD)) from None
+        raise click.UsageError(error.message(option_names(AGENT))) from None
 
 
 def _replay(settings: TopSettings, path: Path, look: ViewState, environ: Mapping[str, str]) -> None:

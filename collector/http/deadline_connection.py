@@ -1,4 +1,4 @@
-"""An HTTP connection whose every wait ends at one deadline, however slowly the bytes trickle in."""
+"""An HTTP connection with one deadline for connecting, sending and receiving, however slowly bytes arrive."""
 
 import http.client
 import io
@@ -11,42 +11,42 @@ from typing import Any, Protocol
 CHUNK_BYTES = 1 << 16
 
 
-class BoundedConnection(http.client.HTTPConnection):
-    """Connects, sends and receives until `deadline_s` (monotonic) at most; then raises TimeoutError.
+class DeadlineConnection(http.client.HTTPConnection):
+    """Connects, sends and receives until `deadline_s` (monotonic), then raises TimeoutError.
 
-    Only looking up a name is the system's own affair and takes as long as it takes.
+    Name lookup is not covered: the system's resolver has no deadline.
     """
 
     deadline_s = 0.0
-    greets = False
-    """Whether it is connected, but TLS is still being agreed upon."""
-    _stream: "BoundedSocket | None" = None
+    is_handshaking = False
+    """Whether the TLS handshake is in progress."""
+    _socket: "DeadlineSocket | None" = None
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         super().__init__(host, port)
         self._tls = tls
 
     def connect(self) -> None:
-        """Connect to the first of the host's addresses that answers; all of them share the time that is left."""
-        stream = self._first_that_answers()
+        """Connect to the first of the host's addresses that accepts; all attempts share the remaining time."""
+        stream = self._connected_socket()
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:
-            stream = self._secured(stream, self._tls)
-        self.sock = self._stream = BoundedSocket(stream, self)
+            stream = self._tls_socket(stream, self._tls)
+        self.sock = self._socket = DeadlineSocket(stream, self)
 
-    def _secured(self, stream: socket.socket, tls: ssl.SSLContext) -> ssl.SSLSocket:
-        self.greets = True
+    def _tls_socket(self, stream: socket.socket, tls: ssl.SSLContext) -> ssl.SSLSocket:
+        self.is_handshaking = True
         try:
             stream.settimeout(self.left_s())
-            secured = tls.wrap_socket(stream, server_hostname=self.host)
+            tls_stream = tls.wrap_socket(stream, server_hostname=self.host)
         except BaseException:
             stream.close()
             raise
-        self.greets = False
-        return secured
+        self.is_handshaking = False
+        return tls_stream
 
-    def _first_that_answers(self) -> socket.socket:
-        refused: OSError | None = None
+    def _connected_socket(self) -> socket.socket:
+        last_error: OSError | None = None
         for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM):
             stream = socket.socket(family, kind, protocol)
             try:
@@ -54,17 +54,17 @@ class BoundedConnection(http.client.HTTPConnection):
                 stream.connect(address)
             except OSError as error:
                 stream.close()
-                refused = error
+                last_error = error
             else:
                 return stream
-        raise refused or OSError("the name has no address")
+        raise last_error or OSError("the name has no address")
 
-    def has_news(self) -> bool:
-        """Return whether something arrived (its end, perhaps) that nobody has read."""
-        return self.sock is not None and self._stream is not None and self._stream.has_news()
+    def has_unread_input(self) -> bool:
+        """Return whether bytes or the end of the stream have arrived and are unread."""
+        return self.sock is not None and self._socket is not None and self._socket.has_unread_input()
 
     def left_s(self) -> float:
-        """Return the time that is left. Raises TimeoutError when there is none."""
+        """Return the remaining time. Raises TimeoutError when there is none."""
         left_s = self.deadline_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError
@@ -72,14 +72,14 @@ class BoundedConnection(http.client.HTTPConnection):
 
 
 class Deadline(Protocol):
-    """What knows how long may be waited."""
+    """The remaining time of a connection."""
 
     def left_s(self) -> float:
-        """Return the time that is left. Raises TimeoutError when there is none."""
+        """Return the remaining time. Raises TimeoutError when there is none."""
 
 
-class BoundedSocket:
-    """As much of a socket as http.client and urllib3 use, each call bounded by its connection's deadline."""
+class DeadlineSocket:
+    """The part of a socket that http.client and urllib3 use, each call bounded by its connection's deadline."""
 
     def __init__(self, stream: socket.socket, connection: Deadline) -> None:
         self._stream = stream
@@ -88,24 +88,24 @@ class BoundedSocket:
         self._closed = False
 
     def sendall(self, data: bytes) -> None:
-        """Send all. Raises OSError."""
+        """Send all bytes. Raises OSError."""
         self._stream.settimeout(self._connection.left_s())
         self._stream.sendall(data)
 
     def recv_into(self, buffer: Any) -> int:
-        """Return how much came, 0 at the end. Raises OSError."""
+        """Receive into `buffer` and return the number of bytes, 0 at the end. Raises OSError."""
         self._stream.settimeout(self._connection.left_s())
         return self._stream.recv_into(buffer)
 
     def settimeout(self, _timeout_s: float | None) -> None:
-        """Do nothing: the deadline is the connection's."""
+        """Do nothing: the connection's deadline applies."""
 
     def fileno(self) -> int:
-        """Return what the system knows it by."""
+        """Return the file descriptor."""
         return self._stream.fileno()
 
-    def has_news(self) -> bool:
-        """Return whether something arrived that nobody has read."""
+    def has_unread_input(self) -> bool:
+        """Return whether bytes or the end of the stream have arrived and are unread."""
         poll = select.poll()
         poll.register(self._stream, select.POLLIN)
         decrypted = self._stream.pending() if isinstance(self._stream, ssl.SSLSocket) else 0
@@ -114,16 +114,15 @@ class BoundedSocket:
     def makefile(self, _mode: str) -> io.BufferedReader:
         """Return the receiving side as a file."""
         self._readers += 1
-        return io.BufferedReader(_Incoming(self), CHUNK_BYTES)
+        return io.BufferedReader(_SocketReader(self), CHUNK_BYTES)
 
     def close(self) -> None:
-        """Close it."""
-        # As with a real socket, who still reads the last answer may do so to its end.
+        """Close the socket once all files made from it are closed, as a real socket does."""
         self._closed = True
         self._close_unused()
 
     def reader_closed(self) -> None:
-        """Take note that one of the files is closed."""
+        """Release the socket for one of the files made from it."""
         self._readers -= 1
         self._close_unused()
 
@@ -132,10 +131,10 @@ class BoundedSocket:
             self._stream.close()
 
 
-class _Incoming(io.RawIOBase):
+class _SocketReader(io.RawIOBase):
     """The receiving side as a file."""
 
-    def __init__(self, stream: BoundedSocket) -> None:
+    def __init__(self, stream: DeadlineSocket) -> None:
         self._stream = stream
 
     def readable(self) -> bool:

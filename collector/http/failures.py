@@ -1,109 +1,133 @@
-"""What it means that a Jolokia did not answer as it should, and what to do: one line for people."""
+"""Why an HTTP server gave no usable answer: a typed reason for callers, one line of text for people.
+
+The text states the cause. Advice is the caller's: its `Hint` turns a `Reason` into words such as "give --jolokia-user".
+"""
 
 import http.client
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
 
-from collector.jolokia.access import Access
 from collector.printable import one_line
 
-# OpenSSL's numbers of what is wrong with a certificate (X509_V_ERR_…).
-NOT_YET, EXPIRED = 9, 10
-NOBODYS = (2, 18, 19, 20, 21, 27)
-OTHER_HOST = (62, 64)
-# What the first bytes of something else look like to OpenSSL.
+# OpenSSL's numbers for what is wrong with a certificate (X509_V_ERR_…).
+NOT_YET_VALID, EXPIRED = 9, 10
+UNKNOWN_AUTHORITY_CODES = (2, 18, 19, 20, 21, 27)
+WRONG_HOST_CODES = (62, 64)
+# OpenSSL's reasons when the first bytes are not TLS.
 NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
-# What a server says to a client without a certificate, or with one that it does not like.
-UNWANTED = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE", "ACCESS_DENIED")
-
-# How http.client shows the first bytes of a TLS alert.
-ALERT = r"\x15\x03"
-
-HTTP, HTTPS = "give an http:// URL", "give an https:// URL"
+# Alerts to a client without a certificate, or with one that the server rejects.
+CLIENT_CERTIFICATE_ALERTS = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE", "ACCESS_DENIED")
+# The first bytes of a TLS alert, as http.client quotes them.
+TLS_ALERT = r"\x15\x03"
 
 
-class ConnectionClosedError(Exception):
-    """The other side closed before it answered."""
+class Reason(Enum):
+    """Causes that a caller can give advice for."""
+
+    OTHER = "other"
+    CONNECTION_REFUSED = "connection refused"
+    TIMED_OUT = "timed out"
+    CREDENTIALS_REQUIRED = "credentials required"
+    CREDENTIALS_REJECTED = "credentials rejected"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not found"
+    REDIRECTED = "redirected"
+    UNEXPECTED_ANSWER = "unexpected answer"
+    TLS_REQUIRED = "TLS required"
+    TLS_SUSPECTED = "TLS suspected"
+    PLAIN_HTTP = "plain HTTP"
+    PLAIN_HTTP_SUSPECTED = "plain HTTP suspected"
+    UNKNOWN_AUTHORITY = "unknown authority"
+    WRONG_HOST = "wrong host"
+    CERTIFICATE_DATES = "certificate dates"
+    CLIENT_CERTIFICATE_REQUIRED = "client certificate required"
+    CLIENT_CERTIFICATE_REJECTED = "client certificate rejected"
+    NOT_A_PROXY = "not a proxy"
+    TARGET_CREDENTIALS = "target credentials"
+    TARGET_FORBIDDEN = "target forbidden"
+    TARGET_UNREACHABLE = "target unreachable"
+
+
+Hint = Callable[[Reason], str]
+"""Returns advice for a reason, "" for none."""
+
+
+def no_hint(_reason: Reason) -> str:
+    """Return no advice."""
+    return ""
 
 
 @dataclass(frozen=True)
-class Failures:
-    """What failures mean of one Jolokia: on `host`, over TLS or not, asked with `access`."""
+class Failure:
+    """Why a server gave no usable answer; `text` is one line without advice."""
 
-    host: str
-    tls: bool
-    access: Access
+    text: str
+    reason: Reason = Reason.OTHER
 
-    def of_error(self, error: Exception, *, greets: bool) -> str:
-        """Return what an exception means; `greets` when it came while TLS began. Raises ConnectionClosedError."""
-        if isinstance(error, TimeoutError):
-            return f"no TLS connection in time: if it speaks none, {HTTP}" if greets else "no whole answer in time"
-        if isinstance(error, ConnectionResetError | BrokenPipeError):
-            raise ConnectionClosedError from error
-        if isinstance(error, http.client.IncompleteRead):
-            return f"the answer broke off after {len(error.partial)} bytes"
-        if isinstance(error, http.client.HTTPException):
-            if ALERT in str(error):
-                return f"it speaks TLS: {HTTPS}"
-            return f"does not speak HTTP as Jolokia does ({type(error).__name__})"
-        if isinstance(error, ssl.SSLError):
-            return one_line(self._of_tls(error))
-        return one_line(getattr(error, "strerror", None) or error)
+    def message(self, hint: Hint) -> str:
+        """Return the text, with advice where `hint` has any."""
+        advice = hint(self.reason)
+        return f"{self.text} (hint: {advice})" if advice else self.text
 
-    def of_silence(self, *, answered: bool) -> str:
-        """Return what it means that the connection was closed; `answered` when that once went well."""
-        said = "closed the connection without an answer"
-        if answered:
-            return said
-        return f"{said}: {self._unwanted() if self.tls else f'if it speaks TLS, {HTTPS}'}"
 
-    def of_status(self, response: http.client.HTTPResponse) -> str:
-        """Return what an answer means that is not Jolokia's own."""
-        status, user = response.status, self.access.user
-        if status == http.client.UNAUTHORIZED:
-            if user:
-                return f"HTTP 401: it does not take the credentials of '{one_line(user)}' (--jolokia-user)"
-            return "HTTP 401: it wants credentials: give --jolokia-user and --jolokia-password-file"
-        if status == http.client.FORBIDDEN:
-            certificate = f", or {self._unwanted()}" if self.tls else ""
-            return f"HTTP 403: its policy refuses this host or user{certificate}"
-        if status == http.client.NOT_FOUND:
-            return "HTTP 404: no Jolokia at this path"
-        if 300 <= status < 400:
-            return f"HTTP {status}: it points to {self.quoted(response.headers.get('Location'))}; give the final URL"
-        hint = f" (if it speaks TLS, {HTTPS})" if status == http.client.BAD_REQUEST and not self.tls else ""
-        return f"HTTP {status} {self.quoted(response.reason)}{hint}"
+def timeout_failure() -> Failure:
+    """Return the failure of a request that missed its deadline."""
+    return Failure("no complete answer in time", Reason.TIMED_OUT)
 
-    def quoted(self, text: object) -> str:
-        """Return what the other side said, fit for a message: without our secrets, should it repeat them."""
-        return one_line(self.access.hide(str(text)))
 
-    def _of_tls(self, error: ssl.SSLError) -> str:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return self._of_certificate(error)
-        reason = error.reason or ""
-        if reason in NO_TLS:
-            return f"it speaks no TLS: {HTTP}"
-        if isinstance(error, ssl.SSLEOFError):
-            return f"it closed the connection while TLS began: {self._unwanted()}; if it speaks none, {HTTP}"
-        if "ALERT" in reason and any(word in reason for word in UNWANTED):
-            return self._unwanted()
-        return f"no TLS connection: {reason.replace('_', ' ').lower() or error.strerror}"
+def connection_failure(error: OSError) -> Failure:
+    """Return the failure behind an error of the system, such as a refused connection."""
+    reason = Reason.CONNECTION_REFUSED if isinstance(error, ConnectionRefusedError) else Reason.OTHER
+    return Failure(one_line(error.strerror or error), reason)
 
-    def _of_certificate(self, error: ssl.SSLCertVerificationError) -> str:
-        if error.verify_code == EXPIRED:
-            return "its certificate has expired, or this machine's clock is wrong"
-        if error.verify_code == NOT_YET:
-            return "its certificate is not valid yet, or this machine's clock is wrong"
-        if error.verify_code in OTHER_HOST:
-            return f"its certificate is not for {self.host}: give a URL with a name or address that it is for"
-        if error.verify_code in NOBODYS:
-            known = f"signed by {self.access.ca}" if self.access.ca else "signed by anybody known here"
-            return f"its certificate is not {known}: give the authority that signed it with --jolokia-ca"
-        return f"its certificate is not trusted: {error.verify_message}"
 
-    def _unwanted(self) -> str:
-        """Return why a server may not want this client."""
-        if self.access.certificate is not None:
-            return f"it may not accept the certificate {self.access.certificate} (--jolokia-cert)"
-        return "it may want a client certificate (--jolokia-cert, --jolokia-key)"
+def tls_failure(error: ssl.SSLError, host: str, ca: Path | None = None, certificate: Path | None = None) -> Failure:
+    """Return the failure behind an error of TLS; `ca` and `certificate` are the files in use."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _certificate_failure(error, host, ca)
+    openssl_reason = error.reason or ""
+    if openssl_reason in NO_TLS:
+        return Failure("the server speaks no TLS", Reason.PLAIN_HTTP)
+    refused = client_certificate_failure(certificate)
+    if isinstance(error, ssl.SSLEOFError):
+        return Failure(f"connection closed during the TLS handshake: {refused.text}, or no TLS", refused.reason)
+    if "ALERT" in openssl_reason and any(word in openssl_reason for word in CLIENT_CERTIFICATE_ALERTS):
+        return refused
+    return Failure(
+        one_line(f"no TLS connection: {openssl_reason.replace('_', ' ').lower() or error.strerror or error}")
+    )
+
+
+def client_certificate_failure(certificate: Path | None) -> Failure:
+    """Return the likely reason why a server refuses this client, given its certificate."""
+    if certificate is not None:
+        text = f"the server may reject the client certificate {certificate}"
+        return Failure(text, Reason.CLIENT_CERTIFICATE_REJECTED)
+    return Failure("the server may require a client certificate", Reason.CLIENT_CERTIFICATE_REQUIRED)
+
+
+def http_failure(error: http.client.HTTPException) -> Failure:
+    """Return the failure behind an answer that is not HTTP, or is incomplete."""
+    if isinstance(error, http.client.IncompleteRead):
+        return Failure(f"answer truncated after {len(error.partial)} bytes")
+    if TLS_ALERT in str(error):
+        return Failure("the server speaks TLS", Reason.TLS_REQUIRED)
+    return Failure(f"not an HTTP answer ({type(error).__name__})")
+
+
+def _certificate_failure(error: ssl.SSLCertVerificationError, host: str, ca: Path | None) -> Failure:
+    code = error.verify_code
+    if code == EXPIRED:
+        return Failure("the server's certificate has expired, or this host's clock is wrong", Reason.CERTIFICATE_DATES)
+    if code == NOT_YET_VALID:
+        text = "the server's certificate is not valid yet, or this host's clock is wrong"
+        return Failure(text, Reason.CERTIFICATE_DATES)
+    if code in WRONG_HOST_CODES:
+        return Failure(f"the server's certificate is not valid for {one_line(host)}", Reason.WRONG_HOST)
+    if code in UNKNOWN_AUTHORITY_CODES:
+        authority = f"by {ca}" if ca else "by a trusted authority"
+        return Failure(f"the server's certificate is not signed {authority}", Reason.UNKNOWN_AUTHORITY)
+    return Failure(one_line(f"the server's certificate is not trusted: {error.verify_message}"))

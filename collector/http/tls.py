@@ -1,54 +1,58 @@
-"""TLS to a Jolokia: whom to trust, and what to show."""
+"""TLS contexts for clients: trusted authorities and client certificates from PEM files."""
 
 import ssl
 from pathlib import Path
 
-from collector.jolokia.access import Access, AccessError
+from collector.http.access import Access, AccessError
 
 
 def client_context(access: Access) -> ssl.SSLContext:
-    """Return what connections to Jolokia are made with. Raises AccessError when a file cannot be used."""
+    """Return the TLS context for connections with `access`. Raises AccessError when a file cannot be used."""
     ca = access.ca
     if ca is not None:
-        _require_file(ca, "--jolokia-ca")
+        _require_file(ca, "ca")
     try:
         context = ssl.create_default_context(cafile=ca)
     except ssl.SSLError:
-        raise AccessError(f"{ca}: holds no certificate in PEM form (--jolokia-ca)") from None
+        raise AccessError(f"{ca}: not a certificate in PEM format", "ca") from None
     except OSError as error:
-        raise AccessError(f"{ca}: {error.strerror} (--jolokia-ca)") from None
-    # The same on every Python: what is trusted may be the server's own certificate, and, as from 3.13 on it would
-    # not, lack the extensions that Java's keytool leaves out.
+        raise AccessError(f"{ca}: {error.strerror}", "ca") from None
+    # The same on every Python: the trusted certificate may be the server's own, and may lack the extensions that
+    # Java's keytool omits (Python 3.13 requires them by default).
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if access.certificate is not None:
-        _show(context, access.certificate, access.key)
+        _load_client_certificate(context, access.certificate, access.key)
     return context
 
 
-def _show(context: ssl.SSLContext, certificate: Path, key: Path | None) -> None:
+def _load_client_certificate(context: ssl.SSLContext, certificate: Path, key: Path | None) -> None:
     def no_prompt() -> str:
-        raise AccessError(f"{key or certificate}: the key is encrypted, and casstat asks nobody: give one that is not")
+        raise AccessError(f"{key or certificate}: the key is encrypted; casstat needs an unencrypted one", "key")
 
-    _require_file(certificate, "--jolokia-cert")
+    _require_file(certificate, "certificate")
     if key is not None:
-        _require_file(key, "--jolokia-key")
+        _require_file(key, "key")
     try:
         context.load_cert_chain(certificate, key, no_prompt)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            raise AccessError(f"{key or certificate}: the key is not that of the certificate {certificate}") from None
-        hint = "" if key else ", or its key stands elsewhere: give --jolokia-key"
-        raise AccessError(f"{certificate}: holds no certificate with a key in PEM form{hint}") from None
+            raise AccessError(f"{key or certificate}: not the key of the certificate {certificate}", "key") from None
+        cause = f"{certificate}: not a certificate with its key in PEM format"
+        raise AccessError(cause, "certificate", missing="" if key else "key") from None
     except OSError as error:
-        raise AccessError(f"{key or certificate}: {error.strerror}") from None
+        raise AccessError(f"{key or certificate}: {error.strerror}", "key") from None
 
 
-def _require_file(path: Path, flag: str) -> None:
-    """Raise AccessError unless there is a plain file that can be read: the system's own words name none."""
-    if path.exists() and not path.is_file():
-        raise AccessError(f"{path}: is no file ({flag})")
+def _require_file(path: Path, field: str) -> None:
+    """Raise AccessError unless `path` is a readable regular file: OpenSSL's errors name no file."""
     try:
+        if path.exists() and not path.is_file():
+            raise AccessError(f"{path}: not a file", field)
         path.open("rb").close()
     except OSError as error:
-        raise AccessError(f"{path}: {error.strerror} ({flag})") from None
+        raise AccessError(f"{path}: {error.strerror}", field) from None
+    except ValueError as error:
+        if isinstance(error, AccessError):
+            raise
+        raise AccessError(f"{path!s}: not a path", field) from None

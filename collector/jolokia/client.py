@@ -1,7 +1,7 @@
-"""Jolokia, the bridge that speaks HTTP and JSON to the node's JMX: bytes out, answers in, errors typed.
+"""Client of Jolokia, the bridge between HTTP with JSON and a node's JMX.
 
-One connection is kept alive; every call has a deadline for all of it, and a bound on the answer's size. Only
-what was asked is believed: an answer of another shape is an error.
+One connection is kept alive. Every call has one deadline, and a bound on the answer's size. An answer of an unexpected
+shape is an error.
 """
 
 import http.client
@@ -12,19 +12,21 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from collector.http.deadline_connection import CHUNK_BYTES, BoundedConnection
-from collector.http.failures import ConnectionClosedError, Failures
+from collector.http.access import AccessError
+from collector.http.deadline_connection import CHUNK_BYTES, DeadlineConnection
+from collector.http.diagnostics import ConnectionClosedError, Diagnostics
+from collector.http.failures import Failure, Reason
 from collector.http.tls import client_context
-from collector.jolokia.access import NO_ACCESS, Access, AccessError
-from collector.jolokia.proxy_target import ProxyError, Target
+from collector.jolokia.jolokia_access import NO_ACCESS, JolokiaAccess
+from collector.jolokia.proxy_target import ProxyError, ProxyTarget
 from collector.model.snapshot import SourceError
 from collector.printable import one_line
 
 DEFAULT_PORTS = {"http": 8778, "https": 443}
 DEFAULT_PATH = "/jolokia/"
-EXAMPLE = "one looks like http://127.0.0.1:8778/jolokia"
+EXAMPLE = "expected a URL such as http://127.0.0.1:8778/jolokia"
 MAX_ANSWER_BYTES = 16 << 20
-# What the answers need not repeat; a missing attribute spoils its own value only. Unknown to old Jolokias: ignored.
+# Answers need not repeat their requests; a missing attribute invalidates only its own value. Old versions ignore these.
 OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat"}
 
@@ -32,107 +34,117 @@ _PLAIN = re.compile(r"[!-~]+")
 
 
 class JolokiaError(SourceError):
-    """Jolokia did not answer as it should."""
+    """Jolokia gave no usable answer; `reason` is the cause as a type."""
+
+    def __init__(self, message: str, reason: Reason = Reason.OTHER) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class UrlError(ValueError):
-    """The URL given for Jolokia cannot be one."""
+    """The URL is not one of a Jolokia."""
 
 
 class Jolokia:
     """One Jolokia agent, at a URL such as http://127.0.0.1:8778/jolokia."""
 
-    def __init__(self, url: str, access: Access = NO_ACCESS) -> None:
-        """Take `url` apart without connecting; a bare HOST or HOST:PORT will do.
+    def __init__(self, url: str, access: JolokiaAccess = NO_ACCESS) -> None:
+        """Parse `url` without connecting; HOST or HOST:PORT is enough.
 
         Raises UrlError, and AccessError when a file of `access` cannot be used or does not fit the URL.
         """
         if "@" in url:
-            # It may be anything but right otherwise: what stands in it is not to be repeated.
-            raise UrlError("a Jolokia URL holds no user and password: others on this machine could read them")
+            # Whatever else is wrong with it, the message must not repeat it.
+            raise UrlError("the URL contains a user and password, which other users of this host could read")
         shown = one_line(url)
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
             host, port = parts.hostname, parts.port
         except ValueError:
-            raise UrlError(f"'{shown}' is no URL: {EXAMPLE}") from None
+            raise UrlError(f"'{shown}': {EXAMPLE}") from None
         usable = parts.scheme in DEFAULT_PORTS and host and port != 0 and not parts.query and not parts.fragment
         if not usable or not _PLAIN.fullmatch(url):
-            raise UrlError(f"'{shown}' is no Jolokia URL: {EXAMPLE}")
+            raise UrlError(f"'{shown}': {EXAMPLE}")
         self.host = host or ""
         self.port = port or DEFAULT_PORTS[parts.scheme]
-        # As it will be asked: whoever gave a bare host reads in messages which port that meant.
-        named = f"[{self.host}]" if ":" in self.host else self.host
-        self.url = parts.geturl() if port else f"{parts.scheme}://{named}:{self.port}{parts.path or '/jolokia'}"
+        # With the port that is used: messages show it for a URL without one.
+        shown_host = f"[{self.host}]" if ":" in self.host else self.host
+        self.url = parts.geturl() if port else f"{parts.scheme}://{shown_host}:{self.port}{parts.path or '/jolokia'}"
         if (access.ca or access.certificate) and parts.scheme != "https":
-            raise AccessError(f"--jolokia-ca and --jolokia-cert are for TLS: give a URL with https://, not {self.url}")
-        self._failures = Failures(self.host, parts.scheme == "https", access)
+            raise AccessError(f"TLS requires an https:// URL, not {self.url}", "ca" if access.ca else "certificate")
+        self._hint = access.hint
+        self._diagnostics = Diagnostics(self.host, parts.scheme == "https", access)
         self._tls = client_context(access) if parts.scheme == "https" else None
         self._headers = {**HEADERS, **access.headers}
-        self._target = Target(access) if access.target else None
+        self._target = ProxyTarget(access) if access.target else None
         self._answered = False
         self._path = (parts.path.rstrip("/") + "/" if parts.path.strip("/") else DEFAULT_PATH) + OPTIONS
-        self._connection: BoundedConnection | None = None
+        self._connection: DeadlineConnection | None = None
 
     def ask(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
         """Return Jolokia's answers to `requests` (each one JSON object), in their order, within `timeout_s`.
 
-        An answer may be an error of its own (`status` other than 200). Raises JolokiaError when there is no
-        usable answer as a whole.
+        A single answer may be an error (`status` other than 200). Raises JolokiaError when there is no usable answer
+        to the POST.
         """
         deadline_s = time.monotonic() + timeout_s
         if self._target is None:
-            return self._posted(requests, deadline_s)
-        answers = self._posted(self._target.requests(requests), deadline_s)
+            return self._post(requests, deadline_s)
+        answers = self._post(self._target.requests(requests), deadline_s)
         try:
             return self._target.answers(requests, answers)
         except ProxyError as error:
-            said = self._failures.quoted(error.said)
-            raise JolokiaError(f"{self.url}: {error.meaning}{said}{error.advice}") from None
+            quoted = f": {self._diagnostics.quoted(error.quoted)}" if error.quoted else ""
+            raise self._error(Failure(f"{error.text}{quoted}", error.reason)) from None
 
-    def _posted(self, requests: Sequence[str], deadline_s: float) -> list[dict[str, Any]]:
+    def _error(self, failure: Failure) -> JolokiaError:
+        return JolokiaError(f"{self.url}: {failure.message(self._hint)}", failure.reason)
+
+    def _post(self, requests: Sequence[str], deadline_s: float) -> list[dict[str, Any]]:
         body = f"[{','.join(requests)}]".encode()
-        kept = self._connection is not None
+        is_reused = self._connection is not None
         try:
             raw = self._exchange(body, deadline_s)
         except ConnectionClosedError:
-            if not kept:
-                raise JolokiaError(f"{self.url}: {self._failures.of_silence(answered=self._answered)}") from None
-            # A kept connection may have been closed meanwhile, for example by a restart: once more on a new one.
+            if not is_reused:
+                raise self._error(self._diagnostics.of_closed_connection(answered=self._answered)) from None
+            # The server may have closed an idle connection, for example by a restart: try once more on a new one.
             try:
                 raw = self._exchange(body, deadline_s)
             except ConnectionClosedError:
-                raise JolokiaError(f"{self.url}: {self._failures.of_silence(answered=self._answered)}") from None
+                raise self._error(self._diagnostics.of_closed_connection(answered=self._answered)) from None
         self._answered = True
         return self._answers(raw, len(requests))
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def _exchange(self, body: bytes, deadline_s: float) -> bytes:
         connection = self._connection
-        if connection is not None and connection.has_news():
-            # Nobody asked: it was closed, or an answer came twice. Neither may be taken for the next answer.
+        if connection is not None and connection.has_unread_input():
+            # Closed by the server, or an answer came twice. Neither may count as the next answer.
             self.close()
             connection = None
-        connection = self._connection = connection or BoundedConnection(self.host, self.port, self._tls)
+        connection = self._connection = connection or DeadlineConnection(self.host, self.port, self._tls)
         connection.deadline_s = deadline_s
-        whole = False
+        is_reusable = False
         try:
             connection.request("POST", self._path, body, self._headers)
             with connection.getresponse() as response:
                 if response.status != http.client.OK:
-                    raise JolokiaError(f"{self.url}: {self._failures.of_status(response)}")
+                    location = response.headers.get("Location")
+                    raise self._error(self._diagnostics.of_status(response.status, response.reason, location))
                 raw = self._read(response)
-                whole = not response.will_close
+                is_reusable = not response.will_close
             return raw
         except (OSError, http.client.HTTPException, UnicodeError) as error:
-            raise JolokiaError(f"{self.url}: {self._failures.of_error(error, greets=connection.greets)}") from None
+            failure = self._diagnostics.of_error(error, handshaking=connection.is_handshaking)
+            raise self._error(failure) from None
         finally:
-            if not whole:
+            if not is_reusable:
                 self.close()
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
@@ -141,23 +153,26 @@ class Jolokia:
             parts.append(chunk)
             size += len(chunk)
             if size > MAX_ANSWER_BYTES or (response.length or 0) > MAX_ANSWER_BYTES:
-                raise JolokiaError(f"{self.url}: the answer is larger than {MAX_ANSWER_BYTES >> 20} MiB")
+                raise self._error(Failure(f"answer larger than {MAX_ANSWER_BYTES >> 20} MiB"))
         if response.length:
-            raise JolokiaError(f"{self.url}: the answer broke off after {size} bytes")
+            raise self._error(Failure(f"answer truncated after {size} bytes"))
         return b"".join(parts)
 
     def _answers(self, raw: bytes, expected: int) -> list[dict[str, Any]]:
         try:
             answers = json.loads(raw)
         except (ValueError, RecursionError):
-            raise JolokiaError(f"{self.url}: the answer is no JSON: is this Jolokia?") from None
+            raise self._error(Failure("the answer is not JSON: is this Jolokia?", Reason.UNEXPECTED_ANSWER)) from None
         if isinstance(answers, dict) and "error" in answers:
-            why = "its policy refuses" if answers.get("status") == http.client.FORBIDDEN else "refused"
-            raise JolokiaError(f"{self.url}: {why}: {self._failures.quoted(answers['error'])}")
+            is_forbidden = answers.get("status") == http.client.FORBIDDEN
+            cause = "refused by Jolokia's policy" if is_forbidden else "refused"
+            reason = Reason.FORBIDDEN if is_forbidden else Reason.OTHER
+            raise self._error(Failure(f"{cause}: {self._diagnostics.quoted(answers['error'])}", reason))
         if (
             not isinstance(answers, list)
             or len(answers) != expected
             or not all(isinstance(answer, dict) for answer in answers)
         ):
-            raise JolokiaError(f"{self.url}: the answer does not fit what was asked: is this Jolokia?")
+            text = "the answer does not match the request: is this Jolokia?"
+            raise self._error(Failure(text, Reason.UNEXPECTED_ANSWER))
         return answers

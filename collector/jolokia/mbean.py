@@ -1,4 +1,4 @@
-"""Rows that say which MBean's attribute stands behind a metric, and the requests and answers they make."""
+"""Rows that map a metric to an MBean's attribute, and the Jolokia requests and values that follow from them."""
 
 import json
 import math
@@ -13,29 +13,29 @@ from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Se
 
 METRICS = "org.apache.cassandra.metrics:"
 LARGEST = 2**63
-"""Of a Java long, or its negative; what is beyond is no number of Cassandra's."""
+"""Bound of a Java long, positive and negative; larger values are malformed."""
 VALUES = "values()"
-"""Instead of an attribute: the operation that returns a histogram's cumulative bucket counts."""
+"""In place of an attribute: the operation that returns a histogram's cumulative bucket counts."""
 
 Labels = dict[str, str]
 Many = Iterable[tuple[tuple[str, ...], Any]]
-"""Label values (those beyond the name's) and the value they have."""
+"""Pairs of label values (beyond those of the name) and a value."""
 
-# The `name` property: `type=Cache,scope={cache},name=Hits` and `…,name=Size` have the same caches.
+# `type=Cache,scope={cache},name=Hits` and `…,name=Size` share one search: it ignores the `name` property.
 _NAME = re.compile(r",name=[^,]+$")
 _PROPERTY = re.compile(r'(?:^|,)([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)')
-_HOLE = re.compile(r"{(\w+)}")
+_PLACEHOLDER = re.compile(r"{(\w+)}")
 
 
 @dataclass(frozen=True)
 class MBean:
-    """Where a metric is found.
+    """The MBean attribute behind a metric.
 
-    name       ObjectName with {holes} for labels of the metric.
+    name       ObjectName with {placeholders} for labels of the metric.
     attribute  the attribute, `HeapMemoryUsage.used` for a part of a composite one, or VALUES.
-    only       label values that are known beforehand; those of other holes are searched for on the node.
-    many       for a value that has to be taken apart, such as an attribute that holds many, or other buckets.
-    fixed      values of the metric's last labels, for several attributes that make one metric.
+    only       label values known in advance; those of other placeholders are searched for on the node.
+    many       splits a value that holds several series, or converts its buckets.
+    fixed      values of the metric's last labels, where several attributes form one metric.
     """
 
     metric: Metric
@@ -46,43 +46,43 @@ class MBean:
     fixed: tuple[str, ...] = ()
 
     @cached_property
-    def holes(self) -> tuple[str, ...]:
-        """The labels that the name has a hole for."""
-        return tuple(_HOLE.findall(self.name))
+    def placeholders(self) -> tuple[str, ...]:
+        """The labels that the name has placeholders for."""
+        return tuple(_PLACEHOLDER.findall(self.name))
 
     @cached_property
     def family(self) -> str:
-        """What beans have in common that have the same label values."""
-        return f"{self.place} {sorted(self.only.items())}"
+        """Key shared by beans with the same label values."""
+        return f"{self.search_key} {sorted(self.only.items())}"
 
     @cached_property
-    def place(self) -> str:
-        """What beans have in common that are found by the same search."""
+    def search_key(self) -> str:
+        """Key shared by beans that one search finds."""
         return _NAME.sub("", self.name)
 
     @property
     def search(self) -> str:
-        """An ObjectName pattern that finds this bean once for each set of label values not known; "" for none."""
-        if set(self.holes) <= set(self.only):
+        """ObjectName pattern with one match per unknown set of label values; "" if all are known in advance."""
+        if set(self.placeholders) <= set(self.only):
             return ""
-        return _HOLE.sub(lambda hole: self.only[hole[1]][0] if hole[1] in self.only else "*", self.name)
+        return _PLACEHOLDER.sub(lambda match: self.only[match[1]][0] if match[1] in self.only else "*", self.name)
 
     def labels(self, names: Iterable[str]) -> list[Labels]:
-        """Return all label values, given the `names` that `search` found."""
-        known = [dict(zip(self.only, values, strict=True)) for values in product(*self.only.values())]
+        """Return all sets of label values, given the `names` that match `search`."""
+        fixed = [dict(zip(self.only, values, strict=True)) for values in product(*self.only.values())]
         if not self.search:
-            return known
-        pattern = {k: v for k, v in properties(self.name).items() if _HOLE.fullmatch(v)}
-        found = []
+            return fixed
+        label_of = {key: value[1:-1] for key, value in properties(self.name).items() if _PLACEHOLDER.fullmatch(value)}
+        discovered = []
         for name in names:
-            have = properties(name)
-            if pattern.keys() <= have.keys():
-                found.append({want[1:-1]: have[key] for key, want in pattern.items() if want[1:-1] not in self.only})
-        return [{**labels, **more} for labels in found for more in known]
+            values = properties(name)
+            if label_of.keys() <= values.keys():
+                discovered.append({label: values[key] for key, label in label_of.items() if label not in self.only})
+        return [{**labels, **more} for labels in discovered for more in fixed]
 
 
 def properties(name: str) -> dict[str, str]:
-    """Return the key properties of an ObjectName; quotes stay."""
+    """Return the key properties of an ObjectName, quotes included."""
     return dict(_PROPERTY.findall(name.partition(":")[2]))
 
 
@@ -99,8 +99,8 @@ def counter(
     across: Aggregation = Aggregation.SUM,
     only: Mapping[str, Sequence[str]] | None = None,
 ) -> MBean:
-    """Return the row of a counter; `across` says how the rates of several nodes are aggregated."""
-    labels = tuple(_HOLE.findall(bean))
+    """Return the row of a counter; `across` is the aggregation of its rates across nodes."""
+    labels = tuple(_PLACEHOLDER.findall(bean))
     metric = Metric(name, Kind.COUNTER, unit, text, labels, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, only or {})
 
@@ -120,8 +120,8 @@ def gauge(
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
     """Return the row of a gauge; `labels` are those that `many` adds to the name's."""
-    every = (*_HOLE.findall(bean), *labels)
-    metric = Metric(name, Kind.GAUGE, unit, text, every, scrape_interval, scale, columns=columns, across=across)
+    all_labels = (*_PLACEHOLDER.findall(bean), *labels)
+    metric = Metric(name, Kind.GAUGE, unit, text, all_labels, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, many=many)
 
 
@@ -138,7 +138,7 @@ def histogram(
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
     """Return the row of a histogram, read through VALUES."""
-    labels = tuple(_HOLE.findall(bean))
+    labels = tuple(_PLACEHOLDER.findall(bean))
     return MBean(
         Metric(name, Kind.HISTOGRAM, unit, text, labels, scrape_interval, count=count, total=total),
         bean,
@@ -149,50 +149,54 @@ def histogram(
 
 
 def text(
-    name: str, what: str, bean: str, attribute: str, *, scrape_interval: ScrapeInterval = ScrapeInterval.SLOW
+    name: str, help_text: str, bean: str, attribute: str, *, scrape_interval: ScrapeInterval = ScrapeInterval.SLOW
 ) -> MBean:
     """Return the row of a text, such as a version."""
-    return MBean(Metric(name, Kind.TEXT, "", what, (), scrape_interval), bean, attribute)
+    return MBean(Metric(name, Kind.TEXT, "", help_text, (), scrape_interval), bean, attribute)
 
 
 @dataclass(frozen=True)
 class MBeanRequest:
-    """One request of a bulk, and what becomes of its answer: each part with the series it fills."""
+    """One request of a bulk request, and the series that each part of its answer fills.
 
-    request: str
+    body     the request as JSON.
+    several  whether it reads several attributes, so that the answer is an object of them.
+    """
+
+    body: str
     scrape_interval: ScrapeInterval
     parts: tuple[tuple[MBean, Series], ...]
     several: bool
 
     @property
     def is_operation(self) -> bool:
-        """Whether it asks to execute an operation, which Jolokia's policy may refuse, rather than to read."""
+        """Whether it executes an operation, which Jolokia's policy may refuse separately from reading."""
         return self.parts[0][0].attribute == VALUES
 
     def values(self, answer: Mapping[str, Any]) -> Values:
-        """Return what the answer says: nothing where the node does not have it (yet)."""
+        """Return the values in the answer, empty if the node does not have the MBean."""
         if answer.get("status") != 200:
             return {}
-        found: Values = {}
-        whole = answer.get("value")
+        values: Values = {}
+        answer_value = answer.get("value")
         for bean, series in self.parts:
             attribute, _, path = bean.attribute.partition(".")
-            value = whole
+            value = answer_value
             if self.several:
-                value = whole.get(attribute) if isinstance(whole, dict) else None
+                value = answer_value.get(attribute) if isinstance(answer_value, dict) else None
             if path and bean.attribute != VALUES:
                 value = value.get(path) if isinstance(value, dict) else None
-            found.update(_taken(bean, series, value))
-        return found
+            values.update(_series_values(bean, series, value))
+        return values
 
 
-def _taken(bean: MBean, series: Series, value: Any) -> Iterator[tuple[Series, Value]]:
+def _series_values(bean: MBean, series: Series, value: Any) -> Iterator[tuple[Series, Value]]:
     parts: list[tuple[tuple[str, ...], Any]] = [((), value)]
     if bean.many is not None:
         try:
             parts = list(bean.many(value))
         except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
-            # Not of the shape that is known: absent, as any value that is not understood.
+            # A malformed value is absent.
             return
     for labels, part in parts:
         usable = _usable(bean.metric.kind, part)
@@ -201,7 +205,7 @@ def _taken(bean: MBean, series: Series, value: Any) -> Iterator[tuple[Series, Va
 
 
 def _usable(kind: Kind, value: Any) -> Value | None:
-    """Return the value if it is of its kind and finite; None for all else (NaN, null, an error's text)."""
+    """Return the value if it fits the kind and is finite, else None (NaN, null, an error message)."""
     if kind is Kind.TEXT:
         return value if isinstance(value, str) and not value.startswith("ERROR:") else None
     if kind is Kind.HISTOGRAM:
@@ -218,9 +222,9 @@ def mbean_requests(
     known: Mapping[str, Sequence[Labels]],
     scrape_interval: Callable[[MBean, Labels], ScrapeInterval | None],
 ) -> list[MBeanRequest]:
-    """Return what to ask for the beans, several attributes of one MBean together.
+    """Return the requests for the beans; attributes of one MBean with the same scrape interval share a request.
 
-    `known` has the label values of each family; `scrape_interval` is how often to ask for one, None for never.
+    `known` has the label values of each family; `scrape_interval` returns how often to read a bean, None for never.
     """
     groups: dict[tuple[str, bool, ScrapeInterval], list[tuple[MBean, Series]]] = {}
     for bean in beans:

@@ -1,4 +1,4 @@
-"""The node itself as a source: which of the catalogue's MBeans it has, when to ask for each, and one POST a tick."""
+"""A Cassandra node as a source: which MBeans it has, when each is due, and one POST per tick."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,37 +22,38 @@ from collector.sampling.selection import Selection, Table
 from collector.sampling.source_names import JOLOKIA_SOURCE
 
 FORBIDDEN, NOT_FOUND = 403, 404
-# What any JVM has.
+# Metrics that every JVM has.
 JVM = "cassandra_jvm_"
-LOOK_TIMEOUT_S = 10.0
-# Every search goes through all names there are, 200,000 with a thousand tables: for so many times what it took
-# none is made, after a change and when nothing has changed.
-RESTS, LONG_RESTS = 20, 500
+SEARCH_TIMEOUT_S = 10.0
+# A search visits all names, 200,000 with a thousand tables. The pause before the next one is this multiple of its
+# duration: the first after a change, the second when nothing has changed.
+SEARCH_REST, LONG_SEARCH_REST = 20, 500
 SCHEMA, ALL = "schema", "all"
-# Of what is read once a minute, at most so many requests ride along in one tick.
+# Bound on the requests of one tick that are read less often than every tick.
 RARE_PER_TICK = 300
 
 
-class _Entry:
-    """A question, when to ask it next, and how long it has been put off since the node does not have it.
+class _ScheduledRequest:
+    """A request, when it is due, and how long it is paused because the node does not have its MBean.
 
-    `always` is for those that are never put off.
+    `never_pauses` is for requests that are sent in every tick whatever the node answers.
     """
 
-    def __init__(self, question: MBeanRequest, *, always: bool) -> None:
-        self.question = question
-        self.always = always
+    def __init__(self, request: MBeanRequest, *, never_pauses: bool) -> None:
+        self.request = request
+        self.never_pauses = never_pauses
         self.due_s = 0.0
         self.pause_s = 0.0
-        self.asked = False
+        self.answered = False
 
-    def heard(self, status: object, now_s: float, spread: float) -> None:
-        period_s = self.question.scrape_interval.value
-        if self.always or status not in (FORBIDDEN, NOT_FOUND):
-            # The first time each waits a little less, so that they do not all come due in the same tick again.
-            at_first = not self.asked and period_s > ScrapeInterval.OFTEN.value
-            self.due_s = now_s + period_s * (0.5 + spread / 2 if at_first else 1.0)
-            self.pause_s, self.asked = 0.0, True
+    def reschedule(self, status: object, now_s: float, spread: float) -> None:
+        """Set the next due time after an answer; `spread` (0 to 1) distributes the first repetitions."""
+        period_s = self.request.scrape_interval.value
+        if self.never_pauses or status not in (FORBIDDEN, NOT_FOUND):
+            # The first period is shortened by a different amount for each, so that they do not stay in one tick.
+            is_first = not self.answered and period_s > ScrapeInterval.OFTEN.value
+            self.due_s = now_s + period_s * (0.5 + spread / 2 if is_first else 1.0)
+            self.pause_s, self.answered = 0.0, True
         else:
             self.pause_s = min(max(2 * self.pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
             self.due_s = now_s + max(self.pause_s, period_s)
@@ -61,9 +62,9 @@ class _Entry:
 class MBeanSource:
     """Cassandra's metrics through Jolokia.
 
-    Names are searched for at first contact, when the node was restarted or its schema changed (again after 1, 2,
-    4 … s), and once a minute those of what appears on first use. What the node does not have is asked for again
-    after 1, 2, 4 … 60 s. Decaying percentiles are asked for only once the bucket counts were refused.
+    Names are searched for at first contact, after a restart or a schema change (again after 1, 2, 4 … s), and once a
+    minute for MBeans that appear on first use. Requests for MBeans that the node does not have are repeated after
+    1, 2, 4 … 60 s. Decaying percentiles are read only after the node has refused the bucket counts.
     """
 
     name = JOLOKIA_SOURCE
@@ -74,19 +75,19 @@ class MBeanSource:
         self.sources = [self]
         wanted = selection.metrics
         self._jolokia = jolokia
-        self._marks = [START_TIME, SCHEMA_VERSION]
-        chosen = [bean for bean in beans if wanted is None or bean.metric.name in wanted]
-        self._decayed = [bean for bean in chosen if bean.metric.name in DECAYED]
-        self._beans = [bean for bean in chosen if bean not in self._marks and bean not in self._decayed]
+        self._change_beans = [START_TIME, SCHEMA_VERSION]
+        selected = [bean for bean in beans if wanted is None or bean.metric.name in wanted]
+        self._decayed = [bean for bean in selected if bean.metric.name in DECAYED]
+        self._beans = [bean for bean in selected if bean not in self._change_beans and bean not in self._decayed]
         self._selection = selection
         self._clock = clock
-        self._entries: list[_Entry] = []
+        self._schedule: list[_ScheduledRequest] = []
         self._known: dict[str, list[Labels]] = {}
         self._ranking = Ranking(selection)
         self._remainder = Remainder()
-        self._look_at_s = self._rested_at_s = 0.0
-        self._look_pause_s = 0.0
-        # What may have changed a short while ago, and so appear a little later: of the time before, nothing is known.
+        self._next_search_s = self._rested_at_s = 0.0
+        self._search_pause_s = 0.0
+        # What may have changed recently. At first contact, a schema change just before it cannot be excluded.
         self._changed = SCHEMA
         self._origin = ""
         self._schema = ""
@@ -95,152 +96,158 @@ class MBeanSource:
 
     @property
     def host(self) -> str:
-        """The name or address at which it is asked."""
+        """The name or address of its Jolokia."""
         return self._jolokia.host
 
     def learn(self, timeout_s: float) -> NodeFacts:
-        """Ask the node about itself, find its process here, and look for what it has.
+        """Return the node's facts, with its process on this host, and search for its MBeans.
 
-        Raises SourceError when it does not answer.
+        Raises SourceError when the node does not answer.
         """
         facts = ask_facts(self._jolokia, timeout_s)
         if not facts.address and not facts.directories:
             raise SourceError(self._no_cassandra())
         pid = local_pid(facts, local_nodes())
-        self.look(timeout_s)
+        self.search(timeout_s)
         return replace(facts, pid=pid, here=pid is not None, origin=str(facts.started_ms))
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Ask the node for the addresses of its ring, sorted. Raises SourceError when it does not answer."""
+        """Return the addresses of the node's ring, sorted. Raises SourceError when the node does not answer."""
         return ask_peers(self._jolokia, timeout_s)
 
     def close(self) -> None:
-        """Leave the node."""
+        """Close the connection."""
         self._jolokia.close()
 
     def read(self, timeout_s: float) -> Scrape:
-        """Read what is due. Raises SourceError when the node does not answer usably within `timeout_s`."""
+        """Read what is due. Raises SourceError when the node gives no usable answer within `timeout_s`."""
         began_s = self._clock.monotonic_s()
 
         def left_s() -> float:
             return timeout_s - (self._clock.monotonic_s() - began_s)
 
-        if not self._entries:
-            # A node that hangs shows it within the tick; one that answers may take its time to search.
-            self._jolokia.ask([question.request for question in self._mark_questions()], left_s())
-            self.look(left_s())
-        asked, ranked = self._due(began_s), self._ranking.due(began_s)
-        requests = [entry.question.request for entry in asked] + [question.request for _, question in ranked]
-        answers = self._jolokia.ask(requests, left_s())
+        if not self._schedule:
+            # A node that hangs fails here, within the tick; the search may then take longer than the tick.
+            self._jolokia.ask([request.body for request in self._change_requests()], left_s())
+            self.search(left_s())
+        due, ranked = self._due(began_s), self._ranking.due(began_s)
+        bodies = [scheduled.request.body for scheduled in due] + [request.body for _, request in ranked]
+        answers = self._jolokia.ask(bodies, left_s())
         now_s = self._clock.monotonic_s()
         values: Values = {}
-        for position, (entry, answer) in enumerate(zip(asked, answers, strict=False)):
-            values.update(entry.question.values(answer))
+        for index, (scheduled, answer) in enumerate(zip(due, answers, strict=False)):
+            values.update(scheduled.request.values(answer))
             self.members = members(answer) or self.members
-            entry.heard(answer.get("status"), now_s, position / len(asked))
-            if answer.get("status") == FORBIDDEN and entry.question.is_operation:
+            scheduled.reschedule(answer.get("status"), now_s, index / len(due))
+            if answer.get("status") == FORBIDDEN and scheduled.request.is_operation:
                 self.refused = one_line(answer.get("error", "no reason given"))
         if all(series[0].startswith(JVM) for series in values):
             raise SourceError(self._no_cassandra())
-        counts = zip(ranked, answers[len(asked) :], strict=True)
-        if self._ranking.heard([(table, question.values(answer)) for (table, question), answer in counts], now_s):
-            self._ask_anew()
-        problem = self._keep_up(values, now_s, left_s)
-        values.update(self._remainder.of(values))
+        counts = zip(ranked, answers[len(due) :], strict=True)
+        if self._ranking.update([(table, request.values(answer)) for (table, request), answer in counts], now_s):
+            self._rebuild_schedule()
+        problem = self._follow_changes(values, now_s, left_s)
+        values.update(self._remainder.counters(values))
         return Scrape(self.name, now_s, values, self._origin, problem)
 
     def _no_cassandra(self) -> str:
-        return f"{self._jolokia.url}: a Jolokia, but of no Cassandra node (yet)"
+        return f"{self._jolokia.url}: this JVM is not a Cassandra node, or is still starting"
 
     def provides(self, metric: str) -> bool:
-        """Return whether any series of the metric is among the questions."""
-        return any(series[0] == metric for entry in self._entries for _, series in entry.question.parts)
+        """Return whether any series of the metric is requested."""
+        return any(series[0] == metric for scheduled in self._schedule for _, series in scheduled.request.parts)
 
     def tables(self) -> set[Table]:
-        """Return the keyspaces, each with "" and with its tables so far as the wanted metrics are about tables."""
-        labels = [each for known in self._known.values() for each in known if "keyspace" in each]
-        found = {(each["keyspace"], each.get("table", "")) for each in labels}
-        return found | {(keyspace, "") for keyspace, _ in found}
+        """Return the keyspaces, each with "" and with its tables if the selected metrics are about tables."""
+        known = [labels for family in self._known.values() for labels in family if "keyspace" in labels]
+        tables = {(labels["keyspace"], labels.get("table", "")) for labels in known}
+        return tables | {(keyspace, "") for keyspace, _ in tables}
 
-    def _due(self, now_s: float) -> list[_Entry]:
-        due = [entry for entry in self._entries if entry.due_s <= now_s + EARLY_S]
-        often = [entry for entry in due if entry.question.scrape_interval is ScrapeInterval.TICK]
-        rare = sorted(
-            (entry for entry in due if entry.question.scrape_interval is not ScrapeInterval.TICK), key=lambda e: e.due_s
-        )
-        # The rarer first. So keyspaces come before their tables, however long the answer takes: what the tables did
-        # meanwhile is then missing in the others until the next time, and not told twice.
-        return sorted(rare[:RARE_PER_TICK] + often, key=lambda entry: -entry.question.scrape_interval.value)
+    def _due(self, now_s: float) -> list[_ScheduledRequest]:
+        due = [scheduled for scheduled in self._schedule if scheduled.due_s <= now_s + EARLY_S]
+        often = [scheduled for scheduled in due if scheduled.request.scrape_interval is ScrapeInterval.TICK]
+        rare = [scheduled for scheduled in due if scheduled.request.scrape_interval is not ScrapeInterval.TICK]
+        rare.sort(key=lambda scheduled: scheduled.due_s)
+        # Rare requests first, so that keyspaces are read before their tables, however long the answer takes:
+        # operations in between are then missing from "(others)" until its next reading, instead of counted twice.
+        return sorted(rare[:RARE_PER_TICK] + often, key=lambda scheduled: -scheduled.request.scrape_interval.value)
 
-    def _keep_up(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
-        """Notice restarts and schema changes, look for new names when it is time; return what went wrong."""
+    def _follow_changes(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
+        """Detect restarts and schema changes, and search for names if due; return what failed, "" for nothing."""
         before = self._origin, self._schema
         self._origin = str(values.get((START_TIME.metric.name,), self._origin))
-        # A node that starts has no schema at first: that it has one now is the sign that the rest is coming too.
+        # A starting node has no schema at first; its MBeans appear together with the schema.
         self._schema = str(values.get((SCHEMA_VERSION.metric.name,), ""))
         if before[0] and before != (self._origin, self._schema):
-            # What is new may appear a little later: it is looked for at once, and soon again.
-            restarted = before[0] != self._origin
-            starting = restarted or not before[1]
-            # A schema that is still being made does not keep the node searching.
-            self._look_at_s = 0.0 if starting else self._rested_at_s
-            self._look_pause_s = 0.0
-            self._changed = ALL if starting or self._changed == ALL else SCHEMA
-            if restarted:
-                self._ranking.forget()
-                self._remainder = Remainder()
-            for entry in self._entries:
-                if entry.pause_s:
-                    entry.due_s = entry.pause_s = 0.0
+            self._expect_new_names(has_restarted=before[0] != self._origin, had_schema=bool(before[1]))
         if self.refused and self._decayed:
-            # Better than nothing, and shown as what they are.
+            # Every view marks decaying percentiles.
             self._beans, self._decayed = self._beans + self._decayed, []
-            self._look_at_s, self._changed = 0.0, ALL
-        if now_s < self._look_at_s:
+            self._next_search_s, self._changed = 0.0, ALL
+        if now_s < self._next_search_s:
             return ""
         try:
-            self.look(left_s(), tables=bool(self._changed), others=self._changed != SCHEMA)
+            self.search(left_s(), tables=bool(self._changed), others=self._changed != SCHEMA)
         except SourceError as error:
-            return f"could not look for new names: {error}"
+            return f"search for new MBeans failed: {error}"
         return ""
 
-    def look(self, timeout_s: float, *, tables: bool = True, others: bool = True) -> None:
-        """Search the node for label values and make the questions anew; those that stay keep their pace.
+    def _expect_new_names(self, *, has_restarted: bool, had_schema: bool) -> None:
+        """Search at once and soon again: MBeans may appear a little after the change."""
+        is_starting = has_restarted or not had_schema
+        # A schema that keeps changing must not keep the node searching.
+        self._next_search_s = 0.0 if is_starting else self._rested_at_s
+        self._search_pause_s = 0.0
+        self._changed = ALL if is_starting or self._changed == ALL else SCHEMA
+        if has_restarted:
+            self._ranking.reset()
+            self._remainder = Remainder()
+        for scheduled in self._schedule:
+            if scheduled.pause_s:
+                scheduled.due_s = scheduled.pause_s = 0.0
 
-        `tables` are the names that only change with the schema, `others` those that appear on first use. Takes as long
-        as it must, whatever the interval. Raises SourceError when the node does not answer.
+    def search(self, timeout_s: float, *, tables: bool = True, others: bool = True) -> None:
+        """Search the node for label values and rebuild the schedule.
+
+        `tables` includes names that change only with the schema, `others` those that appear on first use. Waits up to
+        10 s, whatever the interval. Raises SourceError when the node does not answer.
         """
         families: dict[str, MBean] = {}
         searches: dict[str, str] = {}
         for bean in self._beans:
-            wanted = tables if "keyspace" in bean.metric.labels else others
-            if wanted or bean.family not in self._known:
+            is_wanted = tables if "keyspace" in bean.metric.labels else others
+            if is_wanted or bean.family not in self._known:
                 families.setdefault(bean.family, bean)
                 if bean.search:
-                    # The first of a place is what every version has there.
-                    searches.setdefault(bean.place, bean.search)
-        requests = [json.dumps({"type": "search", "mbean": pattern}) for pattern in searches.values()]
+                    # The first bean of a search key exists in every version.
+                    searches.setdefault(bean.search_key, bean.search)
+        bodies = [json.dumps({"type": "search", "mbean": pattern}) for pattern in searches.values()]
         began_s = self._clock.monotonic_s()
-        answers = self._jolokia.ask(requests, max(timeout_s, LOOK_TIMEOUT_S)) if requests else []
+        answers = self._jolokia.ask(bodies, max(timeout_s, SEARCH_TIMEOUT_S)) if bodies else []
         took_s = self._clock.monotonic_s() - began_s
-        found = {place: _names(answer) for place, answer in zip(searches, answers, strict=True)}
+        names = {key: _names(answer) for key, answer in zip(searches, answers, strict=True)}
         for family, bean in families.items():
-            self._known[family] = bean.labels(found.get(bean.place, []))
-        found_tables = (each for bean in self._beans if "table" in bean.holes for each in self._known[bean.family])
-        self._ranking.know((labels["keyspace"], labels["table"]) for labels in found_tables)
-        self._ask_anew()
-        again = self._look_pause_s > 0
-        self._look_pause_s = min(max(2 * self._look_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
-        # Where it costs the node much, once more is enough.
-        if self._look_pause_s >= LONGEST_PAUSE_S or (again and RESTS * took_s > self._look_pause_s):
-            self._changed = ""
-        rest_s = took_s * (RESTS if self._changed else LONG_RESTS)
-        now_s = self._clock.monotonic_s()
-        self._rested_at_s = now_s + took_s * RESTS
-        self._look_at_s = now_s + max(self._look_pause_s, rest_s)
+            self._known[family] = bean.labels(names.get(bean.search_key, []))
+        table_labels = (
+            labels for bean in self._beans if "table" in bean.placeholders for labels in self._known[bean.family]
+        )
+        self._ranking.set_tables((labels["keyspace"], labels["table"]) for labels in table_labels)
+        self._rebuild_schedule()
+        self._schedule_next_search(took_s)
 
-    def _ask_anew(self) -> None:
-        """Make the questions of all that is known and wanted; those that stay keep their pace."""
+    def _schedule_next_search(self, took_s: float) -> None:
+        is_repeated = self._search_pause_s > 0
+        self._search_pause_s = min(max(2 * self._search_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+        # Where a search is expensive, one repetition is enough.
+        if self._search_pause_s >= LONGEST_PAUSE_S or (is_repeated and SEARCH_REST * took_s > self._search_pause_s):
+            self._changed = ""
+        rest_s = took_s * (SEARCH_REST if self._changed else LONG_SEARCH_REST)
+        now_s = self._clock.monotonic_s()
+        self._rested_at_s = now_s + took_s * SEARCH_REST
+        self._next_search_s = now_s + max(self._search_pause_s, rest_s)
+
+    def _rebuild_schedule(self) -> None:
+        """Create the requests for all known and selected MBeans; existing requests keep their due times."""
         selection, active = self._selection, self._ranking.active
 
         def is_read(labels: Labels) -> bool:
@@ -250,21 +257,22 @@ class MBeanSource:
         def scrape_interval(bean: MBean, labels: Mapping[str, str]) -> ScrapeInterval | None:
             return selection.scrape_interval(bean, labels, active)
 
-        # Of thousands of tables few are read: the others are not gone through row by row.
-        known = {family: [labels for labels in there if is_read(labels)] for family, there in self._known.items()}
-        kept = {entry.question.request: entry for entry in self._entries}
-        self._entries = []
-        for question, always in [
-            *((mark, True) for mark in self._mark_questions()),
-            *((each, False) for each in mbean_requests(self._beans, known, scrape_interval)),
+        # Few of thousands of tables are read: filter them once per family, not once per bean.
+        known = {family: list(filter(is_read, family_labels)) for family, family_labels in self._known.items()}
+        before = {scheduled.request.body: scheduled for scheduled in self._schedule}
+        self._schedule = []
+        for request, never_pauses in [
+            *((request, True) for request in self._change_requests()),
+            *((request, False) for request in mbean_requests(self._beans, known, scrape_interval)),
         ]:
-            entry = kept.get(question.request) or _Entry(question, always=always)
-            entry.question = question
-            self._entries.append(entry)
+            scheduled = before.get(request.body) or _ScheduledRequest(request, never_pauses=never_pauses)
+            scheduled.request = request
+            self._schedule.append(scheduled)
 
-    def _mark_questions(self) -> list[MBeanRequest]:
-        """Return what tells restarts and schema changes, where the wanted metrics do not."""
-        return mbean_requests(self._marks, {bean.family: [{}] for bean in self._marks}, lambda *_: ScrapeInterval.TICK)
+    def _change_requests(self) -> list[MBeanRequest]:
+        """Return the requests that detect restarts and schema changes."""
+        labels: dict[str, list[Labels]] = {bean.family: [{}] for bean in self._change_beans}
+        return mbean_requests(self._change_beans, labels, lambda *_: ScrapeInterval.TICK)
 
 
 def _names(answer: Mapping[str, Any]) -> list[str]:

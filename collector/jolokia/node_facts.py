@@ -1,4 +1,4 @@
-"""What a node reports about itself through Jolokia: address, data directories, process and peers."""
+"""NodeFacts about a node from its JMX: address, data directories, process and peers."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,36 +12,36 @@ from collector.jolokia.mbean import LARGEST
 
 
 def ask_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
-    """Ask the node about itself; what it does not say stays empty. Raises JolokiaError as `Jolokia.ask`."""
-    wanted = {
+    """Return the node's facts; missing attributes stay empty. Raises JolokiaError as `Jolokia.ask`."""
+    attributes = {
         SERVICE: ["LocalHostId", "EndpointToHostId", "AllDataFileLocations"],
         "java.lang:type=Runtime": ["Name", "StartTime"],
     }
-    requests = [json.dumps({"type": "read", "mbean": bean, "attribute": names}) for bean, names in wanted.items()]
+    requests = [json.dumps({"type": "read", "mbean": bean, "attribute": names}) for bean, names in attributes.items()]
     service, runtime = (_mapping(answer.get("value")) for answer in jolokia.ask(requests, timeout_s))
-    own = service.get("LocalHostId")
-    hosts = _mapping(service.get("EndpointToHostId"))
-    address = next((_address(endpoint) for endpoint, host in hosts.items() if host == own), "")
-    places = service.get("AllDataFileLocations")
+    local_id = service.get("LocalHostId")
+    host_ids = _mapping(service.get("EndpointToHostId"))
+    address = next((_address(endpoint) for endpoint, host_id in host_ids.items() if host_id == local_id), "")
+    directories = service.get("AllDataFileLocations")
     start_ms = runtime.get("StartTime")
     started_ms = start_ms if isinstance(start_ms, int) and 0 <= start_ms <= LARGEST else 0
     return NodeFacts(
         address,
-        tuple(Path(place) for place in places if isinstance(place, str)) if isinstance(places, list) else (),
+        tuple(Path(path) for path in directories if isinstance(path, str)) if isinstance(directories, list) else (),
         str(runtime.get("Name", "")),
         started_ms,
-        peers=_addresses(hosts),
+        peers=_addresses(host_ids),
     )
 
 
 def ask_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
-    """Ask the node for the addresses of its ring, sorted. Raises JolokiaError as `Jolokia.ask`."""
+    """Return the addresses of the node's ring, sorted. Raises JolokiaError as `Jolokia.ask`."""
     request = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "EndpointToHostId"})
     (answer,) = jolokia.ask([request], timeout_s)
-    hosts = answer.get("value")
-    if not isinstance(hosts, dict) or not hosts:
+    host_ids = answer.get("value")
+    if not isinstance(host_ids, dict) or not host_ids:
         raise JolokiaError(f"{jolokia.url}: no usable EndpointToHostId")
-    return _addresses(hosts)
+    return _addresses(host_ids)
 
 
 def _addresses(endpoints: Iterable[str]) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def _addresses(endpoints: Iterable[str]) -> tuple[str, ...]:
 
 
 def _address(endpoint: str) -> str:
-    """Return an endpoint's address; Java may write a name before it."""
+    """Return an endpoint's address; Java may write a host name before it."""
     return endpoint.lstrip("/").rpartition("/")[2]
 
 

@@ -1,70 +1,71 @@
-"""Reading a node through a Jolokia elsewhere that is a proxy to its JMX.
+"""Reading a node through a Jolokia on another host that acts as a proxy to the node's JMX.
 
-A Jolokia that is no proxy answers for its own JVM, without a word (the JVM agent of version 1 does): so each POST
-also asks which JVM this is, with and without the target, and only what differs is believed.
+A Jolokia that is no proxy silently answers for its own JVM (the JVM agent of version 1 does). Each POST therefore also
+asks for the JVM's identity, with and without the target; answers count only when the two identities differ.
 """
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from collector.jolokia.access import Access, service_url
+from collector.http.failures import Reason
+from collector.jolokia.jolokia_access import JolokiaAccess, service_url
 
 RUNTIME = "java.lang:type=Runtime"
-WHO = json.dumps({"type": "read", "mbean": RUNTIME, "attribute": ["Name", "StartTime"]})
+IDENTITY = json.dumps({"type": "read", "mbean": RUNTIME, "attribute": ["Name", "StartTime"]})
 PROBE = json.dumps({"type": "search", "mbean": RUNTIME})
-# Jolokia 2 finds its own JVM's names too, and marks those of the target.
+# Jolokia 2 also returns its own JVM's names, and marks the target's.
 MARK = "proxy@"
 
 Answer = dict[str, Any]
 
 
 class ProxyError(Exception):
-    """The proxy did not read the target: what that means, what the proxy said itself, and what to do."""
+    """The proxy did not read the target. `quoted` is the proxy's own error message, "" for none."""
 
-    def __init__(self, meaning: str, said: str = "", advice: str = "") -> None:
-        super().__init__(meaning)
-        self.meaning, self.said, self.advice = meaning, said, advice
+    def __init__(self, text: str, reason: Reason = Reason.OTHER, quoted: str = "") -> None:
+        super().__init__(text)
+        self.text, self.reason, self.quoted = text, reason, quoted
 
 
-class Target:
+class ProxyTarget:
     """The node behind the proxy, and how requests name it."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: JolokiaAccess) -> None:
         self.url = service_url(access.target)
         target = {"url": self.url}
         if access.target_user:
             target |= {"user": access.target_user, "password": access.target_password}
-        self._end = f', "target": {json.dumps(target)}}}'
+        self._suffix = f', "target": {json.dumps(target)}}}'
 
     def requests(self, requests: Sequence[str]) -> list[str]:
-        """Return what to ask the proxy for `requests` (each one JSON object)."""
-        checks = [WHO, PROBE] if any(map(_is_search, requests)) else [WHO]
-        return [WHO, *(request[:-1] + self._end for request in (*checks, *requests))]
+        """Return the requests to post to the proxy for `requests` (each one JSON object)."""
+        checks = [IDENTITY, PROBE] if any(map(_is_search, requests)) else [IDENTITY]
+        return [IDENTITY, *(request[:-1] + self._suffix for request in (*checks, *requests))]
 
     def answers(self, requests: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
-        """Return the target's answers to `requests`, given all that the proxy answered. Raises ProxyError."""
+        """Return the target's answers to `requests`, given all answers of the proxy. Raises ProxyError."""
         proxy, target, *rest = answers
-        self._require_other(proxy, target)
-        searched = [_is_search(request) for request in requests]
-        if not any(searched):
+        self._require_another_jvm(proxy, target)
+        searches = [_is_search(request) for request in requests]
+        if not any(searches):
             return rest
         probe, *rest = rest
-        if not _marked(probe):
+        if not _marked_names(probe):
             return rest
         return [
-            {**answer, "value": _marked(answer)} if search and "value" in answer else answer
-            for search, answer in zip(searched, rest, strict=True)
+            {**answer, "value": _marked_names(answer)} if is_search and "value" in answer else answer
+            for is_search, answer in zip(searches, rest, strict=True)
         ]
 
-    def _require_other(self, proxy: Answer, target: Answer) -> None:
+    def _require_another_jvm(self, proxy: Answer, target: Answer) -> None:
         if target.get("status") != 200:
-            why = str(target.get("error", "no reason given"))
-            raise ProxyError(f"it does not read {self.url}: ", why, _advice(why))
+            error = str(target.get("error", "no reason given"))
+            raise ProxyError(f"cannot read {self.url}", _reason(error), error)
         if _identity(proxy) is None or _identity(target) is None:
-            raise ProxyError(f"it does not tell which JVM it reads: its policy must allow reading {RUNTIME}")
+            raise ProxyError(f"cannot identify the JVM behind the proxy: its policy must allow reading {RUNTIME}")
         if _identity(proxy) == _identity(target):
-            raise ProxyError("it is no proxy, and answers for its own JVM: leave out --jolokia-target, or make it one")
+            raise ProxyError("not a proxy: it answers for its own JVM", Reason.NOT_A_PROXY)
 
 
 def _is_search(request: str) -> bool:
@@ -79,17 +80,17 @@ def _identity(answer: Answer) -> tuple[str, int] | None:
     return (name, start_ms) if isinstance(name, str) and isinstance(start_ms, int) else None
 
 
-def _marked(answer: Answer) -> list[str]:
-    """Return the names that are marked as the target's, without the mark."""
+def _marked_names(answer: Answer) -> list[str]:
+    """Return the names marked as the target's, without the mark."""
     names = answer.get("value")
     if not isinstance(names, list):
         return []
     return [name[len(MARK) :] for name in names if isinstance(name, str) and name.startswith(MARK)]
 
 
-def _advice(why: str) -> str:
-    if "Authentication failed" in why or "Credentials" in why:
-        return " (give --jolokia-target-user and --jolokia-target-password-file)"
-    if "not allowed by configuration" in why:
-        return " (allow it with Jolokia's own setting jsr160ProxyAllowedTargets)"
-    return " (--jolokia-target)"
+def _reason(error: str) -> Reason:
+    if "Authentication failed" in error or "Credentials" in error:
+        return Reason.TARGET_CREDENTIALS
+    if "not allowed by configuration" in error:
+        return Reason.TARGET_FORBIDDEN
+    return Reason.TARGET_UNREACHABLE

@@ -1,4 +1,4 @@
-"""The lines that are added to a file, whatever is done to it meanwhile: rotated, cut, removed, written anew."""
+"""Follows the lines appended to a file through rotation, truncation, removal and rewriting."""
 
 import os
 import stat
@@ -12,17 +12,17 @@ from collector.model.snapshot import SourceError
 from collector.printable import one_line
 
 CHUNK_BYTES = 256 << 10
-# More than this unread, and it would be read long after it matters: it is skipped.
-HOPELESS_BYTES = 64 << 20
-# A file that was taken away may still be written to, or come back: for so long its last lines are waited for.
-PATIENCE_S = 10.0
-# What stands before the place read up to; when it changes, the file was written anew.
+# A larger backlog is skipped: its events would be shown long after they happened.
+MAX_BACKLOG_BYTES = 64 << 20
+# A removed file may still be written to, or return: it stays open this long.
+REMOVED_GRACE_S = 10.0
+# The bytes before the position read up to; when they change, the file has been rewritten.
 SEAL_BYTES = 64
 
 
 @dataclass
 class _Open:
-    """A file that is being read: `position` is where the next bytes are, `seal` what stands just before."""
+    """An open file: `position` is the offset of the next bytes, `seal` the bytes before it."""
 
     descriptor: int
     identity: tuple[int, int]
@@ -31,112 +31,112 @@ class _Open:
 
 
 class FileFollower:
-    """Follows the file of a name. What stands in it at first sight is not read; all that comes later is."""
+    """Follows the file at a path, from its end at the first reading."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
         self._clock = clock
         self._file: _Open | None = None
         self._lines = LineSplitter()
-        # A file that was seen to be missing is new when it comes: all of it is.
+        # A file that was missing before is read from its start.
         self._from_start = False
-        self._gone_since_s: float | None = None
+        self._removed_since_s: float | None = None
         self._skipped_bytes = 0
 
     def lines(self, most_bytes: int, until_s: float) -> Iterator[bytes]:
-        """Yield the lines that have been added, without their ends.
+        """Yield the lines appended since the last call, without line ends.
 
-        Stops after `most_bytes`, or soon after the monotonic time `until_s`; the rest comes next time. Raises
-        SourceError when there is no file that can be read, after the lines that there still were.
+        Stops after `most_bytes`, or soon after the monotonic time `until_s`; the next call continues. Raises
+        SourceError when the file cannot be read, after yielding the remaining lines.
         """
         try:
             yield from self._added(most_bytes, until_s)
         except FileNotFoundError:
             self._from_start = True
-            raise self._error("no such file; it is read as soon as there is one") from None
+            raise self._error("no such file (yet)") from None
         except PermissionError:
             self.close()
-            raise self._error("no permission; run casstat as a user who may read it") from None
+            raise self._error("permission denied (hint: run casstat as a user who can read it)") from None
         except OSError as error:
             self.close()
             raise self._error(error.strerror or "cannot be read") from None
 
     def take_skipped(self) -> int:
-        """Return how many bytes were passed over since the last call, because there were more than can be read."""
+        """Return the number of bytes skipped since the last call because the backlog was too large."""
         skipped, self._skipped_bytes = self._skipped_bytes, 0
         return skipped
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             os.close(self._file.descriptor)
             self._file = None
-        self._lines.begin()
-        self._gone_since_s = None
+        self._lines.reset()
+        self._removed_since_s = None
 
     def _added(self, most_bytes: int, until_s: float) -> Iterator[bytes]:
         left = most_bytes
         while True:
             file = self._file = self._file or self._open()
-            # Looked at before the rest is read: once another file has the name, nothing is added to this one.
-            succeeded = self._is_succeeded(file)
-            self._notice_rewriting(file)
+            # Checked before the rest is read: nothing is appended once another file has the path.
+            is_replaced = self._is_replaced(file)
+            self._check_rewritten(file)
             while left > 0 and (chunk := self._read(file, min(left, CHUNK_BYTES))):
                 left -= len(chunk)
                 yield from self._lines.complete(chunk)
                 if self._clock.monotonic_s() >= until_s:
                     return
-            if left <= 0 or not succeeded:
+            if left <= 0 or not is_replaced:
                 return
             self.close()
             self._from_start = True
 
     def _open(self) -> _Open:
-        # Not to wait for somebody at the other end, should it be a pipe.
+        # O_NONBLOCK: opening a pipe must not block.
         descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
-            return self._at_its_place(descriptor)
+            return self._positioned(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
 
-    def _at_its_place(self, descriptor: int) -> _Open:
-        there = os.fstat(descriptor)
-        if not stat.S_ISREG(there.st_mode):
-            what = "is a directory" if stat.S_ISDIR(there.st_mode) else "is no regular file"
-            raise self._error(f"{what}; give the log file itself")
-        file = _Open(descriptor, (there.st_dev, there.st_ino))
+    def _positioned(self, descriptor: int) -> _Open:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise self._error(f"{kind} (hint: give the log file)")
+        file = _Open(descriptor, (status.st_dev, status.st_ino))
         if not self._from_start:
-            self._go_to(file, there.st_size)
+            self._seek(file, status.st_size)
         return file
 
-    def _go_to(self, file: _Open, position: int) -> None:
-        """Go on from `position`: in the middle of a line, from the next one."""
+    def _seek(self, file: _Open, position: int) -> None:
+        """Continue at `position`; a line that begins before it is skipped."""
         file.position = position
-        file.seal = self._sealed(file)
-        self._lines.begin(in_a_line=bool(file.seal) and not file.seal.endswith(b"\n"))
+        file.seal = self._read_seal(file)
+        self._lines.reset(skip_line=bool(file.seal) and not file.seal.endswith(b"\n"))
 
-    def _is_succeeded(self, file: _Open) -> bool:
-        """Return whether this file is done with: another has its name, or nothing has had it for a while."""
+    def _is_replaced(self, file: _Open) -> bool:
+        """Return whether another file has the path, or the path has been missing for longer than the grace period."""
         try:
-            there = self._path.stat()
+            status = self._path.stat()
         except OSError:
             now_s = self._clock.monotonic_s()
-            self._gone_since_s = now_s if self._gone_since_s is None else self._gone_since_s
-            return now_s - self._gone_since_s >= PATIENCE_S
-        self._gone_since_s = None
-        return (there.st_dev, there.st_ino) != file.identity
+            self._removed_since_s = now_s if self._removed_since_s is None else self._removed_since_s
+            return now_s - self._removed_since_s >= REMOVED_GRACE_S
+        self._removed_since_s = None
+        return (status.st_dev, status.st_ino) != file.identity
 
-    def _notice_rewriting(self, file: _Open) -> None:
-        """Begin anew when the file was cut or written anew, and skip what cannot be caught up with."""
+    def _check_rewritten(self, file: _Open) -> None:
+        """Start over if the file was truncated or rewritten, and skip a backlog that is too large."""
         size = os.fstat(file.descriptor).st_size
-        if size < file.position or self._sealed(file) != file.seal:
-            self._go_to(file, 0)
-        if size - file.position > HOPELESS_BYTES:
+        if size < file.position or self._read_seal(file) != file.seal:
+            self._seek(file, 0)
+        if size - file.position > MAX_BACKLOG_BYTES:
             self._skipped_bytes += size - file.position
-            self._go_to(file, size)
+            self._seek(file, size)
 
-    def _sealed(self, file: _Open) -> bytes:
+    def _read_seal(self, file: _Open) -> bytes:
         begin = max(0, file.position - SEAL_BYTES)
         return os.pread(file.descriptor, file.position - begin, begin)
 

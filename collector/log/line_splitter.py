@@ -1,38 +1,38 @@
-"""Bytes that come in pieces, as lines."""
+"""Splits chunks of bytes into lines."""
 
 from collections.abc import Iterator
 
-# Compactions name every file they wrote, which may be some hundreds.
+# A compaction's message names all files it wrote, possibly hundreds.
 LONGEST_BYTES = 256 << 10
 
 
 class LineSplitter:
-    """Puts lines together. One that is longer than the bound is cut off there, and the rest of it skipped."""
+    """Assembles lines from chunks. A line longer than the bound is truncated."""
 
     def __init__(self, longest_bytes: int = LONGEST_BYTES) -> None:
         self._longest = longest_bytes
-        self._begun = b""
+        self._partial = b""
         self._skipping = False
 
-    def begin(self, *, in_a_line: bool = False) -> None:
-        """Forget what was begun; when it goes on `in_a_line`, that one is skipped."""
-        self._begun = b""
-        self._skipping = in_a_line
+    def reset(self, *, skip_line: bool = False) -> None:
+        """Discard the partial line; `skip_line` also skips the input up to the next line end."""
+        self._partial = b""
+        self._skipping = skip_line
 
     def complete(self, chunk: bytes) -> Iterator[bytes]:
-        r"""Yield the lines that `chunk` ends, without their ends (`\n` or `\r\n`)."""
-        *ended, begun = chunk.split(b"\n")
-        for part in ended:
-            line, skipped = self._begun + part, self._skipping
-            self.begin()
-            if not skipped:
-                yield self._cut(line)
+        r"""Yield the lines that `chunk` completes, without their ends (`\n` or `\r\n`)."""
+        *complete, partial = chunk.split(b"\n")
+        for part in complete:
+            line, is_skipped = self._partial + part, self._skipping
+            self.reset()
+            if not is_skipped:
+                yield self._truncated(line)
         if not self._skipping:
-            self._begun += begun
-        if len(self._begun) > self._longest:
-            cut = self._cut(self._begun)
-            self.begin(in_a_line=True)
-            yield cut
+            self._partial += partial
+        if len(self._partial) > self._longest:
+            truncated = self._truncated(self._partial)
+            self.reset(skip_line=True)
+            yield truncated
 
-    def _cut(self, line: bytes) -> bytes:
+    def _truncated(self, line: bytes) -> bytes:
         return line[: self._longest].removesuffix(b"\r")

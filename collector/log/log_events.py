@@ -1,7 +1,7 @@
-"""What Cassandra's log says happened: one row per kind of message, tried in their order.
+"""Events in Cassandra's log: one row per kind of message, matched in this order.
 
-Found on real nodes of 3.11.19, 4.0.17, 4.1.9 and 5.0.8, and in the texts of their jars; `docs/log.md` says which
-message stands in which file.
+The messages are those of 3.11.19, 4.0.17, 4.1.9 and 5.0.8, from real nodes and from the strings in their jars;
+`docs/log.md` lists which file contains which message.
 """
 
 import re
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from collector.printable import one_line
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-# What nodes speak to each other on by default is not worth repeating.
+# Default internode ports, omitted from texts.
 STORAGE_PORTS = ("7000", "7001")
-UNNAMED = "a table that is not named"
+UNNAMED = "an unnamed table"
 
-Found = re.Match[str]
+Match = re.Match[str]
 
-# Bounded, for they become numbers. A JVM may write them as its language does: 12.345 or 12,345, thousands apart by
-# almost anything.
+# Bounded, since they are converted to numbers. The JVM's locale sets the decimal mark (12.345 or 12,345) and the
+# thousands separator (almost any character).
 _SIZE = r"\d{1,18}(?:[.,]\d{1,3})?(?:bytes| bytes|[KMGT]iB|B)"
 _COUNT = r"\d[\d.,'\u2019\s]{0,30}"
 _PARTS = re.compile(r"(?P<amount>[\d.,]{1,30})(?P<unit>\D+)")
@@ -29,100 +29,99 @@ _TABLE = re.compile(r"/(?P<keyspace>[^/]+)/(?P<table>[^/]+?)(?:-[0-9a-f]{32})?(?
 
 @dataclass(frozen=True)
 class Row:
-    """A message that is an event.
+    """A kind of message that is an event.
 
-    message   a regular expression that fits the beginning of the message.
-    words     what to say of it, short and for people; None when it is not worth saying after all.
+    message    regular expression for the beginning of the message.
+    describe   returns the event's text, None for a message that is no event after all.
     """
 
     kind: str
     message: str
-    words: Callable[[Found], str | None]
+    describe: Callable[[Match], str | None]
 
 
 def event_of(message: str) -> tuple[str, str] | None:
-    """Return the kind and the text of the event that a message of the log tells of; None when it tells of none.
+    """Return the kind and text of the event in a log message, None for none.
 
-    The text is one line, printable and at most 200 letters, whatever the log says.
+    The text is one printable line of at most 200 characters.
     """
     for row, expression in _COMPILED:
-        if found := expression.match(message):
-            text = row.words(found)
+        if match := expression.match(message):
+            text = row.describe(match)
             return (row.kind, one_line(text)) if text else None
     return None
 
 
 def table_of(path: str) -> str | None:
-    """Return `keyspace.table` (with `.index` where it is one) of an sstable's path; None for Cassandra's own."""
-    found = _TABLE.search(path)
-    if found is None:
+    """Return `keyspace.table` (and `.index` for an index) of an SSTable's path; None for a system keyspace."""
+    match = _TABLE.search(path)
+    if match is None:
         return UNNAMED
-    if found["keyspace"] == "system" or found["keyspace"].startswith("system_"):
+    if match["keyspace"] == "system" or match["keyspace"].startswith("system_"):
         return None
-    return ".".join(filter(None, found.group("keyspace", "table", "index")))
+    return ".".join(filter(None, match.group("keyspace", "table", "index")))
 
 
-def _flushed(found: Found) -> str | None:
-    table = table_of(found["path"])
-    return table and f"flushed {table} {_size(found['size'])}"
+def _flushed(match: Match) -> str | None:
+    table = table_of(match["path"])
+    return table and f"flushed {table} {_size(match['size'])}"
 
 
-def _compacted(found: Found) -> str | None:
-    # Nothing was left to write, when all of it had expired: then no path says whose it was.
-    paths = found["paths"].rstrip(",").split(",") if found["paths"] else []
+def _compacted(match: Match) -> str | None:
+    # A compaction of expired data writes no SSTable, so that no path names the table.
+    paths = match["paths"].rstrip(",").split(",") if match["paths"] else []
     table = table_of(paths[0]) if paths else UNNAMED
-    sstables, milliseconds = _whole(found["sstables"]), _whole(found["ms"])
+    sstables, milliseconds = _integer(match["sstables"]), _integer(match["ms"])
     took = f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
-    sizes = _from_to(_size(found["before"]), _size(found["after"]))
+    sizes = _from_to(_size(match["before"]), _size(match["after"]))
     return table and f"compacted {table} {sstables} -> {len(paths)} sstables, {sizes} in {took}"
 
 
-def _dropped(found: Found) -> str:
-    own, cross, over_s = int(found["own"]), int(found["cross"]), int(found["ms"]) / 1000
-    return f"dropped {own + cross} {found['verb']} in {over_s:g} s ({own} internal, {cross} cross-node)"
+def _dropped(match: Match) -> str:
+    internal, cross, period_s = int(match["internal"]), int(match["cross"]), int(match["ms"]) / 1000
+    return f"dropped {internal + cross} {match['verb']} in {period_s:g} s ({internal} internal, {cross} cross-node)"
 
 
-def _repair_started(found: Found) -> str:
-    how = {"true": " (incremental)", "false": " (full)"}.get(found["incremental"] or "", "")
-    return f"repair #{found['number']} of {found['keyspace']} started{how}"
+def _repair_started(match: Match) -> str:
+    mode = {"true": " (incremental)", "false": " (full)"}.get(match["incremental"] or "", "")
+    return f"repair #{match['number']} of {match['keyspace']} started{mode}"
 
 
-def _streams(found: Found) -> str:
-    received, sent = _files(found["in_files"], found["in_size"]), _files(found["out_files"], found["out_size"])
-    return f"stream {found['id'][:8]} receives {received}, sends {sent}"
+def _streams(match: Match) -> str:
+    received, sent = _files(match["in_files"], match["in_size"]), _files(match["out_files"], match["out_size"])
+    return f"stream {match['id'][:8]} receives {received}, sends {sent}"
 
 
 def _files(number: str, size: str) -> str:
     return f"{number} {'file' if number == '1' else 'files'} {_size(size)}" if int(number) else "nothing"
 
 
-def _node(found: Found) -> str:
+def _node(match: Match) -> str:
     """Return the address of `name/address:port`."""
-    peer = _PEER.fullmatch(found["node"])
-    return peer["address"].strip("[]") if peer else found["node"].rpartition("/")[2]
+    peer = _PEER.fullmatch(match["node"])
+    return peer["address"].strip("[]") if peer else match["node"].rpartition("/")[2]
 
 
-def _whole(text: str) -> int:
-    """Return a whole number, however its thousands are told apart."""
+def _integer(text: str) -> int:
+    """Return an integer, whatever its thousands separator."""
     return int(re.sub(r"\D", "", text))
 
 
 def _size(text: str) -> str:
-    """Return a size such as `12.345MiB` with one decimal, in the unit that fits."""
-    found = _PARTS.fullmatch(text)
-    if found is None:
+    """Return a size such as `12.345MiB` with one decimal, in the largest unit below it."""
+    match = _PARTS.fullmatch(text)
+    if match is None:
         return text
-    amount = float(found["amount"].replace(",", "."))
-    place = "BKMGT".index(found["unit"].strip()[0].upper())
-    amount *= 1024**place
-    place = 0
-    while amount >= 1024 and place < len(UNITS) - 1:
-        amount, place = amount / 1024, place + 1
-    return f"{amount:.1f} {UNITS[place]}" if place else f"{amount:.0f} B"
+    amount = float(match["amount"].replace(",", "."))
+    amount *= 1024 ** "BKMGT".index(match["unit"].strip()[0].upper())
+    exponent = 0
+    while amount >= 1024 and exponent < len(UNITS) - 1:
+        amount, exponent = amount / 1024, exponent + 1
+    return f"{amount:.1f} {UNITS[exponent]}" if exponent else f"{amount:.0f} B"
 
 
 def _from_to(before: str, after: str) -> str:
-    """Return two sizes, with their unit once where it is the same."""
+    """Return two sizes, with the unit only once if both have the same."""
     number, _, unit = before.partition(" ")
     return f"{number if after.endswith(f' {unit}') else before} -> {after}"
 
@@ -145,35 +144,35 @@ ROWS = (
         "repair",
         rf"(?:\[repair #{_ID}\]\s*)?Repair command #(?P<number>\d{{1,18}}) "
         r"(?P<end>finished in \d[\w .]*|finished with error|failed)",
-        lambda found: f"repair #{found['number']} {found['end']}",
+        lambda match: f"repair #{match['number']} {match['end']}",
     ),
     Row(
         "repair",
         rf"\[repair #(?P<id>{_ID})\] (?:parentSessionId = {_ID}: )?new session: will sync ",
-        lambda found: f"repair session {found['id'][:8]} started",
+        lambda match: f"repair session {match['id'][:8]} started",
     ),
     Row(
         "repair",
         rf"\[repair #(?P<id>{_ID})\] (?i:session completed) (?P<end>successfully|with the following error)",
-        lambda found: f"repair session {found['id'][:8]} {'finished' if found['end'] == 'successfully' else 'failed'}",
+        lambda match: f"repair session {match['id'][:8]} {'finished' if match['end'] == 'successfully' else 'failed'}",
     ),
     Row(
         "gc",
         r"(?P<collector>\w[\w .:-]{0,60}?) GC in (?P<ms>\d{1,18})ms\.",
-        lambda found: f"GC {found['collector']} {found['ms']} ms",
+        lambda match: f"GC {match['collector']} {match['ms']} ms",
     ),
     Row(
         "dropped",
         r"(?P<verb>[A-Z_]+) messages were dropped in last (?P<ms>\d{1,18}) ms: "
-        r"(?P<own>\d{1,18}) internal and (?P<cross>\d{1,18}) cross node",
+        r"(?P<internal>\d{1,18}) internal and (?P<cross>\d{1,18}) cross node",
         _dropped,
     ),
-    Row("node_up", r"InetAddress (?P<node>\S+) is now UP", lambda found: f"{_node(found)} is UP"),
-    Row("node_down", r"InetAddress (?P<node>\S+) is now DOWN", lambda found: f"{_node(found)} is DOWN"),
-    Row("node_up", r"Node (?P<node>\S+) has restarted, now UP", lambda found: f"{_node(found)} has restarted"),
-    Row("node_joined", r"Node (?P<node>\S+) is now part of the cluster", lambda found: f"{_node(found)} joined"),
+    Row("node_up", r"InetAddress (?P<node>\S+) is now UP", lambda match: f"{_node(match)} is UP"),
+    Row("node_down", r"InetAddress (?P<node>\S+) is now DOWN", lambda match: f"{_node(match)} is DOWN"),
+    Row("node_up", r"Node (?P<node>\S+) has restarted, now UP", lambda match: f"{_node(match)} has restarted"),
+    Row("node_joined", r"Node (?P<node>\S+) is now part of the cluster", lambda match: f"{_node(match)} joined"),
     Row("node_joined", r"JOINING: Starting to bootstrap", lambda _: "this node joins: it starts to bootstrap"),
-    Row("node_left", r"Removing tokens \[[^\]]*\] for (?P<node>\S+)", lambda found: f"{_node(found)} left"),
+    Row("node_left", r"Removing tokens \[[^\]]*\] for (?P<node>\S+)", lambda match: f"{_node(match)} left"),
     Row("node_left", r"DECOMMISSIONED\b", lambda _: "this node is decommissioned"),
     Row(
         "stream",
@@ -185,20 +184,20 @@ ROWS = (
     Row(
         "stream",
         rf"\[Stream #(?P<id>{_ID})\] (?P<end>All sessions completed|Stream failed|Stream aborted)",
-        lambda found: f"stream {found['id'][:8]} {found['end'].split()[-1]}",
+        lambda match: f"stream {match['id'][:8]} {match['end'].split()[-1]}",
     ),
     Row(
         "hints",
         rf"Finished hinted handoff of file \S+ to endpoint (?P<node>\S+): {_ID}(?P<part>, partially)?",
-        lambda found: f"hints {'partly ' if found['part'] else ''}delivered to {_node(found)}",
+        lambda match: f"hints {'partly ' if match['part'] else ''}delivered to {_node(match)}",
     ),
     Row("start", r"Starting listening for CQL clients on ", lambda _: "this node takes clients"),
     Row("stop", r"DRAINED\b", lambda _: "this node is drained"),
     Row("stop", r"Announcing shutdown\b", lambda _: "this node shuts down"),
-    Row("error", r"Exception in thread (?P<thread>.+)", lambda found: f"exception in thread {found['thread']}"),
+    Row("error", r"Exception in thread (?P<thread>.+)", lambda match: f"exception in thread {match['thread']}"),
 )
 
 _COMPILED = tuple((row, re.compile(row.message)) for row in ROWS)
 
 KINDS = frozenset(row.kind for row in ROWS)
-"""The kinds of events that a log tells."""
+"""The kinds of events in a log."""

@@ -1,4 +1,4 @@
-"""Cassandra's log as a source: what it says happened since the last tick."""
+"""Cassandra's log as a source of events."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,14 +11,14 @@ from collector.model.snapshot import Event, Scrape, SourceError
 from collector.printable import one_line
 
 NAME = "log"
-# What one tick may cost: the rest of the log is read in the next ones.
+# Bounds per tick; the next ticks read the rest of the log.
 MOST_BYTES = 4 << 20
 SHARE_OF_TIMEOUT = 0.25
 MOST_EVENTS = 100
 
 
 class LogSource:
-    """Follows a log from its end on. It has events, and no values."""
+    """Follows a log from its end. Its scrapes have events, and no values."""
 
     name = NAME
 
@@ -29,9 +29,9 @@ class LogSource:
         self._follower = FileFollower(path, clock)
 
     def read(self, timeout_s: float) -> Scrape:
-        """Return the events since the last reading; of more than 100 in a tick, the others only counted.
+        """Return the events since the last reading: at most 100, and a count of the others.
 
-        Raises SourceError when the log cannot be read, and nothing was read before that showed.
+        Raises SourceError when the log cannot be read and there are no events.
         """
         events: list[Event] = []
         more: Counter[str] = Counter()
@@ -49,29 +49,26 @@ class LogSource:
             if not events:
                 raise
             problem = str(error)
-        return Scrape(NAME, self._clock.monotonic_s(), problem=problem, events=(*events, *self._summed_up(more)))
+        return Scrape(NAME, self._clock.monotonic_s(), problem=problem, events=(*events, *self._summary(more)))
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._follower.close()
 
     def _event(self, text: str) -> Event | None:
         line = self._pattern.line(text)
-        found = event_of(line.message) if line else None
-        if line is None or found is None:
+        kind_and_text = event_of(line.message) if line else None
+        if line is None or kind_and_text is None:
             return None
-        return Event(*found, self._pattern.time_s(line, self._clock.wall_s()))
+        return Event(*kind_and_text, self._pattern.time_s(line, self._clock.wall_s()))
 
-    def _summed_up(self, more: Counter[str]) -> list[Event]:
-        """Return what is to be said of what is not told one by one, or was not read at all."""
-        told = []
+    def _summary(self, more: Counter[str]) -> list[Event]:
+        """Return events that count omitted events and skipped bytes."""
+        summary = []
         if more:
             kinds = ", ".join(f"{number} {kind}" for kind, number in more.most_common())
-            told.append(Event(NAME, f"and {more.total()} more events: {kinds}"))
+            summary.append(Event(NAME, f"and {more.total()} more events: {kinds}"))
         if skipped := self._follower.take_skipped():
-            told.append(
-                Event(
-                    NAME, f"skipped {skipped / 2**20:.1f} MiB of {one_line(self._path.name)}: too much to catch up with"
-                )
-            )
-        return told
+            text = f"skipped {skipped / 2**20:.1f} MiB of {one_line(self._path.name)}: backlog too large"
+            summary.append(Event(NAME, text))
+        return summary

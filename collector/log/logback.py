@@ -1,4 +1,4 @@
-"""logback's patterns: what a line of the log was written with takes it apart again."""
+"""Parses log lines by the logback pattern that wrote them."""
 
 import re
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from collector.log.logback_parts import DATE, LEVEL, MESSAGE, NEWLINE, THREAD, P
 from collector.printable import one_line
 
 DEFAULT_PATTERN = "%-5level [%thread] %date{ISO8601} %F:%L - %msg%n"
-"""Cassandra's own, from 3.11 to 5.0."""
+"""Cassandra's default, from 3.11 to 5.0."""
 
 
 class Line(NamedTuple):
-    """A line of the log, taken apart. What the pattern does not write is empty."""
+    """The parts of a log line; empty for those that the pattern does not write."""
 
     level: str
     thread: str
@@ -24,30 +24,30 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class LogPattern:
-    """A logback pattern that takes lines apart."""
+    """A logback pattern, as a parser of lines."""
 
     text: str
     _expression: re.Pattern[str]
     _dates: DateFormat | None
 
     def line(self, text: str) -> Line | None:
-        """Return the parts of a line (without its end); None for one that goes on, as in a stack trace."""
-        found = self._expression.match(text)
-        if found is None:
+        """Return the parts of a line (without its end); None for a continuation line, as in a stack trace."""
+        match = self._expression.match(text)
+        if match is None:
             return None
-        part = found.groupdict("")
-        return Line(*(part.get(name, "").strip() for name in Line._fields))
+        parts = match.groupdict("")
+        return Line(*(parts.get(name, "").strip() for name in Line._fields))
 
     def time_s(self, line: Line, now_s: float) -> float | None:
-        """Return when the line was written, in seconds since the epoch; None when its date is not understood.
+        """Return the time of the line in seconds since the epoch, None if its date cannot be parsed.
 
-        `now_s` tells apart the two hours of the same name when summer time ends.
+        `now_s` resolves the ambiguous hour at the end of daylight saving time.
         """
         return self._dates.seconds(line.date, now_s) if self._dates and line.date else None
 
 
 def parse(pattern: str) -> LogPattern:
-    """Return what takes apart the lines that logback writes with `pattern`. Raises ValueError, with one line."""
+    """Return the parser of lines that logback writes with `pattern`. Raises ValueError with a one-line message."""
     try:
         head, tail = _around_message(pieces_of(pattern))
         expression = re.compile(_head(head) + _tail(tail), re.DOTALL)
@@ -58,26 +58,26 @@ def parse(pattern: str) -> LogPattern:
 
 
 def _around_message(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:
-    """Return what stands before the message and what after it, in the same line. Raises ValueError."""
+    """Return the pieces before and after the message, in the same line. Raises ValueError."""
     kinds = [piece.kind for piece in pieces]
     if kinds.count(MESSAGE) != 1:
-        raise ValueError(f"{'more than one' if MESSAGE in kinds else 'no'} %msg, the message that is looked into")
-    place = kinds.index(MESSAGE)
-    if NEWLINE in kinds[:place]:
-        raise ValueError("a line ends before %msg: it is to stand in the same line as what comes before it")
-    end = kinds.index(NEWLINE, place) if NEWLINE in kinds[place:] else len(pieces)
-    return pieces[:place], pieces[place + 1 : end]
+        raise ValueError(f"{'more than one' if MESSAGE in kinds else 'no'} %msg; exactly one is required")
+    index = kinds.index(MESSAGE)
+    if NEWLINE in kinds[:index]:
+        raise ValueError("%n before %msg: the pattern must write one line")
+    end = kinds.index(NEWLINE, index) if NEWLINE in kinds[index:] else len(pieces)
+    return pieces[:index], pieces[index + 1 : end]
 
 
 def _head(pieces: Sequence[Piece]) -> str:
-    """Return the regular expression for what stands before the message. Raises ValueError.
+    """Return the regular expression for the pieces before the message. Raises ValueError.
 
-    Something free ends where what follows it in the pattern first fits. That is never tried again elsewhere (a group
-    found by looking ahead is not), so that no line makes the search take long.
+    A free-form piece ends where the next piece of the pattern first matches. Lookahead groups make that choice final,
+    so that no line causes exponential backtracking.
     """
     last = next((piece for piece in reversed(pieces) if not piece.blank), None)
     if last is not None and last.free:
-        raise ValueError(f"nothing stands between {last.word} and %msg: the message cannot be told apart")
+        raise ValueError(f"no text between {last.word} and %msg: the start of the message is ambiguous")
     names: set[str] = set()
     parts = [""]
     for piece in pieces:
@@ -93,9 +93,9 @@ def _head(pieces: Sequence[Piece]) -> str:
 
 
 def _tail(pieces: Sequence[Piece]) -> str:
-    """Return the regular expression for the message and what stands after it. Raises ValueError."""
+    """Return the regular expression for the message and the pieces after it. Raises ValueError."""
     for piece in pieces:
         if piece.free:
-            raise ValueError(f"{piece.word} stands after %msg: the message cannot be told apart")
+            raise ValueError(f"{piece.word} after %msg: the end of the message is ambiguous")
     after = "".join(piece.expression for piece in pieces)
     return rf"(?P<{MESSAGE}>.*){after}\Z" if after else f"(?P<{MESSAGE}>.*)"

@@ -1,9 +1,10 @@
-"""A node through nodetool: each report a source of its own, run in the background and at its own pace."""
+"""A node through nodetool: each report is a source that runs in the background at its own pace."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 
 from collector.catalogue import REPORTS
@@ -15,57 +16,57 @@ from collector.nodetool.reports.local_operations import sums
 from collector.nodetool.runner import Nodetool
 from collector.sampling.selection import Selection, Table
 
-# A JVM starts for every report: two at a time, and of all reports together one for half of the time at most.
+# Every report starts a JVM. At most two run at once; all reports together keep one JVM busy at most half of the time.
 PARALLEL = 2
 PACE = 4.0
 SHARE = 0.5
 TIMEOUT_S = 30.0
 PREFIX = "nodetool "
-# It names the address of every node by its host id.
+# The report that maps every host id to an address.
 STATUS = "status"
 
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """One report that is wanted: its module, and nodetool's arguments for it."""
+    """A selected report: its module, and nodetool's arguments for it."""
 
     module: ModuleType
     arguments: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """What its scrapes are called."""
+        """The name of its scrapes."""
         return PREFIX + self.arguments[0]
 
     @property
-    def whole(self) -> bool:
-        """Whether it is about the whole node, no keyspace or table alone."""
+    def covers_node(self) -> bool:
+        """Whether it covers all keyspaces and tables of the node."""
         return self.arguments == tuple(self.module.ARGUMENTS)
 
 
-def wanted(selection: Selection, *, always: Sequence[str] = ()) -> list[ReportRequest]:
-    """Return the reports that fill what is selected, and those named in `always`; the reads and writes come first."""
-    found = []
+def report_requests(selection: Selection, *, always: Sequence[str] = ()) -> list[ReportRequest]:
+    """Return the reports that fill selected metrics, and those in `always`; reads and writes come first."""
+    requests = []
     for module in REPORTS:
         arguments = module.ARGUMENTS
         if hasattr(module, "arguments"):
             arguments = module.arguments(selection.keyspace, selection.table)
         fills = selection.metrics is None or not selection.metrics.isdisjoint(module.FILLS)
         if arguments and (fills or arguments[0] in always):
-            found.append(ReportRequest(module, tuple(arguments)))
-    return sorted(found, key=lambda asked: asked.arguments[0] != "tablestats")
+            requests.append(ReportRequest(module, tuple(arguments)))
+    return sorted(requests, key=lambda request: request.arguments[0] != "tablestats")
 
 
 class ReportSource:
-    """One report as a source: what it said last is handed over once, in the tick after it has finished.
+    """One report as a source: returns each result once, in the tick after it has finished.
 
-    While it fails, every tick says why.
+    While the report fails, every tick returns the problem.
     """
 
     def __init__(
         self, name: str, ask: Callable[[], Scrape], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
     ) -> None:
-        """Take what asks, and how many times what it took must have passed before it is asked again."""
+        """Create the source; a report is repeated after `pace` times its duration."""
         self.name = name
         self._pace = pace
         self._asked = 0
@@ -77,22 +78,22 @@ class ReportSource:
         self._problem = ""
 
     def start(self) -> Future[tuple[Scrape, float]]:
-        """Begin to ask, if that has not begun yet."""
+        """Start the report unless it is running."""
         if self._running is None:
             self._running = self._pool.submit(self._timed)
         return self._running
 
     def read(self, timeout_s: float) -> Scrape:
-        """Return the report that has finished since the last tick, else nothing; ask again when it is time."""
+        """Return the report that has finished since the last tick, else an empty scrape; start the next when due."""
         now_s = self._clock.monotonic_s()
         scrape = Scrape(self.name, now_s, problem=self._problem)
         if self._running is not None and self._running.done():
             scrape, took_s = self._running.result()
             self._running = None
-            # One that was understood in part has answered: that is told once, and what it said is held on to.
+            # A partly parsed report counts as an answer: its problem is returned once, its values stay valid.
             self._problem = "" if scrape.values else scrape.problem
             self._asked += 1
-            # There is no rate before the second time: that one does not wait.
+            # Rates need two readings: the second one follows at once.
             self._due_s = scrape.at_s + (self._pace - 1) * took_s if self._asked > 1 else 0.0
         if now_s >= self._due_s - EARLY_S:
             self.start()
@@ -105,7 +106,7 @@ class ReportSource:
 
 
 class NodetoolSource:
-    """The node that `tool` asks. `find` looks for its process on this machine."""
+    """A node that `tool` reads; `find` returns its process on this host."""
 
     kind = "nodetool"
     paced = True
@@ -119,42 +120,41 @@ class NodetoolSource:
         self._clock = clock
         self._find = find
         self._local = find()
-        # Replaced and never changed: reports come in other threads than the one that looks at it.
-        self._said: Mapping[str, str] = {}
+        # Replaced, never modified: reports finish in other threads than the reader's.
+        self._node_info: Mapping[str, str] = {}
         self._addresses: Mapping[str, str] = {}
-        self._saying = threading.Lock()
+        self._lock = threading.Lock()
         self._seen: set[str] = set()
         self._pool = ThreadPoolExecutor(PARALLEL, "nodetool")
-        # Where its process cannot be watched, only `info` tells a restart.
-        asked = wanted(selection, always=() if self._local else ("info",))
-        pace = max(PACE, len(asked) / SHARE)
+        # Without the process, only `info` reveals a restart.
+        requests = report_requests(selection, always=() if self._local else ("info",))
+        pace = max(PACE, len(requests) / SHARE)
         self.sources = [
-            ReportSource(each.name, lambda each=each: self._ask(each), self._pool, clock, pace)  # type: ignore[misc]
-            for each in asked
+            ReportSource(request.name, partial(self._run, request), self._pool, clock, pace) for request in requests
         ]
-        self._once = [
-            each
-            for each in wanted(Selection(frozenset()), always=("info", STATUS))
-            if each.name not in {source.name for source in self.sources}
+        self._identity_requests = [
+            request
+            for request in report_requests(Selection(frozenset()), always=("info", STATUS))
+            if request.name not in {source.name for source in self.sources}
         ]
-        self._asking: list[Future[tuple[Scrape, float]]] = []
+        self._identity_runs: list[Future[tuple[Scrape, float]]] = []
 
     def learn(self, timeout_s: float) -> NodeFacts:
-        """Return what is known of the node; the first time, all reports are asked for and waited for.
+        """Return the node's facts; the first call runs all reports and waits for them.
 
-        Raises SourceError when none of them answers in time.
+        Raises SourceError when none of them finishes in time.
         """
         if not self._seen:
-            first = [*(source.start() for source in self.sources), *self._ask_once()]
+            first = [*(source.start() for source in self.sources), *self._start_identity_reports()]
             done, _ = wait(first, timeout_s)
             if not self._seen:
                 scrapes = [future.result()[0] for future in first if future in done]
                 problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
                 raise SourceError(next(iter(problems), f"no answer within {timeout_s:.0f} s"))
-        address = self._addresses.get(self._said.get("ID", ""), "")
+        address = self._addresses.get(self._node_info.get("ID", ""), "")
         if not address:
-            # What they say is there the next time.
-            self._ask_once()
+            # Their results are available at the next call.
+            self._start_identity_reports()
         origin, local = self._origin(), self._local
         directories, pid = (local.directories, local.pid) if local else ((), None)
         peers = tuple(sorted(self.members))
@@ -162,22 +162,26 @@ class NodetoolSource:
 
     @property
     def members(self) -> frozenset[str]:
-        """The addresses of all nodes that the last `status` named."""
+        """The addresses of all nodes in the last `status`."""
         return frozenset(self._addresses.values())
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Return those addresses, sorted; starts no nodetool."""
+        """Return the members, sorted, without starting nodetool."""
         del timeout_s
         return tuple(sorted(self.members))
 
-    def _ask_once(self) -> list[Future[tuple[Scrape, float]]]:
-        """Ask for who the node is, unless that is under way."""
-        if all(future.done() for future in self._asking):
-            self._asking = [self._pool.submit(lambda each=each: (self._ask(each), 0.0)) for each in self._once]  # type: ignore[misc]
-        return self._asking
+    def _start_identity_reports(self) -> list[Future[tuple[Scrape, float]]]:
+        """Start the reports that identify the node, unless they are running."""
+
+        def run(request: ReportRequest) -> tuple[Scrape, float]:
+            return self._run(request), 0.0
+
+        if all(future.done() for future in self._identity_runs):
+            self._identity_runs = [self._pool.submit(run, request) for request in self._identity_requests]
+        return self._identity_runs
 
     def provides(self, metric: str) -> bool:
-        """Return whether any report has said anything of the metric."""
+        """Return whether any report has contained the metric."""
         return metric in self._seen
 
     def tables(self) -> set[Table]:
@@ -187,42 +191,43 @@ class NodetoolSource:
         return names | {(keyspace, "") for keyspace, _ in names}
 
     def close(self) -> None:
-        """End what runs."""
+        """Kill running reports."""
         self._tool.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _origin(self) -> str:
-        """Return what the node's counters count from: its process, or the generation that it tells."""
+        """Return the epoch of the node's counters: its process, else the generation number from `info`."""
         if self._local is None or not self._local.is_running():
             self._local = self._find()
         if self._local is None:
-            return self._said.get("Generation No", "")
+            return self._node_info.get("Generation No", "")
         return f"{self._local.pid} {self._local.started_s}"
 
-    def _ask(self, asked: ReportRequest) -> Scrape:
+    def _run(self, request: ReportRequest) -> Scrape:
         origin = self._origin()
         try:
-            text = self._tool.run(asked.arguments, TIMEOUT_S)
+            text = self._tool.run(request.arguments, TIMEOUT_S)
         except SourceError as error:
-            # Who shows it says whose problem it is.
-            return Scrape(asked.name, self._clock.monotonic_s(), problem=str(error).removeprefix(f"{asked.name}: "))
+            # Every view shows the problem with the source's name.
+            problem = str(error).removeprefix(f"{request.name}: ")
+            return Scrape(request.name, self._clock.monotonic_s(), problem=problem)
         at_s = self._clock.monotonic_s()
-        report = asked.module.parse(text)
-        # Who the node is: `info` tells its host id and generation, `status` the address of every host id.
-        with self._saying:
-            if asked.arguments[0] == STATUS:
-                # A node that is no longer named has left the cluster.
-                self._addresses = report.said or self._addresses
+        report = request.module.parse(text)
+        # `info` contains the host id and generation, `status` the address of every host id.
+        with self._lock:
+            if request.arguments[0] == STATUS:
+                # A node missing from it has left the cluster.
+                self._addresses = report.properties or self._addresses
             else:
-                self._said = {**self._said, **report.said}
-        now = self._origin()
-        if origin and now != origin:
-            return Scrape(asked.name, at_s, problem="the node was restarted while it was asked")
+                self._node_info = {**self._node_info, **report.properties}
+        origin_after = self._origin()
+        if origin and origin_after != origin:
+            return Scrape(request.name, at_s, problem="the node restarted during the report")
         values = dict(report.values)
-        if not report.problems and asked.whole:
+        if not report.problems and request.covers_node:
             values.update(sums(values))
         self._seen.update(series[0] for series in values)
-        return Scrape(asked.name, at_s, values, now, _problem(report.problems))
+        return Scrape(request.name, at_s, values, origin_after, _problem(report.problems))
 
 
 def _problem(problems: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""nodetool, which every node has: a JVM per question, so run seldom, never through a shell, never without an end."""
+"""Runs nodetool: one JVM per report, without a shell, with a deadline."""
 
 import contextlib
 import os
@@ -18,22 +18,26 @@ MAX_OUTPUT_BYTES = 64 << 20
 MAX_ERRORS_BYTES = 64 << 10
 CHUNK_BYTES = 1 << 16
 KILL_TIMEOUT_S = 2.0
-# What lets its JVM start with less than half the CPU, print figures as English has them, and not write each of our
-# calls into the history in its user's home.
+# Options with which the JVM starts on less than half the CPU, prints numbers in the English format, and does not
+# append each call to the history in the user's home.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss512k -Duser.language=en -Duser.country=US -Duser.home=/dev/null"
 )
 
 
 class NodetoolError(SourceError):
-    """nodetool did not say what it was asked for."""
+    """nodetool printed no report."""
+
+
+class NodetoolStartError(NodetoolError):
+    """nodetool could not be started."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """How nodetool reaches the node: its JMX port (None: nodetool's own choice), and as whom.
+    """The node's JMX port (None for nodetool's default) and user.
 
-    The password stands in a file of its own, as nodetool's -pwf wants it, and is never an argument.
+    The password is in a file, as nodetool's -pwf requires, and never an argument.
     """
 
     port: int | None = None
@@ -41,7 +45,7 @@ class Connection:
     password_file: Path | None = None
 
     def flags(self) -> list[str]:
-        """Return nodetool's flags for it."""
+        """Return nodetool's flags for the connection."""
         return [
             *(["-p", str(self.port)] if self.port else []),
             *(["-u", self.user] if self.user else []),
@@ -50,11 +54,13 @@ class Connection:
 
 
 class Nodetool:
-    """One nodetool, for one node. Several threads may run it at once."""
+    """The nodetool of one node. Several threads may run it at once."""
 
-    def __init__(self, program: Path, connection: Connection, environ: Mapping[str, str]) -> None:
+    def __init__(self, program: Path, connection: Connection, environ: Mapping[str, str], hint: str = "") -> None:
+        """Create it without running it; `hint` is advice in case it cannot be started."""
         self.program = program
         self.connection = connection
+        self._hint = f" (hint: {hint})" if hint else ""
         options = " ".join(part for part in (environ.get("JVM_OPTS"), JVM_OPTIONS) if part)
         self._environ = {**environ, "LC_ALL": "C", "JVM_OPTS": options}
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -62,35 +68,36 @@ class Nodetool:
         self._closed = False
 
     def run(self, arguments: Sequence[str], timeout_s: float) -> str:
-        """Return what nodetool prints. Raises NodetoolError when it fails, takes too long or prints too much."""
-        what = f"nodetool {arguments[0]}"
+        """Return nodetool's output. Raises NodetoolError when it fails, misses the deadline or prints too much."""
+        report = f"nodetool {arguments[0]}"
         deadline_s = time.monotonic() + timeout_s
-        process = self._start([str(self.program), *self.connection.flags(), *arguments], what)
+        process = self._start([str(self.program), *self.connection.flags(), *arguments], report)
         try:
-            out, errors = _read(process, deadline_s, what)
-            code = _wait(process, deadline_s, what)
+            output, errors = _read(process, deadline_s, report)
+            code = _wait(process, deadline_s, report)
         finally:
             _kill(process)
             with self._lock:
                 self._running.discard(process)
-        text = out.decode(errors="replace")
+        text = output.decode(errors="replace")
         if code:
-            raise NodetoolError(f"{what}: {_reason(errors.decode(errors='replace') + text) or f'exit code {code}'}")
+            cause = _cause(errors.decode(errors="replace") + text)
+            raise NodetoolError(f"{report}: {cause or f'exit code {code}'}")
         if not text.strip():
-            raise NodetoolError(f"{what}: printed nothing{_because(errors)}")
+            raise NodetoolError(f"{report}: no output{_suffix(errors)}")
         return text
 
     def close(self) -> None:
-        """End what runs, and start nothing more."""
+        """Kill running processes; start no more."""
         with self._lock:
             self._closed = True
             for process in self._running:
                 _kill(process)
 
-    def _start(self, command: list[str], what: str) -> subprocess.Popen[bytes]:
+    def _start(self, command: list[str], report: str) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._closed:
-                raise NodetoolError(f"{what}: not asked any more")
+                raise NodetoolError(f"{report}: canceled")
             try:
                 process = subprocess.Popen(
                     command,
@@ -98,47 +105,48 @@ class Nodetool:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env=self._environ,
-                    # Its own group: at the deadline the JVM goes with the script that started it, and Ctrl-C is ours.
+                    # A process group, so that the deadline kills the JVM along with its script, and Ctrl-C does not
+                    # reach them.
                     start_new_session=True,
                 )
             except OSError as error:
-                raise NodetoolError(f"{self.program}: {error.strerror}: give --nodetool PATH") from None
+                raise NodetoolStartError(f"{self.program}: {error.strerror}{self._hint}") from None
             self._running.add(process)
             return process
 
 
-def _read(process: subprocess.Popen[bytes], deadline_s: float, what: str) -> tuple[bytes, bytes]:
-    """Return all of its output, and the beginning of its errors."""
-    found = {process.stdout: bytearray(), process.stderr: bytearray()}
+def _read(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> tuple[bytes, bytes]:
+    """Return its complete stdout, and the first part of its stderr."""
+    received = {process.stdout: bytearray(), process.stderr: bytearray()}
     limits = {process.stdout: MAX_OUTPUT_BYTES, process.stderr: MAX_ERRORS_BYTES}
     with selectors.DefaultSelector() as selector, process.stdout, process.stderr:  # type: ignore[union-attr]
-        for stream in found:
+        for stream in received:
             selector.register(stream, selectors.EVENT_READ, stream)  # type: ignore[arg-type]
         while selector.get_map():
             left_s = deadline_s - time.monotonic()
             ready = selector.select(left_s) if left_s > 0 else []
             if not ready:
-                raise NodetoolError(f"{what}: no answer in time, ended{_because(bytes(found[process.stderr]))}")
+                raise NodetoolError(f"{report}: no answer in time, killed{_suffix(bytes(received[process.stderr]))}")
             for key, _ in ready:
                 part = os.read(key.fd, CHUNK_BYTES)
                 if not part:
                     selector.unregister(key.fileobj)
-                elif len(found[key.data]) < limits[key.data]:
-                    found[key.data] += part
+                elif len(received[key.data]) < limits[key.data]:
+                    received[key.data] += part
                 elif key.data is process.stdout:
-                    raise NodetoolError(f"{what}: printed more than {MAX_OUTPUT_BYTES >> 20} MiB, ended")
-    return bytes(found[process.stdout]), bytes(found[process.stderr])
+                    raise NodetoolError(f"{report}: output larger than {MAX_OUTPUT_BYTES >> 20} MiB, killed")
+    return bytes(received[process.stdout]), bytes(received[process.stderr])
 
 
-def _wait(process: subprocess.Popen[bytes], deadline_s: float, what: str) -> int:
+def _wait(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> int:
     try:
         return process.wait(max(0.1, deadline_s - time.monotonic()))
     except subprocess.TimeoutExpired:
-        raise NodetoolError(f"{what}: did not end in time, ended") from None
+        raise NodetoolError(f"{report}: no exit in time, killed") from None
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the whole group of a process that has not ended; its number is its own until it is waited for."""
+    """Kill the process group unless the process has been reaped; until then, its PID cannot be reused."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -146,13 +154,13 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             process.wait(KILL_TIMEOUT_S)
 
 
-def _because(errors: bytes) -> str:
-    reason = _reason(errors.decode(errors="replace"))
-    return f": {reason}" if reason else ""
+def _suffix(errors: bytes) -> str:
+    cause = _cause(errors.decode(errors="replace"))
+    return f": {cause}" if cause else ""
 
 
-def _reason(text: str) -> str:
-    """Return the line of nodetool's words that says what went wrong, "" when none does."""
+def _cause(text: str) -> str:
+    """Return the line of nodetool's output that states the error, "" for none."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     marked = [line for line in lines if line.startswith(("nodetool: ", "error: ", "Error: ", "Exception in"))]
     plain = [line for line in lines if not line.startswith(("at ", "--", "...", "See 'nodetool", "Picked up", "WARN"))]

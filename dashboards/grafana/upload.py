@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from collector.http.failures import Reason
 from collector.printable import one_line
 from exporters.sinks.parts.store_http import FAILURES, Answer, Pools, failed, post
 
@@ -53,7 +54,7 @@ class Grafana:
         try:
             answer = post(self._pools, self._url + path, json.dumps(body).encode(), self._headers, self._timeout_s)
         except FAILURES as error:
-            raise GrafanaError(f"{self._url}: {_with_option_names(str(failed(error, self._host)))}") from None
+            raise GrafanaError(f"{self._url}: {failed(error, self._host, _hint)}") from None
         if answer.status != 200 and answer.status not in allowed:
             raise GrafanaError(f"{self._url}: {self._refusal(answer)}")
 
@@ -70,9 +71,12 @@ class Grafana:
         return one_line(f"HTTP {answer.status}: {reason}{f' ({text})' if text else ''}")
 
 
-def _with_option_names(message: str) -> str:
-    """Return a message about a sink with the names of this command's options."""
-    return message.replace("ca_file=PATH", "--ca FILE").replace("+http", "http://")
+def _hint(reason: Reason) -> str:
+    """Return the advice for a failed connection to Grafana."""
+    return {
+        Reason.UNKNOWN_AUTHORITY: "give the authority's certificate with --ca FILE",
+        Reason.PLAIN_HTTP: "give an http:// URL",
+    }.get(reason, "")
 
 
 def _checked_url(url: str) -> str:

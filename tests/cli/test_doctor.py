@@ -11,7 +11,7 @@ import pytest
 from cli.doctor import check_clock, check_devices, check_node
 from cli.doctor.command_hints import Advice
 from cli.doctor.examined_node import ExaminedNode
-from cli.doctor.finding import Finding, State, failed, lessened, ok, problem, warning
+from cli.doctor.finding import Finding, State, has_problem, ok, problem, problems_as_warnings, warning
 from cli.doctor.report_format import hidden, is_coloured, json_lines, text_lines
 from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
@@ -55,7 +55,7 @@ def of_clock(root: Path, *programs: str, uid: int = 0, discipline: ClockState = 
 
 def test_a_clock_that_is_kept_is_well(root: Path) -> None:
     found = of_clock(root, discipline=KEPT)
-    assert (found.state, found.what) == (State.OK, "synchronised, 3.5 ms off at most, 0.0 ms as it believes")
+    assert (found.state, found.summary) == (State.OK, "synchronised, estimated error 0.0 ms, maximum error 3.5 ms")
 
 
 @pytest.mark.parametrize(
@@ -76,17 +76,17 @@ def test_what_starts_the_time_service_that_is_there(
 ) -> None:
     for name in files:
         put(root, name)
-    assert of_clock(root, *programs).mend == (mend,)
+    assert of_clock(root, *programs).fixes == (mend,)
     sudo = "" if mend == "install chrony" else "sudo "
-    assert of_clock(root, *programs, uid=1000).mend == (f"{sudo}{mend}",)
+    assert of_clock(root, *programs, uid=1000).fixes == (f"{sudo}{mend}",)
 
 
 def test_a_service_that_runs_lacks_a_server(root: Path) -> None:
     put(root, "proc/7/comm", "chronyd\n")
     put(root, "etc/chrony.conf")
     found = of_clock(root, "chronyd", uid=1000)
-    assert "though chronyd runs" in found.what
-    assert found.mend == ("in /etc/chrony.conf: server ADDRESS iburst", "then: sudo service chrony restart")
+    assert "although chronyd is running" in found.summary
+    assert found.fixes == ("in /etc/chrony.conf: server ADDRESS iburst", "then: sudo service chrony restart")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_service_that_runs_lacks_a_server(root: Path) -> None:
 def test_in_a_container_the_machine_must_mend_it(root: Path, status: str, users: str) -> None:
     put(root, "proc/self/status", status)
     put(root, "proc/self/uid_map", users)
-    assert of_clock(root, "chronyd").mend == ("on the machine that this container runs on: timedatectl set-ntp true",)
+    assert of_clock(root, "chronyd").fixes == ("on the container's host: timedatectl set-ntp true",)
 
 
 def test_a_kernel_that_does_not_tell_is_no_problem(root: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_kernel_that_does_not_tell_is_no_problem(root: Path) -> None:
 
     found = check_clock.examine(0, root, refused)
     assert found.state is State.WARNING
-    assert "Operation not permitted" in found.what
+    assert "Operation not permitted" in found.summary
 
 
 # Disk and interface
@@ -125,7 +125,7 @@ def test_of_several_default_routes_one_is_to_be_chosen(root: Path) -> None:
     case = ExaminedNode(advice=Advice(flags={"--interval": "5"}), root=root)
     found = check_devices.interface(case, routed(root, "eth0", "eth1"), "")
     assert found.state is State.WARNING
-    assert found.mend == (
+    assert found.fixes == (
         "casstat --interval 5 --net-interface eth0",
         "or: casstat --interval 5 --net-interface eth1",
     )
@@ -141,8 +141,8 @@ def test_processes_may_be_hidden_from_this_user(root: Path) -> None:
     put(root, "proc/self/mounts", "proc /proc proc rw,hidepid=invisible 0 0\n")
     (found,) = check_node.examine(ExaminedNode(root=root, uid=1000), None, [])
     assert found.state is State.PROBLEM
-    assert "/proc's option hidepid=invisible hides those of other users" in found.what
-    assert found.mend[0].startswith("sudo -u ")
+    assert "/proc's option hidepid=invisible hides processes of other users" in found.summary
+    assert found.fixes[0].startswith("sudo -u ")
 
 
 def test_a_node_elsewhere_is_no_fault(root: Path) -> None:
@@ -150,14 +150,14 @@ def test_a_node_elsewhere_is_no_fault(root: Path) -> None:
     (found,) = check_node.examine(
         ExaminedNode(LineSettings(jolokia=JolokiaSettings(jolokia="http://10.0.0.7:8778")), root=root), facts, []
     )
-    assert (found.state, found.mend) == (State.OK, ())
+    assert (found.state, found.fixes) == (State.OK, ())
 
 
 def test_a_process_that_has_ended_meanwhile_is_said_to_have(root: Path) -> None:
     put(root, "proc/7/status", f"Uid:\t{os.geteuid()}\t{os.geteuid()}\t0\t0\n")
     case = ExaminedNode(here=(LocalNode(7, 1.0),), root=root, uid=os.geteuid())
     gone = check_node.examine(case, NodeFacts(pid=7, here=True), [])
-    assert "has ended meanwhile" in gone[-1].what
+    assert "has just ended" in gone[-1].summary
 
 
 # How it speaks
@@ -174,7 +174,7 @@ def test_findings_are_aligned_lines_for_people() -> None:
     assert list(text_lines(FINDINGS, colour=False)) == [
         "ok       disk     vda, under /data",
         "warning  jolokia  refused; asked otherwise",
-        "    mend: do this",
+        "    fix: do this",
         "    or: that",
         "problem  log      no such file",
     ]
@@ -207,9 +207,9 @@ def test_no_secret_is_shown() -> None:
 
 
 def test_what_fails_is_no_problem_while_another_way_works() -> None:
-    assert failed(FINDINGS)
-    assert not failed(lessened(FINDINGS, "instead"))
-    assert lessened(FINDINGS, "instead")[2] == replace(FINDINGS[2], state=State.WARNING, why="instead")
+    assert has_problem(FINDINGS)
+    assert not has_problem(problems_as_warnings(FINDINGS, "instead"))
+    assert problems_as_warnings(FINDINGS, "instead")[2] == replace(FINDINGS[2], state=State.WARNING, impact="instead")
 
 
 def test_commands_are_advised_as_they_are_typed() -> None:

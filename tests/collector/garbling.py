@@ -50,19 +50,19 @@ def check_sound(capture: Capture, report: Report) -> None:
     for series, value in report.values.items():
         assert series in whole.values, series
         assert (type(value), value) == (type(whole.values[series]), whole.values[series]), series
-    assert report.said.items() <= whole.said.items()
+    assert report.properties.items() <= whole.properties.items()
 
 
 def check_told(capture: Capture, report: Report) -> None:
     """What is missing beside must have a reason."""
     check_sound(capture, report)
-    if report.values != capture.whole.values or report.said != capture.whole.said:
+    if report.values != capture.whole.values or report.properties != capture.whole.properties:
         assert report.problems
 
 
 def check_all(capture: Capture, report: Report) -> None:
     """Everything must still be understood."""
-    assert (report.values, report.said) == (capture.whole.values, capture.whole.said)
+    assert (report.values, report.properties) == (capture.whole.values, capture.whole.properties)
 
 
 def reordered(capture: Capture, random: Random) -> str:

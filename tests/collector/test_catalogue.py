@@ -116,10 +116,10 @@ def test_no_two_beans_read_one_series() -> None:
 
 def test_a_beans_labels_are_those_of_its_metric() -> None:
     for bean in BEANS:
-        assert set(bean.only) <= set(bean.holes) <= set(bean.metric.labels), bean
+        assert set(bean.only) <= set(bean.placeholders) <= set(bean.metric.labels), bean
         fixed = len(bean.fixed)
-        assert bean.many is not None or len(bean.holes) + fixed == len(bean.metric.labels), bean
-        assert bean.metric.labels[: len(bean.holes)] == bean.holes, bean
+        assert bean.many is not None or len(bean.placeholders) + fixed == len(bean.metric.labels), bean
+        assert bean.metric.labels[: len(bean.placeholders)] == bean.placeholders, bean
         assert not (fixed and bean.many), bean
 
 

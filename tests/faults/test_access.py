@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-from collector.jolokia.access import Access, AccessError
+from cli.parameters.access_advice import JOLOKIA, hint_for
+from collector.http.access import AccessError
 from collector.jolokia.client import Jolokia, JolokiaError
+from collector.jolokia.jolokia_access import JolokiaAccess
 from tests.faults import faults
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.fake_jolokia import FakeJolokia, Fault, http
@@ -28,8 +30,14 @@ QUESTION = json.dumps({"type": "read", "mbean": READS, "attribute": "Count"})
 SEARCH = json.dumps({"type": "search", "mbean": "org.apache.cassandra.metrics:type=ClientRequest,scope=*,name=Latency"})
 SHORT_S, LONG_S = 0.2, 10.0
 SECRET, OTHER_SECRET = "hunter2", "correct horse"
-ME = Access(user="me", password=SECRET)
 TOKEN = b64encode(f"me:{SECRET}".encode()).decode()
+
+
+def hinted(**fields: Any) -> JolokiaAccess:
+    return JolokiaAccess(**fields, hint=hint_for(JOLOKIA))
+
+
+ME = hinted(user="me", password=SECRET)
 
 
 def refused(jolokia: Jolokia, timeout_s: float = LONG_S) -> str:
@@ -67,20 +75,32 @@ def test_each_post_tells_the_user_and_password_and_nothing_does_without(fake: Fa
 @pytest.mark.parametrize(
     ("status", "access", "words"),
     [
-        ("401 Unauthorized", Access(), "wants credentials: give --jolokia-user and --jolokia-password-file"),
-        ("401 Unauthorized", ME, r"does not take the credentials of 'me' \(--jolokia-user\)"),
-        ("403 Forbidden", Access(), "its policy refuses this host or user$"),
-        ("400 Bad Request", Access(), "if it speaks TLS, give an https:// URL"),
+        (
+            "401 Unauthorized",
+            hinted(),
+            r"credentials required \(hint: give --jolokia-user and",
+        ),
+        (
+            "401 Unauthorized",
+            ME,
+            r"credentials of user 'me' rejected \(hint: check --jolokia-user and",
+        ),
+        ("403 Forbidden", hinted(), "policy denies this host or user$"),
+        ("400 Bad Request", hinted(), "if the server speaks TLS, give an https:// URL"),
     ],
 )
-def test_a_refusal_as_a_whole_says_what_to_do(fake: FakeJolokia, status: str, access: Access, words: str) -> None:
+def test_a_refusal_as_a_whole_says_what_to_do(
+    fake: FakeJolokia, status: str, access: JolokiaAccess, words: str
+) -> None:
     fake.fault = faults.status(status)
     assert re.search(words, refused(Jolokia(fake.url, access)))
 
 
 def test_a_policy_that_refuses_this_host_is_told_as_such(fake: FakeJolokia) -> None:
     fake.fault = faults.value(error(403, "java.lang.Exception", "No access from client 127.0.0.1 allowed"))
-    assert "its policy refuses: java.lang.Exception : No access from client 127.0.0.1" in refused(Jolokia(fake.url))
+    assert "refused by Jolokia's policy: java.lang.Exception : No access from client 127.0.0.1" in refused(
+        Jolokia(fake.url)
+    )
 
 
 REFLECTING: dict[str, Fault] = {
@@ -155,39 +175,39 @@ def test_with_its_authority_a_server_is_trusted_and_the_connection_kept(
 
 
 def test_a_servers_own_certificate_may_be_trusted_itself(serve: Serve, server: Certificate) -> None:
-    with closing(Jolokia(serve(server).url, Access(ca=server.file))) as jolokia:
+    with closing(Jolokia(serve(server).url, hinted(ca=server.file))) as jolokia:
         assert asked(jolokia) == PAST
 
 
 def test_an_unknown_authority_is_refused(serve: Serve, stranger: Authority, server: Certificate) -> None:
     url = serve(server).url
-    assert "not signed by anybody known here: give the authority that signed it with --jolokia-ca" in refused(
-        Jolokia(url)
+    assert "not signed by a trusted authority (hint: give the authority's certificate with --jolokia-ca)" in refused(
+        Jolokia(url, hinted())
     )
-    told = refused(Jolokia(url, Access(ca=stranger.file)))
+    told = refused(Jolokia(url, hinted(ca=stranger.file)))
     assert f"not signed by {stranger.file}" in told
     assert "--jolokia-ca" in told
 
 
 def test_a_certificate_of_another_host_is_refused(serve: Serve, authority: Authority) -> None:
     front = serve(authority.sign("other", "subjectAltName=IP:127.0.0.2,DNS:node7.example"))
-    assert "its certificate is not for 127.0.0.1" in refused(Jolokia(front.url, Access(ca=authority.file)))
+    assert "certificate is not valid for 127.0.0.1" in refused(Jolokia(front.url, hinted(ca=authority.file)))
 
 
 def test_a_certificate_past_its_time_is_refused(serve: Serve, authority: Authority) -> None:
     front = serve(authority.sign("old", "subjectAltName=IP:127.0.0.1", days=-1))
-    assert "its certificate has expired" in refused(Jolokia(front.url, Access(ca=authority.file)))
+    assert "certificate has expired" in refused(Jolokia(front.url, hinted(ca=authority.file)))
 
 
 def test_a_server_that_wants_a_certificate_gets_it(serve: Serve, authority: Authority, server: Certificate) -> None:
     front = serve(server, clients=authority.file)
     mine = authority.sign("client", "extendedKeyUsage=clientAuth")
-    access = Access(ca=authority.file, certificate=mine.file, key=mine.key)
+    access = hinted(ca=authority.file, certificate=mine.file, key=mine.key)
     with closing(Jolokia(front.url, access)) as jolokia:
         assert asked(jolokia) == PAST
     both = mine.file.with_suffix(".both")
     both.write_text(mine.file.read_text() + mine.key.read_text())
-    with closing(Jolokia(front.url, Access(ca=authority.file, certificate=both))) as jolokia:
+    with closing(Jolokia(front.url, hinted(ca=authority.file, certificate=both))) as jolokia:
         assert asked(jolokia) == PAST
 
 
@@ -195,12 +215,14 @@ def test_a_server_that_wants_a_certificate_says_so(
     serve: Serve, authority: Authority, stranger: Authority, server: Certificate
 ) -> None:
     front = serve(server, clients=authority.file)
-    assert "client certificate (--jolokia-cert, --jolokia-key)" in refused(
-        Jolokia(front.url, Access(ca=authority.file))
+    assert "may require a client certificate (hint: give --jolokia-cert and --jolokia-key)" in refused(
+        Jolokia(front.url, hinted(ca=authority.file))
     )
     strange = stranger.sign("client", "extendedKeyUsage=clientAuth")
-    access = Access(ca=authority.file, certificate=strange.file, key=strange.key)
-    assert f"may not accept the certificate {strange.file} (--jolokia-cert)" in refused(Jolokia(front.url, access))
+    access = hinted(ca=authority.file, certificate=strange.file, key=strange.key)
+    assert f"may reject the client certificate {strange.file} (hint: check --jolokia-cert)" in refused(
+        Jolokia(front.url, access)
+    )
 
 
 def test_a_key_that_cannot_be_used_is_refused_without_asking_for_its_password(
@@ -210,36 +232,39 @@ def test_a_key_that_cannot_be_used_is_refused_without_asking_for_its_password(
         authority.sign("mine", "extendedKeyUsage=clientAuth"),
         stranger.sign("other", "keyUsage=digitalSignature"),
     )
-    for key, words in [(other.key, "not that of the certificate"), (mine.encrypted_key(), "the key is encrypted")]:
+    for key, words in [(other.key, "not the key of the certificate"), (mine.encrypted_key(), "the key is encrypted")]:
         with pytest.raises(AccessError, match=words) as caught:
-            Jolokia("https://node7/jolokia", Access(certificate=mine.file, key=key))
+            Jolokia("https://node7/jolokia", hinted(certificate=mine.file, key=key))
         assert str(caught.value).startswith(str(key))
         assert is_one_line(str(caught.value))
-    with pytest.raises(AccessError, match="give --jolokia-key"):
-        Jolokia("https://node7/jolokia", Access(certificate=mine.file))
+    with pytest.raises(AccessError, match="not a certificate with its key") as caught:
+        Jolokia("https://node7/jolokia", hinted(certificate=mine.file))
+    assert caught.value.missing == "key"
 
 
 def test_http_where_tls_is_spoken_says_so(serve: Serve, server: Certificate) -> None:
     url = serve(server).url.replace("https:", "http:")
-    assert "give an https:// URL" in refused(Jolokia(url))
+    assert "give an https:// URL" in refused(Jolokia(url, hinted()))
 
 
 @pytest.mark.parametrize("behind", [http(b"", "400 Bad Request"), b"SSH-2.0-OpenSSH_9.6\r\n"])
 def test_tls_where_something_else_is_spoken_says_so(behind: bytes, fake: FakeJolokia) -> None:
     fake.greeting = faults.raw(behind)
-    assert "it speaks no TLS: give an http:// URL" in refused(Jolokia(fake.url.replace("http:", "https:")))
+    assert "the server speaks no TLS (hint: give an http:// URL)" in refused(
+        Jolokia(fake.url.replace("http:", "https:"), hinted())
+    )
 
 
 def test_tls_where_nobody_answers_it_ends_in_time_and_says_so(fake: FakeJolokia) -> None:
     # So does Java's HTTP server: it waits for the end of a line.
     fake.greeting = faults.hang
-    told = refused(Jolokia(fake.url.replace("http:", "https:")), SHORT_S)
-    assert "no TLS connection in time: if it speaks none, give an http:// URL" in told
+    told = refused(Jolokia(fake.url.replace("http:", "https:"), hinted()), SHORT_S)
+    assert "no TLS handshake in time (hint: if the server speaks no TLS, give an http:// URL)" in told
 
 
 def test_tls_that_trickles_ends_in_time(fake: FakeJolokia) -> None:
     fake.greeting = faults.endless(b"\x16\x03\x03\x3f\xff\x02", b"\0")
-    refused(Jolokia(fake.url.replace("http:", "https:")), SHORT_S)
+    refused(Jolokia(fake.url.replace("http:", "https:"), hinted()), SHORT_S)
 
 
 def test_a_late_connection_leaves_tls_only_what_is_left(
@@ -255,7 +280,7 @@ def test_a_late_connection_leaves_tls_only_what_is_left(
 
     monkeypatch.setattr(socket.socket, "connect", slow)
     with pytest.raises(JolokiaError), within(0.3):
-        Jolokia(fake.url.replace("http:", "https:")).ask([QUESTION], 1.0)
+        Jolokia(fake.url.replace("http:", "https:"), hinted()).ask([QUESTION], 1.0)
 
 
 # Proxies
@@ -282,7 +307,7 @@ class Proxy:
         return found
 
 
-PROXIED = Access(target="10.0.0.7:7199", target_user="you", target_password=OTHER_SECRET)
+PROXIED = hinted(target="10.0.0.7:7199", target_user="you", target_password=OTHER_SECRET)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -312,7 +337,7 @@ def test_what_the_target_refuses_is_its_answer(fake: FakeJolokia) -> None:
 
 def test_a_jolokia_that_is_no_proxy_is_not_believed(fake: FakeJolokia) -> None:
     fake.node.twist = lambda request, answer: {**answer, "request": request}
-    assert "it is no proxy, and answers for its own JVM" in refused(Jolokia(fake.url, PROXIED))
+    assert "not a proxy: it answers for its own JVM" in refused(Jolokia(fake.url, PROXIED))
 
 
 @pytest.mark.parametrize(
@@ -321,7 +346,7 @@ def test_a_jolokia_that_is_no_proxy_is_not_believed(fake: FakeJolokia) -> None:
         ("java.lang.Exception : Authentication failed! Invalid username or password", "give --jolokia-target-user"),
         (
             "java.io.IOException : Failed to retrieve RMIServer stub:\nConnection refused",
-            r"refused \(--jolokia-target\)",
+            r"refused \(hint: check --jolokia-target\)",
         ),
         ("java.lang.Exception : Target URL x is not allowed by configuration", "jsr160ProxyAllowedTargets"),
     ],
@@ -330,7 +355,7 @@ def test_a_target_that_cannot_be_read_says_why(said: str, words: str, fake: Fake
     proxy = Proxy(fake, 2)
     proxy.node.twist = lambda *_: {"status": 500, "error": said}
     told = refused(Jolokia(fake.url, PROXIED))
-    assert "does not read service:jmx:rmi:///jndi/rmi://10.0.0.7:7199/jmxrmi" in told
+    assert "cannot read service:jmx:rmi:///jndi/rmi://10.0.0.7:7199/jmxrmi" in told
     assert re.search(words, told)
 
 
@@ -338,7 +363,7 @@ def test_a_target_that_cannot_be_read_says_why(said: str, words: str, fake: Fake
 def test_a_proxy_that_does_not_tell_whom_it_reads_is_not_believed(value: Any, fake: FakeJolokia) -> None:
     proxy = Proxy(fake, 2)
     proxy.node.twist = lambda _, answer: {**answer, "value": value}
-    assert "does not tell which JVM it reads" in refused(Jolokia(fake.url, PROXIED))
+    assert "cannot identify the JVM behind the proxy" in refused(Jolokia(fake.url, PROXIED))
 
 
 @pytest.mark.parametrize("value", [None, 7, {}, "proxy@", [7, None], [["proxy@x"]]])

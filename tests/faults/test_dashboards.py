@@ -84,8 +84,8 @@ def test_a_board_that_comes_from_a_file_is_told_of(token: Path, capsys: pytest.C
 
 
 FAULTS: dict[str, tuple[Answer, str]] = {
-    "black hole": (black_hole, "no whole answer in time"),
-    "byte by byte": (byte_by_byte, "no whole answer in time"),
+    "black hole": (black_hole, "no complete answer in time"),
+    "byte by byte": (byte_by_byte, "no complete answer in time"),
     "endless": (endless, "HTTP 500"),
     "hang up": (hang_up, "without an answer"),
     "nonsense": (nonsense, "no answer as HTTP"),

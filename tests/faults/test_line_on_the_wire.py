@@ -15,14 +15,14 @@ INTERVAL = "0.2"
 FROM_ELSEWHERE = r"casstat: the node runs on another machine: .*\n"
 
 WHOLE: dict[str, tuple[Fault, str]] = {
-    "silence": (faults.hang, "no whole answer in time"),
-    "a body byte by byte": (faults.dripping_body, "no whole answer in time"),
+    "silence": (faults.hang, "no complete answer in time"),
+    "a body byte by byte": (faults.dripping_body, "no complete answer in time"),
     "chunks without end": (
         faults.endless(faults.CHUNKED, b"10000\r\n" + faults.BLOCK + b"\r\n"),
-        "larger than|no whole answer in time",
+        "larger than|no complete answer in time",
     ),
-    "hanging up": (faults.close, "closed the connection"),
-    "half an answer": (faults.truncated, "broke off"),
+    "hanging up": (faults.close, "connection closed"),
+    "half an answer": (faults.truncated, "truncated"),
     "garbage": (faults.raw(faults.SSH), "does not speak HTTP"),
     "503": (faults.status("503 Service Unavailable"), "HTTP 503"),
     "a redirect": (faults.status("302 Found", "Location: http://127.0.0.1:1/"), "HTTP 302"),

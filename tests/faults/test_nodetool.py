@@ -71,7 +71,7 @@ def is_whole(row: Row) -> bool:
         (f"cat <<'X'\n{TRACE}\nX\nexit 2", "nodetool tablestats: error: null"),
         (f"cat >&2 <<'X'\n{TRACE}\nX\nexit 1", "nodetool tablestats: error: null"),
         (f"cat <<'X'\n{TRACE}\nX\nexit 0", "nodetool tablestats: nodetool says 'error: null' (and 1 more)"),
-        ("exit 0", "nodetool tablestats: printed nothing"),
+        ("exit 0", "nodetool tablestats: no output"),
         ("echo 'nodetool: Failed to connect - ConnectException'; exit 1", "nodetool tablestats: Failed to connect"),
         ("kill -9 $$", "nodetool tablestats: exit code -9"),
         ("head -c 100000 /dev/zero; exit 0", "nodetool tablestats: its last line has no end"),
@@ -129,7 +129,7 @@ def test_what_is_no_nodetool_is_told_and_the_machine_is_watched(tmp_path: Path) 
         rows = [program.row(), program.row()]
         code, errors = program.end(None)
     assert code == 1
-    assert f"{nothing}: No such file or directory: give --nodetool PATH" in errors
+    assert f"{nothing}: No such file or directory (hint: give --nodetool PATH)" in errors
     assert all(row["reads_per_s"] is None for row in rows)
     assert rows[1]["cpu_idle_pct"] is not None
 

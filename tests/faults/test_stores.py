@@ -83,7 +83,7 @@ FAULTS: dict[str, tuple[Answer, str]] = {
     "byte by byte": (byte_by_byte, "in time"),
     "endless": (endless, "HTTP 500"),
     "hang up": (hang_up, "without an answer"),
-    "nonsense": (nonsense, "no answer as HTTP"),
+    "nonsense": (nonsense, "not an HTTP answer"),
 }
 
 
@@ -208,8 +208,8 @@ def test_tls(authority: Authority) -> None:
     ended = authority.sign("ended", "subjectAltName=IP:127.0.62.3", days=-1)
     cases = [
         (right, True, ""),
-        (right, False, "signed by nobody"),
-        (wrong, True, "not for 127.0.62.3"),
+        (right, False, "not signed by a trusted authority"),
+        (wrong, True, "not valid for 127.0.62.3"),
         (ended, True, "expired"),
     ]
     for certificate, known, says in cases:

@@ -41,8 +41,8 @@ ILL = {
     "flood": (fake_agents.flood, "more than 64 events per second"),
     "huge head": (fake_agents.huge_head, "response head larger than 32 KiB"),
     "nonsense": (fake_agents.nonsense, "malformed HTTP response"),
-    "hangs up": (fake_agents.hangs_up, "it closed the connection"),
-    "password": (fake_agents.wants_a_password, "HTTP 401: credentials required: give --agent-user"),
+    "hangs up": (fake_agents.hangs_up, "connection closed"),
+    "password": (fake_agents.wants_a_password, "HTTP 401: credentials required (hint: give --agent-user"),
     "no JSON": (says(b"<html>"), "the response is not JSON: is this an agent?"),
     "other JSON": (says(b'{"a": 1}'), "the response is not a list of samples: is this an agent?"),
     "deep JSON": (says(b"[" * 100_000), "the response is not JSON: is this an agent?"),
@@ -140,7 +140,7 @@ def test_a_password_from_a_file(pair: FakeAgents, tmp_path: Path) -> None:
     done = run("top", GOOD, "--once", "--agent-user", "ops", "--agent-password-file", str(secret))
     assert done.returncode == 0, done.stderr
     wrong = run("top", GOOD, "--once", "--agent-user", "me", "--agent-password-file", str(secret))
-    assert "unknown user 'me' (--agent-user)" in wrong.stderr
+    assert "credentials of user 'me' rejected (hint: check --agent-user" in wrong.stderr
     assert "secret" not in wrong.stderr
     secret.chmod(0o644)
     read = run("top", GOOD, "--once", "--agent-user", "ops", "--agent-password-file", str(secret))

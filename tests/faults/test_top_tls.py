@@ -85,10 +85,14 @@ def test_who_has_all_it_takes_gets_in(address: str, guarded: Guarded) -> None:
 
 STRANGER = "stranger"
 REFUSED = {
-    "no certificate": (("cert", "key"), {}, "it may want a client certificate (--agent-cert, --agent-key)"),
-    "an authority it does not know": ((), {"ca": STRANGER}, "its certificate is not signed by"),
-    "no password": (("user", "password-file"), {}, "HTTP 401: credentials required: give --agent-user"),
-    "another's password": ((), {"user": "bob"}, "HTTP 401: wrong password, or unknown user 'bob' (--agent-user)"),
+    "no certificate": (
+        ("cert", "key"),
+        {},
+        "client certificate (hint: give --agent-cert and --agent-key)",
+    ),
+    "an authority it does not know": ((), {"ca": STRANGER}, "the server's certificate is not signed by"),
+    "no password": (("user", "password-file"), {}, "HTTP 401: credentials required (hint: give --agent-user"),
+    "another's password": ((), {"user": "bob"}, "credentials of user 'bob' rejected (hint: check --agent-user"),
 }
 
 
@@ -112,5 +116,5 @@ def test_without_tls_there_is_no_answer(guarded: Guarded) -> None:
         row = program.row()["nodes"][0]
         while row["state"] != "gone":
             row = program.row()["nodes"][0]
-        assert row["why"].endswith("if it speaks TLS, give an https:// URL")
+        assert row["why"].endswith("(hint: if the server speaks TLS, give an https:// URL)")
         assert program.end()[0] == 0

@@ -16,8 +16,8 @@ import pytest
 
 from cli.demo.demo_node import Node
 from cli.demo.java_runtime import find_java
-from collector.jolokia.access import Access
 from collector.jolokia.client import Jolokia, JolokiaError
+from collector.jolokia.jolokia_access import JolokiaAccess
 from collector.jolokia.node_facts import ask_facts
 from tests.real.agents import ADDRESS, VERSION, BareNode, attached, jar_of, pid_of
 
@@ -110,7 +110,7 @@ def test_with_a_user_nobody_else_is_let_in_and_no_command_line_shows_the_passwor
         assert told.endswith(f"run 'casstat --jolokia {url} --jolokia-user me --jolokia-password-file {secret}'\n")
         with pytest.raises(JolokiaError, match="HTTP 401"):
             ask_facts(Jolokia(url), TIMEOUT_S)
-        with closing(Jolokia(url, Access("me", SECRET))) as jolokia:
+        with closing(Jolokia(url, JolokiaAccess("me", SECRET))) as jolokia:
             assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
         assert "HTTP 401" in attach("--jar", jar, pid)[1]
     finally:

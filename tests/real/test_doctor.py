@@ -125,7 +125,7 @@ def test_nodetool_finds_no_java(scripted: ScriptedNode, tmp_path: Path) -> None:
 def test_nothing_listens_on_the_port(scripted: ScriptedNode) -> None:
     tool = str(scripted.spec.nodetool)
     found = Doctor("-m", "27231", "-i", "60", "--nodetool", tool)
-    assert found.of("cassandra", "no Cassandra process here has JMX port 27231")["state"] == "problem"
+    assert found.of("cassandra", "no Cassandra process on this host has JMX port 27231")["state"] == "problem"
     (mend,) = [line for line in mends(found.of("nodetool", "onnection refused")) if f"--jmx-port {PORT}" in line]
     mended = as_told(mend)
     mended.mended("nodetool")
@@ -133,7 +133,7 @@ def test_nothing_listens_on_the_port(scripted: ScriptedNode) -> None:
 
 
 def test_several_nodes_and_none_chosen(scripted: ScriptedNode, node: Node) -> None:
-    found = Doctor("-i", "60").of("cassandra", "none was chosen")
+    found = Doctor("-i", "60").of("cassandra", "none is selected")
     assert found["state"] == "warning"
     (mend,) = [line for line in mends(found) if line.endswith(f"--jmx-port {PORT}")]
     as_told(mend).mended("cassandra")
@@ -145,7 +145,7 @@ def test_no_node_at_all(scripted: ScriptedNode, agents: Agents) -> None:
         root = [] if os.geteuid() == 0 else ["--map-root-user"]
         alone = ["unshare", *root, "--mount", "--pid", "--fork", "--mount-proc"]
         found = Doctor(before=alone, environ={"CASSTAT_NODETOOL": "/nonexistent"})
-        missing = found.of("cassandra", "no Cassandra process on this machine")
+        missing = found.of("cassandra", "no Cassandra process on this host")
         (mend,) = mends(missing)
         assert missing["state"] == "problem"
         mended = as_told(mend.replace("http://NODE:8778", f"http://127.0.0.1:{AGENT_PORT}"), before=alone)
@@ -158,7 +158,7 @@ def test_the_process_cannot_be_looked_into(scripted: ScriptedNode, agents: Agent
     options = ("-m", PORT, "--jolokia", URL)
     within = ["unshare", "--user", "--map-root-user"]
     with agents.within(scripted.pid, AGENT_PORT):
-        mend = mends(Doctor(*options, before=within).of("cassandra", "cannot be looked into"))
+        mend = mends(Doctor(*options, before=within).of("cassandra", "is not readable"))
         assert "outside of this container" in mend[0]
         Doctor(*options).mended("cassandra")
 
@@ -167,8 +167,8 @@ def test_the_process_cannot_be_looked_into(scripted: ScriptedNode, agents: Agent
     ("policy", "said", "which"),
     [
         (NO_EXEC, "refuses the operation values()", 0),
-        (NO_SEARCH, "does not allow to search", 0),
-        (NO_READ, "does not allow to read", 0),
+        (NO_SEARCH, "refuses the command search", 0),
+        (NO_READ, "refuses the command read", 0),
         (NOT_US, "No access from client", 0),
         (CHOSEN, "refuses", 1),
     ],
@@ -197,7 +197,7 @@ def test_a_policy_hides_or_denies_names(
     options = ("-m", PORT, "--jolokia", URL)
     with agents.within(scripted.pid, AGENT_PORT, "--policyLocation", f"file:{path}"):
         mend = mends(Doctor(*options).of("jolokia", said))[0]
-    _, _, pattern = mend.partition(f" take out of <{element}>, and restart the node: ")
+    _, _, pattern = mend.partition(f" remove from <{element}>, and restart the node: ")
     assert pattern in policy
     path.write_text(re.sub(f"<{element}>.*</{element}>", "", policy))
     with agents.within(scripted.pid, AGENT_PORT, "--policyLocation", f"file:{path}"):
@@ -218,7 +218,7 @@ def test_credentials(scripted: ScriptedNode, agents: Agents, tmp_path: Path) -> 
         mended = as_told(mend, **given)
         mended.mended("jolokia", "can be read")
         wrong = Doctor(*options, "--jolokia-user", "me", environ={"CASSTAT_JOLOKIA_PASSWORD": "wr0ng one"})
-        assert "--jolokia-password-file" in wrong.of("jolokia", "does not take the credentials")["mend"]
+        assert "--jolokia-password-file" in wrong.of("jolokia", "credentials of user")["mend"]
     for each in (open_to_all, mended, wrong):
         assert "s3cret" not in each.said
         assert "wr0ng" not in each.said
@@ -317,13 +317,13 @@ def test_an_agent_at_start_credentials_of_jmx_two_devices_and_no_interface(
         scripted.restart()
         found = Doctor("-m", PORT, "-i", "60")
         found.mended("jolokia", "started without")
-        as_told(mends(found.of("interface", "none has"))[0]).mended("interface")
+        as_told(mends(found.of("interface", "no interface has"))[0]).mended("interface")
         as_told(*mends(found.of("disk", "data on several devices"))).mended("disk")
         (mend,) = mends(found.of("nodetool", "uthentication failed"))
         given = {"USER": "reader", "FILE": str(mine)}
         shown = as_told(mend, **given)
         assert "s3cret" not in shown.said
-        do(*mends(shown.of("nodetool", "can be read by others")))
+        do(*mends(shown.of("nodetool", "readable by other users")))
         as_told(mend, **given).mended("nodetool")
     finally:
         scripted.stop()

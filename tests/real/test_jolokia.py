@@ -4,16 +4,17 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli.demo.demo_node import Node
+from cli.parameters.access_advice import JOLOKIA, hint_for
 from collector.catalogue import BEANS
-from collector.jolokia.access import Access
 from collector.jolokia.client import Jolokia, JolokiaError
+from collector.jolokia.jolokia_access import JolokiaAccess
 from collector.jolokia.mbean_source import MBeanSource
 from collector.jolokia.node_facts import ask_facts
 from collector.model.clock import SystemClock
@@ -43,11 +44,11 @@ class Met:
     version: str
     jar: Path
 
-    def ask(self, url: str, *requests: dict[str, Any], access: Access | None = None) -> list[dict[str, Any]]:
-        with closing(Jolokia(url, access or Access())) as jolokia:
+    def ask(self, url: str, *requests: dict[str, Any], access: JolokiaAccess | None = None) -> list[dict[str, Any]]:
+        with closing(Jolokia(url, replace(access or JolokiaAccess(), hint=hint_for(JOLOKIA)))) as jolokia:
             return jolokia.ask([json.dumps(request) for request in requests], TIMEOUT_S)
 
-    def refused(self, url: str, access: Access | None = None) -> str:
+    def refused(self, url: str, access: JolokiaAccess | None = None) -> str:
         """Return what is said when there is no answer as a whole."""
         with pytest.raises(JolokiaError) as caught:
             self.ask(url, COUNT, access=access)
@@ -99,19 +100,19 @@ def test_either_version_gives_all_there_is(met: Met) -> None:
 
 def test_a_password_is_wanted_and_taken(met: Met) -> None:
     with attached(met.node, met.jar, "--user", "me", "--password", SECRET) as url:
-        assert "HTTP 401: it wants credentials: give --jolokia-user" in met.refused(url)
-        assert "HTTP 401: it does not take the credentials of 'me'" in met.refused(url, Access("me", "wrong"))
-        (answer,) = met.ask(url, COUNT, access=Access("me", SECRET))
+        assert "HTTP 401: credentials required (hint: give --jolokia-user" in met.refused(url)
+        assert "HTTP 401: credentials of user 'me' rejected" in met.refused(url, JolokiaAccess("me", "wrong"))
+        (answer,) = met.ask(url, COUNT, access=JolokiaAccess("me", SECRET))
         assert answer["value"] > 0
 
 
 def test_tls_with_an_authority_of_ones_own(met: Met, authority: Authority) -> None:
     server = authority.sign("server", f"subjectAltName=IP:{ADDRESS}")
     with attached(met.node, met.jar, *served(server), "--user", "me", "--password", SECRET) as url:
-        assert "give the authority that signed it with --jolokia-ca" in met.refused(url)
-        assert "HTTP 401" in met.refused(url, Access(ca=authority.file))
+        assert "give the authority's certificate with --jolokia-ca" in met.refused(url)
+        assert "HTTP 401" in met.refused(url, JolokiaAccess(ca=authority.file))
         assert "give an https:// URL" in met.refused(url.replace("https:", "http:"))
-        with closing(Jolokia(url, Access("me", SECRET, ca=authority.file))) as jolokia:
+        with closing(Jolokia(url, JolokiaAccess("me", SECRET, ca=authority.file))) as jolokia:
             kept = set()
             for _ in range(3):
                 assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
@@ -122,8 +123,8 @@ def test_tls_with_an_authority_of_ones_own(met: Met, authority: Authority) -> No
 @pytest.mark.parametrize(
     ("extension", "days", "words"),
     [
-        ("subjectAltName=IP:127.0.152.2,DNS:node7.example", 2, f"its certificate is not for {ADDRESS}"),
-        (f"subjectAltName=IP:{ADDRESS}", -1, "its certificate has expired"),
+        ("subjectAltName=IP:127.0.152.2,DNS:node7.example", 2, f"certificate is not valid for {ADDRESS}"),
+        (f"subjectAltName=IP:{ADDRESS}", -1, "certificate has expired"),
     ],
 )
 def test_a_certificate_that_is_not_right_is_told(
@@ -131,7 +132,7 @@ def test_a_certificate_that_is_not_right_is_told(
 ) -> None:
     server = authority.sign("wrong", extension, days)
     with attached(met.node, met.jar, *served(server)) as url:
-        assert words in met.refused(url, Access(ca=authority.file))
+        assert words in met.refused(url, JolokiaAccess(ca=authority.file))
 
 
 def test_tls_where_there_is_none_is_told_in_time(met: Met) -> None:
@@ -146,10 +147,12 @@ def test_a_client_certificate_is_wanted_and_taken(met: Met, authority: Authority
     with attached(
         met.node, met.jar, *served(server), "--caCert", authority.file, "--useSslClientAuthentication"
     ) as url:
-        assert "client certificate (--jolokia-cert, --jolokia-key)" in met.refused(url, Access(ca=authority.file))
-        other = Access(ca=authority.file, certificate=strange.file, key=strange.key)
-        assert f"may not accept the certificate {strange.file}" in met.refused(url, other)
-        (answer,) = met.ask(url, COUNT, access=Access(ca=authority.file, certificate=mine.file, key=mine.key))
+        assert "client certificate (hint: give --jolokia-cert and --jolokia-key)" in met.refused(
+            url, JolokiaAccess(ca=authority.file)
+        )
+        other = JolokiaAccess(ca=authority.file, certificate=strange.file, key=strange.key)
+        assert f"may reject the client certificate {strange.file}" in met.refused(url, other)
+        (answer,) = met.ask(url, COUNT, access=JolokiaAccess(ca=authority.file, certificate=mine.file, key=mine.key))
         assert answer["value"] > 0
 
 
@@ -189,14 +192,14 @@ def test_a_policy_may_refuse_mbeans_and_searches(met: Met, tmp_path: Path) -> No
 
 def test_a_policy_may_refuse_this_host(met: Met, tmp_path: Path) -> None:
     with attached(met.node, met.jar, *met.with_policy(tmp_path, "<remote><host>10.9.9.9</host></remote>")) as url:
-        assert "its policy refuses: java.lang.Exception : No access from client" in met.refused(url)
+        assert "refused by Jolokia's policy: java.lang.Exception : No access from client" in met.refused(url)
 
 
 def test_a_jolokia_that_is_no_proxy_is_not_believed(met: Met) -> None:
     with attached(met.node, met.jar) as url:
         itself, nobody = (
-            met.refused(url, Access(target=f"127.0.0.1:{JMX_PORT}")),
-            met.refused(url, Access(target="[::1]:1")),
+            met.refused(url, JolokiaAccess(target=f"127.0.0.1:{JMX_PORT}")),
+            met.refused(url, JolokiaAccess(target="[::1]:1")),
         )
     assert "it is no proxy, and answers for its own JVM" in itself
     # The agent of version 1 would not even notice that there is nobody.
@@ -228,7 +231,7 @@ def guarded_port(met: Met, tmp_path_factory: pytest.TempPathFactory) -> int:
 
 def test_a_proxy_reads_another_node_alone(start_node: StartNode, met: Met) -> None:
     proxy = start_node("4.1.9").spec.jolokia_url
-    access = Access(target=f"127.0.0.1:{JMX_PORT}")
+    access = JolokiaAccess(target=f"127.0.0.1:{JMX_PORT}")
     with closing(Jolokia(proxy, access)) as jolokia:
         assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
         count, values, pools = met.ask(proxy, COUNT, VALUES, POOLS, access=access)
@@ -241,10 +244,11 @@ def test_a_proxy_reads_another_node_alone(start_node: StartNode, met: Met) -> No
 
 def test_a_proxy_gives_the_nodes_jmx_its_password(start_node: StartNode, met: Met, guarded_port: int) -> None:
     proxy, target = start_node("4.1.9").spec.jolokia_url, f"127.0.0.1:{guarded_port}"
-    assert "give --jolokia-target-user and --jolokia-target-password-file" in met.refused(proxy, Access(target=target))
-    wrong = Access(target=target, target_user="me", target_password=SECRET)
+    nobody = JolokiaAccess(target=target)
+    assert "give --jolokia-target-user and --jolokia-target-password-file" in met.refused(proxy, nobody)
+    wrong = JolokiaAccess(target=target, target_user="me", target_password=SECRET)
     assert "give --jolokia-target-user and --jolokia-target-password-file" in met.refused(proxy, wrong)
-    right = Access(target=target, target_user="me", target_password=SECRET[2:])
+    right = JolokiaAccess(target=target, target_user="me", target_password=SECRET[2:])
     (count,) = met.ask(proxy, COUNT, access=right)
     assert count["value"] > 0
-    assert "Connection refused" in met.refused(proxy, Access(target="127.0.0.1:1"))
+    assert "Connection refused" in met.refused(proxy, JolokiaAccess(target="127.0.0.1:1"))

@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 from collector.cluster.live.agent_connection import OK, AgentConnection, AgentError, EventHandler, Response
 from collector.cluster.live.cluster_interval import NodeInfo
 from collector.cluster.live.node_address import NodeAddress
-from collector.http.failures import ConnectionClosedError, Failures
-from collector.jolokia.access import Access
+from collector.http.access import Access
+from collector.http.diagnostics import ConnectionClosedError, Diagnostics
 from collector.model.sample import Sample
 from collector.model.sample_json import MalformedSampleError, decoded
 from collector.printable import one_line
@@ -61,7 +61,8 @@ class AgentFeed:
         self._address = address
         self._tls = tls
         self._headers = "".join(f"{name}: {value}\r\n" for name, value in access.headers.items())
-        self._failures = Failures(address.host, address.scheme == "https", access)
+        self._hint = access.hint
+        self._diagnostics = Diagnostics(address.host, address.scheme == "https", access)
         self._listener = listener
         self._connections = connections
         self._select_values = select_values
@@ -209,13 +210,10 @@ class AgentFeed:
     def _refusal(self, response: Response) -> str:
         """Return the meaning of an unusable response."""
         if response.status == UNAUTHORIZED:
-            user = self._failures.access.user
-            if user:
-                return f"HTTP 401: wrong password, or unknown user '{one_line(user)}' (--agent-user)"
-            return "HTTP 401: credentials required: give --agent-user and --agent-password-file"
+            return self._diagnostics.of_status(response.status, response.reason).message(self._hint)
         if response.status in (OK, NOT_FOUND):
             return "not a casstat agent: for a Jolokia give its complete URL"
-        return f"HTTP {response.status} {self._failures.quoted(response.reason)}"
+        return f"HTTP {response.status} {self._diagnostics.quoted(response.reason)}"
 
     def _why(self, error: Exception) -> str:
         if isinstance(error, AgentError):
@@ -233,16 +231,11 @@ class AgentFeed:
         ):
             return os.strerror(error.errno or 0)
         try:
-            return of_agent(self._failures.of_error(error, greets=False))
+            return self._diagnostics.of_error(error, handshaking=False).message(self._hint)
         except ConnectionClosedError:
             if self._ever_answered:
-                return "it closed the connection"
-            return of_agent(f"it {self._failures.of_silence(answered=False)}")
-
-
-def of_agent(text: str) -> str:
-    """Return a message about access to a Jolokia as a message about access to an agent."""
-    return text.replace("--jolokia-", "--agent-").replace("Jolokia", "the agent")
+                return "connection closed"
+            return self._diagnostics.of_closed_connection(answered=False).message(self._hint)
 
 
 def node_info(content: Mapping[str, Any]) -> NodeInfo:

@@ -14,7 +14,7 @@ from collector.cluster.live.agent_feed import AgentFeed
 from collector.cluster.live.cluster_interval import ClusterInterval, NodeInfo
 from collector.cluster.live.interval_assembler import IntervalAssembler
 from collector.cluster.live.node_address import NodeAddress
-from collector.jolokia.access import Access
+from collector.http.access import Access
 from collector.model.sample import Sample
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ class Report:
 
     values: Values = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    said: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 class Draft:
@@ -78,13 +78,13 @@ class Draft:
         except ValueError as error:
             self.problem(f"{what} {error}", f"{shown(raw)} of {where}" if where else shown(raw))
 
-    def report(self, said: Mapping[str, str] | None = None) -> Report:
+    def report(self, properties: Mapping[str, str] | None = None) -> Report:
         """Return what was noted."""
         problems = [_told(what, places) for what, places in self._problems.items()]
         if not self.understood:
             begins = f"it begins with {shown(self._first)}" if self._first else "it is empty"
             problems.append(f"nothing of the report is understood; {begins}")
-        return Report(self._values, tuple(problems), said or {})
+        return Report(self._values, tuple(problems), properties or {})
 
 
 def _told(what: str, places: list[str]) -> str:

@@ -19,10 +19,11 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
-from collector.http.deadline_connection import BoundedSocket
+from collector.http.deadline_connection import DeadlineSocket
+from collector.http.failures import Hint, connection_failure, timeout_failure, tls_failure
 from collector.printable import one_line
 from exporters.sinks.parts.store_responses import message
-from exporters.sinks.parts.store_tls import why_not
+from exporters.sinks.parts.store_tls import hint
 from exporters.sinks.sink import RefusedError, TooLargeError, UnavailableError
 
 LARGEST_ANSWER_BYTES = 1 << 18
@@ -108,21 +109,21 @@ def unavailable(answer: Answer, now_s: float) -> UnavailableError:
     return UnavailableError(one_line(f"{said}{text}"), retry_after_s(answer.headers.get("retry-after"), now_s))
 
 
-def failed(error: Exception, host: str) -> UnavailableError:
-    """Return what one of FAILURES means."""
+def failed(error: Exception, host: str, advice: Hint = hint) -> UnavailableError:
+    """Return the error for one of FAILURES; `advice` is the hint for its reason."""
     causes = _causes(error)
     for cause in reversed(causes):
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, TimeoutError):
-            return UnavailableError(why_not(cause, host))
+            return UnavailableError(tls_failure(cause, host).message(advice))
         if isinstance(cause, socket.gaierror):
-            return UnavailableError(one_line(f"its name is not known: {cause.strerror}"))
+            return UnavailableError(one_line(f"unknown host name: {cause.strerror}"))
         if isinstance(cause, OSError) and not isinstance(cause, TimeoutError) and cause.strerror:
-            return UnavailableError(one_line(cause.strerror))
+            return UnavailableError(connection_failure(cause).message(advice))
     if any(isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError) for cause in causes):
-        return UnavailableError("no whole answer in time")
+        return UnavailableError(timeout_failure().message(advice))
     if any(isinstance(cause, ConnectionError) for cause in causes):
-        return UnavailableError("it closed the connection without an answer")
-    return UnavailableError(one_line(f"no answer as HTTP has them ({type(causes[-1]).__name__})"))
+        return UnavailableError("connection closed without an answer")
+    return UnavailableError(f"not an HTTP answer ({type(causes[-1]).__name__})")
 
 
 def _causes(error: BaseException) -> list[BaseException]:
@@ -182,13 +183,13 @@ class _Bounded:
 class _Plain(_Bounded, HTTPConnection):
     def connect(self) -> None:
         super().connect()
-        self.sock = BoundedSocket(self.sock, self)
+        self.sock = DeadlineSocket(self.sock, self)
 
 
 class _Tls(_Bounded, HTTPSConnection):
     def connect(self) -> None:
         super().connect()
-        self.sock = BoundedSocket(self.sock, self)
+        self.sock = DeadlineSocket(self.sock, self)
 
 
 class _Reading:

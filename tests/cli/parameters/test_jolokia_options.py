@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, access_from, connect, jolokia_options
-from collector.jolokia.access import Access
+from collector.jolokia.jolokia_access import JolokiaAccess
 
 SECRET, OTHER_SECRET = "hunter2", "correct horse"
 
@@ -43,7 +43,7 @@ def test_the_command_gets_the_options_as_one_argument() -> None:
 def test_defaults_give_anonymous_access() -> None:
     received, _ = run([])
     assert received["jolokia"] == JolokiaSettings()
-    assert access_from(received["jolokia"], {}) == Access()
+    assert access_from(received["jolokia"], {}) == JolokiaAccess()
 
 
 def test_environment_variables_are_the_same_for_every_command() -> None:
@@ -67,7 +67,7 @@ def test_passwords_are_read_from_files(tmp_path: Path) -> None:
         jolokia_target_user="you",
         jolokia_target_password_file=password_file(tmp_path, OTHER_SECRET),
     )
-    assert access_from(settings, {}) == Access(
+    assert access_from(settings, {}) == JolokiaAccess(
         "me", SECRET, target="node7", target_user="you", target_password=OTHER_SECRET
     )
 
@@ -78,7 +78,7 @@ def test_without_a_file_the_password_comes_from_the_environment(tmp_path: Path) 
     both = JolokiaSettings(jolokia_user="me", jolokia_password_file=password_file(tmp_path))
     assert access_from(both, environ).password == SECRET
     # The variable may be set for another command, so it is ignored without a user.
-    assert access_from(JolokiaSettings(), environ) == Access()
+    assert access_from(JolokiaSettings(), environ) == JolokiaAccess()
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_without_a_file_the_password_comes_from_the_environment(tmp_path: Path) 
     [
         (JolokiaSettings(jolokia_user="me"), f"--jolokia-password-file, or set {PASSWORD}"),
         (JolokiaSettings(jolokia_target_user="me", jolokia_target="n"), "give --jolokia-target-password-file"),
-        (JolokiaSettings(jolokia_password_file=Path("none")), "needs --jolokia-user"),
-        (JolokiaSettings(jolokia_target_password_file=Path("none")), "needs --jolokia-target-user"),
+        (JolokiaSettings(jolokia_password_file=Path("none")), "requires --jolokia-user"),
+        (JolokiaSettings(jolokia_target_password_file=Path("none")), "requires --jolokia-target-user"),
         (JolokiaSettings(jolokia_user="me", jolokia_password_file=Path("/none")), "--jolokia-password-file: /none: No"),
         (JolokiaSettings(jolokia_key=Path("key.pem")), "give --jolokia-cert"),
         (JolokiaSettings(jolokia_ca=Path("ca.pem")), "https://"),

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.jolokia.access import Access, AccessError, service_url
+from cli.parameters.access_advice import JOLOKIA, option_names
+from collector.http.access import AccessError
 from collector.jolokia.client import Jolokia
-from collector.jolokia.proxy_target import Target
+from collector.jolokia.jolokia_access import JolokiaAccess, service_url
+from collector.jolokia.proxy_target import ProxyTarget
 
 SECRET, OTHER_SECRET = "hunter2", "correct horse"
 URL = "https://node7/jolokia"
@@ -19,8 +21,8 @@ URL = "https://node7/jolokia"
 
 def refused(given: dict[str, Any], url: str = URL) -> str:
     with pytest.raises(AccessError) as caught:
-        Jolokia(url, Access(**given))
-    message = str(caught.value)
+        Jolokia(url, JolokiaAccess(**given))
+    message = caught.value.message(option_names(JOLOKIA))
     assert message.isprintable()
     assert SECRET not in message
     return message
@@ -29,7 +31,7 @@ def refused(given: dict[str, Any], url: str = URL) -> str:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"user": f"me:{SECRET}"}, "cannot have a colon"),
+        ({"user": f"me:{SECRET}"}, "must not contain a colon (--jolokia-user)"),
         ({"password": SECRET}, "give --jolokia-user"),
         ({"key": Path("key.pem")}, "give --jolokia-cert"),
         ({"target_user": "me"}, "give --jolokia-target"),
@@ -44,7 +46,7 @@ def test_what_cannot_be_meant_is_refused(given: dict[str, Any], words: str) -> N
 
 @pytest.mark.parametrize("flag", ["ca", "certificate"])
 def test_what_is_for_tls_wants_an_https_url(flag: str, tmp_path: Path) -> None:
-    assert "give a URL with https://, not http://node7:8778/jolokia" in refused({flag: tmp_path / "a.pem"}, "node7")
+    assert "TLS requires an https:// URL, not http://node7:8778/jolokia" in refused({flag: tmp_path / "a.pem"}, "node7")
 
 
 @pytest.mark.parametrize(("field", "flag"), [("ca", "--jolokia-ca"), ("certificate", "--jolokia-cert")])
@@ -52,8 +54,12 @@ def test_a_file_that_cannot_be_used_is_named_with_its_flag(field: str, flag: str
     none, rubbish = tmp_path / "none.pem", tmp_path / "rubbish.pem"
     rubbish.write_text("-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n")
     assert refused({field: none}) == f"{none}: No such file or directory ({flag})"
-    assert refused({field: tmp_path}) == f"{tmp_path}: is no file ({flag})"
-    assert f"{rubbish}: holds no certificate" in refused({field: rubbish})
+    assert refused({field: tmp_path}) == f"{tmp_path}: not a file ({flag})"
+    assert (
+        f"{rubbish}: not a certificate in PEM format"
+        if field == "ca"
+        else f"{rubbish}: not a certificate with its key" in refused({field: rubbish})
+    )
 
 
 def test_a_key_that_is_not_there_is_named_with_its_flag(tmp_path: Path) -> None:
@@ -68,19 +74,19 @@ PASSWORDS = st.text(max_size=30).filter(str.isprintable)
 
 @given(NAMES, PASSWORDS)
 def test_the_header_holds_user_and_password_whatever_they_are(user: str, password: str) -> None:
-    kind, _, token = Access(user=user, password=password).headers["Authorization"].partition(" ")
+    kind, _, token = JolokiaAccess(user=user, password=password).headers["Authorization"].partition(" ")
     assert kind == "Basic"
     assert b64decode(token).decode() == f"{user}:{password}"
     assert token.isascii()
 
 
 def test_who_needs_no_access_tells_nothing() -> None:
-    assert Access().headers == {}
-    assert Access().hide("all of it") == "all of it"
+    assert JolokiaAccess().headers == {}
+    assert JolokiaAccess().hide("all of it") == "all of it"
 
 
 def test_nothing_that_is_printed_holds_a_secret() -> None:
-    access = Access("me", SECRET, target="node7", target_user="you", target_password=OTHER_SECRET)
+    access = JolokiaAccess("me", SECRET, target="node7", target_user="you", target_password=OTHER_SECRET)
     shown = repr(access) + access.hide(f"{access.headers} {SECRET} {OTHER_SECRET}")
     assert SECRET not in shown
     assert OTHER_SECRET not in shown
@@ -109,7 +115,7 @@ def test_a_service_url_stays_as_it_is() -> None:
     "target", ["", ":7199", "node7:", "node7:0", "node7:65536", "node7:x", "http://node7:7199", "a b", "::1", 'a"b']
 )
 def test_what_is_no_jmx_is_refused(target: str) -> None:
-    with pytest.raises(AccessError, match="one looks like"):
+    with pytest.raises(AccessError, match="not a JMX address"):
         service_url(target)
 
 
@@ -125,7 +131,7 @@ REQUESTS = st.dictionaries(st.text(min_size=1, max_size=8), JSONS, min_size=1, m
 
 @given(st.lists(REQUESTS, max_size=5), PASSWORDS.filter(bool))
 def test_every_request_names_the_target_and_is_else_as_it_was(requests: list[dict[str, Any]], password: str) -> None:
-    target = Target(Access(target="node7", target_user="me", target_password=password))
+    target = ProxyTarget(JolokiaAccess(target="node7", target_user="me", target_password=password))
     sent = [json.loads(text) for text in target.requests([json.dumps(request) for request in requests])]
     behind = {"url": service_url("node7"), "user": "me", "password": password}
     assert sent[len(sent) - len(requests) :] == [{**request, "target": behind} for request in requests]

@@ -38,7 +38,7 @@ RUNNING = [
 def taken(metric: str, value: Any) -> Values:
     """Return what is made of `value` when it is the answer for the metric's attribute."""
     bean = next(bean for bean in BEANS if bean.metric.name == metric)
-    labels = {hole: hole for hole in bean.holes}
+    labels = {hole: hole for hole in bean.placeholders}
     (question,) = mbean_requests([bean], {bean.family: [labels]}, lambda each, _: each.metric.scrape_interval)
     return question.values({"value": value, "status": 200})
 

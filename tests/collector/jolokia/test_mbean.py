@@ -49,7 +49,7 @@ def answered(bean: MBean, value: Any, status: int = 200) -> Values:
 
 
 def request(question: MBeanRequest) -> dict[str, Any]:
-    found = json.loads(question.request)
+    found = json.loads(question.body)
     assert isinstance(found, dict)
     return found
 
@@ -175,7 +175,7 @@ def test_no_attribute_that_reading_changes_is_ever_asked_for() -> None:
     beans = [histogram("request_seconds", "Text.", REQUEST + "Latency", only=BOTH)]
     for question in asked(beans, {beans[0].family: beans[0].labels([])}):
         assert "attribute" not in request(question)
-        assert "RecentValues" not in question.request
+        assert "RecentValues" not in question.body
 
 
 def test_what_is_read_more_rarely_is_a_request_of_its_own() -> None:

@@ -294,7 +294,7 @@ def test_a_node_that_takes_long_to_start_is_read_soon_after_it_has_its_schema() 
     for name in [*requests(), schema]:
         node.jolokia.beans.pop(name)
     for _ in range(later):
-        with pytest.raises(SourceError, match="of no Cassandra node"):
+        with pytest.raises(SourceError, match="not a Cassandra node"):
             node.tick()
     node.add({schema: started[schema]})
     node.tick()
@@ -391,7 +391,7 @@ def test_names_that_do_not_fit_what_was_searched_for_are_left_out(found: str) ->
 def test_a_jolokia_of_another_program_is_told_apart() -> None:
     node = Node([REQUESTS])
     node.jolokia.beans.clear()
-    with pytest.raises(SourceError, match="of no Cassandra node"):
+    with pytest.raises(SourceError, match="not a Cassandra node"):
         node.tick()
 
 

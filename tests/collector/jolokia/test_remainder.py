@@ -23,7 +23,7 @@ def read(remainder: Remainder, keyspace: int | None, **tables: int) -> int | Non
     values: Values = {(TABLE_COUNT, "ks", table, "Read"): count for table, count in tables.items()}
     if keyspace is not None:
         values[KEYSPACE_COUNT, "ks", "Read"] = keyspace
-    found = remainder.of(values).get(REST)
+    found = remainder.counters(values).get(REST)
     assert found is None or isinstance(found, int)
     return found
 
@@ -90,7 +90,7 @@ def test_what_was_read_of_the_tables_too_early_is_owed_and_not_lost() -> None:
 def test_operations_keyspaces_and_times_do_not_mix() -> None:
     remainder = Remainder()
     for factor in (0, 1):
-        found = remainder.of(
+        found = remainder.counters(
             {
                 (KEYSPACE_COUNT, "ks", "Read"): 10 * factor,
                 (KEYSPACE_COUNT, "ks", "Write"): 100 * factor,
@@ -111,7 +111,10 @@ def test_operations_keyspaces_and_times_do_not_mix() -> None:
 
 
 def test_what_is_no_number_and_what_is_something_else_is_left_alone() -> None:
-    assert Remainder().of({(KEYSPACE_COUNT, "ks", "Read"): "NaN", ("cassandra_load_bytes",): 5, ("x", "y"): 1.5}) == {}
+    assert (
+        Remainder().counters({(KEYSPACE_COUNT, "ks", "Read"): "NaN", ("cassandra_load_bytes",): 5, ("x", "y"): 1.5})
+        == {}
+    )
 
 
 @dataclass(frozen=True)

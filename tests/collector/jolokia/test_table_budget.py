@@ -28,7 +28,7 @@ class World:
         self.now_s = 5000.0
         self.asked: list[list[Table]] = []
         self.answers: Callable[[Table, Values], Values] = lambda _, values: values
-        self.ranking.know(rates)
+        self.ranking.set_tables(rates)
 
     @property
     def active(self) -> set[str]:
@@ -46,7 +46,7 @@ class World:
             ((_, series),) = question.parts
             half = self.counts[table] // 2 if table in self.counts else None
             found.append((table, self.answers(table, {} if half is None else {series: half})))
-        return self.ranking.heard(found, self.now_s)
+        return self.ranking.update(found, self.now_s)
 
     def run(self, ticks: int) -> list[set[str]]:
         """Return which were the most active after each tick."""
@@ -60,12 +60,12 @@ class World:
     def drop(self, *gone: Table) -> None:
         for table in gone:
             del self.rates[table], self.counts[table]
-        self.ranking.know(self.rates)
+        self.ranking.set_tables(self.rates)
 
     def create(self, new: Rates) -> None:
         self.rates |= new
         self.counts |= dict.fromkeys(new, 0)
-        self.ranking.know(self.rates)
+        self.ranking.set_tables(self.rates)
 
 
 def two_passes(number: int) -> int:
@@ -159,10 +159,10 @@ def test_one_that_falls_idle_keeps_its_place_until_another_does_something() -> N
 def test_after_a_restart_the_same_are_read_on_and_the_busiest_found_anew() -> None:
     world = World(busy(200, 3, 7), 2)
     world.run(100)
-    world.ranking.forget()
+    world.ranking.reset()
     world.counts = dict.fromkeys(world.counts, 0)
     assert all(found == {"t3", "t7"} for found in world.run(two_passes(200) + 100))
-    world.ranking.forget()
+    world.ranking.reset()
     world.counts = dict.fromkeys(world.counts, 0)
     world.rates = busy(200, 11, 12)
     assert world.run(two_passes(200))[-1] == {"t11", "t12"}
@@ -247,16 +247,16 @@ def test_named_tables_and_cassandras_own_are_not_in_competition() -> None:
 
 def test_a_table_that_is_told_of_several_times_is_one() -> None:
     ranking = Ranking(Selection(tables=3))
-    ranking.know([*tables(3), *tables(3)])
+    ranking.set_tables([*tables(3), *tables(3)])
     assert ranking.active == frozenset(tables(3))
 
 
 def test_of_five_thousand_tables_no_more_is_made_than_is_asked() -> None:
     ranking = Ranking(Selection(tables=10))
-    ranking.know(tables(5000))
+    ranking.set_tables(tables(5000))
     made = {id(question) for _, question in ranking.due(1.0)}
     assert len(made) == 2 * PER_TICK
-    ranking.know(tables(5000))
+    ranking.set_tables(tables(5000))
     assert {id(question) for _, question in ranking.due(2.0)} == made
 
 

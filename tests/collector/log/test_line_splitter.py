@@ -15,7 +15,7 @@ BYTES = st.lists(PIECES, max_size=30).map(b"".join)
 def chopped(data: bytes, places: list[int]) -> list[bytes]:
     """Return the pieces of `data` between these places."""
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
-    return [data[begin:end] for begin, end in itertools.pairwise(edges)]
+    return [data[reset:end] for reset, end in itertools.pairwise(edges)]
 
 
 def lines_of(pieces: list[bytes], longest: int = LONGEST) -> list[bytes]:
@@ -44,11 +44,11 @@ def test_half_a_line_waits_for_its_rest() -> None:
 def test_a_line_without_an_end_takes_no_room() -> None:
     lines = LineSplitter(LONGEST)
     assert [line for _ in range(1000) for line in lines.complete(b"x" * 100)] == [b"x" * LONGEST]
-    assert lines._begun == b""
+    assert lines._partial == b""
     assert list(lines.complete(b"xx\nnext\n")) == [b"next"]
 
 
 def test_what_begins_in_a_line_begins_with_the_next() -> None:
     lines = LineSplitter()
-    lines.begin(in_a_line=True)
+    lines.reset(skip_line=True)
     assert list(lines.complete(b"rest\nwhole\n")) == [b"whole"]

@@ -83,7 +83,7 @@ def test_before_4_0_flushes_and_compactions_stand_in_debug_log_alone() -> None:
         (f"{DATA}/system/local-{TABLE_ID}/nb-1-big-Data.db", None),
         (f"{DATA}/system_auth/roles-{TABLE_ID}/nb-1-big-Data.db", None),
         (f"{DATA}/systematic/t-{TABLE_ID}/nb-1-big-Data.db", "systematic.t"),
-        ("nb-1-big-Data.db", "a table that is not named"),
+        ("nb-1-big-Data.db", "an unnamed table"),
     ],
 )
 def test_tables_are_named_by_their_folder(path: str, table: str | None) -> None:
@@ -104,10 +104,7 @@ def test_compactions() -> None:
     assert compacted("858B to 0.215KiB", "1").endswith("858 -> 220 B in 1 ms")
     assert compacted("2048.000TiB to 1bytes", "1").endswith("2048.0 TiB -> 1 B in 1 ms")
     # All had expired.
-    assert (
-        compacted("130B to 0B", "35", 0)
-        == "compacted a table that is not named 1204 -> 0 sstables, 130 -> 0 B in 35 ms"
-    )
+    assert compacted("130B to 0B", "35", 0) == "compacted an unnamed table 1204 -> 0 sstables, 130 -> 0 B in 35 ms"
 
 
 def test_numbers_as_other_languages_write_them() -> None:

@@ -109,7 +109,7 @@ def test_a_log_that_is_written_anew_in_place_begins_anew(log: Log) -> None:
 def test_a_log_that_comes_later_is_read_from_its_start(path: Path) -> None:
     log = Log(path, None)
     for _ in range(2):
-        with pytest.raises(SourceError, match=r"system\.log: no such file; it is read as soon as there is one"):
+        with pytest.raises(SourceError, match=r"system\.log: no such file \(yet\)"):
             log.read()
     path.write_bytes(down(1) + down(2))
     assert log.told() == said(1, 2)
@@ -120,19 +120,19 @@ def test_a_log_that_goes_and_comes_back(log: Log) -> None:
     log.path.unlink()
     assert log.told() == said(2)
     # Something may still be added to it, by whoever has it open.
-    log.clock.busy(file_follower.PATIENCE_S)
+    log.clock.busy(file_follower.REMOVED_GRACE_S)
     with pytest.raises(SourceError, match="no such file"):
         log.read()
     log.path.write_bytes(down(3))
     assert log.told() == said(3)
 
 
-@pytest.mark.parametrize(("make", "what"), [(Path.mkdir, "is a directory"), (os.mkfifo, "is no regular file")])
+@pytest.mark.parametrize(("make", "what"), [(Path.mkdir, "a directory"), (os.mkfifo, "not a regular file")])
 def test_what_is_no_file_is_told_without_waiting_for_it(path: Path, make: Callable[[Path], None], what: str) -> None:
     make(path)
     log = Log(path, None)
     for _ in range(2):
-        with pytest.raises(SourceError, match=rf"system\.log: {what}; give the log file itself"):
+        with pytest.raises(SourceError, match=rf"system\.log: {what} \(hint: give the log file\)"):
             log.read()
     assert not any(str(path) in name for name in open_files())
 
@@ -144,7 +144,7 @@ def test_a_log_that_may_not_be_read_is_told(log: Log, monkeypatch: pytest.Monkey
     log.source.close()
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", refused)
-        with pytest.raises(SourceError, match="no permission; run casstat as a user who may read it"):
+        with pytest.raises(SourceError, match=r"permission denied \(hint: run casstat as a user who can read it\)"):
             log.read()
     log.path.write_bytes(down(2))
     assert log.told() == []
@@ -168,9 +168,9 @@ def test_much_at_once_is_read_in_several_ticks(log: Log) -> None:
 
 def test_more_than_can_be_caught_up_with_is_skipped_and_told(log: Log) -> None:
     with log.path.open("r+b") as file:
-        file.truncate(file_follower.HOPELESS_BYTES + 1000)
+        file.truncate(file_follower.MAX_BACKLOG_BYTES + 1000)
     (skipped,) = log.told()
-    assert skipped == "skipped 64.0 MiB of system.log: too much to catch up with"
+    assert skipped == "skipped 64.0 MiB of system.log: backlog too large"
     log.write(b"\n" + down(2))
     assert log.told() == said(2)
 

@@ -14,7 +14,7 @@ from collector.host.cassandra_processes import LocalNode
 from collector.model.clock import SystemClock
 from collector.model.metric import Values
 from collector.model.snapshot import Scrape, SourceError
-from collector.nodetool.nodetool_source import PACE, SHARE, NodetoolSource, wanted
+from collector.nodetool.nodetool_source import PACE, SHARE, NodetoolSource, report_requests
 from collector.nodetool.reports.report import Report
 from collector.nodetool.runner import Connection, Nodetool, NodetoolError
 from collector.sampling.selection import Selection
@@ -89,8 +89,8 @@ def stubs(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Stub]]:
         (KEYSPACE_COUNT, "system", "Read"): 100,
     }
     found = [
-        Stub(("info",), frozenset({"load"}), Report({("load",): 7}, said={"ID": HOST_ID, "Generation No": "99"})),
-        Stub(("status",), frozenset({"up"}), Report(said={HOST_ID: "10.0.0.1", "other": "10.0.0.2"})),
+        Stub(("info",), frozenset({"load"}), Report({("load",): 7}, properties={"ID": HOST_ID, "Generation No": "99"})),
+        Stub(("status",), frozenset({"up"}), Report(properties={HOST_ID: "10.0.0.1", "other": "10.0.0.2"})),
         Stub(("tablestats", "-F", "json"), frozenset({KEYSPACE_COUNT, TABLE_COUNT, SUM}), Report(stats), by_names=True),
         Stub(("tpstats",), frozenset({"pool"})),
     ]
@@ -101,7 +101,10 @@ def stubs(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Stub]]:
 
 def test_asked_for_is_what_fills_what_is_wanted_the_operations_first(stubs: dict[str, Stub]) -> None:
     def names(metrics: set[str] | None, *always: str) -> list[str]:
-        return [each.name for each in wanted(Selection(None if metrics is None else frozenset(metrics)), always=always)]
+        return [
+            each.name
+            for each in report_requests(Selection(None if metrics is None else frozenset(metrics)), always=always)
+        ]
 
     assert len(stubs) == 4
     assert names(None)[0] == "nodetool tablestats"
@@ -112,10 +115,10 @@ def test_asked_for_is_what_fills_what_is_wanted_the_operations_first(stubs: dict
 
 @pytest.mark.usefixtures("stubs")
 def test_a_chosen_table_is_all_that_is_asked_for() -> None:
-    (asked,) = wanted(Selection(frozenset({TABLE_COUNT}), "ks", "t"))
+    (asked,) = report_requests(Selection(frozenset({TABLE_COUNT}), "ks", "t"))
     assert asked.arguments == ("tablestats", "-F", "json", "ks", "t")
-    assert not asked.whole
-    assert wanted(Selection(frozenset({TABLE_COUNT})))[0].whole
+    assert not asked.covers_node
+    assert report_requests(Selection(frozenset({TABLE_COUNT})))[0].covers_node
 
 
 def node(tool: Tool, local: LocalNode | None, *metrics: str) -> NodetoolSource:
@@ -194,7 +197,7 @@ def test_the_peers_are_the_nodes_of_the_last_status(stubs: dict[str, Stub]) -> N
     with closing(node(Tool(), process(), "up")) as watched:
         assert watched.learn(60.0).peers == ("10.0.0.1", "10.0.0.2")
         settled(watched)
-        stubs["status"].report = Report(said={HOST_ID: "10.0.0.1", "new": "10.0.0.3"})
+        stubs["status"].report = Report(properties={HOST_ID: "10.0.0.1", "new": "10.0.0.3"})
         settled(watched)
         assert watched.peers(0.0) == tuple(sorted(watched.members)) == ("10.0.0.1", "10.0.0.3")
         # One that is not understood changes nothing.
@@ -242,7 +245,7 @@ def test_what_was_said_while_the_node_was_restarted_is_not_believed() -> None:
         running.result()
         scrape = source.read(0.0)
         assert scrape.values == {}
-        assert "restarted while it was asked" in scrape.problem
+        assert "restarted during the report" in scrape.problem
         scrape = settled(watched)
         assert (scrape.origin, scrape.problem) == ("8 1.0", "")
 

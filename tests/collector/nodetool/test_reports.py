@@ -22,7 +22,7 @@ def test_every_capture_has_its_expected_values(capture: Capture) -> None:
     report = capture.whole
     assert flat(report.values) == wanted["values"]
     assert list(report.problems) == wanted.get("problems", [])
-    assert report.said == wanted.get("said", {})
+    assert report.properties == wanted.get("said", {})
 
 
 def test_nothing_is_expected_that_is_not_captured() -> None:
@@ -81,7 +81,7 @@ def test_a_cluster_with_a_node_down() -> None:
     before, later = (Capture("5.0.6", f"status.{when}.txt").text for when in ("one-down", "later"))
     report = Capture("5.0.6", "status.later.txt").parse("".join(before.splitlines(True)[:5]) + later)
     assert flat(report.values) == {"cassandra_endpoints_up": 2, "cassandra_endpoints_down": 1}
-    assert report.said["8b365887-3a15-4ea2-866f-0fa512059172"] == "127.0.0.3"
+    assert report.properties["8b365887-3a15-4ea2-866f-0fa512059172"] == "127.0.0.3"
     assert report.problems == ()
 
 
@@ -92,9 +92,9 @@ def test_a_cluster_of_two_data_centres_that_is_cut_behind_the_first() -> None:
     capture = Capture("5.0.6", "status.one-down.txt")
     whole = capture.parse("".join((*heading, first, second, *other, third.replace("UN", "DL"), end)))
     assert flat(whole.values) == {"cassandra_endpoints_up": 2, "cassandra_endpoints_down": 1}
-    assert len(whole.said) == 3
+    assert len(whole.properties) == 3
     cut = capture.parse("".join((*heading, first, second)))
-    assert (cut.values, len(cut.said)) == ({}, 2)
+    assert (cut.values, len(cut.properties)) == ({}, 2)
     assert cut.problems
 
 
@@ -102,7 +102,7 @@ def test_a_node_whose_host_id_is_not_known_counts() -> None:
     capture = Capture("5.0.6", "status.one-down.txt")
     report = capture.parse(capture.text.replace("706c0902-70ac-4acc-8acd-5649283f41e0", f"{'null':36}"))
     assert report.values == capture.whole.values
-    assert len(report.said) == 2
+    assert len(report.properties) == 2
 
 
 def test_tasks_of_other_units_and_of_no_table() -> None:
@@ -199,7 +199,7 @@ def test_a_report_is_asked_for_by_its_own_name(command: str) -> None:
 )
 def test_what_is_no_report_gives_nothing_and_a_problem(command: str, text: str) -> None:
     report = Capture("", f"{command}.txt").parse(text)
-    assert (report.values, report.said) == ({}, {})
+    assert (report.values, report.properties) == ({}, {})
     assert any(problem.startswith("nothing of the report is understood") for problem in report.problems)
     assert all(len(problem) < 200 for problem in report.problems)
 

@@ -43,7 +43,7 @@ def why(url: str) -> str:
         ("influxdb+http://h:8086/b?org=a&org=b", "twice"),
         ("influxdb+http://h:99999/b", "that is none"),
         ("influxdb+http:///b", "names no host"),
-        ("influxdb+http://h/b?ca_file=/x", "is for TLS"),
+        ("influxdb+http://h/b?ca_file=/x", "requires TLS"),
         ("influxdb+https://h/b?ca_file=/nowhere/ca.pem", "No such file"),
         ("influxdb+https://h/b?key_file=/x", "needs cert_file"),
         ("influxdb+http://h/b?token_file=/nowhere/token", "No such file"),

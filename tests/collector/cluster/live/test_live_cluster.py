@@ -11,7 +11,7 @@ import pytest
 from collector.cluster.live.cluster_interval import ClusterInterval, NodeStatus, State
 from collector.cluster.live.live_cluster import LiveCluster, Plan, Request
 from collector.cluster.live.node_address import parse_address
-from collector.jolokia.access import NO_ACCESS
+from collector.http.access import Access
 from collector.jolokia.client import Jolokia
 from tests.collector.cluster.live.node_samples import reads_per_s
 from tests.faults import fake_agents
@@ -32,7 +32,7 @@ class Followed:
     def __init__(self, *nodes: str, seeds: tuple[str, ...] = (), request: Request = REQUEST) -> None:
         self._intervals: queue.Queue[ClusterInterval] = queue.Queue()
         self.selected: list[frozenset[str]] = []
-        plan = Plan(tuple(map(parse_address, nodes)), tuple(map(parse_address, seeds)), 1.0, NO_ACCESS, None, Jolokia)
+        plan = Plan(tuple(map(parse_address, nodes)), tuple(map(parse_address, seeds)), 1.0, Access(), None, Jolokia)
         self.cluster = LiveCluster(plan, request, self._intervals.put, select_values=self._select)
 
     def _select(self, values: Mapping[str, object]) -> Mapping[str, object]:
@@ -97,7 +97,7 @@ def test_a_missing_agent_is_gone_with_a_hint() -> None:
         (fake_agents.endless, "response larger than 4 MiB"),
         (fake_agents.huge_head, "response head larger than 32 KiB"),
         (fake_agents.nonsense, "malformed HTTP response"),
-        (fake_agents.hangs_up, "it closed the connection"),
+        (fake_agents.hangs_up, "connection closed"),
     ],
 )
 def test_a_faulty_agent_is_gone_and_the_other_is_counted(

@@ -1,0 +1,75 @@
+"""Credentials and certificates for an HTTP server."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collector.http.failures import Hint, no_hint
+
+HIDDEN = "***"
+
+
+class AccessError(ValueError):
+    """Credentials or files that cannot be used.
+
+    The message states the cause without the names of options. `field` is the field of `Access` that it is about,
+    `missing` a field that has to be set.
+    """
+
+    def __init__(self, cause: str, field: str = "", missing: str = "") -> None:
+        super().__init__(cause)
+        self.field, self.missing = field, missing
+
+    def message(self, names: Mapping[str, str]) -> str:
+        """Return the cause with the caller's name for the field, such as "--jolokia-ca" for "ca"."""
+        if self.missing:
+            return f"{self} (hint: give {names[self.missing]})"
+        return f"{self} ({names[self.field]})" if self.field else str(self)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Credentials and certificates for an HTTP server; empty for one that requires none.
+
+    user, password   for HTTP basic authentication.
+    ca               PEM file of the authorities to trust instead of the system's.
+    certificate      PEM file of the client certificate.
+    key              PEM file of its unencrypted key; None when the certificate's file contains it.
+    hint             advice for a failure, in the caller's words.
+    """
+
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    hint: Hint = field(default=no_hint, repr=False, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Raise AccessError for fields that contradict each other."""
+        if ":" in self.user:
+            raise AccessError("the user name must not contain a colon", "user")
+        if self.password and not self.user:
+            raise AccessError("the password requires a user", missing="user")
+        if self.key and not self.certificate:
+            raise AccessError("the key requires its certificate", missing="certificate")
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The HTTP headers that authenticate the user."""
+        return {"Authorization": f"Basic {self._token}"} if self.user else {}
+
+    @property
+    def _token(self) -> str:
+        return b64encode(f"{self.user}:{self.password}".encode()).decode()
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return (self._token, self.password) if self.user else ()
+
+    def hide(self, text: str) -> str:
+        """Return the text with its secrets masked: servers may echo them."""
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN) if secret else text
+        return text
