@@ -1,4 +1,4 @@
-"""Attaching Jolokia's agent to a Cassandra that runs, taking it away again, and what came of it: one line."""
+"""Attaches Jolokia's agent to a running Cassandra and detaches it; each returns a one-line result."""
 
 import json
 import shlex
@@ -27,7 +27,7 @@ PATIENCE_S = 10.0
 PAUSE_S = 0.2
 VERSION = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVersion"})
 
-# What the launcher says, and what it means.
+# Messages of the launcher, and their meanings.
 REFUSALS = {
     "does not support the attach mechanism": f"it lets nobody attach: start it without {DISABLED}, or {AT_START}",
     "doesn't respond": "it does not answer to it: does it hang?",
@@ -41,7 +41,7 @@ REFUSALS = {
 
 @dataclass(frozen=True)
 class Task:
-    """What attaching and detaching are about: Jolokia's jar, the node, and all nodes of this machine."""
+    """The subject of attaching and detaching: Jolokia's jar, the node, and all nodes of this host."""
 
     jar: Path
     node: LocalNode
@@ -49,7 +49,7 @@ class Task:
     environ: Mapping[str, str]
 
     def attach(self, agent: Agent, password_file: Path | None = None) -> str:
-        """Attach the agent, ask it, and return what came of it. Raises CasstatError."""
+        """Attach the agent, query it, and return the result. Raises CasstatError."""
         taken = _taken(agent)
         launch = self._launcher()
         with options_file(agent, self.node.pid, subject(self.node).owner) as options:
@@ -57,7 +57,7 @@ class Task:
             name = f"process {self.node.pid}"
             if "already attached" in done.text:
                 return f"{name} has a Jolokia already: {self._existing(agent, _url(done.text), password_file)}"
-            # It says so when a busy node needs longer than it waits, too.
+            # The launcher reports the same when a busy node starts the agent late.
             slow = "Couldn't start agent" in done.text and not taken
             if slow or "Started Jolokia" in done.text:
                 try:
@@ -70,7 +70,7 @@ class Task:
         raise self._failed("attach to", done)
 
     def detach(self) -> str:
-        """Take the agent away and return what came of it. Raises CasstatError."""
+        """Detach the agent and return the result. Raises CasstatError."""
         name = f"process {self.node.pid}"
         if self.node.url:
             raise CasstatError(f"{name} was started with its Jolokia ({self.node.url}): casstat leaves it there")
@@ -82,7 +82,7 @@ class Task:
         raise self._failed("take Jolokia away from", done)
 
     def _launcher(self) -> Callable[..., Done]:
-        """Return what runs Jolokia's launcher for the node, with arguments. Raises CasstatError where nobody may."""
+        """Return a function that runs Jolokia's launcher for the node. Raises CasstatError if attaching cannot work."""
         require_jolokia(self.jar)
         process = subject(self.node)
         run = runner(process, self.jar)
@@ -97,7 +97,7 @@ class Task:
             return str(error)
 
     def _told(self, agent: Agent, url: str, patience_s: float) -> str:
-        """Return what the node says of itself through its Jolokia. Raises SourceError when it does not in time."""
+        """Return a description of the node from its Jolokia. Raises SourceError when it does not answer in time."""
         ends_s = time.monotonic() + patience_s
         access = JolokiaAccess(agent.user, agent.password, hint=hint_for(JOLOKIA))
         with closing(Jolokia(url, access)) as jolokia:
@@ -118,7 +118,7 @@ class Task:
         return f"{jolokia.url} answers for {facts.address or 'a starting node'}, Cassandra {release}"
 
     def _command(self, agent: Agent, url: str, password_file: Path | None) -> str:
-        """Return how to watch the node."""
+        """Return the command that samples the node."""
         words = ["casstat"]
         if url != DEFAULT_URL or len(self.here) > 1:
             words += ["--jolokia", url]
@@ -135,12 +135,12 @@ class Task:
 
 
 def _url(text: str) -> str:
-    """Return the URL that the launcher names, in a line of its own."""
+    """Return the URL in the launcher's output, which is on a separate line."""
     return next((line.strip().rstrip("/") for line in text.splitlines() if line.startswith("http")), "")
 
 
 def _taken(agent: Agent) -> str:
-    """Return why nobody can listen where the agent is to, "" when it can."""
+    """Return why the agent cannot listen on its address, "" if it can."""
     family = socket.AF_INET6 if ":" in agent.host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

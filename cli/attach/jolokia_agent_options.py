@@ -1,4 +1,4 @@
-"""What Jolokia's agent is told when it is attached: where to listen, whom to let in, and to change nothing."""
+"""Options of the attached Jolokia agent: address, credentials, and a read-only policy."""
 
 import ipaddress
 import os
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from cli.errors import CasstatError
 
-# Reading and finding alone, and the one operation that casstat needs: it returns a histogram's bucket counts.
-# Web pages that a browser shows on this machine learn nothing.
+# Allows reading, searching, and the operation that returns a histogram's bucket counts. Denies cross-origin requests
+# from web pages.
 POLICY = """<?xml version="1.0" encoding="utf-8"?>
 <restrict>
   <commands><command>read</command><command>search</command><command>version</command></commands>
@@ -20,7 +20,7 @@ POLICY = """<?xml version="1.0" encoding="utf-8"?>
   <cors><allow-origin>none.invalid</allow-origin></cors>
 </restrict>
 """
-# Nor does it reach out to others: to the network's Jolokias, or as a proxy (which version 2 is unless told not to be).
+# Disables multicast discovery, and the proxy mode that version 2 enables by default.
 QUIET = {
     "discoveryEnabled": "false",
     "disabledServices": "org.jolokia.service.jsr160.Jsr160RequestHandler",
@@ -29,7 +29,7 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Agent:
-    """Where the agent is to listen, and whom it lets in: anybody when there is no user."""
+    """The agent's address and credentials; without a user it accepts every client."""
 
     host: str
     port: int
@@ -38,21 +38,21 @@ class Agent:
 
     @property
     def url(self) -> str:
-        """Where it can be asked from this machine."""
+        """Its URL on this host."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/jolokia"
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody from elsewhere can reach it."""
+        """Whether only this host can reach it."""
         return ipaddress.ip_address(self.host).is_loopback
 
 
 @contextmanager
 def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Path]:
-    """Write the agent's options where the process finds them, for its user alone, while the block runs.
+    """Write the agent's options to a file that only the process' user can read, and remove it after the block.
 
-    Yields the path as the process sees it. A command line would show the password to everybody.
+    Yields the path as the process sees it. On a command line, every user could read the password.
     Raises CasstatError.
     """
     name = f"casstat-{secrets.token_hex(8)}"
@@ -62,7 +62,7 @@ def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Pat
         _write(folder, {name: text.encode() for name, text in texts.items()}, owner)
         yield inside / "agent.properties"
     finally:
-        # Should the process have ended meanwhile, its /tmp may still be the one that is seen here.
+        # If the process has ended, its files are still visible where it shared this process' /tmp.
         with _as_user(owner):
             for place in (folder, inside):
                 shutil.rmtree(place, ignore_errors=True)
@@ -70,7 +70,7 @@ def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Pat
 
 def _write(folder: Path, contents: Mapping[str, bytes], owner: tuple[int, int]) -> None:
     try:
-        # Root has no more rights here than the process' user, whose /tmp this may be: no link leads it elsewhere.
+        # As the process' user, who may own this /tmp, so that a symbolic link cannot misuse root's permissions.
         with _as_user(owner):
             folder.mkdir(0o700)
             for name, content in contents.items():
@@ -82,7 +82,7 @@ def _write(folder: Path, contents: Mapping[str, bytes], owner: tuple[int, int]) 
 
 @contextmanager
 def _as_user(owner: tuple[int, int]) -> Iterator[None]:
-    """Be another user while the block runs, where this is root; who may not even read Python's own modules."""
+    """Run the block as another user if this is root. That user may be unable to read Python's modules."""
     if os.geteuid() != 0 or owner[0] == 0:
         yield
         return
@@ -106,6 +106,6 @@ def _properties(agent: Agent, policy: Path) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a value as Java's property files want it, whatever stands in it."""
+    """Return a value with all characters escaped for a Java properties file."""
     units = text.encode("utf-16-be")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

@@ -1,4 +1,4 @@
-"""Running Jolokia's own launcher, which loads its agent into a running JVM: as that JVM's user, for so long at most."""
+"""Runs Jolokia's launcher, which loads its agent into a running JVM, as that JVM's user and with a deadline."""
 
 import contextlib
 import os
@@ -18,42 +18,42 @@ MAIN = "org.jolokia.jvmagent.client.AgentLauncher"
 TIMEOUT_S = 30.0
 LONGEST_OUTPUT = 1 << 16
 CHUNK_BYTES = 4096
-# It does little: it need not take what a JVM takes for itself.
+# Small heap and cheap start: the launcher does little work.
 SMALL = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a program ended: its exit code (None when it was ended for taking too long) and all that it said."""
+    """The result of a program: its exit code (None when it was killed at the deadline) and its output."""
 
     code: int | None
     text: str
 
     @property
     def gist(self) -> str:
-        """What it said, in one line that is not long."""
+        """Its output in one line of at most 300 characters."""
         return printable(" ".join(self.text.split()))[:300]
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs programs as the user and group of the process they are about.
+    """Runs programs as the user and group of the target process.
 
-    owner     user and group; None for this process' own.
-    inside    what comes before each command, to see the files that the process sees.
+    owner     user and group; None for those of this process.
+    inside    prefix of each command that enters the mount namespace of the target process.
     """
 
     owner: tuple[int, int] | None = None
     inside: tuple[str, ...] = ()
 
     def run(self, command: Sequence[str | Path], environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> Done:
-        """Run a command to its end. Raises CasstatError when it cannot be started."""
+        """Run a command until it ends or is killed at the deadline. Raises CasstatError when it cannot be started."""
         user, group = self.owner or (None, None)
         try:
             process = subprocess.Popen(
                 [*self.inside, *command],
                 cwd="/",
-                # Options of the user's own Java would change what it does and says.
+                # Without the user's Java options, which could change its behavior and output.
                 env={"PATH": environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -75,7 +75,7 @@ class Runner:
         return Done(process.returncode if ended else None, said.decode(errors="replace"))
 
     def modules(self, java: Path, environ: Mapping[str, str]) -> frozenset[str]:
-        """Return the names of the modules that a Java has; none for one from before there were modules, or for none."""
+        """Return the names of a Java's modules, empty for Java 8 and if it cannot run."""
         try:
             done = self.run([java, "--list-modules"], environ)
         except CasstatError:
@@ -84,7 +84,7 @@ class Runner:
 
 
 def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
-    """Return what the process says until it ends, or its time is over."""
+    """Return the output of the process until it ends or its deadline passes."""
     said = b""
     stream = process.stdout
     if stream is None:

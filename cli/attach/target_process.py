@@ -1,4 +1,4 @@
-"""The Cassandra process to attach to: which it is, whether it can be attached to, and with which Java."""
+"""The Cassandra process to attach to: selection, permissions, and the Java to attach with."""
 
 import os
 import pwd
@@ -31,12 +31,12 @@ class Subject:
 
     @property
     def folder(self) -> Path:
-        """Where the kernel shows it."""
+        """Its folder in /proc."""
         return PROC / str(self.pid)
 
     @property
     def user(self) -> str:
-        """Its user's name, or number where it has none here."""
+        """The user's name, or the UID if it has no name on this host."""
         try:
             return pwd.getpwuid(self.owner[0]).pw_name
         except KeyError:
@@ -44,7 +44,7 @@ class Subject:
 
 
 def chosen(nodes: Sequence[LocalNode], pid: int | None) -> LocalNode:
-    """Return the node that is meant. Raises CasstatError."""
+    """Return the selected node. Raises CasstatError."""
     there = ", ".join(f"{node.pid}{f' (JMX port {node.jmx_port})' if node.jmx_port else ''}" for node in nodes)
     if not nodes:
         raise CasstatError("no Cassandra runs on this machine, or none that this user may see")
@@ -57,7 +57,7 @@ def chosen(nodes: Sequence[LocalNode], pid: int | None) -> LocalNode:
 
 
 def subject(node: LocalNode) -> Subject:
-    """Return what the node's process is. Raises CasstatError when it has gone."""
+    """Return the node's process. Raises CasstatError when it has ended."""
     try:
         process = psutil.Process(node.pid)
         found = Subject(node.pid, (process.uids().effective, process.gids().effective), tuple(process.cmdline()))
@@ -69,7 +69,7 @@ def subject(node: LocalNode) -> Subject:
 
 
 def runner(process: Subject, jar: Path) -> Runner:
-    """Return what runs Jolokia's launcher for the process. Raises CasstatError when attaching cannot work."""
+    """Return the runner of Jolokia's launcher for the process. Raises CasstatError when attaching cannot work."""
     _require_access(process)
     name = f"process {process.pid}"
     switches = [argument for argument in process.command if argument in (ENABLED, DISABLED)]
@@ -106,7 +106,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _attaches_from_here(process: Subject) -> bool:
-    """Return whether a JVM here finds the process' socket: in /tmp, or where it numbers processes differently."""
+    """Return whether a JVM here finds the process' socket: in a shared /tmp, or across a PID namespace."""
     if _same(process.folder / "root" / "tmp", Path("/tmp")):  # noqa: S108 - where Java puts its sockets
         return True
     numbers = [line.split()[1:] for line in _status(process) if line.startswith("NSpid:")]
@@ -121,7 +121,7 @@ def _status(process: Subject) -> list[str]:
 
 
 def _inside(process: Subject) -> tuple[str, ...]:
-    """Return what makes a command see the process' files."""
+    """Return the command prefix that enters the process' mount namespace."""
     program = shutil.which("nsenter")
     if os.geteuid() != 0 or program is None:
         needs = "run this as root" if program else "install nsenter (util-linux)"
@@ -131,7 +131,7 @@ def _inside(process: Subject) -> tuple[str, ...]:
 
 
 def java_for(process: Subject, run: Runner, environ: Mapping[str, str]) -> Path:
-    """Return the Java to attach with: the node's own if it can, else another. Raises CasstatError."""
+    """Return the Java to attach with: the node's Java if possible, else another. Raises CasstatError."""
     own = _own_java(process)
     modules = run.modules(own, environ) if own else frozenset()
     if modules and SERVER not in modules:
@@ -149,11 +149,11 @@ def _own_java(process: Subject) -> Path | None:
         java = (process.folder / "exe").readlink()
     except OSError:
         return None
-    # jsvc and others run the JVM in themselves, and what was updated meanwhile is gone.
+    # jsvc and others embed the JVM, and an update may have removed the binary.
     return java if java.name == "java" and (process.folder / "root" / str(java).lstrip("/")).exists() else None
 
 
 def _has_tools(java: Path) -> bool:
-    """Return whether it is a JDK from before there were modules."""
+    """Return whether it is a JDK 8."""
     home = java.resolve().parent.parent
     return any((place / "lib" / "tools.jar").exists() for place in (home, home.parent))
