@@ -72,7 +72,7 @@ def test_a_taken_port_is_said_and_nothing_is_left_running(folder: Path) -> None:
 def test_a_version_that_does_not_exist_is_said(folder: Path) -> None:
     up = run(folder, "up", "--version", "5.0.999", "--address", FIRST_ADDRESS)
     assert up.returncode == 1
-    assert "could not fetch Cassandra 5.0.999" in up.stderr
+    assert "Cassandra 5.0.999 (about 70 MB, once): Maven failed: " in up.stderr
     assert "Traceback" not in up.stderr
 
 
