@@ -38,8 +38,8 @@ def recording_rules() -> tuple[RecordingRule, ...]:
     buckets = f"sum by ({', '.join((*BY, 'operation', 'le'))}) (rate({selector(DURATION, (), MATCH)}[{WINDOW}]))"
     windows = sorted({window for pair in WINDOWS.values() for window in pair}, key=_length)
     shares = (
-        RecordingRule(ratio_name(window), _slow_ratio(each, window), {"operation": each.operation})
-        for each in OBJECTIVES.values()
+        RecordingRule(ratio_name(window), _slow_ratio(objective, window), {"operation": objective.operation})
+        for objective in OBJECTIVES.values()
         for window in windows
     )
     return RecordingRule(BUCKETS, buckets), *shares

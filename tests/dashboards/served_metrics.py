@@ -7,15 +7,15 @@ from prometheus_client import generate_latest
 from cli.demo.load_metrics import LoadMetrics
 from collector.catalogue import CATALOGUE
 from exporters.sinks.parts.points import EVENTS
+from tests.exporters.prometheus.complete_page import complete_page
 from tests.exporters.prometheus.parsed import parsed
-from tests.exporters.prometheus.test_names import whole
 
 
 @cache
 def families() -> dict[str, tuple[str, frozenset[str]]]:
     """Return the kind and the labels of every metric that an agent or the demo's load serves, by its name."""
     labels_by_name: dict[str, tuple[str, frozenset[str]]] = {}
-    for page in (parsed(whole(openmetrics=False)), parsed(generate_latest(LoadMetrics("c").registry).decode())):
+    for page in (parsed(complete_page(openmetrics=False)), parsed(generate_latest(LoadMetrics("c").registry).decode())):
         labels: dict[str, set[str]] = {}
         for name, pairs in page.values:
             labels.setdefault(_family(name, page.kinds), set()).update(label for label, _ in pairs)

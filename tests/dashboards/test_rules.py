@@ -26,8 +26,8 @@ from dashboards.thresholds import OBJECTIVES, THRESHOLDS, Severity, Threshold
 from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES
 from tests.dashboards.rule_checks import checks_of
+from tests.exporters.prometheus.complete_page import complete_page
 from tests.exporters.prometheus.parsed import parsed
-from tests.exporters.prometheus.test_names import whole
 
 ROOT = Path(__file__).parent.parent.parent
 DASHBOARDS = ROOT / "dashboards" / "grafana" / "json" / "prometheus"
@@ -50,7 +50,7 @@ each_name = pytest.mark.parametrize("name", NAMES)
 def series_labels() -> Mapping[str, set[str]]:
     """Return the labels of all series that an agent may serve, by metric name."""
     labels_of: dict[str, set[str]] = {"up": {"job", "instance"}}
-    for name, labels in parsed(whole(openmetrics=False)).values:
+    for name, labels in parsed(complete_page(openmetrics=False)).values:
         labels_of.setdefault(name, {"job"}).update(dict(labels))
     for record in recording_rules():
         labels_of.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))

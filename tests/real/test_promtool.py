@@ -16,8 +16,8 @@ from collector.sampling.selection import DEFAULT_TABLES, Selection
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import NODE_EXPORTERS, Options
 from tests.collector.snapshots import scrape, snapshot
+from tests.exporters.prometheus.complete_page import HEALTH
 from tests.exporters.prometheus.parsed import one_of_each, parsed
-from tests.exporters.prometheus.test_names import HEALTH
 from tests.real.programs import load, prepare
 from tests.real.test_catalogue import snapshots
 

@@ -5,7 +5,6 @@ from dashboards.rules.alert import MATCH, WHERE, WINDOW, agent_series, aggregate
 from dashboards.rules.alerts.cluster import ANSWERS
 
 _SINK = (*NODE_LABELS, "sink")
-_TO = f"from {WHERE} to {{{{ $labels.sink }}}}"
 _LATENESS = agent_series("casstat_tick_lateness_seconds_bucket")
 _LATENESS_BUCKETS = aggregate("sum", f"rate({_LATENESS}[{WINDOW}])", ("le", *NODE_LABELS))
 
@@ -63,7 +62,7 @@ ALERTS = (
         "sink_up",
         aggregate("max", agent_series("casstat_sink_up"), _SINK),
         "{{ $labels.sink }} accepts no data from {{ $labels.node }}",
-        f"The store accepts no data {_TO}. The agent keeps it in its journal and retries.",
+        f"{{{{ $labels.sink }}}} accepts no data from {WHERE}. The agent keeps it in its journal and retries.",
         by=_SINK,
     ),
     *threshold_alerts(
@@ -71,7 +70,7 @@ ALERTS = (
         "sink_lag",
         aggregate("max", agent_series("casstat_sink_lag_seconds"), _SINK),
         "Shipping from {{ $labels.node }} to {{ $labels.sink }} lags",
-        f"Shipping {_TO} lags by {{{{ $value | humanizeDuration }}}}.",
+        f"Shipping from {WHERE} to {{{{ $labels.sink }}}} lags by {{{{ $value | humanizeDuration }}}}.",
         by=_SINK,
     ),
     *threshold_alerts(
@@ -79,7 +78,7 @@ ALERTS = (
         "sink_lost",
         _increase("casstat_sink_lost_ticks_total", _SINK),
         "{{ $labels.sink }} loses data of {{ $labels.node }}",
-        f"The journal removed {{{{ $value | humanize }}}} ticks {_TO} before the store accepted them.",
+        f"The journal of {WHERE} removed {{{{ $value | humanize }}}} ticks that {{{{ $labels.sink }}}} still lacks.",
         by=_SINK,
     ),
     *threshold_alerts(
@@ -87,7 +86,7 @@ ALERTS = (
         "sink_refused",
         _rate("casstat_sink_refused_points_total", _SINK),
         "{{ $labels.sink }} rejects points of {{ $labels.node }}",
-        f"The store permanently rejects {{{{ $value | humanize }}}} points per second {_TO}.",
+        f"{{{{ $labels.sink }}}} permanently rejects {{{{ $value | humanize }}}} points per second from {WHERE}.",
         by=_SINK,
     ),
     *threshold_alerts(

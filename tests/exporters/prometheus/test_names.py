@@ -8,12 +8,11 @@ from prometheus_client import CollectorRegistry
 from collector.catalogue import CATALOGUE
 from collector.model.identity import IDENTITY_LABELS, Identity
 from collector.model.metric import Kind, Values
-from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
 from exporters.prometheus.metric_family import families_of, is_info, text_label
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import NODE_EXPORTERS, Options
-from exporters.shipping.sink_health import SinkHealth
 from tests.collector.snapshots import scrape, snapshot
+from tests.exporters.prometheus.complete_page import HEALTH, complete_page
 from tests.exporters.prometheus.parsed import one_of_each, parsed, rendered
 
 SUFFIXES = {
@@ -22,27 +21,18 @@ SUFFIXES = {
     "summary": ("", "_count", "_sum", "_created"),
     "info": ("_info",),
 }
-RUN = RunTimes("1", "ramp", 1.0, 2.0, ((1.5, "warm"),))
-HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3), (SinkHealth("influxdb://x"),), (RUN,))
-
-
-def whole(*, openmetrics: bool) -> str:
-    """Return a page with every metric that there is, the agent's own too."""
-    page = Page(Options(), CollectorRegistry(), lambda: HEALTH, print, lambda: 10.0)
-    page.add(snapshot(scrape(10.0, one_of_each())), Identity("c", "d", "r", "n"))
-    return page.get(openmetrics=openmetrics, compressed=False).decode()
 
 
 @pytest.mark.parametrize("openmetrics", [False, True])
 def test_no_name_is_another_metrics(openmetrics: bool) -> None:
-    kinds = parsed(whole(openmetrics=openmetrics), openmetrics=openmetrics).kinds
+    kinds = parsed(complete_page(openmetrics=openmetrics), openmetrics=openmetrics).kinds
     suffixes = SUFFIXES if openmetrics else {**SUFFIXES, "counter": (), "info": ()}
     names = [name + suffix for name, kind in kinds.items() for suffix in {"", *suffixes.get(kind, ())}]
     assert [name for name, number in Counter(names).items() if number > 1] == []
 
 
 def test_every_metric_is_there() -> None:
-    text = whole(openmetrics=False)
+    text = complete_page(openmetrics=False)
     for name in families_of(CATALOGUE):
         assert f"\n# TYPE {name} " in f"\n{text}"
 

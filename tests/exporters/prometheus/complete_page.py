@@ -1,0 +1,21 @@
+"""A page of /metrics with every metric, for tests of names and of queries."""
+
+from prometheus_client import CollectorRegistry
+
+from collector.model.identity import Identity
+from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
+from exporters.prometheus.page import Page
+from exporters.prometheus.rendering import Options
+from exporters.shipping.sink_health import SinkHealth
+from tests.collector.snapshots import scrape, snapshot
+from tests.exporters.prometheus.parsed import one_of_each
+
+RUN = RunTimes("1", "ramp", 1.0, 2.0, ((1.5, "warm"),))
+HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3), (SinkHealth("influxdb://x"),), (RUN,))
+
+
+def complete_page(*, openmetrics: bool) -> str:
+    """Return a page of /metrics with every metric of nodes and agents."""
+    page = Page(Options(), CollectorRegistry(), lambda: HEALTH, print, lambda: 10.0)
+    page.add(snapshot(scrape(10.0, one_of_each())), Identity("c", "d", "r", "n"))
+    return page.get(openmetrics=openmetrics, compressed=False).decode()
