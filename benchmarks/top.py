@@ -48,15 +48,15 @@ def run() -> Iterator[Figure]:
     yield Figure(f"{NODES} nodes: CPU of taking a tick's samples", 1000 * taking_s / TICKS, "ms")
     yield Figure(f"{NODES} nodes: CPU of merging them and making the rows", 1000 * closing_s / TICKS, "ms")
     for width, height in SIZES:
-        for look in (
+        for view in (
             ViewState(),
             ViewState(transposed=True),
             ViewState(node=3),
             ViewState(chosen=1, sort="read_p99_ms"),
         ):
-            what = "transposed" if look.transposed else "a node" if look.node else SETS[look.chosen].name
-            scene = RenderContext(history.frames, look, width, height)
-            cost_ms = 1000 * _cpu_s(partial(_draw, scene)) / REDRAWS
+            what = "transposed" if view.transposed else "a node" if view.node else SETS[view.chosen].name
+            context = RenderContext(history.frames, view, width, height)
+            cost_ms = 1000 * _cpu_s(partial(_draw, context)) / REDRAWS
             yield Figure(f"{NODES} nodes, {width}x{height}, {what}: CPU of a redraw", cost_ms, "ms", MOST_REDRAW_MS)
     yield from _memory(history)
 
@@ -67,9 +67,9 @@ def taken(text: str) -> Sample:
     return decoded({**content, "values": needed(content["values"])})
 
 
-def _draw(scene: RenderContext) -> None:
+def _draw(context: RenderContext) -> None:
     for _ in range(REDRAWS):
-        screen(scene)
+        screen(context)
 
 
 def _take(assembler: IntervalAssembler, texts: list[tuple[str, str]], now_s: float) -> None:

@@ -1,1 +1,1 @@
-"""`casstat top`: a cluster on one screen. What is shown is made by pure functions; `app` alone knows a terminal."""
+"""`casstat top`: a cluster on one screen. Pure functions render it; only `app` depends on a terminal."""

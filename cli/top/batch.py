@@ -1,4 +1,4 @@
-"""Frames for programs and for what is no terminal: a plain table, or an object for each tick."""
+"""Frames outside a terminal: a plain table or a JSON object per tick."""
 
 import json
 from collections.abc import Mapping
@@ -14,22 +14,22 @@ from exporters.line.columns import Cell
 from exporters.live.frame import ALL, Frame
 from exporters.live.live_columns import COLUMNS, Cells
 
-# As wide as it takes: nobody looks at a terminal's edge here.
+# Wide enough for all columns: the output is not limited by a terminal.
 WIDEST = 400
 
 
-def table_text(frame: Frame, look: ViewState, width: int = WIDEST) -> str:
-    """Return a frame as lines of plain text: when and of how many nodes it is, and the table."""
-    scene = RenderContext([frame], look, width, len(frame.nodes) + 20, ASCII)
-    chosen = layout(scene)
-    lines = [header(scene, chosen), cluster_row(scene, chosen)]
-    lines += [node_row(scene, chosen, node, pointed=False) for node in scene.order]
+def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
+    """Return a frame as plain text: its time and number of nodes, and the table."""
+    context = RenderContext([frame], view, width, len(frame.nodes) + 20, ASCII)
+    chosen = layout(context)
+    lines = [header(context, chosen), cluster_row(context, chosen)]
+    lines += [node_row(context, chosen, node, pointed=False) for node in context.order]
     when = f"# {clock_time(frame.time_s, date=True)} {frame.counted} of {len(frame.nodes)} nodes"
     return "\n".join([when, *(plain(line).rstrip() for line in lines), ""])
 
 
 def json_text(frame: Frame, own: tuple[float | None, float | None], names: frozenset[str]) -> str:
-    """Return a frame as one object of JSON, without the end of its line; null for what is not known."""
+    """Return a frame as a JSON object without a newline; absent values are null. `own` is CPU (%) and memory (MiB)."""
     cpu_pct, size_mb = own
     content: dict[str, Any] = {
         "time": rounded(frame.time_s),
@@ -49,7 +49,7 @@ def json_text(frame: Frame, own: tuple[float | None, float | None], names: froze
             }
             for node in frame.nodes
         ],
-        "events": [told._asdict() for told in frame.events],
+        "events": [event._asdict() for event in frame.events],
         "top_cpu_pct": rounded(cpu_pct),
         "top_resident_mb": rounded(size_mb),
     }

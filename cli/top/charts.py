@@ -1,47 +1,47 @@
-"""Charts of the cluster's last ticks, where few nodes leave room for them."""
+"""Charts of the cluster's recent ticks, shown if there is room below the nodes."""
 
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext
 from cli.top.sparkline import chart
 from cli.top.styled_text import Line, Span, cut, number
-from exporters.live.live_columns import COLUMNS, PLACES, value
+from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, value
 
-# The least and most lines of a chart, its title included; from this width on two stand beside each other.
+# Minimum and maximum lines of a chart including its title; minimum screen width for two charts side by side.
 LOWEST, HIGHEST, TWO_WIDE = 5, 14, 80
 
 
-def lines(scene: RenderContext, room: int) -> list[Line]:
-    """Return as many charts as there is room for."""
-    beside = 2 if scene.width >= TWO_WIDE else 1
-    names = _names(scene)
+def lines(context: RenderContext, room: int) -> list[Line]:
+    """Return the lines of as many charts as fit into `room` lines."""
+    beside = 2 if context.width >= TWO_WIDE else 1
+    names = _names(context)
     rows = min(room // LOWEST, -(-len(names) // beside))
-    if scene.frame is None or not rows:
+    if context.frame is None or not rows:
         return []
     height = min(room // rows, HIGHEST)
-    width = scene.width // beside
+    width = context.width // beside
     made: list[Line] = []
     for row in range(rows):
-        charts = [_chart(scene, name, width, height) for name in names[row * beside : (row + 1) * beside]]
+        charts = [_chart(context, name, width, height) for name in names[row * beside : (row + 1) * beside]]
         made += [
-            cut(tuple(span for line in parts for span in line), scene.width) for parts in zip(*charts, strict=True)
+            cut(tuple(span for line in parts for span in line), context.width) for parts in zip(*charts, strict=True)
         ]
     return made
 
 
-def _names(scene: RenderContext) -> list[str]:
-    """Return the columns to draw: the one sorted by, the first of the set, what makes a node the worst, the others."""
-    chosen = set_of(scene.look)
-    first = [scene.look.sort] if scene.look.sort in PLACES else []
+def _names(context: RenderContext) -> list[str]:
+    """Return the columns to draw: the sorted one, the first of the set, those that rank nodes, then the others."""
+    chosen = set_of(context.view)
+    first = [context.view.sort] if context.view.sort in COLUMN_INDEX else []
     return list(dict.fromkeys([*first, *chosen.columns[:1], *chosen.worst, *chosen.columns[1:]]))[:4]
 
 
-def _chart(scene: RenderContext, name: str, width: int, height: int) -> list[Line]:
-    """Return one chart with its title, so many cells wide and lines high."""
-    column = COLUMNS[PLACES[name]]
-    values = scene.trend(name, None, width - 2)
-    now = None if scene.frame is None else value(scene.frame.cluster, name)
+def _chart(context: RenderContext, name: str, width: int, height: int) -> list[Line]:
+    """Return a chart with its title, `width` cells by `height` lines."""
+    column = COLUMNS[COLUMN_INDEX[name]]
+    values = context.trend(name, None, width - 2)
+    now = None if context.frame is None else value(context.frame.cluster, name)
     most = max((each for each in values if each == each), default=None)
     figures = f"  now {number(now, column.digits)}  max {number(most, column.digits)}"
     title = cut((Span(f" {column.header}", "bold"), Span(figures, "dim")), width)
-    body = chart(values, width - 2, height - 1, scene.marks.spark)
+    body = chart(values, width - 2, height - 1, context.marks.spark)
     return [title, *(cut((Span(f" {text} ", "spark"),), width) for text in body)]

@@ -1,4 +1,4 @@
-"""The sets of columns that the keys 1 to 7 choose, and what is read whichever is shown."""
+"""The column sets of the keys 1 to 7, and the columns that are always read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from cli.top.view_state import ViewState
 from exporters.line.columns import Column
 from exporters.live.frame import ALL
-from exporters.live.live_columns import COLUMNS, PLACES
+from exporters.live.live_columns import COLUMN_INDEX, COLUMNS
 from exporters.live.live_frames import Wanted
 
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """Columns by name; `worst` are those whose greatest value says which node comes first."""
+    """Names of columns; nodes are ranked by the greatest value of the `worst` columns."""
 
     name: str
     columns: tuple[str, ...]
@@ -20,12 +20,12 @@ class ColumnSet:
 
     @property
     def is_tables(self) -> bool:
-        """Whether tables are shown instead of nodes."""
+        """Whether the set shows tables instead of nodes."""
         return not self.columns
 
 
-_READS = tuple(f"read_{what}_ms" for what in ("mean", "p50", "p95", "p99", "max"))
-_WRITES = tuple(f"write_{what}_ms" for what in ("mean", "p50", "p95", "p99", "max"))
+_READS = tuple(f"read_{statistic}_ms" for statistic in ("mean", "p50", "p95", "p99", "max"))
+_WRITES = tuple(f"write_{statistic}_ms" for statistic in ("mean", "p50", "p95", "p99", "max"))
 _CPU = ("cpu_busy_pct", "cpu_system_pct", "cpu_iowait_pct")
 _TAILS = ("read_p99_ms", "write_p99_ms")
 _REQUESTS = ("reads_per_s", "read_mean_ms", "read_p99_ms", "writes_per_s", "write_mean_ms", "write_p99_ms")
@@ -38,7 +38,7 @@ _FAULTS = (
     "peers_unreachable",
 )
 BASE = (*_REQUESTS, *_CPU, "cpu_user_pct", "gc_pct", "compactions_pending", *_FAULTS)
-"""What is always read: the head of the screen is made of it, and what makes a node come first."""
+"""Columns that are always read, for the head of the screen and the severity of nodes."""
 
 SETS = (
     ColumnSet("requests", (*_REQUESTS, *_CPU, "gc_pct", "compactions_pending", *_FAULTS), _TAILS),
@@ -120,18 +120,18 @@ SETS = (
 )
 
 
-def set_of(look: ViewState) -> ColumnSet:
-    """Return the set that is shown: the columns that were named, else one of `SETS`."""
-    return ColumnSet("columns", look.picked, _TAILS) if look.picked else SETS[look.chosen]
+def set_of(view: ViewState) -> ColumnSet:
+    """Return the visible set: the columns chosen by name, or one of `SETS`."""
+    return ColumnSet("columns", view.picked, _TAILS) if view.picked else SETS[view.chosen]
 
 
 def columns(chosen: ColumnSet) -> list[Column]:
     """Return the columns of a set."""
-    return [COLUMNS[PLACES[name]] for name in chosen.columns]
+    return [COLUMNS[COLUMN_INDEX[name]] for name in chosen.columns]
 
 
 def wanted(number: int, more: Iterable[str] = (), node: int | None = None) -> Wanted:
-    """Return what to read while a set is shown, with further columns by name, and perhaps a node alone."""
+    """Return what to request for a set, further columns by name, and optionally one node's details."""
     chosen = SETS[number]
-    names = {*BASE, *chosen.columns, *(name for name in more if name in PLACES)}
+    names = {*BASE, *chosen.columns, *(name for name in more if name in COLUMN_INDEX)}
     return Wanted(frozenset(names), ALL if chosen.is_tables else None, node)

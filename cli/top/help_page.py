@@ -1,4 +1,4 @@
-"""What the keys do."""
+"""The help page: keys, states and notes."""
 
 from textwrap import wrap
 
@@ -8,16 +8,16 @@ from cli.top.styled_text import Line, Span, cut
 from collector.cluster.live.cluster_interval import State
 
 KEYS = (
-    ("1 to 7", " ".join(f"{number}: {each.name}" for number, each in enumerate(SETS, 1))),
+    ("1 to 7", " ".join(f"{number}: {column_set.name}" for number, column_set in enumerate(SETS, 1))),
     ("up down pgup pgdn home end", "move; j and k too"),
-    ("enter, esc", "one node with all its figures and tables; back"),
-    ("/ and /!", "only nodes whose name, place or state has this; all but those"),
-    ("f", "only nodes that something is wrong with"),
-    ("< > s r", "sort by the column before, after, or named; the other way round"),
-    ("w", "the worst first again"),
-    ("t, m M", "nodes as columns of one figure, a line a tick; the next, the last figure"),
-    ("space", "pause, and go on"),
-    ("left right [ ]", "one tick back, one on; { } ten"),
+    ("enter, esc", "open a node with all its values and tables; back"),
+    ("/ and /!", "show only nodes with this in their name, place or state; all others"),
+    ("f", "show only nodes with a problem"),
+    ("< > s r", "sort by the previous, next or named column; reverse the order"),
+    ("w", "show the worst first"),
+    ("t, m M", "nodes as columns, a line per tick; next, previous column"),
+    ("space", "pause, resume"),
+    ("left right [ ]", "step by one tick; { } by ten"),
     ("S", "go to a time (10:47) or back by a duration (5m)"),
     ("+ -", "play a recording faster, slower"),
     ("q", "quit"),
@@ -25,25 +25,25 @@ KEYS = (
 STATES = {
     State.UP: "answers",
     State.CHANGING: "is joining, leaving, starting or drained",
-    State.SILENT: "what watches it answers, Cassandra does not",
-    State.GONE: "nothing answers",
-    State.NEW: "not heard of yet",
+    State.SILENT: "its agent answers, Cassandra does not",
+    State.GONE: "does not answer",
+    State.NEW: "not contacted yet",
 }
 NOTES = (
-    "The cluster's row holds sums; its percentiles come from the buckets of all nodes, those in the title alone.",
-    "Shares of what each node has for itself (heap, GC, JVM's CPU, disk busy) are means. '-' is: not known.",
-    "The percentage at the top right is the CPU of one core that casstat top takes itself.",
+    "The cluster's row shows sums; its percentiles come from the merged buckets of the counted nodes.",
+    "Percentages of a node's own resources (heap, GC, JVM CPU, disk) are means. '-' means unknown.",
+    "The percentage at the top right is the CPU use of casstat top, in % of one core.",
 )
 
 
 LABEL = 27
 
 
-def lines(scene: RenderContext, room: int) -> list[Line]:
-    """Return the page, from the line that is scrolled to on."""
-    width = scene.width
-    signs = [*((scene.marks.states[state], text) for state, text in STATES.items())]
-    signs.append((scene.marks.fault, "a figure is beyond a threshold: it is coloured"))
+def lines(context: RenderContext, room: int) -> list[Line]:
+    """Return the page from the first visible line on."""
+    width = context.width
+    signs = [*((context.marks.states[state], text) for state, text in STATES.items())]
+    signs.append((context.marks.fault, "a value exceeds its threshold and is coloured"))
     whole: list[Line] = []
     for keys, text in KEYS:
         whole += _described(f"   {keys:<{LABEL}} ", text, width)
@@ -53,13 +53,13 @@ def lines(scene: RenderContext, room: int) -> list[Line]:
     for text in NOTES:
         whole += _described(" ", text, width)
     shown = max(room - 1, 0)
-    first = min(scene.look.first, max(len(whole) - shown, 0))
+    first = min(context.view.first, max(len(whole) - shown, 0))
     more = "" if first + shown >= len(whole) else "  (down: more)"
     page = [(Span(" keys", "bold"), Span(more, "dim")), *whole[first : first + shown]]
     return [cut(line, width) for line in (page + [()] * room)[:room]]
 
 
 def _described(label: str, text: str, width: int) -> list[Line]:
-    """Return a label with its text beside it, in as many lines as that takes."""
+    """Return a label and its text beside it, wrapped."""
     parts = wrap(text, max(width - len(label), 1))
     return [(Span(" " * len(label) if number else label), Span(part, "dim")) for number, part in enumerate(parts)]

@@ -1,4 +1,4 @@
-"""What keys do: from what is shown to what is shown next, without a terminal."""
+"""Key bindings: pure functions from a view state to the next one."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,169 +15,169 @@ LONGEST = 60
 LONGEST_AGO_S = 1e8
 
 
-def pressed(scene: RenderContext, key: str, letter: str) -> ViewState | None:
-    """Return what is to be seen after a key: its name, and the character that it types; None to leave."""
-    look = replace(scene.look, said="")
-    if look.prompt:
-        return _typed(scene, look, key, letter)
+def pressed(context: RenderContext, key: str, letter: str) -> ViewState | None:
+    """Return the view state after a key, given by its name and its character; None to quit."""
+    view = replace(context.view, said="")
+    if view.prompt:
+        return _typed(context, view, key, letter)
     if key in ("ctrl+c", "q"):
         return None
     if key in ("escape", "backspace"):
-        return _back(look)
-    if look.help and key not in _MOVES:
-        # Any key that is no other use leads back.
-        return replace(look, help=False, first=0)
+        return _back(view)
+    if view.help and key not in _MOVES:
+        # On the help page every other key goes back.
+        return replace(view, help=False, first=0)
     if letter in "1234567" and letter:
         return replace(
-            look, chosen=int(letter) - 1, picked=(), sort="", cursor=None, first=0, node=None, transposed=False
+            view, chosen=int(letter) - 1, picked=(), sort="", cursor=None, first=0, node=None, transposed=False
         )
     does = _KEYS.get(letter) or _KEYS.get(key)
-    return does(scene, look) if does else look
+    return does(context, view) if does else view
 
 
-def _back(look: ViewState) -> ViewState:
-    if look.help:
-        return replace(look, help=False, first=0)
-    if look.node is not None:
-        return replace(look, node=None, first=0)
-    if look.transposed:
-        return replace(look, transposed=False, metric="", first=0)
-    return replace(look, filter="", inverse=False, faults=False, first=0)
+def _back(view: ViewState) -> ViewState:
+    if view.help:
+        return replace(view, help=False, first=0)
+    if view.node is not None:
+        return replace(view, node=None, first=0)
+    if view.transposed:
+        return replace(view, transposed=False, metric="", first=0)
+    return replace(view, filter="", inverse=False, faults=False, first=0)
 
 
-def _typed(scene: RenderContext, look: ViewState, key: str, letter: str) -> ViewState:
+def _typed(context: RenderContext, view: ViewState, key: str, letter: str) -> ViewState:
     if key in ("escape", "ctrl+c"):
-        return replace(look, prompt="", typed="")
+        return replace(view, prompt="", typed="")
     if key == "backspace":
-        return replace(look, typed=look.typed[:-1]) if look.typed else replace(look, prompt="")
+        return replace(view, typed=view.typed[:-1]) if view.typed else replace(view, prompt="")
     if key in ("enter", "ctrl+j"):
-        done = replace(look, prompt="", typed="", first=0)
-        return {"/": _filter, "s": _sort, "S": _seek}[look.prompt](scene, done, look.typed)
+        done = replace(view, prompt="", typed="", first=0)
+        return {"/": _filter, "s": _sort, "S": _seek}[view.prompt](context, done, view.typed)
     if letter and letter.isprintable():
-        return replace(look, typed=(look.typed + letter)[:LONGEST])
-    return look
+        return replace(view, typed=(view.typed + letter)[:LONGEST])
+    return view
 
 
-def _filter(_: RenderContext, look: ViewState, typed: str) -> ViewState:
-    return replace(look, filter=typed.removeprefix("!"), inverse=typed.startswith("!"), cursor=None)
+def _filter(_: RenderContext, view: ViewState, typed: str) -> ViewState:
+    return replace(view, filter=typed.removeprefix("!"), inverse=typed.startswith("!"), cursor=None)
 
 
-def _sort(_: RenderContext, look: ViewState, typed: str) -> ViewState:
+def _sort(_: RenderContext, view: ViewState, typed: str) -> ViewState:
     wanted = typed.strip().lower()
     if not wanted:
-        return replace(look, sort="", reverse=False)
+        return replace(view, sort="", reverse=False)
     if wanted in ("node", "name"):
-        return replace(look, sort="node", reverse=False)
-    chosen = columns(set_of(look))
+        return replace(view, sort="node", reverse=False)
+    chosen = columns(set_of(view))
     for fits in (str.__eq__, str.startswith):
         for column in (*chosen, *COLUMNS):
             if fits(column.header.lower(), wanted) or fits(column.name, wanted):
-                return replace(look, sort=column.name, reverse=False)
-    return replace(look, said=f"there is no column '{typed.strip()[:20]}'")
+                return replace(view, sort=column.name, reverse=False)
+    return replace(view, said=f"unknown column '{typed.strip()[:20]}'")
 
 
-def _seek(scene: RenderContext, look: ViewState, typed: str) -> ViewState:
-    if not scene.frames:
-        return look
-    words, last_s = typed.strip(), scene.frames[-1].time_s
+def _seek(context: RenderContext, view: ViewState, typed: str) -> ViewState:
+    if not context.frames:
+        return view
+    words, last_s = typed.strip(), context.frames[-1].time_s
     try:
-        # A number this large is no duration but seconds since the epoch.
+        # A larger number is seconds since the epoch.
         if (ago_s := duration_of(words.removeprefix("-"))) < LONGEST_AGO_S:
-            return _at(scene, look, last_s - ago_s)
+            return _at(context, view, last_s - ago_s)
     except ValueError:
         pass
     try:
         moment = time_of(words)
     except (ValueError, OverflowError):
-        return replace(look, said=f"'{words[:20]}' is not a time such as 02:31:07, or a duration such as 90 or 5m")
-    return _at(scene, look, moment.last_before(last_s) if isinstance(moment, TimeOfDay) else moment)
+        return replace(view, said=f"'{words[:20]}' is not a time such as 02:31:07, or a duration such as 90 or 5m")
+    return _at(context, view, moment.last_before(last_s) if isinstance(moment, TimeOfDay) else moment)
 
 
-def _at(scene: RenderContext, look: ViewState, time_s: float) -> ViewState:
-    first_s, last_s = scene.frames[0].time_s, scene.frames[-1].time_s
-    said = "nothing is kept from before this" if time_s < first_s else ""
-    return replace(look, at_s=min(max(time_s, first_s), last_s), playing=False, said=said)
+def _at(context: RenderContext, view: ViewState, time_s: float) -> ViewState:
+    first_s, last_s = context.frames[0].time_s, context.frames[-1].time_s
+    said = "no earlier ticks are kept" if time_s < first_s else ""
+    return replace(view, at_s=min(max(time_s, first_s), last_s), playing=False, said=said)
 
 
 def _step(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
-    def step(scene: RenderContext, look: ViewState) -> ViewState:
-        if not scene.frames:
-            return look
-        place = min(max(scene.place + by, 0), len(scene.frames) - 1)
-        return replace(look, at_s=scene.frames[place].time_s, playing=False)
+    def step(context: RenderContext, view: ViewState) -> ViewState:
+        if not context.frames:
+            return view
+        place = min(max(context.place + by, 0), len(context.frames) - 1)
+        return replace(view, at_s=context.frames[place].time_s, playing=False)
 
     return step
 
 
-def _pause(scene: RenderContext, look: ViewState) -> ViewState:
-    if scene.source != "live":
-        return replace(look, playing=not look.playing)
-    if look.at_s is not None:
-        return replace(look, at_s=None)
-    return replace(look, at_s=scene.frames[-1].time_s) if scene.frames else look
+def _pause(context: RenderContext, view: ViewState) -> ViewState:
+    if context.source != "live":
+        return replace(view, playing=not view.playing)
+    if view.at_s is not None:
+        return replace(view, at_s=None)
+    return replace(view, at_s=context.frames[-1].time_s) if context.frames else view
 
 
 def _faster(factor: float) -> Callable[[RenderContext, ViewState], ViewState]:
-    return lambda _, look: replace(look, speed=min(max(look.speed * factor, SLOWEST), FASTEST))
+    return lambda _, view: replace(view, speed=min(max(view.speed * factor, SLOWEST), FASTEST))
 
 
-def _ask(what: str) -> Callable[[RenderContext, ViewState], ViewState]:
-    return lambda _, look: replace(look, prompt=what, typed="")
+def _prompt(kind: str) -> Callable[[RenderContext, ViewState], ViewState]:
+    return lambda _, view: replace(view, prompt=kind, typed="")
 
 
 def _sort_beside(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
-    def move(_: RenderContext, look: ViewState) -> ViewState:
-        names = ["", "node", *set_of(look).columns]
-        at = names.index(look.sort) if look.sort in names else 0
-        return replace(look, sort=names[(at + by) % len(names)], first=0)
+    def move(_: RenderContext, view: ViewState) -> ViewState:
+        names = ["", "node", *set_of(view).columns]
+        at = names.index(view.sort) if view.sort in names else 0
+        return replace(view, sort=names[(at + by) % len(names)], first=0)
 
     return move
 
 
-def _transpose(scene: RenderContext, look: ViewState) -> ViewState:
-    if set_of(look).is_tables:
-        return replace(look, said="tables have one layout")
-    there = replace(look, transposed=not look.transposed, node=None, first=0)
-    return replace(there, metric=transposed.metric_of(scene) if there.transposed else "")
+def _transpose(context: RenderContext, view: ViewState) -> ViewState:
+    if set_of(view).is_tables:
+        return replace(view, said="tables cannot be transposed")
+    there = replace(view, transposed=not view.transposed, node=None, first=0)
+    return replace(there, metric=transposed.metric_of(context) if there.transposed else "")
 
 
 def _metric(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
-    def move(scene: RenderContext, look: ViewState) -> ViewState:
-        if not look.transposed:
-            return look
+    def move(context: RenderContext, view: ViewState) -> ViewState:
+        if not view.transposed:
+            return view
         names = list(dict.fromkeys(name for each in SETS for name in each.columns))
-        at = names.index(transposed.metric_of(scene)) if transposed.metric_of(scene) in names else 0
-        return replace(look, metric=names[(at + by) % len(names)])
+        at = names.index(transposed.metric_of(context)) if transposed.metric_of(context) in names else 0
+        return replace(view, metric=names[(at + by) % len(names)])
 
     return move
 
 
-def _enter(scene: RenderContext, look: ViewState) -> ViewState:
-    if look.node is not None or look.transposed or set_of(look).is_tables:
-        return look
-    nodes = scene.order
-    at = look.cursor if look.cursor in nodes else next(iter(nodes), None)
-    return look if at is None else replace(look, node=at, cursor=at, first=0)
+def _enter(context: RenderContext, view: ViewState) -> ViewState:
+    if view.node is not None or view.transposed or set_of(view).is_tables:
+        return view
+    nodes = context.order
+    at = view.cursor if view.cursor in nodes else next(iter(nodes), None)
+    return view if at is None else replace(view, node=at, cursor=at, first=0)
 
 
-def _move(by: int | None, whole: int = 0) -> Callable[[RenderContext, ViewState], ViewState]:
-    """Move by rows, by `whole` screens of them, or (None) to the beginning or the end."""
+def _move(by: int | None, pages: int = 0) -> Callable[[RenderContext, ViewState], ViewState]:
+    """Move by rows, by `pages`, or (`by` is None) to the first or the last row, by the sign of `pages`."""
 
-    def move(scene: RenderContext, look: ViewState) -> ViewState:
-        room = screen.rows(scene)
-        if look.help or look.node is not None or set_of(look).is_tables or look.transposed:
-            step = len(transposed.shown(scene)) if look.transposed else room
-            last = max(len(scene.order) - step, 0) if look.transposed else LONGEST
-            goal = (0 if whole < 0 else last) if by is None else look.first + by + whole * step
-            return replace(look, first=min(max(goal, 0), last))
-        nodes = scene.order
+    def move(context: RenderContext, view: ViewState) -> ViewState:
+        room = screen.rows(context)
+        if view.help or view.node is not None or set_of(view).is_tables or view.transposed:
+            step = len(transposed.shown(context)) if view.transposed else room
+            last = max(len(context.order) - step, 0) if view.transposed else LONGEST
+            goal = (0 if pages < 0 else last) if by is None else view.first + by + pages * step
+            return replace(view, first=min(max(goal, 0), last))
+        nodes = context.order
         if not nodes:
-            return look
-        at = nodes.index(look.cursor) if look.cursor in nodes else 0
-        goal = (0 if whole < 0 else len(nodes) - 1) if by is None else at + by + whole * room
+            return view
+        at = nodes.index(view.cursor) if view.cursor in nodes else 0
+        goal = (0 if pages < 0 else len(nodes) - 1) if by is None else at + by + pages * room
         row = min(max(goal, 0), len(nodes) - 1)
-        first = min(max(look.first, row - room + 1), row)
-        return replace(look, cursor=nodes[row], first=first)
+        first = min(max(view.first, row - room + 1), row)
+        return replace(view, cursor=nodes[row], first=first)
 
     return move
 
@@ -194,16 +194,16 @@ _MOVES: dict[str, Callable[[RenderContext, ViewState], ViewState]] = {
 }
 _KEYS: dict[str, Callable[[RenderContext, ViewState], ViewState]] = {
     **_MOVES,
-    "?": lambda _, look: replace(look, help=True, first=0),
-    "h": lambda _, look: replace(look, help=True, first=0),
-    "/": _ask("/"),
-    "s": _ask("s"),
-    "S": _ask("S"),
+    "?": lambda _, view: replace(view, help=True, first=0),
+    "h": lambda _, view: replace(view, help=True, first=0),
+    "/": _prompt("/"),
+    "s": _prompt("s"),
+    "S": _prompt("S"),
     "<": _sort_beside(-1),
     ">": _sort_beside(1),
-    "r": lambda _, look: replace(look, reverse=not look.reverse, first=0),
-    "w": lambda _, look: replace(look, sort="", reverse=False, first=0),
-    "f": lambda _, look: replace(look, faults=not look.faults, first=0),
+    "r": lambda _, view: replace(view, reverse=not view.reverse, first=0),
+    "w": lambda _, view: replace(view, sort="", reverse=False, first=0),
+    "f": lambda _, view: replace(view, faults=not view.faults, first=0),
     "t": _transpose,
     "m": _metric(1),
     "M": _metric(-1),

@@ -1,4 +1,4 @@
-"""What the mouse does: from what is shown to what is shown next, without a terminal."""
+"""Mouse actions: pure functions from a view state to the next one."""
 
 from dataclasses import replace
 
@@ -12,42 +12,42 @@ WHEEL_ROWS = 3
 LEFT, RIGHT = 1, 3
 
 
-def clicked(scene: RenderContext, x: int, y: int, button: int = LEFT) -> ViewState:
-    """Return what is to be seen after a click on a cell: a header sorts, a node is selected, a selected one opens.
+def clicked(context: RenderContext, x: int, y: int, button: int = LEFT) -> ViewState:
+    """Return the view state after a click: a header sorts, a node is selected, the selected node opens.
 
-    The right button leads back, as Esc does.
+    The right button goes back, like Esc.
     """
-    look = replace(scene.look, said="")
-    if look.prompt or scene.frame is None:
-        return look
-    if button == RIGHT or look.help:
-        return pressed(scene, "escape", "") or look
-    if button != LEFT or look.node is not None or look.transposed or set_of(look).is_tables:
-        return look
-    row = y - screen.head_lines(scene)
+    view = replace(context.view, said="")
+    if view.prompt or context.frame is None:
+        return view
+    if button == RIGHT or view.help:
+        return pressed(context, "escape", "") or view
+    if button != LEFT or view.node is not None or view.transposed or set_of(view).is_tables:
+        return view
+    row = y - screen.head_lines(context)
     if row == 0:
-        return _sorted_by(scene, look, x)
-    return _selected(scene, look, row - screen.TABLE_HEAD)
+        return _sorted_by(context, view, x)
+    return _selected(context, view, row - screen.TABLE_HEAD)
 
 
-def scrolled(scene: RenderContext, direction: int) -> ViewState:
-    """Return what is to be seen after a turn of the wheel, up (-1) or down (1)."""
-    look = scene.look
+def scrolled(context: RenderContext, direction: int) -> ViewState:
+    """Return the view state after the wheel turns up (-1) or down (1)."""
+    view = context.view
     for _ in range(WHEEL_ROWS):
-        look = pressed(replace(scene, look=look), "up" if direction < 0 else "down", "") or look
-    return look
+        view = pressed(replace(context, view=view), "up" if direction < 0 else "down", "") or view
+    return view
 
 
-def _sorted_by(scene: RenderContext, look: ViewState, x: int) -> ViewState:
-    name = node_table.column_at(scene, x)
+def _sorted_by(context: RenderContext, view: ViewState, x: int) -> ViewState:
+    name = node_table.column_at(context, x)
     if not name:
-        return look
-    return replace(look, sort=name, reverse=not look.reverse and look.sort == name, first=0)
+        return view
+    return replace(view, sort=name, reverse=not view.reverse and view.sort == name, first=0)
 
 
-def _selected(scene: RenderContext, look: ViewState, row: int) -> ViewState:
-    nodes = scene.order[look.first : look.first + screen.rows(scene)]
+def _selected(context: RenderContext, view: ViewState, row: int) -> ViewState:
+    nodes = context.order[view.first : view.first + screen.rows(context)]
     if not 0 <= row < len(nodes):
-        return look
+        return view
     node = nodes[row]
-    return replace(look, node=node, first=0) if look.cursor == node else replace(look, cursor=node)
+    return replace(view, node=node, first=0) if view.cursor == node else replace(view, cursor=node)

@@ -1,4 +1,4 @@
-"""A recording as frames: merged as `casstat merge` does it, and then looked at as if it were live."""
+"""Frames of a recording, merged like `casstat merge`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,9 +20,9 @@ from exporters.live.history import History
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
 from exporters.live.live_frames import RUNNING, Wanted
 
-# So many ticks, where nobody chose an interval.
+# Maximum number of ticks without -i.
 POINTS = 1800
-# Of so many nodes at most the tables of each are kept, and of each tick so many.
+# Maximum number of nodes for which tables per node are kept, and of tables per tick.
 NODES_WITH_TABLES, MOST_TABLES = 8, 20
 MORE = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING | {series[0] for series in IDENTITY_LABELS}
 
@@ -30,7 +30,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class Moment(NamedTuple):
-    """What a node did in one interval of a recording."""
+    """A node in one interval of a recording."""
 
     cells: Cells
     state: State
@@ -43,10 +43,10 @@ class Moment(NamedTuple):
 
 
 class RecordedFrames:
-    """The frames of a recording; nothing more of it is read when something else is shown."""
+    """The frames of a recording, all made at the start."""
 
     def __init__(self, settings: MergeSettings) -> None:
-        """Read and merge. Raises CasstatError and click.UsageError."""
+        """Read and merge the recording. Raises CasstatError and click.UsageError."""
         with memory_limit(MAX_MEMORY_BYTES):
             run, choice = merged(settings, moments, MORE)
         self.history = History(1 << 60, 1 << 60)
@@ -56,11 +56,11 @@ class RecordedFrames:
             raise CasstatError("nothing is recorded for that time")
 
     def want(self, wanted: Wanted) -> None:
-        """Do nothing: all that was recorded is there."""
+        """Do nothing: the frames contain everything."""
 
 
 def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
-    """Return what a node did in each interval that its recording tells of."""
+    """Return a node's moments by interval index."""
     found: dict[int, Moment] = {}
     texts: dict[str, str] = {}
     local = run.head.way == "nodetool"
@@ -87,7 +87,7 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
 def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
     last: dict[str, int] = {}
     answered: dict[str, int] = {}
-    # A node's place is told once a minute: what is known later holds before too.
+    # A node's place is recorded once a minute: the first known one also applies to earlier intervals.
     places = {node.node: next((m.place for m in node.product.values() if m.place), "") for node in run.nodes}
     names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
     few = len(run.nodes) <= NODES_WITH_TABLES
@@ -128,5 +128,5 @@ def _row(name: str, moment: Moment | None, age_s: float | None, where: str) -> N
     if moment is not None:
         return NodeFrame(shown, moment.state, moment.cells, moment.why, age_s, moment.place or where)
     if age_s is None:
-        return NodeFrame(shown, State.NEW, NOTHING, "nothing is recorded yet", None, where)
-    return NodeFrame(shown, State.GONE, NOTHING, "nothing is recorded", age_s, where)
+        return NodeFrame(shown, State.NEW, NOTHING, "not recorded yet", None, where)
+    return NodeFrame(shown, State.GONE, NOTHING, "not recorded", age_s, where)

@@ -1,4 +1,4 @@
-"""All that a screen is made of."""
+"""The input of the rendering functions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from cli.top.severity import order
 from cli.top.styled_text import FINE, Marks, clean
 from cli.top.view_state import ViewState, position
 from exporters.live.frame import Frame
-from exporters.live.live_columns import PLACES
+from exporters.live.live_columns import COLUMN_INDEX
 
 TREND_S = 300.0
 
 
 @dataclass(frozen=True)
 class RenderContext:
-    """The frames that there are, what to show of them, and how large the screen is.
+    """Frames, view state and screen size.
 
-    own     what casstat top itself costs, in words.
-    source  where the frames come from: "live" or "recording".
+    own     CPU and memory use of casstat top, as text.
+    source  "live" or "recording".
     """
 
     frames: Sequence[Frame]
-    look: ViewState
+    view: ViewState
     width: int
     height: int
     marks: Marks = FINE
@@ -31,36 +31,36 @@ class RenderContext:
 
     @property
     def place(self) -> int:
-        """Which frame is looked at; -1 for none."""
-        return position(self.frames, self.look.at_s)
+        """The index of the selected frame; -1 for none."""
+        return position(self.frames, self.view.at_s)
 
     @property
     def frame(self) -> Frame | None:
-        """The frame that is looked at."""
+        """The selected frame."""
         return self.frames[self.place] if self.frames else None
 
     @property
     def order(self) -> list[int]:
-        """The nodes that are shown, in their order."""
-        return order(self.frame, self.look) if self.frame else []
+        """The indices of the visible nodes, in order."""
+        return order(self.frame, self.view) if self.frame else []
 
     def name(self, node: int) -> str:
-        """Return what a node is called."""
+        """Return a node's name."""
         return clean(self.frame.nodes[node].name, self.marks) if self.frame else ""
 
     def trend(self, column: str, node: int | None, width: int) -> list[float]:
-        """Return the last values of a column, those of a node or of the cluster, so many as have room."""
-        column_place = PLACES[column]
+        """Return the last `width` values of a column, of a node or (None) of the cluster."""
+        column_index = COLUMN_INDEX[column]
         last = self.place + 1
         shown = self.frames[max(0, last - width) : last]
         if node is None:
-            return [frame.cluster[column_place] for frame in shown]
+            return [frame.cluster[column_index] for frame in shown]
         nan = float("nan")
-        return [frame.nodes[node].cells[column_place] if node < len(frame.nodes) else nan for frame in shown]
+        return [frame.nodes[node].cells[column_index] if node < len(frame.nodes) else nan for frame in shown]
 
 
 def clock_time(time_s: float, *, date: bool = False) -> str:
-    """Return a moment as local time."""
+    """Return a time as local time of day, with `date` preceded by the date."""
     moment = datetime.fromtimestamp(round(time_s, 1), timezone.utc).astimezone()
     tenth = f".{moment.microsecond // 100_000}" if moment.microsecond else ""
     return f"{moment:%Y-%m-%d %H:%M:%S}{tenth}" if date else f"{moment:%H:%M:%S}{tenth}"

@@ -1,4 +1,4 @@
-"""What the user last looked at, kept for the next start: best effort, and nothing that is read back is believed."""
+"""The view state of the last session: saved as far as possible, and validated when it is read."""
 
 import contextlib
 import json
@@ -10,14 +10,14 @@ from typing import Any
 
 from cli.top.column_sets import SETS
 from cli.top.view_state import ViewState
-from exporters.live.live_columns import PLACES
+from exporters.live.live_columns import COLUMN_INDEX
 
-LARGEST_BYTES = 4096
-MOST_COLUMNS = 40
+MAX_BYTES = 4096
+MAX_COLUMNS = 40
 
 
 def state_path(environ: Mapping[str, str]) -> Path | None:
-    """Return the file; None where there is no home for it."""
+    """Return the path of the file; None without a home directory."""
     folder = environ.get("XDG_STATE_HOME", "")
     if folder.startswith("/"):
         return Path(folder) / "casstat" / "top.json"
@@ -26,33 +26,33 @@ def state_path(environ: Mapping[str, str]) -> Path | None:
 
 
 def remembered(path: Path | None) -> ViewState:
-    """Return the columns and order that were shown last; the usual ones for whatever cannot be read."""
+    """Return the saved columns and order; defaults where they cannot be read."""
     content = _content(path)
-    sets = {each.name: number for number, each in enumerate(SETS)}
+    sets = {column_set.name: index for index, column_set in enumerate(SETS)}
     chosen, sort, columns = content.get("set"), content.get("sort"), content.get("columns")
-    names = columns[:MOST_COLUMNS] if isinstance(columns, list) else []
+    names = columns[:MAX_COLUMNS] if isinstance(columns, list) else []
     return ViewState(
         chosen=sets.get(chosen, 0) if isinstance(chosen, str) else 0,
-        picked=tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name in PLACES)),
-        sort=sort if isinstance(sort, str) and (sort == "node" or sort in PLACES) else "",
+        picked=tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name in COLUMN_INDEX)),
+        sort=sort if isinstance(sort, str) and (sort == "node" or sort in COLUMN_INDEX) else "",
         reverse=content.get("reverse") is True,
     )
 
 
-def remember(path: Path | None, look: ViewState) -> None:
-    """Keep the columns and the order for the next start, if that can be written."""
+def remember(path: Path | None, view: ViewState) -> None:
+    """Save the columns and the order; errors are ignored."""
     if path is None:
         return
-    content = {"set": SETS[look.chosen].name, "columns": look.picked, "sort": look.sort, "reverse": look.reverse}
+    content = {"set": SETS[view.chosen].name, "columns": view.picked, "sort": view.sort, "reverse": view.reverse}
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text(json.dumps(content) + "\n", encoding="utf-8")
-        beside.replace(path)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
+        temporary.replace(path)
 
 
 def _content(path: Path | None) -> Mapping[str, Any]:
-    """Return the object in the file; an empty one for anything else, such as a pipe that never ends."""
+    """Return the JSON object in the file; an empty one for a pipe, a link, or invalid content."""
     if path is None:
         return {}
     try:
@@ -61,7 +61,7 @@ def _content(path: Path | None) -> Mapping[str, Any]:
         return {}
     try:
         is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        content = json.loads(os.read(descriptor, LARGEST_BYTES)) if is_file else {}
+        content = json.loads(os.read(descriptor, MAX_BYTES)) if is_file else {}
     except (OSError, ValueError, RecursionError):
         return {}
     finally:

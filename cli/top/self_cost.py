@@ -1,16 +1,16 @@
-"""What casstat top itself costs."""
+"""CPU and memory of casstat top itself."""
 
 import os
 import time
 from pathlib import Path
 
 STATM = Path("/proc/self/statm")
-# So long the share is taken over: a shorter one jumps about.
-OVER_S = 5.0
+# The CPU share is averaged over this time to keep it steady.
+PERIOD_S = 5.0
 
 
 class SelfCost:
-    """Tells the CPU that this process takes, as a share of one core, and its memory."""
+    """Measures the CPU share and the memory of this process."""
 
     def __init__(self) -> None:
         self._cpu_s = time.process_time()
@@ -18,23 +18,23 @@ class SelfCost:
         self._pct: float | None = None
 
     def measured(self) -> tuple[float | None, float | None]:
-        """Return CPU in percent of a core, over the last seconds, and memory in MiB; None for what is not known."""
+        """Return the recent CPU use in percent of a core and the memory in MiB; None where unknown."""
         now_s = time.monotonic()
-        if now_s - self._at_s >= (OVER_S if self._pct is not None else 1.0):
+        if now_s - self._at_s >= (PERIOD_S if self._pct is not None else 1.0):
             cpu_s = time.process_time()
             self._pct = 100 * (cpu_s - self._cpu_s) / (now_s - self._at_s)
             self._cpu_s, self._at_s = cpu_s, now_s
         return self._pct, resident_mb()
 
     def words(self) -> str:
-        """Return both in words."""
+        """Return both as text."""
         pct, size_mb = self.measured()
         cost = "-" if pct is None else f"{pct:.0f}" if pct >= 1 else f"{pct:.1f}"
         return f"top {cost} % CPU, {'-' if size_mb is None else f'{size_mb:.0f}'} MB"
 
 
 def resident_mb() -> float | None:
-    """Return how much of this process is in memory, MiB."""
+    """Return the resident memory of this process, MiB."""
     try:
         pages = int(STATM.read_text().split()[1])
     except (OSError, ValueError, IndexError):

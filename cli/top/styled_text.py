@@ -1,4 +1,4 @@
-"""Lines of text with styles, fit for a terminal: every character takes one cell, and none steers it."""
+"""Styled lines for a terminal: each character takes one cell, and control characters are replaced."""
 
 import unicodedata
 from math import isfinite, isnan
@@ -8,7 +8,7 @@ from cli.top.sparkline import BLOCKS, PLAIN
 from collector.cluster.live.cluster_interval import State
 from collector.printable import one_line
 
-# Letters of Hangul that take no cell, and symbols that are two cells wide since Unicode 16: older Pythons know neither.
+# Hangul letters of width 0, and symbols of width 2 since Unicode 16; older Pythons classify both as width 1.
 _NOT_ONE_CELL = frozenset(
     chr(code)
     for first, last in (
@@ -27,7 +27,7 @@ ABSENT = "-"
 
 
 class Span(NamedTuple):
-    """Text in a style: "" for plain, else a word of `cli.top.textual_app.STYLES`."""
+    """Text with a style: a key of `cli.top.textual_app.STYLES`, or ""."""
 
     text: str
     style: str = ""
@@ -37,7 +37,7 @@ Line = tuple[Span, ...]
 
 
 class Marks(NamedTuple):
-    """The signs that are no letters: state by state, sparklines, and what stands between parts of a line."""
+    """Signs of states and faults, sparkline characters, separators, and sort marks."""
 
     states: dict[State, str]
     fault: str
@@ -69,7 +69,7 @@ ASCII = Marks(
 
 
 def clean(text: str, marks: Marks = FINE) -> str:
-    """Return text from elsewhere as one line of which each letter takes one cell."""
+    """Return untrusted text as one line, each character one cell wide."""
     return "".join(letter if _is_plain(letter, marks) else "?" for letter in one_line(text))
 
 
@@ -84,27 +84,27 @@ def _is_plain(letter: str, marks: Marks) -> bool:
 
 
 def fit(text: str, width: int, marks: Marks = FINE) -> str:
-    """Return the text in exactly `width` cells, cut off at its end where it is too long."""
+    """Return the text padded or truncated to exactly `width` cells."""
     if len(text) <= width:
         return text.ljust(width)
     return text[: width - 1] + marks.ellipsis if width > 1 else text[: max(width, 0)]
 
 
 def width_of(line: Line) -> int:
-    """Return how many cells a line takes."""
+    """Return the width of a line in cells."""
     return sum(len(span.text) for span in line)
 
 
 def cut(line: Line, width: int) -> Line:
-    """Return the line in exactly `width` cells."""
-    found: list[Span] = []
+    """Return the line padded or truncated to exactly `width` cells."""
+    spans: list[Span] = []
     left = width
     for span in line:
         if left <= 0:
             break
-        found.append(Span(span.text[:left], span.style))
-        left -= len(found[-1].text)
-    return (*found, Span(" " * left)) if left > 0 else tuple(found)
+        spans.append(Span(span.text[:left], span.style))
+        left -= len(spans[-1].text)
+    return (*spans, Span(" " * left)) if left > 0 else tuple(spans)
 
 
 def plain(line: Line) -> str:
@@ -113,11 +113,11 @@ def plain(line: Line) -> str:
 
 
 def number(value: float | None, digits: int, width: int = 7) -> str:
-    """Return a number in at most `width` characters: with fewer digits, then in thousands or millions."""
+    """Return a number in at most `width` characters: with fewer decimals, then with a suffix (k, M, …)."""
     if value is None or not isfinite(value):
         return ABSENT
-    for places in range(digits, -1, -1):
-        text = f"{value:.{places}f}"
+    for decimals in range(digits, -1, -1):
+        text = f"{value:.{decimals}f}"
         if len(text) <= width:
             return text
     for power, suffix in enumerate(SUFFIXES):
@@ -128,7 +128,7 @@ def number(value: float | None, digits: int, width: int = 7) -> str:
 
 
 def span_of_time(seconds: float) -> str:
-    """Return how long something is: 12 s, 3:05, 2:03:04."""
+    """Return a duration as text, such as 12 s, 3:05 or 2:03:04."""
     whole = int(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""Tables, the busiest first: of all nodes together, or of one."""
+"""Tables of the cluster or of a node, the busiest first."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,51 +11,52 @@ from exporters.live.frame import ALL
 WIDTH, SHORTEST = 9, 20
 
 
-def rows_of(scene: RenderContext, node: int | None) -> Sequence[Mapping[str, Any]]:
-    """Return the tables of a node, or of all together, those that the filter lets through."""
-    frame, look = scene.frame, scene.look
+def rows_of(context: RenderContext, node: int | None) -> Sequence[Mapping[str, Any]]:
+    """Return the tables of a node, or (None) those of the cluster that match the filter."""
+    frame, view = context.frame, context.view
     rows = frame.tables.get(ALL if node is None else node, ()) if frame else ()
-    wanted = look.filter.lower() if node is None else ""
+    wanted = view.filter.lower() if node is None else ""
     return [
         row
         for row in rows
-        if (wanted in f"{row['keyspace']}.{row['table']}".lower()) is not (look.inverse and bool(wanted))
+        if (wanted in f"{row['keyspace']}.{row['table']}".lower()) is not (view.inverse and bool(wanted))
     ]
 
 
-def header(scene: RenderContext) -> Line:
-    """Return the line with the names of the figures."""
-    text = "".join(f"{column.header:>{WIDTH}}" for column in _fitting(scene.width))
+def header(context: RenderContext) -> Line:
+    """Return the header."""
+    text = "".join(f"{column.header:>{WIDTH}}" for column in _fitting(context.width))
     return cut(
-        (Span(f"   {fit('TABLE', _name(scene.width), scene.marks)}{text}{' ' * scene.width}", "head"),), scene.width
+        (Span(f"   {fit('TABLE', _name(context.width), context.marks)}{text}{' ' * context.width}", "head"),),
+        context.width,
     )
 
 
-def lines(scene: RenderContext, node: int | None, first: int, room: int) -> list[Line]:
-    """Return the lines of tables from the one with number `first` on."""
-    rows = rows_of(scene, node)
+def lines(context: RenderContext, node: int | None, first: int, room: int) -> list[Line]:
+    """Return the rows of tables from index `first` on."""
+    rows = rows_of(context, node)
     if not rows:
-        later = ": they are read from the next tick on" if scene.source == "live" and scene.look.at_s is None else ""
-        return [cut((Span(f"   no tables are known{later}", "dim"),), scene.width)][:room]
-    return [_line(scene, row) for row in rows[first : first + room]]
+        later = ": they are read from the next tick" if context.source == "live" and context.view.at_s is None else ""
+        return [cut((Span(f"   no tables known{later}", "dim"),), context.width)][:room]
+    return [_line(context, row) for row in rows[first : first + room]]
 
 
-def compactions(scene: RenderContext, node: int | None, room: int) -> list[Line]:
-    """Return the compactions that run, the furthest first."""
-    frame = scene.frame
+def compactions(context: RenderContext, node: int | None, room: int) -> list[Line]:
+    """Return the running compactions, the most advanced first."""
+    frame = context.frame
     rows = frame.running.get(ALL if node is None else node, ()) if frame else ()
-    found = []
+    lines = []
     for row in rows[:room]:
-        name = clean(f"{row['keyspace']}.{row['table']}" if row["table"] else "", scene.marks)
-        text = f"   {row['done_pct']:5.1f} %  {clean(row['type'], scene.marks)} {name}"
-        found.append(cut((Span(text),), scene.width))
-    return found
+        name = clean(f"{row['keyspace']}.{row['table']}" if row["table"] else "", context.marks)
+        text = f"   {row['done_pct']:5.1f} %  {clean(row['type'], context.marks)} {name}"
+        lines.append(cut((Span(text),), context.width))
+    return lines
 
 
-def _line(scene: RenderContext, row: Mapping[str, Any]) -> Line:
-    name = clean(f"{row['keyspace']}.{row['table']}", scene.marks)
-    cells = (f"{number(row[key], digits, WIDTH - 1):>{WIDTH}}" for _, key, digits in _fitting(scene.width))
-    return cut((Span(f"   {fit(name, _name(scene.width), scene.marks)}"), Span("".join(cells))), scene.width)
+def _line(context: RenderContext, row: Mapping[str, Any]) -> Line:
+    name = clean(f"{row['keyspace']}.{row['table']}", context.marks)
+    cells = (f"{number(row[key], digits, WIDTH - 1):>{WIDTH}}" for _, key, digits in _fitting(context.width))
+    return cut((Span(f"   {fit(name, _name(context.width), context.marks)}"), Span("".join(cells))), context.width)
 
 
 def _fitting(width: int) -> list[TableColumn]:

@@ -1,4 +1,4 @@
-"""The screen in a terminal: keys in, lines out. Only lines that have changed are drawn, unasked once a second."""
+"""The Textual application: passes on keys and mouse events, and redraws changed lines at most once a second."""
 
 import asyncio
 import signal
@@ -29,7 +29,7 @@ from exporters.live.live_frames import Wanted
 
 REDRAW_S = 1.0
 LOOK_S = 0.1
-# Names of the terminal's own colours: they are readable on whatever background its user has chosen.
+# The terminal's named colours are readable on any background.
 STYLES = {
     "title": Style(bold=True),
     "head": Style(reverse=True),
@@ -46,24 +46,24 @@ NO_COLOURS = {name: Style(bold=style.bold, dim=style.dim, reverse=style.reverse)
 
 
 class Source(Protocol):
-    """Where frames come from."""
+    """Source of frames."""
 
     history: History
 
     def want(self, wanted: Wanted) -> None:
-        """Ask for what is shown from now on."""
+        """Request the data of these columns, tables and node from now on."""
 
 
 class Top(App[None], inherit_bindings=False):
-    """`casstat top` in a terminal; `source` is followed by others."""
+    """`casstat top` in a terminal."""
 
     CSS = "Screen { background: ansi_default; color: ansi_default; }"
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(
-        self, source: Source, look: ViewState, kind: str = "live", marks: Marks = FINE, *, colours: bool = True
+        self, source: Source, view: ViewState, kind: str = "live", marks: Marks = FINE, *, colours: bool = True
     ) -> None:
-        """Take where frames come from, what to show first, and with which signs."""
+        """Show the frames of `source`, starting with the view state `view`; `kind` is "live" or "recording"."""
         super().__init__(ansi_color=True)
         self._source = source
         self._kind = kind
@@ -73,14 +73,14 @@ class Top(App[None], inherit_bindings=False):
         self._drawn = 0
         self._drawn_s = self._played_s = float("-inf")
         self._view = ScreenLines(self._style)
-        self.look = look
+        self.view = view
 
     def compose(self) -> ComposeResult:
-        """Return the one widget."""
+        """Return the only widget."""
         yield self._view
 
     def on_mount(self) -> None:
-        """Begin to look for news; who is told to end leaves the terminal as it was."""
+        """Start polling for frames; exit on SIGTERM and SIGHUP so that the terminal is restored."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.exit)
@@ -88,17 +88,17 @@ class Top(App[None], inherit_bindings=False):
         self.set_interval(LOOK_S, self._look_for_news)
 
     def on_resize(self, _: events.Resize) -> None:
-        """Draw anew."""
+        """Redraw after a change of size."""
         self.call_after_refresh(self._draw)
 
     async def on_event(self, event: events.Event) -> None:
-        """Take keys and the mouse before Textual does."""
+        """Handle keys and mouse events before Textual does."""
         if isinstance(event, events.Key):
             self._press(event)
         elif isinstance(event, events.MouseDown):
-            self._change(clicked(self._scene(), event.x, event.y, event.button))
+            self._change(clicked(self._render_context(), event.x, event.y, event.button))
         elif isinstance(event, events.MouseScrollUp | events.MouseScrollDown):
-            self._change(scrolled(self._scene(), -1 if isinstance(event, events.MouseScrollUp) else 1))
+            self._change(scrolled(self._render_context(), -1 if isinstance(event, events.MouseScrollUp) else 1))
         else:
             await super().on_event(event)
 
@@ -108,52 +108,52 @@ class Top(App[None], inherit_bindings=False):
         if event.key == "ctrl+z":
             self.action_suspend_process()
             return
-        looks = pressed(self._scene(), event.key, event.character or "")
-        if looks is None:
+        view = pressed(self._render_context(), event.key, event.character or "")
+        if view is None:
             self.exit()
             return
-        self._change(looks)
+        self._change(view)
 
-    def _change(self, looks: ViewState) -> None:
-        """Show something else."""
-        self.look = looks
-        self._source.want(wanted(looks.chosen, (*looks.picked, looks.metric, looks.sort), looks.node))
+    def _change(self, view: ViewState) -> None:
+        """Apply a new view state."""
+        self.view = view
+        self._source.want(wanted(view.chosen, (*view.picked, view.metric, view.sort), view.node))
         self._draw()
 
     def _look_for_news(self) -> None:
         now_s = time.monotonic()
-        if self.look.playing:
+        if self.view.playing:
             self._play(now_s)
         elif self._source.history.number != self._drawn and now_s - self._drawn_s >= REDRAW_S - LOOK_S:
             self._draw()
 
     def _play(self, now_s: float) -> None:
-        """Go on in a recording: so many of its seconds in one, but no more than one redraw."""
+        """Advance a recording by `speed` seconds per second, at most once per redraw."""
         frames = self._source.history.frames
-        place = position(frames, self.look.at_s)
+        place = position(frames, self.view.at_s)
         if now_s - self._played_s < REDRAW_S - LOOK_S / 2 or not frames:
             return
         self._played_s = now_s
-        at_s = frames[place].time_s + max(self.look.speed * REDRAW_S, 0.0)
-        # Where speed is low a tick may last longer than a redraw: then the time goes on, and the tick stays.
-        begun_s = self.look.at_s if self.look.at_s is not None else frames[place].time_s
-        at_s = max(at_s if self.look.speed >= 1 else begun_s + self.look.speed * REDRAW_S, begun_s)
-        if place + 1 < len(frames) and self.look.speed >= 1:
+        at_s = frames[place].time_s + max(self.view.speed * REDRAW_S, 0.0)
+        # At a low speed a tick lasts several redraws: the time advances while the frame stays.
+        begun_s = self.view.at_s if self.view.at_s is not None else frames[place].time_s
+        at_s = max(at_s if self.view.speed >= 1 else begun_s + self.view.speed * REDRAW_S, begun_s)
+        if place + 1 < len(frames) and self.view.speed >= 1:
             at_s = max(at_s, frames[place + 1].time_s)
         ends = at_s >= frames[-1].time_s
-        self.look = replace(self.look, at_s=min(at_s, frames[-1].time_s), playing=not ends)
+        self.view = replace(self.view, at_s=min(at_s, frames[-1].time_s), playing=not ends)
         self._draw()
 
-    def _scene(self) -> RenderContext:
+    def _render_context(self) -> RenderContext:
         width, height = self.size
         frames: Sequence[Frame] = self._source.history.frames
-        return RenderContext(frames, self.look, width, height, self._marks, self._own.words(), self._kind)
+        return RenderContext(frames, self.view, width, height, self._marks, self._own.words(), self._kind)
 
     def _draw(self) -> None:
         self._drawn, self._drawn_s = self._source.history.number, time.monotonic()
-        scene = self._scene()
-        if scene.width and scene.height:
-            self._view.show(screen(scene))
+        context = self._render_context()
+        if context.width and context.height:
+            self._view.show(screen(context))
 
     def _style(self, name: str) -> Style:
         style = Style()
@@ -163,9 +163,9 @@ class Top(App[None], inherit_bindings=False):
 
 
 class ScreenLines(Widget):
-    """ScreenLines as they are."""
+    """Displays lines of styled text."""
 
-    DEFAULT_CSS = "Lines { width: 100%; height: 100%; }"
+    DEFAULT_CSS = "ScreenLines { width: 100%; height: 100%; }"
     can_focus = False
 
     def __init__(self, style: Callable[[str], Style]) -> None:
@@ -174,7 +174,7 @@ class ScreenLines(Widget):
         self._lines: list[Line] = []
 
     def show(self, lines: list[Line]) -> None:
-        """Show lines; only those that are others than before are drawn."""
+        """Display lines; redraw only those that changed."""
         before, self._lines = self._lines, lines
         if len(before) != len(lines):
             self.refresh()
@@ -184,7 +184,7 @@ class ScreenLines(Widget):
             self.refresh(*(Region(0, row, self.size.width, 1) for row in changed))
 
     def render_line(self, y: int) -> Strip:
-        """Return a line as Textual wants it."""
+        """Return a line as a Textual strip."""
         if y >= len(self._lines):
             return Strip.blank(self.size.width)
         return Strip([Segment(span.text, self._style(span.style)) for span in self._lines[y]])

@@ -1,4 +1,4 @@
-"""`casstat top` at work: whom to follow, and where to show it."""
+"""Run `casstat top`: connect to nodes or read a recording, and show the screen or print tables."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
-# How long --once waits, beyond two intervals, for nodes that failed once, and for nodes that have not answered at all.
+# Maximum waits of --once beyond two intervals: for nodes that failed once, and while no node has answered.
 PATIENCE_S, LONGEST_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4
@@ -71,35 +71,35 @@ class TopSettings:
 
 
 def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
-    """Show what the settings say, until the user leaves. Raises click.UsageError and CasstatError."""
-    look = _first_look(settings, environ)
+    """Run until the user quits or the output is complete. Raises click.UsageError and CasstatError."""
+    view = _first_look(settings, environ)
     if settings.replay is not None:
-        _replay(settings, settings.replay, look, environ)
+        _replay(settings, settings.replay, view, environ)
         return
     if not settings.nodes and not settings.seeds:
         raise click.UsageError("give a node, such as 'casstat top 10.0.0.7', --seed NODE, or --replay PATH")
-    live = LiveFrames(plan_of(settings, environ), wanted(look.chosen, look.picked))
+    live = LiveFrames(plan_of(settings, environ), wanted(view.chosen, view.picked))
     live.start()
     try:
         if _is_screen(settings, environ):
-            _show(live, look, "live", settings, environ)
+            _show(live, view, "live", settings, environ)
         else:
-            _print_live(live, look, settings)
+            _print_live(live, view, settings)
     finally:
         live.stop()
 
 
 def _first_look(settings: TopSettings, environ: Mapping[str, str]) -> ViewState:
-    """Return what to show first: the columns that were named; on a screen else what was shown last."""
+    """Return the initial view state: the columns of --columns, or on a screen those of the last session."""
     if not settings.columns:
         return remembered(state_path(environ)) if _is_screen(settings, environ) else ViewState()
-    sets = [each.name.lower() for each in SETS]
+    sets = [column_set.name.lower() for column_set in SETS]
     name = settings.columns[0]
     return ViewState(chosen=sets.index(name)) if name in sets else ViewState(picked=settings.columns)
 
 
 def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
-    """Return whom to follow and how. Raises click.UsageError."""
+    """Return the nodes to follow and how to connect to them. Raises click.UsageError."""
     access, tls = _agent_access(settings.agent, environ)
     scheme = "https" if access.ca or access.certificate else "http"
     try:
@@ -107,10 +107,10 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
         seeds = tuple(parse_address(node, scheme) for node in settings.seeds)
     except NodeAddressError as error:
         raise click.UsageError(str(error)) from None
-    for each in (*targets, *seeds):
-        if not each.is_agent:
-            # What is wrong with its options is said before anything else.
-            connect(each.url, _for(each, settings.jolokia), environ).close()
+    for address in (*targets, *seeds):
+        if not address.is_agent:
+            # Reports invalid options before the screen opens.
+            connect(address.url, _for(address, settings.jolokia), environ).close()
     return Plan(
         targets,
         seeds,
@@ -122,7 +122,7 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
 
 
 def _for(target: NodeAddress, settings: JolokiaSettings) -> JolokiaSettings:
-    """Return the options for one of several Jolokias: those of TLS are for those that speak it."""
+    """Return the options for one Jolokia; TLS options apply only to https."""
     if target.scheme == "https":
         return settings
     return JolokiaSettings(jolokia_user=settings.jolokia_user, jolokia_password_file=settings.jolokia_password_file)
@@ -136,35 +136,35 @@ def _agent_access(settings: JolokiaSettings, environ: Mapping[str, str]) -> tupl
         raise click.UsageError(error.message(option_names(AGENT))) from None
 
 
-def _replay(settings: TopSettings, path: Path, look: ViewState, environ: Mapping[str, str]) -> None:
-    # Only here: it brings the merge along.
+def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping[str, str]) -> None:
+    # Imported here because it loads the merge.
     from cli.recordings.merge_program import MergeSettings
     from cli.top.recorded_frames import POINTS, RecordedFrames
 
     if settings.nodes or settings.seeds:
-        raise click.UsageError("--replay shows a recording: no nodes with it")
+        raise click.UsageError("--replay cannot be combined with nodes")
     recorded = RecordedFrames(MergeSettings((path,), settings.interval, settings.begin, settings.end, points=POINTS))
     frames = recorded.history.frames
     if _is_screen(settings, environ):
-        _show(recorded, replace(look, at_s=frames[0].time_s, playing=True), "recording", settings, environ)
+        _show(recorded, replace(view, at_s=frames[0].time_s, playing=True), "recording", settings, environ)
         return
     shown = frames[-1:] if settings.once else frames[: settings.count]
-    printer = _printer(settings, look)
+    printer = _printer(settings, view)
     for frame in shown:
         printer(frame)
 
 
 def _is_screen(settings: TopSettings, environ: Mapping[str, str]) -> bool:
-    # Textual draws on stderr.
+    # Textual writes to stderr.
     is_terminal = (
-        all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)) and environ.get("TERM", "dumb") != "dumb"
+        all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)) and environ.get("TERM", "dumb") != "dumb"
     )
     return is_terminal and not settings.once and settings.output == "text" and settings.count is None
 
 
 def _show(
     source: "LiveFrames | RecordedFrames",
-    look: ViewState,
+    view: ViewState,
     kind: str,
     settings: TopSettings,
     environ: Mapping[str, str],
@@ -172,26 +172,26 @@ def _show(
     is_plain = settings.ascii or "utf" not in (sys.stdout.encoding or "").lower()
     marks = ASCII if is_plain else FINE
     source.history.wait(0, FIRST_S)
-    with _first_painted(RenderContext(source.history.frames, look, *shutil.get_terminal_size(), marks, "", kind)):
-        # Only here, and when something is there to look at: it takes half a second to load.
+    with _first_painted(RenderContext(source.history.frames, view, *shutil.get_terminal_size(), marks, "", kind)):
+        # Imported after the first lines are visible, because it takes half a second.
         from cli.top.textual_app import Top
 
-        app = Top(source, look, kind, marks, colours=not environ.get("NO_COLOR"))
+        app = Top(source, view, kind, marks, colours=not environ.get("NO_COLOR"))
         app.run(mouse=not settings.no_mouse)
-        remember(state_path(environ), app.look)
+        remember(state_path(environ), app.view)
     if app.return_code:
-        raise CasstatError("the screen ended by a fault of casstat")
+        raise CasstatError("the screen failed; this is a bug in casstat")
 
 
 @contextmanager
-def _first_painted(scene: RenderContext) -> Iterator[None]:
-    """Show a screen as plain lines until there is one with keys; leave the terminal as it was, whatever happens."""
-    lines = "\r\n".join(plain(line) for line in screen(scene))
+def _first_painted(context: RenderContext) -> Iterator[None]:
+    """Show a screen as plain lines until the application has started; restore the terminal afterwards."""
+    lines = "\r\n".join(plain(line) for line in screen(context))
     sys.stderr.write(f"{OTHER_SCREEN}{HIDDEN_CURSOR}{lines}")
     sys.stderr.flush()
     before = termios.tcgetattr(sys.stdin)
     mode = termios.tcgetattr(sys.stdin)
-    # What is typed meanwhile is not to be seen, and to be read later as it was typed.
+    # Keys typed meanwhile are not echoed, and reach the application unchanged.
     mode[0] &= ~termios.ICRNL
     mode[3] &= ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(sys.stdin, termios.TCSANOW, mode)
@@ -203,9 +203,9 @@ def _first_painted(scene: RenderContext) -> Iterator[None]:
         sys.stderr.flush()
 
 
-def _print_live(live: LiveFrames, look: ViewState, settings: TopSettings) -> None:
-    """Print tick by tick; a signal ends it as if it had been the last."""
-    printer = _printer(settings, look)
+def _print_live(live: LiveFrames, view: ViewState, settings: TopSettings) -> None:
+    """Print each tick; a signal ends the output like the last tick."""
+    printer = _printer(settings, view)
     printed = number = 0
     began_s = time.monotonic()
     patience = Patience(2 * (settings.interval or 1.0))
@@ -227,7 +227,7 @@ def _print_live(live: LiveFrames, look: ViewState, settings: TopSettings) -> Non
 
 
 class Patience:
-    """Tells when a single table need not wait any longer, frame by frame."""
+    """Decides, frame by frame, when --once stops waiting."""
 
     def __init__(self, two_ticks_s: float) -> None:
         self._failed: frozenset[int] = frozenset()
@@ -235,15 +235,15 @@ class Patience:
         self._longest_s = two_ticks_s + LONGEST_PATIENCE_S
 
     def is_over(self, frame: Frame, waited_s: float) -> bool:
-        """Return whether every node has answered or failed twice; after a while one answer or failure is enough.
+        """Return whether every node has answered or failed twice; after `_usual_s` one answer or failure suffices.
 
-        While every node fails, more time is given: a loaded Jolokia may need several intervals for its first answer.
+        While all nodes fail the limit is `_longest_s`: a busy Jolokia may need several intervals for its first answer.
         """
         failed_before = self._failed
         self._failed = frozenset(
-            place for place, node in enumerate(frame.nodes) if node.state in (State.GONE, State.SILENT)
+            index for index, node in enumerate(frame.nodes) if node.state in (State.GONE, State.SILENT)
         )
-        answered = frozenset(place for place, node in enumerate(frame.nodes) if _answers(node))
+        answered = frozenset(index for index, node in enumerate(frame.nodes) if _answers(node))
         if answered and len(answered | failed_before & self._failed) == len(frame.nodes):
             return True
         if waited_s < self._usual_s:
@@ -261,23 +261,23 @@ def _has_sample(node: NodeFrame) -> bool:
     return node.state is not State.NEW and any(cell == cell for cell in node.cells)
 
 
-def _printer(settings: TopSettings, look: ViewState) -> Callable[[Frame], None]:
+def _printer(settings: TopSettings, view: ViewState) -> Callable[[Frame], None]:
     from cli.top.batch import json_text, table_text
 
-    own = SelfCost()
-    names = wanted(look.chosen, look.picked).columns
+    self_cost = SelfCost()
+    names = wanted(view.chosen, view.picked).columns
 
     def show(frame: Frame) -> None:
         if settings.output == "json":
-            echo(json_text(frame, own.measured(), names))
+            echo(json_text(frame, self_cost.measured(), names))
         else:
-            echo(table_text(frame, look))
+            echo(table_text(frame, view))
 
     return show
 
 
 class _ended_by_signals:  # noqa: N801 - used as a function
-    """While its block runs, Ctrl-C and SIGTERM end it quietly."""
+    """Context manager whose block ends without an error on Ctrl-C and SIGTERM."""
 
     def __enter__(self) -> None:
         def end(_number: int, _frame: FrameType | None) -> None:

@@ -1,80 +1,80 @@
-"""One figure of all nodes beside each other: a line for each tick, the newest at the bottom, a column for each node."""
+"""One column of all nodes side by side: a line per tick, the newest at the bottom, and a table column per node."""
 
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext, clock_time
 from cli.top.severity import cluster_level, level
 from cli.top.styled_text import Line, Span, cut, fit, number
-from exporters.live.live_columns import COLUMNS, PLACES
+from exporters.live.live_columns import COLUMN_INDEX, COLUMNS
 
 TIME, WIDTH = 9, 9
 LEVELS = ("", "warn", "bad")
 
 
-def metric_of(scene: RenderContext) -> str:
-    """Return the column that is shown."""
-    look = scene.look
-    return look.metric or (look.sort if look.sort in PLACES else (set_of(look).columns or ("reads_per_s",))[0])
+def metric_of(context: RenderContext) -> str:
+    """Return the name of the visible column."""
+    view = context.view
+    return view.metric or (view.sort if view.sort in COLUMN_INDEX else (set_of(view).columns or ("reads_per_s",))[0])
 
 
-def shown(scene: RenderContext) -> list[int]:
-    """Return the nodes that have room, from the first one on."""
-    room = max((scene.width - TIME - WIDTH) // width_of_node(scene), 0)
-    return scene.order[scene.look.first : scene.look.first + room]
+def shown(context: RenderContext) -> list[int]:
+    """Return the indices of the nodes that fit, from the first visible one on."""
+    room = max((context.width - TIME - WIDTH) // width_of_node(context), 0)
+    return context.order[context.view.first : context.view.first + room]
 
 
-def width_of_node(scene: RenderContext) -> int:
-    """Return how wide each node's column is: for whole names where all nodes fit beside each other."""
-    order = scene.order
-    longest = max((len(scene.name(node)) for node in order), default=0) + 1
-    return min(max(longest, WIDTH), max((scene.width - TIME - WIDTH) // max(len(order), 1), WIDTH))
+def width_of_node(context: RenderContext) -> int:
+    """Return the width of a node's column: its full name if all nodes fit."""
+    order = context.order
+    longest = max((len(context.name(node)) for node in order), default=0) + 1
+    return min(max(longest, WIDTH), max((context.width - TIME - WIDTH) // max(len(order), 1), WIDTH))
 
 
-def lines(scene: RenderContext, room: int) -> list[Line]:
-    """Return the whole of it: two lines of heads, then ticks."""
-    if scene.frame is None or room < 1:
-        return [cut((), scene.width)] * max(room, 0)
-    name = metric_of(scene)
-    column = COLUMNS[PLACES[name]]
-    nodes = shown(scene)
-    more = len(scene.order) - len(nodes) - scene.look.first
+def lines(context: RenderContext, room: int) -> list[Line]:
+    """Return two header lines, then the ticks."""
+    if context.frame is None or room < 1:
+        return [cut((), context.width)] * max(room, 0)
+    name = metric_of(context)
+    column = COLUMNS[COLUMN_INDEX[name]]
+    nodes = shown(context)
+    more = len(context.order) - len(nodes) - context.view.first
     beyond = f"{more} more to the right: pgdn" if more > 0 else ""
     heads = [
-        cut((Span(f" {column.header}  {name}  ", "bold"), Span(f"m: next  {beyond}", "dim")), scene.width),
-        _heads(scene, nodes),
+        cut((Span(f" {column.header}  {name}  ", "bold"), Span(f"m: next  {beyond}", "dim")), context.width),
+        _heads(context, nodes),
     ]
-    last = scene.place + 1
-    frames = scene.frames[max(0, last - max(room - len(heads), 0)) : last]
-    return [*heads, *(_line(scene, place, nodes) for place in range(last - len(frames), last))][:room]
+    last = context.place + 1
+    frames = context.frames[max(0, last - max(room - len(heads), 0)) : last]
+    return [*heads, *(_line(context, index, nodes) for index in range(last - len(frames), last))][:room]
 
 
-def _heads(scene: RenderContext, nodes: list[int]) -> Line:
-    width = width_of_node(scene)
-    names = "".join(f" {_end(scene, node, width - 1):>{width - 1}}" for node in nodes)
+def _heads(context: RenderContext, nodes: list[int]) -> Line:
+    width = width_of_node(context)
+    names = "".join(f" {_end(context, node, width - 1):>{width - 1}}" for node in nodes)
     return cut(
-        (Span(f" {fit('TIME', TIME - 1, scene.marks)}{'cluster':>{WIDTH}}{names}{' ' * scene.width}", "head"),),
-        scene.width,
+        (Span(f" {fit('TIME', TIME - 1, context.marks)}{'cluster':>{WIDTH}}{names}{' ' * context.width}", "head"),),
+        context.width,
     )
 
 
-def _end(scene: RenderContext, node: int, width: int) -> str:
-    # Of names that begin alike, as addresses do, the ends tell them apart.
-    name = scene.name(node)
-    return name if len(name) <= width else f"{scene.marks.ellipsis}{name[-(width - 1) :]}"
+def _end(context: RenderContext, node: int, width: int) -> str:
+    # Addresses often share a prefix, so the end is kept.
+    name = context.name(node)
+    return name if len(name) <= width else f"{context.marks.ellipsis}{name[-(width - 1) :]}"
 
 
-def _line(scene: RenderContext, place: int, nodes: list[int]) -> Line:
-    frame, name = scene.frames[place], metric_of(scene)
-    column = PLACES[name]
+def _line(context: RenderContext, index: int, nodes: list[int]) -> Line:
+    frame, name = context.frames[index], metric_of(context)
+    column = COLUMN_INDEX[name]
     spans = [Span(f" {clock_time(frame.time_s)[: TIME - 1]}", "dim")]
-    width = width_of_node(scene)
+    width = width_of_node(context)
     for node in (None, *nodes):
         cells = frame.cluster if node is None else frame.nodes[node].cells if node < len(frame.nodes) else None
-        found = None if cells is None or cells[column] != cells[column] else cells[column]
-        text = f"{number(found, COLUMNS[column].digits, WIDTH - 2):>{WIDTH if node is None else width}}"
-        if node is None and found is not None and frame.counted < len(frame.nodes):
-            # Of fewer nodes than there are: no dip is to be taken for less load.
-            text = f"{text[1:]}{scene.marks.fault}"
-        usual = "bold" if node is None else "dim" if found is None else ""
-        bad = (cluster_level if node is None else level)(name, found)
+        cell = None if cells is None or cells[column] != cells[column] else cells[column]
+        text = f"{number(cell, COLUMNS[column].digits, WIDTH - 2):>{WIDTH if node is None else width}}"
+        if node is None and cell is not None and frame.counted < len(frame.nodes):
+            # Marks a sum without all nodes, so that a dip is not mistaken for less load.
+            text = f"{text[1:]}{context.marks.fault}"
+        usual = "bold" if node is None else "dim" if cell is None else ""
+        bad = (cluster_level if node is None else level)(name, cell)
         spans.append(Span(text, LEVELS[bad] or usual))
-    return cut(tuple(spans), scene.width)
+    return cut(tuple(spans), context.width)

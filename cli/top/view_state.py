@@ -1,4 +1,4 @@
-"""What the user chose to see: the whole state of the screen beside the data."""
+"""The view state: everything on the screen that the user controls."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -9,17 +9,18 @@ from exporters.live.frame import Frame
 
 @dataclass(frozen=True)
 class ViewState:
-    """One choice of what is shown.
+    """View state.
 
-    chosen      which set of columns.
-    picked      columns by name instead of a set; () for none.
-    sort        the column to sort by; "" for the worst first.
-    at_s        the tick that is looked at, seconds since the epoch; None for the newest.
-    playing     whether that moves on by itself, `speed` ticks' time in a second's; of a recording.
-    cursor      the place of the node that is pointed at; None for the first row's.
-    first       the first row that is shown.
-    node        the place of the node that is shown alone.
-    prompt      what is being typed: "/" a filter, "s" a column, "S" a time; "" for nothing.
+    chosen      index of the column set.
+    picked      names of columns shown instead of a set; () for none.
+    sort        column to sort by; "" for the worst first.
+    at_s        time of the selected tick, seconds since the epoch; None for the newest.
+    playing     whether a recording advances, by `speed` seconds per second.
+    cursor      index of the selected node; None for the first row.
+    first       first visible row.
+    node        index of the node whose page is open; None for none.
+    prompt      open prompt: "/" for a filter, "s" for a column, "S" for a time; "" for none. `typed` is its text.
+    said        message in the footer; "" for none.
     """
 
     chosen: int = 0
@@ -44,8 +45,8 @@ class ViewState:
 
 
 def position(frames: Sequence[Frame], at_s: float | None) -> int:
-    """Return which frame is looked at: the last one not after that time; -1 when there are none."""
+    """Return the index of the last frame not after `at_s`, at least 0; -1 without frames."""
     if at_s is None:
         return len(frames) - 1
-    place = bisect_right(frames, at_s, key=lambda frame: frame.time_s) - 1
-    return max(place, 0) if frames else -1
+    index = bisect_right(frames, at_s, key=lambda frame: frame.time_s) - 1
+    return max(index, 0) if frames else -1

@@ -13,7 +13,7 @@ from collector.model.snapshot import Tick
 from exporters.line.cells import cells_with_ends, rounded
 from exporters.line.columns import DISK, INTERFACE, Cell
 from exporters.line.operation_columns import Operations
-from exporters.line.view import View, interval_s, told
+from exporters.line.view import View, events_text, interval_s
 
 OPERATIONS = (("Read", "reads"), ("Write", "writes"))
 Row = dict[str, Cell]
@@ -72,7 +72,7 @@ class Table:
             **cells_with_ends(self.view.columns, sample, dict(zip((DISK, INTERFACE), devices, strict=True))),
             "percentiles": "decayed" if operations.is_decayed(sample) else "interval",
             "late_ms": rounded(1000 * sample.tick.late_s),
-            "events": told(sample) or None,
+            "events": events_text(sample) or None,
         }
 
 

@@ -1,4 +1,4 @@
-"""The cells of a row for programs: those of the line, of a merged run and of `top` alike."""
+"""Cells of machine-readable rows, shared by the line, merged runs and `top`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ DIGITS = 4
 
 
 def rounded(value: Cell, digits: int = DIGITS) -> Cell:
-    """Return a number with that many decimals, a whole one without a point; None for what is no number."""
+    """Return a number rounded to `digits` decimals, an integer if it is whole; None for NaN and infinity."""
     if not isinstance(value, float):
         return value
     if not isfinite(value):
@@ -21,7 +21,7 @@ def rounded(value: Cell, digits: int = DIGITS) -> Cell:
 
 
 def cells(columns: Iterable[Column], sample: Sample, devices: Mapping[str, str]) -> dict[str, Cell]:
-    """Return what the columns show of a sample, with the name of a device before the first column about it."""
+    """Return the cells of a sample by column name; a device's name precedes its first column."""
     row: dict[str, Cell] = {}
     for column in columns:
         if column.device:
@@ -31,7 +31,7 @@ def cells(columns: Iterable[Column], sample: Sample, devices: Mapping[str, str])
 
 
 def cells_with_ends(columns: Iterable[Column], sample: Sample, devices: Mapping[str, str]) -> dict[str, Cell]:
-    """Return the cells, and beside each gauge its lowest and its highest reading."""
+    """Return the cells, each gauge followed by its minimum and maximum (`min_…`, `max_…`)."""
     lowest = replace(sample, values={series: ends[0] for series, ends in sample.spread.items()})
     highest = replace(sample, values={series: ends[1] for series, ends in sample.spread.items()})
     row: dict[str, Cell] = {}

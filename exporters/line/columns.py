@@ -1,7 +1,7 @@
-"""Columns of the line: their names in JSON and CSV, their headers in a terminal, and how a Sample fills them.
+"""Columns of the line: names in JSON and CSV, headers in a terminal, and the function that computes each cell.
 
-The classic columns are written down here, because their names and order are a promise. Those that only the wide
-view has come from the metrics' own rows (`Metric.columns`).
+The classic columns are defined here because their names and order are stable. The other columns of the wide
+view come from the metrics' own rows (`Metric.columns`).
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ KBIT = 8 / 1000
 PENDING: Series = ("cassandra_compaction_pending",)
 
 DISK, INTERFACE = "disk", "net_interface"
-"""Cells that name the watched devices."""
+"""Names of the cells that hold the watched devices' names."""
 
 Cell = float | str | None
 
@@ -25,11 +25,12 @@ Cell = float | str | None
 class Column:
     """One column.
 
-    needs   the metrics it is made of.
-    alone   the one series that it shows, where it is one; () for several.
-    keep    its rank on a narrow terminal: the lowest goes first.
-    help    what it shows, for the list of columns.
-    device  DISK or INTERFACE for a column about the watched device: rows name it.
+    of      computes the cell of a sample.
+    needs   names of the metrics that it reads.
+    alone   the only series that it reads; () for several.
+    keep    priority on a narrow terminal: the lowest is hidden first.
+    help    description for the list of columns.
+    device  DISK or INTERFACE for a column about a watched device, whose name is in the row.
     """
 
     name: str
@@ -45,14 +46,14 @@ class Column:
 
 
 def per_s(sample: Sample, series: Series) -> float | None:
-    """Return a counter's rate."""
+    """Return a counter's rate per second."""
     rate = sample.values.get(series)
     return rate.per_s if isinstance(rate, Rate) else None
 
 
-def ratio(sample: Sample, part: Series, whole: Series) -> float | None:
-    """Return what one counter gained over what another did in the same time: a mean, or a share; None for 0 / 0."""
-    above, below = sample.values.get(part), sample.values.get(whole)
+def ratio(sample: Sample, numerator: Series, denominator: Series) -> float | None:
+    """Return the quotient of two counters' increases over the same time, a mean or a share; None for 0 / 0."""
+    above, below = sample.values.get(numerator), sample.values.get(denominator)
     if not isinstance(above, Rate) or not isinstance(below, Rate) or not below.increase:
         return None
     if above.elapsed_s != below.elapsed_s:
@@ -61,7 +62,7 @@ def ratio(sample: Sample, part: Series, whole: Series) -> float | None:
 
 
 def times(factor: float, value: float | None) -> float | None:
-    """Return the product, None for None."""
+    """Return the product; None if the value is absent."""
     return None if value is None else factor * value
 
 
@@ -76,7 +77,7 @@ _CPU_MODES = ("user", "nice", "system", "irq", "softirq", "idle", "iowait", "ste
 
 
 def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") -> Column:
-    """Return the share of all CPU time that was spent in these modes."""
+    """Return a column with the share of CPU time in these modes, %."""
 
     def share(sample: Sample) -> Cell:
         rates = {mode: sample.values.get((_CPU, mode)) for mode in _CPU_MODES}
@@ -91,7 +92,7 @@ def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") ->
 
 
 def cpu_columns() -> list[Column]:
-    """Return the CPU's columns, defined as iostat does: interrupts belong to %system."""
+    """Return the CPU columns as iostat defines them: interrupts belong to %system."""
     return [
         _cpu_column("user", ("user",), 7),
         _cpu_column("nice", ("nice",), 1),
@@ -103,15 +104,18 @@ def cpu_columns() -> list[Column]:
 
 
 USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7, "CPU time of modes user and nice, %")
-"""%user as vmstat defines it, for rows that have no column for niced processes."""
+"""%user as vmstat defines it, for rows without a column for niced processes."""
 UTILISATION = _cpu_column(
-    "busy", tuple(mode for mode in _CPU_MODES if mode not in ("idle", "iowait")), 8, "CPU time but idle and iowait, %"
+    "busy",
+    tuple(mode for mode in _CPU_MODES if mode not in ("idle", "iowait")),
+    8,
+    "CPU time except idle and iowait, %",
 )
-"""The share of CPU time that is neither idle nor waiting for a disk."""
+"""CPU utilisation: the share of time that is neither idle nor iowait."""
 
 
 def disk_columns(disk: str) -> list[Column]:
-    """Return the disk's columns, defined as `iostat -x -m` does."""
+    """Return the disk columns as `iostat -x -m` defines them."""
     short = {
         "reads": "reads_completed_total",
         "writes": "writes_completed_total",
@@ -136,8 +140,8 @@ def disk_columns(disk: str) -> list[Column]:
         return lambda sample: times(MS, ratio(sample, series[time], series[count]))
 
     return [
-        column("disk_reads_per_s", f"{disk}r/s", rate("reads"), ["reads"], 5, "Reads of the disk per second"),
-        column("disk_writes_per_s", "w/s", rate("writes"), ["writes"], 5, "Writes of the disk per second"),
+        column("disk_reads_per_s", f"{disk}r/s", rate("reads"), ["reads"], 5, "Disk reads per second"),
+        column("disk_writes_per_s", "w/s", rate("writes"), ["writes"], 5, "Disk writes per second"),
         column("disk_read_mb_per_s", "rMB/s", rate("read", 1 / MB), ["read"], 4, "Read from the disk, MiB/s"),
         column("disk_write_mb_per_s", "wMB/s", rate("written", 1 / MB), ["written"], 4, "Written to the disk, MiB/s"),
         column(
@@ -156,13 +160,13 @@ def disk_columns(disk: str) -> list[Column]:
             2,
             "Mean time of a disk write, ms",
         ),
-        column("disk_queue", "aqu-sz", rate("queue"), ["queue"], 2, "Mean length of the disk's queue"),
-        column("disk_util_pct", "%util", rate("busy", 100), ["busy"], 3, "Time with a disk request under way, %"),
+        column("disk_queue", "aqu-sz", rate("queue"), ["queue"], 2, "Mean disk queue length"),
+        column("disk_util_pct", "%util", rate("busy", 100), ["busy"], 3, "Time with a disk request in progress, %"),
     ]
 
 
 def network_columns(interface: str) -> list[Column]:
-    """Return the interface's columns."""
+    """Return the columns of a network interface."""
 
     def column(name: str, header: str, metric: str, factor: float, keep: int, text: str) -> Column:
         series = (f"node_network_{metric}_total", interface)
@@ -183,15 +187,15 @@ def network_columns(interface: str) -> list[Column]:
 
 
 def derived_columns() -> list[Column]:
-    """Return the wide view's columns that several series make together."""
+    """Return the wide view's columns that are computed from several series."""
     gc = "cassandra_jvm_gc_seconds_total"
 
     def gc_share(sample: Sample) -> Cell:
-        found = [rate.per_s for series, rate in sample.values.items() if series[0] == gc and isinstance(rate, Rate)]
-        if found:
-            return 100 * sum(found)
-        whole_s, gc_s = number(sample, (_GC_WHOLE,)), number(sample, (_GC_TOTAL,))
-        return 100 * gc_s / whole_s if gc_s is not None and whole_s else None
+        rates = [rate.per_s for series, rate in sample.values.items() if series[0] == gc and isinstance(rate, Rate)]
+        if rates:
+            return 100 * sum(rates)
+        interval_s, gc_s = number(sample, (_GC_INTERVAL,)), number(sample, (_GC_TOTAL,))
+        return 100 * gc_s / interval_s if gc_s is not None and interval_s else None
 
     def hits(cache: str) -> Callable[[Sample], Cell]:
         return lambda s: times(100, ratio(s, (_HITS, cache), (_LOOKUPS, cache)))
@@ -212,28 +216,28 @@ def derived_columns() -> list[Column]:
             ("chunk", "Chk", "ChunkCache"),
         )
     ]
-    text = "Reads per second that led to a read repair"
+    text = "Reads per second that triggered a read repair"
     repairs = Column("read_repairs_per_s", "RdRep", _repairs, frozenset(_REPAIRS), 1, 3, help=text)
     gc_pct = Column(
-        "gc_pct", "GC%", gc_share, frozenset((gc, _GC_WHOLE, _GC_TOTAL)), 2, 4, help="Time in garbage collection, %"
+        "gc_pct", "GC%", gc_share, frozenset((gc, _GC_INTERVAL, _GC_TOTAL)), 2, 4, help="Time in garbage collection, %"
     )
     return [UTILISATION, gc_pct, *caches, repairs]
 
 
 def _repairs(sample: Sample) -> Cell:
-    # Attempted by chance (3.11 alone does that), or since the replicas that were asked did not agree.
-    found = [rate for name in _REPAIRS if (rate := per_s(sample, (name,))) is not None]
-    return sum(found) if found else None
+    # Random repairs exist only in 3.11; blocking ones follow a digest mismatch.
+    rates = [rate for name in _REPAIRS if (rate := per_s(sample, (name,))) is not None]
+    return sum(rates) if rates else None
 
 
 _REPAIRS = ("cassandra_read_repairs_attempted_total", "cassandra_read_repairs_blocking_total")
-# From nodetool: since anybody last asked.
-_GC_WHOLE, _GC_TOTAL = "cassandra_gcstats_interval_seconds", "cassandra_gcstats_total_seconds"
+# From nodetool gcstats: since its last call by any client.
+_GC_INTERVAL, _GC_TOTAL = "cassandra_gcstats_interval_seconds", "cassandra_gcstats_total_seconds"
 _HITS, _LOOKUPS = "cassandra_cache_hits_total", "cassandra_cache_requests_total"
 
 
 def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
-    """Return the columns that the metrics' own rows ask for."""
+    """Return the columns that the metrics' rows define."""
     return [_shown(metric, column) for metric in metrics for column in metric.columns]
 
 

@@ -1,4 +1,4 @@
-"""Rows for programs: one Sample as one line of JSON or CSV, under the same names."""
+"""Machine-readable rows: a sample as a line of JSON or CSV, with the same names."""
 
 import csv
 import io
@@ -12,11 +12,11 @@ from collector.printable import printable, printable_json
 from exporters.line.cells import cells, rounded
 from exporters.line.table_rows import tables
 from exporters.line.text_row import compactions_text
-from exporters.line.view import View, interval_s, running, told
+from exporters.line.view import View, events_text, interval_s, running
 
 
 def row(view: View, sample: Sample) -> dict[str, Any]:
-    """Return the row as an object of JSON's types; None for what is not known."""
+    """Return the row as JSON types; absent values are None."""
     content: dict[str, Any] = {
         "time": rounded(sample.tick.time_s),
         "interval_s": rounded(interval_s(sample), 6),
@@ -47,17 +47,17 @@ def json_row(view: View, sample: Sample) -> str:
 
 
 def csv_header(view: View) -> str:
-    """Return CSV's one header."""
+    """Return the CSV header."""
     return _csv(row(view, Sample("", Tick(0.0), {}, {})))
 
 
 def csv_row(view: View, sample: Sample) -> str:
-    """Return the row as CSV: absent values are empty, events words between semicolons.
+    """Return the row as CSV: absent values are empty, events are separated by semicolons.
 
-    Texts are printable, but not changed otherwise: a program that takes them for formulas must import them as text.
+    Texts are printable but otherwise unchanged: import them as text if the program would read them as formulas.
     """
     content = row(view, sample)
-    content["events"] = told(sample)
+    content["events"] = events_text(sample)
     if "compactions" in content:
         content["compactions"] = compactions_text(sample)
     return _csv("" if value is None else value for value in content.values())

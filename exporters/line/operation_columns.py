@@ -1,4 +1,4 @@
-"""Reads and writes: those of the node, of keyspaces or of tables, and the columns they make."""
+"""Reads and writes of the node, of keyspaces or of tables, and their columns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ DECAYED_MEAN = "cassandra_table_operation_decayed_mean_seconds"
 
 @dataclass(frozen=True)
 class Operations:
-    """Which reads and writes a row is about.
+    """The reads and writes that a row shows.
 
-    keyspace  a name or pattern: the local ones of these keyspaces; "" for what the node coordinated.
-    table     a name or pattern: those of these tables alone.
-    local     without a keyspace: the local ones of all, where nothing tells what the node coordinated.
+    keyspace  name or pattern of keyspaces to show local operations of; "" for coordinated operations.
+    table     name or pattern of tables to restrict them to.
+    local     without a keyspace: local operations of all keyspaces, where coordinated ones are unknown.
     """
 
     keyspace: str = ""
@@ -35,11 +35,11 @@ class Operations:
 
     def __post_init__(self) -> None:
         kind = "table" if self.table else "keyspace"
-        names = tuple(f"cassandra_{kind}_{what}" for what in _LOCAL) if self.keyspace else _COORDINATED
+        names = tuple(f"cassandra_{kind}_{suffix}" for suffix in _LOCAL) if self.keyspace else _COORDINATED
         if self.local and not self.keyspace:
             names = (*_SUMS, *_COORDINATED[2:])
-        for what, name in zip(("count", "total", "duration", "decayed"), names, strict=True):
-            object.__setattr__(self, what, name)
+        for attribute, name in zip(("count", "total", "duration", "decayed"), names, strict=True):
+            object.__setattr__(self, attribute, name)
 
     @cached_property
     def _is_pattern(self) -> bool:
@@ -47,25 +47,25 @@ class Operations:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """What it is made of."""
+        """The names of the metrics that the columns read."""
         return (self.count, self.total, self.duration, self.decayed, *((DECAYED_MEAN,) if self.table else ()))
 
     def series(self, metric: str, operation: str) -> Series:
-        """Return the series of `metric` for an operation such as Read, where no name is a pattern."""
+        """Return the series of `metric` for an operation such as Read; only without patterns."""
         return (metric, *(label for label in (self.keyspace, self.table) if label), operation)
 
     def per_s(self, sample: Sample, operation: str) -> float | None:
-        """Return how many there were a second, each keyspace or table over the time that its own counter covers."""
+        """Return operations per second; each keyspace or table is divided by its own counter's elapsed time."""
         rates = self._rates(sample, self.count, operation).values()
         return sum(rate.per_s for rate in rates) if rates else None
 
     def increase(self, sample: Sample, operation: str) -> float | None:
-        """Return how many there were in the interval, so far as its counters cover it."""
+        """Return the number of operations in the interval."""
         rates = self._rates(sample, self.count, operation).values()
         return sum(rate.increase for rate in rates) if rates else None
 
     def mean_s(self, sample: Sample, operation: str) -> float | None:
-        """Return how long they took in the mean, so far as number and time are known; None where there were none."""
+        """Return the mean latency; None without operations, or where count and total cover different times."""
         totals = self._rates(sample, self.total, operation)
         if not totals:
             return number(sample, self.series(DECAYED_MEAN, operation)) if self.table else None
@@ -79,17 +79,17 @@ class Operations:
         return sum(increase for _, increase in known) / count if count else None
 
     def buckets(self, sample: Sample, operation: str) -> Buckets | None:
-        """Return the durations of the interval, merged."""
+        """Return the merged latency histogram of the interval."""
         values = self._values(sample, self.duration, operation).values()
-        found = [value for value in values if isinstance(value, Buckets)]
-        return histogram.merge(found) if len(found) > 1 else found[0] if found else None
+        parts = [value for value in values if isinstance(value, Buckets)]
+        return histogram.merge(parts) if len(parts) > 1 else parts[0] if parts else None
 
     def decayed_s(self, sample: Sample, operation: str, q: float) -> float | None:
-        """Return a decayed percentile; None too where nothing was ever done, or where several would have to be one."""
+        """Return a decaying percentile; None without any operation since the start, and for patterns."""
         return number(sample, (*self.series(self.decayed, operation), f"{q:g}")) or None
 
     def is_decayed(self, sample: Sample) -> bool:
-        """Return whether the row's percentiles, where there are any, are decayed ones."""
+        """Return whether the row's percentiles are decaying ones."""
         return not any(self.buckets(sample, operation) for operation in ("Read", "Write")) and any(
             series[0] in DECAYED for series in sample.values
         )
@@ -99,7 +99,7 @@ class Operations:
         return {labels: value for labels, value in values.items() if isinstance(value, Rate)}
 
     def _values(self, sample: Sample, metric: str, operation: str) -> dict[Series, Derived]:
-        """Return the metric's values by their labels: those of all keyspaces and tables that are meant."""
+        """Return the metric's values of the selected keyspaces and tables, by their labels."""
         wanted = self.series(metric, operation)
         if not self._is_pattern:
             value = sample.values.get(wanted)
@@ -110,7 +110,7 @@ class Operations:
             if series[0] == metric
             and OTHERS not in series
             and len(series) == len(wanted)
-            and all(fnmatchcase(has, want) for has, want in zip(series, wanted, strict=True))
+            and all(fnmatchcase(label, pattern) for label, pattern in zip(series, wanted, strict=True))
         }
 
 
@@ -138,7 +138,7 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
         return take
 
     def max_ms(sample: Sample) -> Cell:
-        # The decayed one never goes down, and is no news of any interval.
+        # Cassandra's decaying maximum never decreases, so it does not describe an interval.
         buckets = operations.buckets(sample, operation)
         return times(MS, histogram.highest(buckets)) if buckets else None
 

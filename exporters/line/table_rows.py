@@ -1,4 +1,4 @@
-"""Single tables: the named and the most active ones, and what the others of a keyspace did together."""
+"""Rows of single tables: the named and the most active ones, and the sum of the others of each keyspace."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,14 +18,14 @@ from exporters.line.columns import MS, ratio, times
 
 _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"
-# The keyspaces' own counters too: without them nothing can be said of the others.
+# Includes the keyspaces' counters, from which the others are computed.
 NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
 NEVER = Tick(0.0)
 _WORDS = {"Read": "read", "Write": "write"}
 
 
 class TableColumn(NamedTuple):
-    """A column of the rows of tables: its header, its name in a row, its decimals."""
+    """A column of table rows: header, name in a row, and decimals."""
 
     header: str
     name: str
@@ -40,37 +40,38 @@ COLUMNS = (
     TableColumn("WrtLat", "write_mean_ms", 3),
     TableColumn("Wrt99th", "write_p99_ms", 3),
 )
-# What a narrow terminal leaves out, the least important first.
+# Columns that a narrow terminal hides, the least important first.
 _DROPPED_FIRST = ("write_mean_ms", "read_mean_ms", "write_p99_ms", "read_p99_ms", "writes_per_s", "reads_per_s")
 
 
 def fitting(count: int) -> list[TableColumn]:
-    """Return the columns to show where that many have room."""
+    """Return the most important `count` columns."""
     dropped = _DROPPED_FIRST[: max(len(COLUMNS) - count, 0)]
     return [column for column in COLUMNS if column.name not in dropped]
 
 
 def tables(sample: Sample) -> list[dict[str, Any]]:
-    """Return what each table did in the interval, the busiest first and the others of a keyspace last.
+    """Return a row per table, the busiest first and the others of each keyspace last.
 
-    keyspace, table, and of reads and writes: per second, mean and 99th percentile in ms; None for what is not known.
+    A row has keyspace and table, and for reads and writes the rate per second, mean and 99th percentile (ms); absent
+    values are None.
     """
-    news = _news(sample)
-    return _sorted([_row(news, *table) for table in _named(sample)])
+    current = _current(sample)
+    return _sorted([_row(current, *table) for table in _names(sample)])
 
 
 def joint_tables(samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    """Return what each table did on several nodes together, as `tables` does of one.
+    """Return the rows of `tables` for several nodes merged.
 
-    A node on which a table is not among those that are read is not in that table's row, but in that of the others.
+    A node that does not read a table itself counts in the row of the others.
     """
-    whole = aggregation.merged(CATALOGUE, [_news(_of_tables(sample)) for sample in samples], NEVER)
-    return _sorted([_row(whole, *table) for table in _named(whole)])
+    merged = aggregation.merged(CATALOGUE, [_current(_of_tables(sample)) for sample in samples], NEVER)
+    return _sorted([_row(merged, *table) for table in _names(merged)])
 
 
-def _named(sample: Sample) -> list[tuple[str, str]]:
-    found = (series for series in sample.values if series[0] == _COUNT and len(series) == 4)
-    return list(dict.fromkeys((keyspace, table) for _, keyspace, table, _ in found))
+def _names(sample: Sample) -> list[tuple[str, str]]:
+    counts = (series for series in sample.values if series[0] == _COUNT and len(series) == 4)
+    return list(dict.fromkeys((keyspace, table) for _, keyspace, table, _ in counts))
 
 
 def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -82,16 +83,16 @@ def _of_tables(sample: Sample) -> Sample:
     return replace(sample, values={series: value for series, value in sample.values.items() if series[0] in wanted})
 
 
-def _news(sample: Sample) -> Sample:
-    """Return the sample without the figures of tables that were not among those that are read for a while.
+def _current(sample: Sample) -> Sample:
+    """Return the sample without tables whose rate covers more than this interval.
 
-    What these did meanwhile was told among the others.
+    Such a table was not read in the meantime, and its operations were counted among the others.
     """
-    known = sample.elapsed_s.values()
+    elapsed = sample.elapsed_s.values()
     old = {
         series[1:]
         for series, value in sample.values.items()
-        if series[0] == _COUNT and OTHERS not in series and isinstance(value, Rate) and value.elapsed_s not in known
+        if series[0] == _COUNT and OTHERS not in series and isinstance(value, Rate) and value.elapsed_s not in elapsed
     }
     if not old:
         return sample
@@ -101,14 +102,14 @@ def _news(sample: Sample) -> Sample:
 def _row(sample: Sample, keyspace: str, table: str) -> dict[str, Any]:
     row: dict[str, Any] = {"keyspace": keyspace, "table": table}
     for operation, word in _WORDS.items():
-        per_s, mean_s, p99_s = _figures(sample, (keyspace, table, operation))
+        per_s, mean_s, p99_s = _statistics(sample, (keyspace, table, operation))
         row[f"{word}s_per_s"] = rounded(per_s)
         row[f"{word}_mean_ms"] = rounded(times(MS, mean_s))
         row[f"{word}_p99_ms"] = rounded(times(MS, p99_s))
     return row
 
 
-def _figures(sample: Sample, labels: Series) -> tuple[float | None, float | None, float | None]:
+def _statistics(sample: Sample, labels: Series) -> tuple[float | None, float | None, float | None]:
     count, buckets = sample.values.get((_COUNT, *labels)), sample.values.get((_DURATION, *labels))
     return (
         count.per_s if isinstance(count, Rate) else None,
@@ -122,7 +123,7 @@ def _busy(row: dict[str, Any]) -> float:
 
 
 def table_lines(sample: Sample, width: int | None = None) -> list[str]:
-    """Return a line of text for each table that did something; where it is too wide, with fewer figures."""
+    """Return a line of text for each table with operations; with fewer columns where `width` requires it."""
     return [_line(row, width) for row in tables(sample) if _busy(row)]
 
 

@@ -1,13 +1,13 @@
-"""The line in a terminal: one Sample as one row of text."""
+"""The line in a terminal: a sample as a row of text."""
 
 import time
 from collections.abc import Sequence
 
 from collector.model.sample import Sample
 from exporters.line.columns import Cell, Column, number
-from exporters.line.view import View, interval_s, running, said
+from exporters.line.view import View, interval_s, problems, running
 
-# Ticks later than this share of their interval are worth a mark.
+# Shares of the interval beyond which a late tick or a longer covered time is reported.
 LATE_SHARE = 0.1
 GAP_SHARE = 1.5
 ABSENT = "-"
@@ -18,7 +18,7 @@ _SHORT = {"Compaction": "Min", "Major compaction": "Maj"}
 
 
 def fitting(view: View, width: int | None) -> list[Column]:
-    """Return the columns that fit into `width` (None: all do): whole ones are dropped, the least important first."""
+    """Return the columns that fit into `width` (None for no limit); the least important ones are hidden first."""
     kept = list(view.text_columns)
     used = _TIME_WIDTH[view.time] + (len(_COMPACTIONS) + 2 if view.compactions else 0)
     while width is not None and len(kept) > 1 and used + sum(_width(column) + 1 for column in kept) > width:
@@ -28,19 +28,19 @@ def fitting(view: View, width: int | None) -> list[Column]:
 
 
 def groups(view: View, width: int | None) -> list[list[Column]]:
-    """Return the columns of each line of an interval: the wide view has as many lines as the width needs."""
+    """Return the columns of each line of an interval; the wide view wraps to as many lines as needed."""
     if not view.wide or width is None:
         return [fitting(view, width)]
-    beside = _TIME_WIDTH[view.time] + (len(_COMPACTIONS) + 2 if view.compactions else 0)
-    found: list[list[Column]] = []
+    fixed = _TIME_WIDTH[view.time] + (len(_COMPACTIONS) + 2 if view.compactions else 0)
+    lines: list[list[Column]] = []
     left = 0
     for column in view.text_columns:
         left -= _width(column) + 1
-        if left < 0 or not found:
-            found.append([])
-            left = width - beside - _width(column) - 1
-        found[-1].append(column)
-    return found
+        if left < 0 or not lines:
+            lines.append([])
+            left = width - fixed - _width(column) - 1
+        lines[-1].append(column)
+    return lines
 
 
 def hidden_text(view: View, columns: Sequence[Column]) -> str:
@@ -59,7 +59,7 @@ def header(view: View, columns: Sequence[Column]) -> str:
 
 
 def row(view: View, columns: Sequence[Column], sample: Sample, label: str = "", width: int | None = None) -> str:
-    """Return the row; `label` stands in for the time. Compactions that do not fit into `width` are left out."""
+    """Return the row; `label` replaces the time. Compactions that do not fit into `width` are omitted."""
     cells = [_cell(column, column.of(sample)).rjust(_width(column)) for column in columns]
     text = _joined(view, label or _clock(view, sample), cells, compactions_text(sample))
     if view.compactions and width is not None and len(text) > width:
@@ -84,7 +84,7 @@ def _cell(column: Column, value: Cell) -> str:
     if not isinstance(value, float):
         return str(value)
     for digits in range(column.digits, 0, -1):
-        # Large figures give up decimals before they push the others out of line.
+        # Large values lose decimals rather than the alignment.
         if len(text := f"{value:.{digits}f}") <= _width(column):
             return text
     for power, letter in enumerate(("", "k", "M", "G", "T")):
@@ -94,16 +94,16 @@ def _cell(column: Column, value: Cell) -> str:
 
 
 def compactions_text(sample: Sample) -> str:
-    """Return `Pen/2 Min/58%`: compactions that are due, and how far each running one is, by its kind."""
+    """Return compactions as text such as `Pen/2 Min/58%`: pending, and the progress of each running one."""
     pending = number(sample, ("cassandra_compaction_pending",))
     words = [f"Pen/{ABSENT if pending is None else round(pending)}"]
-    words += [f"{_SHORT.get(each['type'], each['type'][:3])}/{each['done_pct']:.0f}%" for each in running(sample)]
+    words += [f"{_SHORT.get(task['type'], task['type'][:3])}/{task['done_pct']:.0f}%" for task in running(sample)]
     return " ".join(words)
 
 
 def marks(sample: Sample, interval: float) -> str:
-    """Return what is to be said of the row beside its numbers, "" when nothing is."""
-    words = [text] if (text := said(sample)) else []
+    """Return remarks about the row (problems, lateness, gaps, age), separated by semicolons; "" for none."""
+    words = [text] if (text := problems(sample)) else []
     if sample.tick.late_s > LATE_SHARE * interval:
         words.append(f"late by {1000 * sample.tick.late_s:.0f} ms")
     covered_s = interval_s(sample)

@@ -1,4 +1,4 @@
-"""What a line shows: which columns, made from which metrics."""
+"""The view of a line: its columns and the metrics that they read."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,13 +28,13 @@ from exporters.line.table_rows import NEEDS as TABLE_METRICS
 DECAYED_MARK = "~"
 _OPERATION_SOURCES = (JOLOKIA_SOURCE, NODETOOL_OPERATIONS_SOURCE)
 _DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
-# What is said of the row itself; all other events are what a log told.
-_OF_THE_ROW = {"missed", "suspended", "no_answer", "restart", "disagreement"}
+# Kinds of events about the sampling itself; all others come from the node's log.
+_ROW_EVENTS = {"missed", "suspended", "no_answer", "restart", "disagreement"}
 _NICE = "cpu_nice_pct"
 _CACHES = ("key_cache_hit_pct", "row_cache_hit_pct", "read_stage_active", "read_stage_pending")
 _READ_REPAIR = ("read_repairs_per_s",)
-# Columns in which decayed values may stand for those of the interval.
-_MAY_DECAY = {f"{word}_{what}_ms" for word in ("read", "write") for what in ("p50", "p95", "p99")}
+# Columns that may show decaying percentiles instead of interval percentiles.
+_MAY_DECAY = {f"{word}_{percentile}_ms" for word in ("read", "write") for percentile in ("p50", "p95", "p99")}
 _MEANS = {"read_mean_ms", "write_mean_ms"}
 _NOT_IN_TEXT = {"read_p50_ms", "read_max_ms", "write_p50_ms", "write_max_ms", "compactions_pending"}
 
@@ -66,24 +66,24 @@ class View:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """Every column of JSON and CSV: those whose names are promised, those asked for, and with `wide` all others."""
+        """The columns of JSON and CSV: the stable ones, the requested ones, and with `wide` all others."""
         return [*self.promised, *self.more]
 
     @cached_property
     def more(self) -> list[Column]:
-        """The columns after the promised ones; later additions go here, so that no position in CSV changes."""
+        """The columns after the stable ones; new columns go here, so that positions in CSV do not change."""
         known = {column.name for column in self.promised}
         wanted = {_NICE, *self.picked, *(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
         return [c for c in self._extra() if c.name not in known and (self.wide or c.name in wanted)]
 
     @property
     def devices(self) -> Mapping[str, str]:
-        """The names of the disk and the interface, as rows have them."""
+        """The names of the watched disk and interface, by cell name."""
         return {DISK: self.disk, INTERFACE: self.interface}
 
     @cached_property
     def text_columns(self) -> list[Column]:
-        """The columns of the terminal's row, in the order of the old script."""
+        """The columns of the terminal's row, in the order of the original script."""
         extra = {column.name: column for column in self.columns}
         if self.picked:
             user = {} if _NICE in self.picked else {USER_WITH_NICE.name: USER_WITH_NICE}
@@ -104,21 +104,21 @@ class View:
         return [self._marked(column) for column in (*operations, *caches, *machine, *repairs, *tails)]
 
     def _marked(self, column: Column) -> Column:
-        """Return the column, its header marked where its values are decayed ones."""
+        """Return the column, with a mark in its header if it shows decaying values."""
         may = column.name in _MAY_DECAY or (
             column.name in _MEANS and self.source == "nodetool" and self.operations.table
         )
         return replace(column, header=f"{DECAYED_MARK}{column.header}") if self.decayed and may else column
 
     def metrics(self, columns: Iterable[Column]) -> frozenset[str]:
-        """Return the names of the metrics that a view with these columns needs."""
+        """Return the names of the metrics that these columns and the view's other parts read."""
         needed = {name for column in columns for name in column.needs}
         needed |= {*_PENDING.needs, _DONE, _SIZE} if self.compactions else set()
         return frozenset(needed | (TABLE_METRICS if self.tables else set()))
 
     @cached_property
     def promised(self) -> list[Column]:
-        """The columns whose names and order are a promise."""
+        """The columns with stable names and order."""
         return [
             *operation_columns(self.operations, "Read", "Rd"),
             *operation_columns(self.operations, "Write", "Wrt"),
@@ -140,15 +140,14 @@ _PENDING = replace(*shown_columns([CATALOGUE[PENDING[0]]]), keep=4)
 
 
 def _tail_order(column: Column) -> tuple[bool, bool]:
-    # As the old script had them: read 99th 95th, write 99th 95th.
+    # The order of the original script: read 99th 95th, write 99th 95th.
     return column.name.startswith("write"), "_p95" in column.name
 
 
 def interval_s(sample: Sample) -> float | None:
-    """Return how long the row's rates cover: those of Cassandra, else those of the machine.
+    """Return the time that the row's rates cover: those of Cassandra, or else those of the host.
 
-    After ticks without an answer Cassandra's cover the gap too, so that rate times interval is always what
-    happened.
+    After ticks without an answer Cassandra's rates include the gap, so that rate times interval is the increase.
     """
     known = sample.elapsed_s
     for source in (*_OPERATION_SOURCES, "cpu"):
@@ -163,38 +162,38 @@ def has_news(sample: Sample) -> bool:
 
 
 def without_running(sample: Sample) -> Sample:
-    """Return the sample without single compactions: an average knows those that ended, and not how far they came."""
+    """Return the sample without running compactions, whose progress cannot be averaged."""
     values = {series: value for series, value in sample.values.items() if series[0] not in (_DONE, _SIZE)}
     return replace(sample, values=values)
 
 
 def with_held(sample: Sample) -> Sample:
-    """Return the sample as people want to see it: what is held stands in for what is not new."""
+    """Return the sample with last known values where it has no current ones, for display."""
     return replace(sample, values={**sample.last_known, **sample.values}) if sample.last_known else sample
 
 
-def said(sample: Sample) -> str:
-    """Return what is to be said of the row, in one line; "" when nothing is. What a log told is no part of it."""
-    return " ".join("; ".join(event.text for event in sample.events if event.kind in _OF_THE_ROW).split())
+def problems(sample: Sample) -> str:
+    """Return the events about the sampling itself as one line; "" for none. Log events are excluded."""
+    return " ".join("; ".join(event.text for event in sample.events if event.kind in _ROW_EVENTS).split())
 
 
 def logged(sample: Sample) -> list[Event]:
-    """Return what the node's log told."""
-    return [event for event in sample.events if event.kind not in _OF_THE_ROW]
+    """Return the events of the node's log."""
+    return [event for event in sample.events if event.kind not in _ROW_EVENTS]
 
 
-def told(sample: Sample) -> str:
-    """Return all that is to be said of the row and what a log told, between semicolons."""
-    return "; ".join(filter(None, [said(sample), *(" ".join(event.text.split()) for event in logged(sample))]))
+def events_text(sample: Sample) -> str:
+    """Return all events as one line, separated by semicolons."""
+    return "; ".join(filter(None, [problems(sample), *(" ".join(event.text.split()) for event in logged(sample))]))
 
 
 def running(sample: Sample) -> list[dict[str, Any]]:
-    """Return the compactions that run, the furthest first: type, keyspace, table and done_pct of each."""
-    found = []
+    """Return type, keyspace, table and done_pct of each running compaction, the most advanced first."""
+    tasks = []
     for series, size in sample.values.items():
         if series[0] == _SIZE and len(series) == 5 and isinstance(size, float) and size:
             done = number(sample, (_DONE, *series[1:])) or 0.0
             _, keyspace, table, kind = series[1:]
-            found.append((100 * done / size, {"type": kind, "keyspace": keyspace, "table": table}))
-    found.sort(key=lambda each: -each[0])
-    return [{**what, "done_pct": round(done_pct, 1)} for done_pct, what in found]
+            tasks.append((100 * done / size, {"type": kind, "keyspace": keyspace, "table": table}))
+    tasks.sort(key=lambda task: -task[0])
+    return [{**task, "done_pct": round(done_pct, 1)} for done_pct, task in tasks]

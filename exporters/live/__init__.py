@@ -1,1 +1,1 @@
-"""Many nodes as they are now: samples from agents or Jolokias, put together tick by tick."""
+"""Frames of a cluster for `casstat top`: rows of numbers made of its samples, and their history."""

@@ -1,6 +1,6 @@
-"""What the live view can show of a node: the wide view's columns and a few more, each node's as a row of numbers.
+"""Columns of `casstat top`: those of the wide view and a few more, as rows of numbers.
 
-A row is an array with one number for each of `COLUMNS`, NaN for what is not known: 300 nodes over minutes are many.
+A row is an array with a number for each of `COLUMNS`, NaN for an absent value, to keep minutes of 300 nodes in memory.
 """
 
 from array import array
@@ -27,8 +27,8 @@ _HEAP, _HEAP_MAX = "cassandra_jvm_heap_used_bytes", "cassandra_jvm_heap_max_byte
 
 
 def _unavailables(sample: Sample) -> Cell:
-    found = [rate for word in ("Read", "Write") if (rate := per_s(sample, (_UNAVAILABLES, word))) is not None]
-    return sum(found) if found else None
+    rates = [rate for word in ("Read", "Write") if (rate := per_s(sample, (_UNAVAILABLES, word))) is not None]
+    return sum(rates) if rates else None
 
 
 def _heap_pct(sample: Sample) -> Cell:
@@ -47,46 +47,47 @@ _MORE = (
 
 @lru_cache(maxsize=2)
 def columns_of(*, local: bool) -> tuple[Column, ...]:
-    """Return the columns of a node; `local` for one of which only the local reads and writes are known."""
+    """Return the columns; `local` for a node of which only local reads and writes are known."""
     wide = View(Operations(local=local), disk=WATCHED, interface=WATCHED, wide=True).columns
-    return (*(replace(each, header=each.header.removeprefix("watched")) for each in wide), *_MORE)
+    return (*(replace(column, header=column.header.removeprefix("watched")) for column in wide), *_MORE)
 
 
 COLUMNS = columns_of(local=False)
-PLACES: Mapping[str, int] = {column.name: place for place, column in enumerate(COLUMNS)}
+COLUMN_INDEX: Mapping[str, int] = {column.name: index for index, column in enumerate(COLUMNS)}
+"""Index in a row by column name."""
 NEEDS = frozenset(need for column in COLUMNS for need in column.needs)
 SUMMED = frozenset(name for name in NEEDS if CATALOGUE[name].kind is Kind.GAUGE and is_own_sum(CATALOGUE[name]))
-"""Gauges in the columns whose values add up across nodes."""
+"""Gauges read by the columns that are summed across nodes."""
 _DECAYED = "cassandra_client_request_decayed_seconds"
 NOTHING: Cells = array("d", [nan] * len(COLUMNS))
 
 
-EVERY = frozenset(PLACES)
+EVERY = frozenset(COLUMN_INDEX)
 
 
 def cells_of(sample: Sample, *, local: bool = False, names: frozenset[str] = EVERY) -> Cells:
-    """Return the row of a node, or of the cluster: what is new, and the last known values of slower sources.
+    """Return the row of a sample, with last known values of sources that report less often than every tick.
 
-    Only the columns with these names are worked out.
+    Only the columns in `names` are computed; the others are NaN.
     """
     columns, shown = columns_of(local=local), with_held(sample)
-    return array("d", [_number(each.of(shown)) if each.name in names else nan for each in columns])
+    return array("d", [_number(column.of(shown)) if column.name in names else nan for column in columns])
 
 
 def needs(names: Iterable[str]) -> frozenset[str]:
-    """Return the metrics that columns of these names are made of, and the node's mode."""
-    found = {need for name in names for need in COLUMNS[PLACES[name]].needs}
-    local = {need for name in names for need in columns_of(local=True)[PLACES[name]].needs}
-    return frozenset({OPERATION_MODE[0], *found, *local})
+    """Return the names of the metrics that these columns read, and the node's operation mode."""
+    coordinated = {need for name in names for need in COLUMNS[COLUMN_INDEX[name]].needs}
+    local = {need for name in names for need in columns_of(local=True)[COLUMN_INDEX[name]].needs}
+    return frozenset({OPERATION_MODE[0], *coordinated, *local})
 
 
 def shown_by(metrics: frozenset[str]) -> frozenset[str]:
-    """Return the names of the columns for which nothing but these metrics is needed."""
-    return frozenset(name for name in PLACES if needs([name]) <= metrics)
+    """Return the names of the columns that can be computed from these metrics."""
+    return frozenset(name for name in COLUMN_INDEX if needs([name]) <= metrics)
 
 
 def patterns(metrics: Iterable[str]) -> list[str]:
-    """Return what to ask an agent for: names, and for groups that are asked for together one pattern."""
+    """Return patterns to request these metrics from an agent; large groups share a pattern."""
     groups = (
         "node_disk_",
         "node_network_",
@@ -94,18 +95,17 @@ def patterns(metrics: Iterable[str]) -> list[str]:
         "cassandra_table_operation",
         "cassandra_keyspace_operation",
     )
-    found = {next((f"{group}*" for group in groups if name.startswith(group)), name) for name in metrics}
-    return sorted(found)
+    return sorted({next((f"{group}*" for group in groups if name.startswith(group)), name) for name in metrics})
 
 
 def value(cells: Cells, name: str) -> float | None:
-    """Return the number in the column of this name; None for what is not known."""
-    found = cells[PLACES[name]]
-    return None if isnan(found) else found
+    """Return a column's number; None if it is absent."""
+    cell = cells[COLUMN_INDEX[name]]
+    return None if isnan(cell) else cell
 
 
 def needed(values: Mapping[str, object]) -> dict[str, object]:
-    """Return what an agent's sample says of series that columns are made of: of many a metric only few are."""
+    """Return an agent's values without the series that no column reads."""
     return {name: _chosen(name, rows) if name in _LABELS else rows for name, rows in values.items()}
 
 
@@ -117,20 +117,20 @@ def _chosen(name: str, rows: object) -> object:
 
 
 def _labels() -> dict[str, set[tuple[object, ...]]]:
-    """Return of metrics with labels which label values are shown, where that is written down."""
-    found: dict[str, set[tuple[object, ...]]] = {}
+    """Return the label values that the columns read, by metric, where they are fixed."""
+    labels: dict[str, set[tuple[object, ...]]] = {}
     several = {need for column in COLUMNS if not column.alone for need in column.needs}
     for column in COLUMNS:
         if len(column.alone) > 1 and column.alone[0] not in several:
-            found.setdefault(column.alone[0], set()).add(column.alone[1:])
-    operations = {need for name in ("reads_per_s", "read_p99_ms") for need in COLUMNS[PLACES[name]].needs}
+            labels.setdefault(column.alone[0], set()).add(column.alone[1:])
+    operations = {need for name in ("reads_per_s", "read_p99_ms") for need in COLUMNS[COLUMN_INDEX[name]].needs}
     of_requests: set[tuple[object, ...]] = {("Read",), ("Write",)}
-    return found | dict.fromkeys({*operations, _UNAVAILABLES} - {_DECAYED}, of_requests)
+    return labels | dict.fromkeys({*operations, _UNAVAILABLES} - {_DECAYED}, of_requests)
 
 
 def is_whole(cells: Cells) -> bool:
-    """Return whether anything is known of what clients asked for: of a first interval there are no rates yet."""
-    return not all(isnan(cells[PLACES[name]]) for name in ("reads_per_s", "writes_per_s"))
+    """Return whether a request rate is known; a first interval has no rates."""
+    return not all(isnan(cells[COLUMN_INDEX[name]]) for name in ("reads_per_s", "writes_per_s"))
 
 
 def _number(cell: Cell) -> float:

@@ -166,7 +166,7 @@ def test_a_seed_tells_of_the_others(pair: FakeAgents) -> None:
         (("ftp://host",), "is not a node's address: use an address such as"),
         (("10.0.0.1", "--agent-ca", "/nowhere"), "/nowhere: No such file or directory (--agent-ca)"),
         (("10.0.0.1", "--agent-user", "me"), "or set CASSTAT_AGENT_PASSWORD"),
-        (("10.0.0.1", "--replay", "/nowhere"), "no nodes with it"),
+        (("10.0.0.1", "--replay", "/nowhere"), "cannot be combined with nodes"),
         (("--replay", "/nowhere"), "/nowhere"),
     ],
 )
@@ -212,7 +212,7 @@ def test_keys_on_the_screen(pair: FakeAgents) -> None:
             ("Space", lambda text: "PAUSED" in text),
             ("Left", lambda text: "PAUSED, 0 s ago" not in text and "PAUSED" in text),
             ("Space", lambda text: "PAUSED" not in text),
-            ("f", lambda text: "nothing is wrong with any node" in text),
+            ("f", lambda text: "no node has a problem" in text),
             ("f", lambda text: GOOD in text),
         ]
         for key, holds in pressed:

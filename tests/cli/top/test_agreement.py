@@ -28,7 +28,7 @@ from collector.cluster.reference_merge import reference_merge
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 from exporters.files.merged_rows import Choice, table_of
-from exporters.live.live_columns import EVERY, PLACES, SUMMED
+from exporters.live.live_columns import COLUMN_INDEX, EVERY, SUMMED
 from exporters.live.live_frames import Wanted, frame_of
 from tests.collector.cluster.recorded_nodes import BEGIN_S, record
 
@@ -152,7 +152,7 @@ def rows_of(run: Merged[Any], choice: Choice) -> dict[float, Row]:
     rows: dict[float, Row] = {}
     for together in run.cluster.values():
         row: dict[str, Any] = table_of(choice).cluster_row(together, len(run.nodes))
-        rows[together.sample.tick.time_s] = {name: row[name] for name in PLACES.keys() & row.keys()}
+        rows[together.sample.tick.time_s] = {name: row[name] for name in COLUMN_INDEX.keys() & row.keys()}
     return rows
 
 

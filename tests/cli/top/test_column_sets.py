@@ -4,7 +4,7 @@ import pytest
 
 from cli.top.column_sets import SETS, wanted
 from exporters.api.samples_endpoint import LONGEST_PATTERN, MOST_PATTERNS
-from exporters.live.live_columns import PLACES
+from exporters.live.live_columns import COLUMN_INDEX
 from exporters.live.live_frames import request_of
 
 
@@ -17,4 +17,4 @@ def test_the_patterns_of_a_set_are_within_an_agents_limits(number: int) -> None:
 
 
 def test_all_columns_of_the_sets_exist() -> None:
-    assert all(name in PLACES for columns in SETS for name in (*columns.columns, *columns.worst))
+    assert all(name in COLUMN_INDEX for columns in SETS for name in (*columns.columns, *columns.worst))

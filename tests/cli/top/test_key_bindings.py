@@ -30,13 +30,13 @@ NAMES = (
 )
 
 
-def after(*keys: str, look: ViewState = ViewState(), made: list[Frame] = FRAMES, source: str = "live") -> ViewState:  # noqa: B008
+def after(*keys: str, view: ViewState = ViewState(), made: list[Frame] = FRAMES, source: str = "live") -> ViewState:  # noqa: B008
     for key in keys:
-        scene = RenderContext(made, look, 80, 24, source=source)
-        found = pressed(scene, key, " " if key == "space" else key if len(key) == 1 else "")
+        context = RenderContext(made, view, 80, 24, source=source)
+        found = pressed(context, key, " " if key == "space" else key if len(key) == 1 else "")
         assert found is not None
-        look = found
-    return look
+        view = found
+    return view
 
 
 def typed(*words: str) -> list[str]:
@@ -51,13 +51,13 @@ def typed(*words: str) -> list[str]:
     st.sampled_from(["live", "recording"]),
 )
 def test_no_keys_lead_to_a_screen_that_cannot_be(keys: list[str], made: list[Frame], source: str) -> None:
-    look = ViewState()
+    view = ViewState()
     for key in keys:
-        scene = RenderContext(made, look, 80, 24, source=source)
-        found = pressed(scene, key, key if len(key) == 1 else "")
+        context = RenderContext(made, view, 80, 24, source=source)
+        found = pressed(context, key, key if len(key) == 1 else "")
         assert found is not None
-        look = found
-        lines = screen(RenderContext(made, look, 80, 24, source=source))
+        view = found
+        lines = screen(RenderContext(made, view, 80, 24, source=source))
         assert [len(plain(line)) for line in lines] == [80] * 24
 
 
@@ -85,9 +85,9 @@ def test_pause_steps_and_going_on() -> None:
 
 
 def test_a_paused_screen_stays_at_its_tick_while_others_come() -> None:
-    look = after("left", made=FRAMES[:20])
-    lines = [plain(line) for line in screen(RenderContext(FRAMES, look, 100, 24))]
-    assert lines[4:] == [plain(line) for line in screen(RenderContext(FRAMES[:20], look, 100, 24))][4:]
+    view = after("left", made=FRAMES[:20])
+    lines = [plain(line) for line in screen(RenderContext(FRAMES, view, 100, 24))]
+    assert lines[4:] == [plain(line) for line in screen(RenderContext(FRAMES[:20], view, 100, 24))][4:]
     assert "PAUSED, 11 s ago" in lines[0]
 
 
@@ -115,25 +115,25 @@ def test_seeking_a_time_of_day(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_filter_its_inverse_and_back() -> None:
-    look = after(*typed("/", "0.0.2", "enter"))
-    assert (look.filter, look.inverse) == ("0.0.2", False)
-    assert RenderContext(FRAMES, look, 80, 24).order == [1]
-    look = after(*typed("/", "!0.0.2", "enter"))
-    assert 1 not in RenderContext(FRAMES, look, 80, 24).order
-    assert after("escape", look=look).filter == ""
+    view = after(*typed("/", "0.0.2", "enter"))
+    assert (view.filter, view.inverse) == ("0.0.2", False)
+    assert RenderContext(FRAMES, view, 80, 24).order == [1]
+    view = after(*typed("/", "!0.0.2", "enter"))
+    assert 1 not in RenderContext(FRAMES, view, 80, 24).order
+    assert after("escape", view=view).filter == ""
     assert RenderContext(FRAMES, after(*typed("/", "dc1/r2", "enter")), 80, 24).order == [1, 4]
 
 
 def test_sorting() -> None:
     assert after(*typed("s", "wrts", "enter")).sort == "writes_per_s"
     assert after(*typed("s", "read_p99_ms", "enter")).sort == "read_p99_ms"
-    assert after(*typed("s", "nonsense", "enter")).said == "there is no column 'nonsense'"
+    assert after(*typed("s", "nonsense", "enter")).said == "unknown column 'nonsense'"
     assert after(">").sort == "node"
     assert after(">", ">", "<").sort == "node"
     by_name = after(">")
     assert RenderContext(FRAMES, by_name, 80, 24).order == list(range(6))
-    assert RenderContext(FRAMES, after("r", look=by_name), 80, 24).order == list(range(6))[::-1]
-    assert after("w", look=by_name).sort == ""
+    assert RenderContext(FRAMES, after("r", view=by_name), 80, 24).order == list(range(6))[::-1]
+    assert after("w", view=by_name).sort == ""
 
 
 def test_the_worst_come_first() -> None:
@@ -145,47 +145,47 @@ def test_the_worst_come_first() -> None:
 
 
 def test_faults_only() -> None:
-    look = after("f")
-    assert set(RenderContext(FRAMES, look, 80, 24).order) == {1, 2, 3, 5}
-    assert after("escape", look=look) == ViewState()
+    view = after("f")
+    assert set(RenderContext(FRAMES, view, 80, 24).order) == {1, 2, 3, 5}
+    assert after("escape", view=view) == ViewState()
 
 
 def test_moving_scrolls_and_follows_the_node() -> None:
     many = frames(2, nodes=60)
-    look = after("end", made=many)
-    scene = RenderContext(many, look, 80, 24)
-    assert look.cursor == scene.order[-1]
-    lines = [plain(line) for line in screen(scene)]
+    view = after("end", made=many)
+    context = RenderContext(many, view, 80, 24)
+    assert view.cursor == context.order[-1]
+    lines = [plain(line) for line in screen(context)]
     assert any(line.startswith(">") for line in lines)
     assert "60 of 60" in " ".join(lines) or "of 60" in " ".join(lines)
-    assert after("home", look=look, made=many).first == 0
+    assert after("home", view=view, made=many).first == 0
     assert after("pagedown", "pageup", made=many).first <= after("pagedown", made=many).first
 
 
 def test_one_node_and_back() -> None:
-    look = after("down", "enter")
-    assert look.node == RenderContext(FRAMES, ViewState(), 80, 24).order[1]
-    assert after("escape", look=look).node is None
+    view = after("down", "enter")
+    assert view.node == RenderContext(FRAMES, ViewState(), 80, 24).order[1]
+    assert after("escape", view=view).node is None
 
 
 def test_nodes_as_columns() -> None:
-    look = after("t", "m")
-    assert (look.transposed, look.metric) == (True, "read_mean_ms")
-    assert after("M", look=look).metric == "reads_per_s"
-    assert not after("t", look=look).transposed
-    assert "one layout" in after("7", "t").said
+    view = after("t", "m")
+    assert (view.transposed, view.metric) == (True, "read_mean_ms")
+    assert after("M", view=view).metric == "reads_per_s"
+    assert not after("t", view=view).transposed
+    assert "cannot be transposed" in after("7", "t").said
 
 
 def test_help_from_everywhere_and_back() -> None:
     for before in ((), ("t",), ("enter",), ("7",)):
-        look = after(*before, "?")
-        assert look.help
-        assert not after("x", look=look).help
-        assert not after("escape", look=look).help
+        view = after(*before, "?")
+        assert view.help
+        assert not after("x", view=view).help
+        assert not after("escape", view=view).help
 
 
 def test_of_a_recording_space_plays() -> None:
-    look = after("space", look=ViewState(at_s=FRAMES[0].time_s), source="recording")
-    assert look.playing
-    assert after("+", "+", "-", look=look).speed == 2
-    assert not after("left", look=look, source="recording").playing
+    view = after("space", view=ViewState(at_s=FRAMES[0].time_s), source="recording")
+    assert view.playing
+    assert after("+", "+", "-", view=view).speed == 2
+    assert not after("left", view=view, source="recording").playing

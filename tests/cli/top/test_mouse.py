@@ -11,52 +11,52 @@ FRAMES = frames()
 WIDTH, HEIGHT = 120, 40
 
 
-def scene(look: ViewState = ViewState(), height: int = HEIGHT) -> RenderContext:  # noqa: B008
-    return RenderContext(FRAMES, look, WIDTH, height)
+def context(view: ViewState = ViewState(), height: int = HEIGHT) -> RenderContext:  # noqa: B008
+    return RenderContext(FRAMES, view, WIDTH, height)
 
 
-def at(text: str, look: ViewState = ViewState()) -> tuple[int, int]:  # noqa: B008
+def at(text: str, view: ViewState = ViewState()) -> tuple[int, int]:  # noqa: B008
     """Return where a text stands on the screen."""
-    lines = [plain(line) for line in screen(scene(look))]
-    row = next(number for number, line in enumerate(lines) if text in line and number >= head_lines(scene(look)))
+    lines = [plain(line) for line in screen(context(view))]
+    row = next(number for number, line in enumerate(lines) if text in line and number >= head_lines(context(view)))
     return lines[row].index(text), row
 
 
 def test_a_click_on_a_header_sorts_and_a_second_one_turns_the_order_round() -> None:
-    look = clicked(scene(), *at("Rd99th"))
-    assert (look.sort, look.reverse) == ("read_p99_ms", False)
-    look = clicked(scene(look), *at("Rd99th", look))
-    assert (look.sort, look.reverse) == ("read_p99_ms", True)
-    look = clicked(scene(look), *at("Wrts/s", look))
-    assert (look.sort, look.reverse) == ("writes_per_s", False)
-    assert clicked(scene(), *at("NODE")).sort == "node"
+    view = clicked(context(), *at("Rd99th"))
+    assert (view.sort, view.reverse) == ("read_p99_ms", False)
+    view = clicked(context(view), *at("Rd99th", view))
+    assert (view.sort, view.reverse) == ("read_p99_ms", True)
+    view = clicked(context(view), *at("Wrts/s", view))
+    assert (view.sort, view.reverse) == ("writes_per_s", False)
+    assert clicked(context(), *at("NODE")).sort == "node"
 
 
 def test_every_header_sorts_by_its_own_column() -> None:
     for header in ("Rds/s", "RdLat", "Wrt99th", "%busy", "%iowait", "GC%", "CmpPnd"):
         x, y = at(header)
-        ends = {clicked(scene(), place, y).sort for place in (x, x + len(header) - 1)}
+        ends = {clicked(context(), place, y).sort for place in (x, x + len(header) - 1)}
         assert len(ends) == 1
         assert "" not in ends
 
 
 def test_a_click_selects_a_node_and_a_second_one_opens_it() -> None:
     place = at("10.0.0.5")
-    look = clicked(scene(), *place)
-    assert (look.cursor, look.node) == (4, None)
-    look = clicked(scene(look), *place)
-    assert look.node == 4
-    assert clicked(scene(look), *place, RIGHT).node is None
+    view = clicked(context(), *place)
+    assert (view.cursor, view.node) == (4, None)
+    view = clicked(context(view), *place)
+    assert view.node == 4
+    assert clicked(context(view), *place, RIGHT).node is None
 
 
 def test_a_click_elsewhere_changes_nothing() -> None:
-    for y in (0, 1, head_lines(scene()) + 1, HEIGHT - 1):
-        assert clicked(scene(), 5, y) == ViewState()
-    assert clicked(scene(ViewState(prompt="/")), *at("10.0.0.5")) == ViewState(prompt="/")
+    for y in (0, 1, head_lines(context()) + 1, HEIGHT - 1):
+        assert clicked(context(), 5, y) == ViewState()
+    assert clicked(context(ViewState(prompt="/")), *at("10.0.0.5")) == ViewState(prompt="/")
 
 
 def test_the_wheel_moves_the_cursor() -> None:
-    order = scene().order
-    look = scrolled(scene(), 1)
-    assert look.cursor == order[3]
-    assert scrolled(scene(look), -1).cursor == order[0]
+    order = context().order
+    view = scrolled(context(), 1)
+    assert view.cursor == order[3]
+    assert scrolled(context(view), -1).cursor == order[0]

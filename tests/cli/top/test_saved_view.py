@@ -24,11 +24,11 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_columns_and_order_are_remembered(look: ViewState, tmp_path: Path) -> None:
+@pytest.mark.parametrize("view", LOOKS)
+def test_columns_and_order_are_remembered(view: ViewState, tmp_path: Path) -> None:
     path = tmp_path / "state" / "casstat" / "top.json"
-    remember(path, look)
-    assert remembered(path) == look
+    remember(path, view)
+    assert remembered(path) == view
     assert [each.name for each in path.parent.iterdir()] == ["top.json"]
 
 
@@ -64,9 +64,9 @@ def test_whatever_a_file_says_is_a_look(content: dict[str, object]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "top.json")
         path.write_text(json.dumps(content))
-        look = remembered(path)
-        assert look == replace(
-            ViewState(), chosen=look.chosen, picked=look.picked, sort=look.sort, reverse=look.reverse
+        view = remembered(path)
+        assert view == replace(
+            ViewState(), chosen=view.chosen, picked=view.picked, sort=view.sort, reverse=view.reverse
         )
 
 

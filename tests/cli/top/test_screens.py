@@ -52,22 +52,22 @@ def _central_europe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def shown(look: ViewState, width: int, height: int, marks: Marks = FINE, made: list[Frame] = FRAMES) -> list[str]:
-    scene = RenderContext(made, look, width, height, marks, OWN)
-    return [plain(line) for line in screen(scene)]
+def shown(view: ViewState, width: int, height: int, marks: Marks = FINE, made: list[Frame] = FRAMES) -> list[str]:
+    context = RenderContext(made, view, width, height, marks, OWN)
+    return [plain(line) for line in screen(context)]
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_screens_look_as_they_did(width: int, height: int) -> None:
     text = "".join(
-        f"=== {name}\n" + "".join(f"{line.rstrip()}\n" for line in shown(look, width, height))
-        for name, look in LOOKS.items()
+        f"=== {name}\n" + "".join(f"{line.rstrip()}\n" for line in shown(view, width, height))
+        for name, view in LOOKS.items()
     )
     golden.check(f"top.{width}x{height}.txt", text)
 
 
 def test_with_plain_letters_they_look_as_they_did() -> None:
-    lines = [line.rstrip() for look in LOOKS.values() for line in shown(look, 80, 24, ASCII)]
+    lines = [line.rstrip() for view in LOOKS.values() for line in shown(view, 80, 24, ASCII)]
     assert all(line.isascii() for line in lines)
     golden.check("top.ascii.txt", "\n".join([*lines[:24], ""]))
 
@@ -88,15 +88,15 @@ def test_the_object_for_programs_looks_as_it_did() -> None:
     st.integers(0, 99),
     st.sampled_from([FINE, ASCII]),
 )
-def test_every_screen_has_exactly_its_size(look: ViewState, width: int, height: int, first: int, marks: Marks) -> None:
-    lines = shown(replace(look, first=first), width, height, marks)
+def test_every_screen_has_exactly_its_size(view: ViewState, width: int, height: int, first: int, marks: Marks) -> None:
+    lines = shown(replace(view, first=first), width, height, marks)
     assert len(lines) == height
     assert all(len(line) == width and line.isprintable() for line in lines)
 
 
 def test_before_the_first_answer_there_is_a_screen_too() -> None:
-    for look in LOOKS.values():
-        lines = shown(look, 80, 24, made=[])
+    for view in LOOKS.values():
+        lines = shown(view, 80, 24, made=[])
         assert len(lines) == 24
         assert "waiting for the first answers" in lines[0]
 
@@ -106,8 +106,8 @@ def test_text_from_elsewhere_steers_no_terminal(name: str, why: str, age_s: floa
     last = FRAMES[-1]
     node = NodeFrame(name, state, last.nodes[0].cells, why, age_s if 0 <= age_s < 1e9 else None, why)
     odd = replace(last, name=name, nodes=(node, *last.nodes[1:]), events=(ClusterEvent(last.time_s, name, why, why),))
-    for look in (ViewState(), ViewState(node=0), ViewState(transposed=True)):
-        for line in shown(look, 100, 30, made=[*FRAMES[:-1], odd]):
+    for view in (ViewState(), ViewState(node=0), ViewState(transposed=True)):
+        for line in shown(view, 100, 30, made=[*FRAMES[:-1], odd]):
             assert len(line) == 100
             assert line.isprintable()
 
@@ -163,14 +163,14 @@ def test_what_is_wrong_is_told_by_a_sign_and_not_by_colour_alone() -> None:
 
 
 def test_transposed_names_are_whole_where_there_is_room_and_keep_their_ends_where_not() -> None:
-    look = ViewState(transposed=True, metric="reads_per_s")
+    view = ViewState(transposed=True, metric="reads_per_s")
     named = [
         replace(frame, nodes=tuple(replace(n, name=f"127.0.191.{i}") for i, n in enumerate(frame.nodes)))
         for frame in FRAMES
     ]
-    heads = shown(look, 100, 30, made=named)[5]
+    heads = shown(view, 100, 30, made=named)[5]
     assert all(f" 127.0.191.{number}" in heads for number in range(6))
-    assert " ….0.191.5" in shown(look, 80, 30, made=named)[5]
+    assert " ….0.191.5" in shown(view, 80, 30, made=named)[5]
 
 
 def test_few_nodes_leave_room_for_charts_and_many_do_not() -> None:

@@ -8,7 +8,7 @@ from dashboards.rules.all_alerts import alert_list
 from dashboards.signals.all_signals import SIGNALS as ALL_SIGNALS
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS, Severity
-from exporters.live.live_columns import PLACES
+from exporters.live.live_columns import COLUMN_INDEX
 
 SCALES = {Unit.SECONDS: ("_ms", 1000), Unit.RATIO: ("_pct", 100), Unit.PER_S: ("_per_s", 1), Unit.COUNT: ("", 1)}
 
@@ -28,7 +28,7 @@ def test_a_column_has_the_severity_of_its_signal(name: str) -> None:
 @pytest.mark.parametrize("name", SIGNALS)
 def test_a_column_is_in_the_unit_of_its_signal(name: str) -> None:
     signal, scale = SIGNALS[name]
-    assert name in PLACES
+    assert name in COLUMN_INDEX
     suffix, expected = SCALES[ALL_SIGNALS[signal].unit]
     assert name.endswith(suffix)
     assert scale == expected

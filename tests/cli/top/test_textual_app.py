@@ -29,11 +29,11 @@ class Made:
         self.wanted.append(wanted)
 
 
-def driven(steps: Any, source: Made, look: ViewState = ViewState(), marks: Marks = FINE, **more: Any) -> Top:  # noqa: B008
+def driven(steps: Any, source: Made, view: ViewState = ViewState(), marks: Marks = FINE, **more: Any) -> Top:  # noqa: B008
     """Run the app without a terminal, have `steps` press keys, and return it."""
 
     async def drive() -> Top:
-        app = Top(source, look, marks=marks, **more)
+        app = Top(source, view, marks=marks, **more)
         async with app.run_test(size=(80, 24)) as pilot:
             await steps(app, pilot)
         return app
@@ -102,10 +102,10 @@ def test_a_recording_plays_until_its_end() -> None:
     async def steps(app: Top, pilot: Any) -> None:
         app._played_s = float("-inf")
         app._play(0.0)
-        assert app.look.at_s == FRAMES[1].time_s
+        assert app.view.at_s == FRAMES[1].time_s
         app._played_s = float("-inf")
         app._play(0.0)
-        assert (app.look.at_s, app.look.playing) == (FRAMES[2].time_s, False)
+        assert (app.view.at_s, app.view.playing) == (FRAMES[2].time_s, False)
 
     driven(steps, source, ViewState(at_s=FRAMES[0].time_s, playing=True, speed=1.0), kind="recording")
 
