@@ -1,1 +1,1 @@
-"""What leaves casstat: lines, and later every sink. Knows the collector, no terminal and no setting."""
+"""Exports: terminal lines, files, plots, Prometheus, the agent's API, and sinks. Independent of `cli`."""

@@ -1,7 +1,7 @@
-"""Series for Prometheus and sinks, without labels whose values never come again.
+"""Removes labels with unbounded values from series for Prometheus and sinks.
 
-Every compaction has an id of its own, and a store would keep a series for each. So these metrics are summed over their
-other labels. Recordings, the line and the API keep the ids.
+Every compaction has an id of its own, and a store would keep a series for each. These metrics are therefore summed over
+their other labels. Recordings, the terminal and the API keep the ids.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ UNBOUNDED = frozenset({"id"})
 
 
 class BoundedLabels:
-    """A catalogue whose metrics have no unbounded labels, and the values to match."""
+    """A catalogue without unbounded labels, and the matching values."""
 
     def __init__(self, catalogue: Mapping[str, Metric]) -> None:
         self.catalogue = {
@@ -26,7 +26,7 @@ class BoundedLabels:
         }
 
     def values(self, values: Mapping[Series, Any]) -> Mapping[Series, Any]:
-        """Return values with numbers of unbounded series summed; other values of such series are left out."""
+        """Return the values with unbounded series summed; values of such series that are not numbers are dropped."""
         if not any(series[0] in self._unbounded for series in values):
             return values
         bounded: dict[Series, Any] = {}

@@ -79,7 +79,7 @@ class Agent:
         """Take a tick."""
         if self._written is not None and journal is not self._written:
             self._before = _sum(self._before, self._written)
-            self.recent.break_off()
+            self.recent.clear()
         first = self._written is None
         self._watch, self._written = watch, journal
         self._ticked_s = self._clock.monotonic_s()

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from collector.model.clock import Clock
 from collector.model.snapshot import Event, Scrape
-from exporters.api.agent_api import TooFastError
+from exporters.api.agent_api import TooManyChangesError
 from exporters.prometheus.agent_health import RunTimes
 
 FILE = "runs.jsonl"
@@ -83,14 +83,14 @@ class RunStore:
             return tuple(_times(kept.run) for kept in reversed(last))
 
     def begin(self, name: str) -> Run:
-        """Begin a run now. Raises OSError and TooFastError."""
+        """Begin a run now. Raises OSError and TooManyChangesError."""
         with self._lock:
             run = self._happened({"run": secrets.token_hex(6), "begin_s": self._clock.wall_s(), "name": name})
             self._events.append(Event("run", f"run {name} began", run["begin_s"]))
             return run
 
     def mark(self, identifier: str, text: str) -> Run:
-        """Add a mark to a run now. Raises KeyError, ValueError, OSError and TooFastError."""
+        """Add a mark to a run now. Raises KeyError, ValueError, OSError and TooManyChangesError."""
         with self._lock:
             self._open(identifier)
             time_s = self._clock.wall_s()
@@ -102,7 +102,7 @@ class RunStore:
             return run
 
     def end(self, identifier: str) -> Run:
-        """End a run now. Raises KeyError, ValueError, OSError and TooFastError."""
+        """End a run now. Raises KeyError, ValueError, OSError and TooManyChangesError."""
         with self._lock:
             self._open(identifier)
             run = self._happened({"run": identifier, "end_s": self._clock.wall_s()})
@@ -118,7 +118,7 @@ class RunStore:
     def _happened(self, content: Mapping[str, Any]) -> Run:
         """Keep what happened on disk, and only then for true."""
         if len(self._events) >= MOST_EVENTS:
-            raise TooFastError(f"{MOST_EVENTS} changes wait for the next tick")
+            raise TooManyChangesError(f"{MOST_EVENTS} changes wait for the next tick")
         line = _line(content)
         if self._bytes + _bytes(line) > MOST_BYTES:
             kept = self._forgotten(_bytes(line), content["run"])

@@ -11,7 +11,7 @@ from cli.attach.jolokia_agent_options import Agent
 from cli.attach.target_process import chosen
 from collector.host.cassandra_processes import local_nodes
 from collector.secrets import SecretError, read_password
-from exporters.api.listen_address import ListenError, address
+from exporters.api.listen_address import ListenError, parse_address
 
 LISTEN = "127.0.0.1:8778"
 _FILE = click.Path(path_type=Path)
@@ -26,7 +26,7 @@ def _address(_context: click.Context, _parameter: click.Parameter, value: str) -
 
 def _listen(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, int]:
     try:
-        host, port = address(value)
+        host, port = parse_address(value)
     except ListenError as error:
         raise click.BadParameter(str(error)) from None
     if not host or not port:

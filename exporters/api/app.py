@@ -1,4 +1,7 @@
-"""The API as an application: which path answers what. `auth` checks access, `request_limits` bounds the requests."""
+"""The API as an ASGI application: its paths and their handlers.
+
+`auth` checks access, `request_limits` bounds requests.
+"""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,82 +19,84 @@ from exporters.api import journal_endpoint, runs_endpoint
 from exporters.api.agent_api import AgentApi
 from exporters.api.metrics_endpoint import exposition
 from exporters.api.openapi import PATHS, description
-from exporters.api.responses import answer, refusal, said
+from exporters.api.responses import error_response, json_response, no_store
 from exporters.api.samples_endpoint import Samples
 
-Answering = Callable[[Request], Awaitable[ASGIApp]]
+Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 
 class Endpoint:
-    """What answers on one path, by method; HEAD is GET without the body, which the server leaves out."""
+    """The handlers of one path by method; for HEAD, the server sends the response to GET without its body."""
 
-    def __init__(self, **methods: Answering) -> None:
-        self.methods: Mapping[str, Answering] = methods
+    def __init__(self, **methods: Handler) -> None:
+        self.methods: Mapping[str, Handler] = methods
         self.allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else [])})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Send the response to a request."""
         method = scope["method"]
-        answering = self.methods.get("GET" if method == "HEAD" else method)
-        made: ASGIApp
-        if answering is None:
-            made = refusal(405, f"only {', '.join(self.allowed)}", {"allow": ", ".join(self.allowed)})
+        handler = self.methods.get("GET" if method == "HEAD" else method)
+        response: ASGIApp
+        if handler is None:
+            response = error_response(405, f"only {', '.join(self.allowed)}", {"allow": ", ".join(self.allowed)})
         else:
             try:
-                made = await answering(Request(scope, receive))
+                response = await handler(Request(scope, receive))
             except ValueError as error:
-                made = refusal(400, str(error))
-        await made(scope, receive, send)
+                response = error_response(400, str(error))
+        await response(scope, receive, send)
 
 
-def build(served: AgentApi, clock: Callable[[], float] = time.time) -> Starlette:
-    """Return the application that serves `served`; `clock` is the wall clock."""
-    found = Starlette(
-        routes=[Route(path, endpoint) for path, endpoint in endpoints(served, clock).items()],
-        exception_handlers={HTTPException: _no_such, Exception: _failed},
+def build(agent: AgentApi, clock: Callable[[], float] = time.time) -> Starlette:
+    """Return the application that serves an agent; `clock` returns the wall clock's time."""
+    app = Starlette(
+        routes=[Route(path, endpoint) for path, endpoint in endpoints(agent, clock).items()],
+        exception_handlers={HTTPException: _http_error, Exception: _internal_error},
     )
-    found.router.redirect_slashes = False
-    return found
+    app.router.redirect_slashes = False
+    return app
 
 
-def endpoints(served: AgentApi, clock: Callable[[], float]) -> dict[str, Endpoint]:
-    """Return what answers on which path."""
-    samples = Samples(served)
-    described = description(version("casstat"))
+def endpoints(agent: AgentApi, clock: Callable[[], float]) -> dict[str, Endpoint]:
+    """Return the endpoint of each path."""
+    samples = Samples(agent)
+    openapi = description(version("casstat"))
 
     def plain(make: Callable[[Request], ASGIApp]) -> Endpoint:
-        async def answering(request: Request) -> ASGIApp:
+        async def handler(request: Request) -> ASGIApp:
             return make(request)
 
-        return Endpoint(GET=answering)
+        return Endpoint(GET=handler)
 
     return {
-        "/": plain(lambda _: said(_page(), media_type="text/html")),
-        "/metrics": plain(lambda request: exposition(served, request)),
-        "/-/healthy": plain(lambda _: _state(served.unhealthy(), "healthy")),
-        "/-/ready": plain(lambda _: _state(served.unready(), "ready")),
-        "/api/v1/openapi.json": plain(lambda _: answer(described)),
-        "/api/v1/node": plain(lambda _: answer(served.node())),
+        "/": plain(lambda _: no_store(_page(), media_type="text/html")),
+        "/metrics": plain(lambda request: exposition(agent, request)),
+        "/-/healthy": plain(lambda _: _state(agent.unhealthy(), "healthy")),
+        "/-/ready": plain(lambda _: _state(agent.unready(), "ready")),
+        "/api/v1/openapi.json": plain(lambda _: json_response(openapi)),
+        "/api/v1/node": plain(lambda _: json_response(agent.node())),
         "/api/v1/time": plain(
-            lambda request: answer({"received_s": request.scope.get("casstat.received_s", clock()), "sent_s": clock()})
+            lambda request: json_response(
+                {"received_s": request.scope.get("casstat.received_s", clock()), "sent_s": clock()}
+            )
         ),
-        "/api/v1/samples": plain(samples.answered),
-        "/api/v1/journal": Endpoint(GET=lambda request: journal_endpoint.listed(served, request)),
+        "/api/v1/samples": plain(samples.respond),
+        "/api/v1/journal": Endpoint(GET=lambda request: journal_endpoint.list_files(agent, request)),
         "/api/v1/journal/{name}": Endpoint(
-            GET=lambda request: journal_endpoint.download(served, request.path_params["name"])
+            GET=lambda request: journal_endpoint.download(agent, request.path_params["name"])
         ),
         "/api/v1/runs": Endpoint(
-            GET=lambda request: runs_endpoint.listed(served, request),
-            POST=lambda request: runs_endpoint.begin(served, request),
+            GET=lambda request: runs_endpoint.list_runs(agent, request),
+            POST=lambda request: runs_endpoint.begin(agent, request),
         ),
-        "/api/v1/runs/{run}/marks": Endpoint(POST=lambda request: runs_endpoint.mark(served, request)),
-        "/api/v1/runs/{run}/end": Endpoint(POST=lambda request: runs_endpoint.end(served, request)),
+        "/api/v1/runs/{run}/marks": Endpoint(POST=lambda request: runs_endpoint.mark(agent, request)),
+        "/api/v1/runs/{run}/end": Endpoint(POST=lambda request: runs_endpoint.end(agent, request)),
     }
 
 
-def _state(why: str, well: str) -> Response:
-    text = " ".join(why.split()) or well
-    return said(f"{text}\n".encode(), 503 if why else 200, "text/plain")
+def _state(problem: str, success: str) -> Response:
+    text = " ".join(problem.split()) or success
+    return no_store(f"{text}\n".encode(), 503 if problem else 200, "text/plain")
 
 
 def _page() -> bytes:
@@ -103,10 +108,10 @@ def _page() -> bytes:
     return f"<!doctype html><title>casstat agent</title><h1>casstat agent</h1><ul>{''.join(links)}</ul>".encode()
 
 
-async def _no_such(_: Request, error: Exception) -> Response:
+async def _http_error(_: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    return refusal(status, "there is nothing at this path" if status == 404 else "cannot be answered")
+    return error_response(status, "no such path" if status == 404 else "request failed")
 
 
-async def _failed(_: Request, __: Exception) -> Response:
-    return refusal(500, "this is a fault of the agent: see its log")
+async def _internal_error(_: Request, __: Exception) -> Response:
+    return error_response(500, "internal error; see the agent's log")

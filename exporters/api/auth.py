@@ -1,4 +1,4 @@
-"""Before every request: who asks, whether they may, and how often."""
+"""Access control: rate limit, Host header, password and write permission, checked before every request."""
 
 import time
 from collections.abc import Callable
@@ -9,37 +9,37 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exporters.api.credentials import BusyError, Passwords, credentials
 from exporters.api.host_header import Hosts
-from exporters.api.responses import refusal
+from exporters.api.responses import error_response
 from exporters.api.web_access import WebConfig
-from exporters.api.write_permission import refused_write
+from exporters.api.write_permission import write_refusal
 from exporters.rate_limited_logger import RateLimitedLogger
 
 READS = ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
 class Guard:
-    """Lets through to the application what the configuration in force allows."""
+    """Passes a request to the application if the current configuration allows it."""
 
     def __init__(
         self,
         app: ASGIApp,
         config: Callable[[], WebConfig],
         passwords: Passwords,
-        say: RateLimitedLogger,
+        log: RateLimitedLogger,
         hosts: Hosts,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take who is guarded, what the configuration is, where to say who was refused, and under which names."""
+        """Guard `app`; `config` returns the current configuration."""
         self._app = app
         self._config = config
         self._passwords = passwords
-        self._say = say
+        self._log = log
         self._hosts = hosts
         self._monotonic = monotonic
         self._tokens, self._counted_s = 0.0, -1e9
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Pass a request on or refuse it."""
         if scope["type"] != "http":
             return
         config = self._config()
@@ -49,45 +49,51 @@ class Guard:
         await (refused or self._app)(scope, receive, send)
 
     async def _refused(self, config: WebConfig, scope: Scope) -> ASGIApp | None:
-        """Return the answer to who may not ask this; None for who may."""
+        """Return the error response to a request that is not allowed, or None."""
         if config.interval_s and not self._has_token(config):
-            return refusal(429, "too many requests (rate_limit)", {"retry-after": "1"})
+            return error_response(429, "too many requests (rate_limit)", {"retry-after": "1"})
         headers = dict(scope["headers"])
         peer = scope["client"][0] if scope.get("client") else ""
-        # With TLS a page under another name fails at the certificate; with passwords its browser knows none.
+        # With TLS, another name fails at the certificate; with passwords, a browser has none for that name.
         if not config.users and config.tls is None:
-            reason = self._hosts.refused(headers, scope["server"][0] if scope.get("server") else "")
+            reason = self._hosts.refusal_reason(headers, scope["server"][0] if scope.get("server") else "")
             if reason:
-                self._say(f"{peer}: a request was refused: {reason}", kind="host")
-                return refusal(403, reason)
+                self._log(f"{peer}: request refused: {reason}", kind="host")
+                return error_response(403, reason)
         if config.users:
             refused = await self._not_known(config, headers.get(b"authorization", b""), peer)
             if refused is not None:
                 return refused
         if scope["method"] in READS:
             return None
-        shown = bool(config.users or scope.get("casstat.certified"))
+        has_credentials = bool(config.users or scope.get("casstat.certified"))
         known_host = self._hosts.knows(headers.get(b"host", b"").decode("latin-1"))
-        why = refused_write(peer, headers, asks=config.asks, shown=shown, known_host=known_host)
-        if why:
-            self._say(f"{peer}: a change was refused: {why}", kind="write")
-            return refusal(403, why)
+        reason = write_refusal(
+            peer,
+            headers,
+            requires_credentials=config.requires_credentials,
+            has_credentials=has_credentials,
+            known_host=known_host,
+        )
+        if reason:
+            self._log(f"{peer}: write refused: {reason}", kind="write")
+            return error_response(403, reason)
         return None
 
     async def _not_known(self, config: WebConfig, header: bytes, peer: str) -> ASGIApp | None:
         given = credentials(header)
         challenge = {"www-authenticate": 'Basic realm="casstat", charset="UTF-8"'}
         if given is None:
-            self._say(f"{peer}: asks without name and password, and is refused", kind="nobody")
-            return refusal(401, "name and password are wanted", challenge)
+            self._log(f"{peer}: request without name and password refused", kind="unauthenticated")
+            return error_response(401, "name and password are required", challenge)
         try:
-            if await self._passwords.fit(dict(config.users), *given, peer):
+            if await self._passwords.check(dict(config.users), *given, peer):
                 return None
         except BusyError:
-            self._say(f"{peer}: too many passwords to check: some who ask must do so again", kind="busy")
-            return refusal(503, "too many passwords to check: ask again", {"retry-after": "1"})
-        self._say(f"{peer}: a wrong name or password was refused", kind="password")
-        return refusal(401, "wrong name or password", challenge)
+            self._log(f"{peer}: too many passwords to check; some requests were refused", kind="busy")
+            return error_response(503, "too many passwords to check: try again", {"retry-after": "1"})
+        self._log(f"{peer}: wrong name or password", kind="password")
+        return error_response(401, "wrong name or password", challenge)
 
     def _has_token(self, config: WebConfig) -> bool:
         now_s = self._monotonic()

@@ -1,13 +1,13 @@
-"""Addresses of clients."""
+"""Client addresses: parsing, loopback, and which addresses count as one client."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-# What one customer of a provider usually has.
+# The network that a provider usually gives one customer.
 IPV6_PREFIX = 64
 
 
 def ip_of(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that a text spells, one of IPv4 written as IPv6 as that of IPv4; None for other texts."""
+    """Parse an IP address, with an IPv4-mapped IPv6 address as IPv4; return None for any other text."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -22,7 +22,7 @@ def is_loopback(host: str) -> bool:
 
 
 def client_of(peer: str) -> str:
-    """Return what counts as one client: an IPv4 address, an IPv6 network, or all loopback addresses."""
+    """Return the client that an address belongs to: an IPv4 address, an IPv6 /64 network, or "loopback"."""
     address = ip_of(peer)
     if address is None:
         return peer

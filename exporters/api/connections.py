@@ -1,88 +1,92 @@
-"""Who is connected: so many at most, and each only for as long as something comes of it."""
+"""The open connections: a bounded number, each with a deadline that depends on its state."""
 
 from collections.abc import Callable
 from math import inf
 
-MOST = 512
+MAX_CONNECTIONS = 512
 HEAD_S, BODY_S, IDLE_S, STALLED_S = 10.0, 10.0, 75.0, 30.0
+"""Time limits: for a request head (with the handshake), for a body, when idle, and for a reader that stalls."""
 
 
 class ClientConnection:
-    """One connection, from the moment it is accepted, and until when it may be as it is."""
+    """One connection, counted from the moment it is accepted."""
 
-    def __init__(self, end: Callable[[], object], now_s: float) -> None:
-        """Take what ends it at once; it has a while to ask something."""
-        self.end = end
-        self.asked = False
-        self.waits = True
-        self._until_s = now_s + HEAD_S
-        self._stalled_until_s = inf
+    def __init__(self, abort: Callable[[], object], now_s: float) -> None:
+        """Take what closes the connection at once."""
+        self.abort = abort
+        self.has_requested = False
+        self.is_waiting = True
+        self._deadline_s = now_s + HEAD_S
+        self._stalled_deadline_s = inf
 
-    def begins(self, now_s: float) -> None:
-        """Note that another request has begun to come."""
-        if self.waits and self.asked:
-            self.waits, self._until_s = False, now_s + HEAD_S
+    def request_begins(self, now_s: float) -> None:
+        """Note the first byte of another request."""
+        if self.is_waiting and self.has_requested:
+            self.is_waiting, self._deadline_s = False, now_s + HEAD_S
 
-    def sends(self, now_s: float) -> None:
-        """Note that the head of a request is here; its body must follow."""
-        self.asked, self.waits, self._until_s = True, False, now_s + BODY_S
+    def head_complete(self, now_s: float) -> None:
+        """Note that a request head is complete; its body must follow."""
+        self.has_requested, self.is_waiting, self._deadline_s = True, False, now_s + BODY_S
 
-    def is_served(self) -> None:
-        """Note that a request is here as a whole; the answer takes as long as it takes."""
-        self._until_s = inf
+    def request_complete(self) -> None:
+        """Note that a request is complete; the response has no time limit."""
+        self._deadline_s = inf
 
-    def is_idle(self, now_s: float) -> None:
-        """Note that all that was asked is answered."""
-        self.waits, self._until_s = True, now_s + IDLE_S
+    def idle(self, now_s: float) -> None:
+        """Note that every request is answered."""
+        self.is_waiting, self._deadline_s = True, now_s + IDLE_S
 
-    def stalls(self, now_s: float) -> None:
-        """Note that it does not read what it is sent."""
-        self._stalled_until_s = now_s + STALLED_S
+    def write_stalled(self, now_s: float) -> None:
+        """Note that the client does not read the response."""
+        self._stalled_deadline_s = now_s + STALLED_S
 
-    def reads(self) -> None:
-        """Note that it reads again."""
-        self._stalled_until_s = inf
+    def write_resumed(self) -> None:
+        """Note that the client reads again."""
+        self._stalled_deadline_s = inf
 
-    def is_over(self, now_s: float) -> bool:
-        """Return whether it has had its time."""
-        return now_s >= min(self._until_s, self._stalled_until_s)
+    def is_expired(self, now_s: float) -> bool:
+        """Return whether a deadline has passed."""
+        return now_s >= min(self._deadline_s, self._stalled_deadline_s)
 
 
 class Connections:
-    """All connections. Where there are too many, who waits longest makes room: first of those that never asked."""
+    """All connections, in the order of acceptance.
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
+    At the limit, a new one replaces the oldest that never sent a request, or else the oldest idle one.
+    """
+
+    def __init__(self, max_connections: int = MAX_CONNECTIONS) -> None:
+        self._max_connections = max_connections
         self._all: dict[ClientConnection, None] = {}
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def enter(self, visit: ClientConnection) -> bool:
-        """Take one more in; return whether there is room for it."""
-        if len(self._all) >= self._most and not self.make_room():
+    def add(self, connection: ClientConnection) -> bool:
+        """Add a connection if there is room or another can be evicted; return whether it was added."""
+        if len(self._all) >= self._max_connections and not self.evict_one():
             return False
-        self._all[visit] = None
+        self._all[connection] = None
         return True
 
-    def leave(self, visit: ClientConnection) -> None:
-        """Forget one that is gone."""
-        self._all.pop(visit, None)
+    def remove(self, connection: ClientConnection) -> None:
+        """Remove a connection that is closed."""
+        self._all.pop(connection, None)
 
-    def make_room(self) -> bool:
-        """End the connection that is missed least; return whether there was one."""
-        waiting = next((visit for visit in self._all if not visit.asked), None)
-        waiting = waiting or next((visit for visit in self._all if visit.waits), None)
-        if waiting is None:
+    def evict_one(self) -> bool:
+        """Close the connection that matters least; return False if all of them are busy."""
+        candidate = next((connection for connection in self._all if not connection.has_requested), None)
+        candidate = candidate or next((connection for connection in self._all if connection.is_waiting), None)
+        if candidate is None:
             return False
-        self.leave(waiting)
-        waiting.end()
+        self.remove(candidate)
+        candidate.abort()
         return True
 
-    def sweep(self, now_s: float) -> int:
-        """End those that have had their time; return how many never asked for anything."""
-        over = [visit for visit in self._all if visit.is_over(now_s)]
-        for visit in over:
-            self.leave(visit)
-            visit.end()
-        return sum(not visit.asked for visit in over)
+    def close_expired(self, now_s: float) -> int:
+        """Close the connections past their deadline; return how many of them never sent a request."""
+        expired = [connection for connection in self._all if connection.is_expired(now_s)]
+        for connection in expired:
+            self.remove(connection)
+            connection.abort()
+        return sum(not connection.has_requested for connection in expired)

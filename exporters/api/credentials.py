@@ -1,4 +1,4 @@
-"""Names and passwords held against bcrypt's hashes: slow by design, so never in the way of anything else."""
+"""Password checks against bcrypt hashes: slow by design, so they run in a background thread with low priority."""
 
 import asyncio
 import base64
@@ -17,17 +17,17 @@ from exporters.api.fair_queue import FairQueue
 
 REMEMBERED = 256
 NICENESS = 10
-# All that bcrypt has ever looked at.
+# bcrypt ignores further bytes, and newer versions reject them.
 LONGEST_BYTES = 72
 _SALT_AND_HASH = "." * 53
 
 
 class BusyError(Exception):
-    """So many passwords are being checked that this one must wait: ask again in a second."""
+    """Too many password checks are waiting; the client should try again in a second."""
 
 
 def credentials(header: bytes) -> tuple[str, bytes] | None:
-    """Return the name and the password of an Authorization header; None when it holds none."""
+    """Return the name and password of a Basic Authorization header, or None."""
     scheme, _, rest = header.partition(b" ")
     if scheme.lower() != b"basic":
         return None
@@ -39,7 +39,7 @@ def credentials(header: bytes) -> tuple[str, bytes] | None:
 
 @dataclass(frozen=True, eq=False)
 class _Check:
-    """A password to check; its result is None if there is no room for it."""
+    """A queued password check; its result is None if the queue had no room for it."""
 
     key: bytes
     password: bytes
@@ -48,38 +48,38 @@ class _Check:
 
 
 class Passwords:
-    """Checks one password at a time, in a thread that gives way to all others; remembers what it found out."""
+    """Checks one password at a time in a low-priority thread, and caches the results."""
 
     def __init__(self) -> None:
-        # What is remembered tells nothing to whoever gets hold of it, nor how long finding it takes.
+        # Cache keys are keyed digests: a leaked cache and the timing of a lookup reveal nothing about passwords.
         self._secret = os.urandom(32)
         self._known: dict[bytes, bool] = {}
         self._thread = ThreadPoolExecutor(1, "passwords", _give_way)
         self._queue = FairQueue[_Check]()
         self._checks: dict[bytes, _Check] = {}
         self._worker: asyncio.Task[None] | None = None
-        # Clients that have shown a right password, the latest last.
+        # Clients that have logged in before, the most recent last.
         self._trusted: dict[str, None] = {}
 
-    async def fit(self, users: Mapping[str, str], name: str, password: bytes, peer: str) -> bool:
-        """Return whether a user has that password; one that nobody has takes as long. Raises BusyError."""
-        hashed = users.get(name) or self._nobodys(users, name)
+    async def check(self, users: Mapping[str, str], name: str, password: bytes, peer: str) -> bool:
+        """Return whether the password is right; an unknown user takes as long. Raises BusyError."""
+        hashed = users.get(name) or self._dummy_hash(users, name)
         key = self._digest(name.encode("utf-8", "replace"), hashed.encode(), password)
         client = client_of(peer)
-        fits: bool | None = self._known.get(key)
-        if fits is None:
-            # Who asks the same at the same time gets the same answer.
+        is_right: bool | None = self._known.get(key)
+        if is_right is None:
+            # Simultaneous requests with the same password share one check.
             check = self._checks.get(key) or self._enqueue(key, password, hashed, client, name)
-            fits = await asyncio.shield(check.result)
-        if fits is None:
+            is_right = await asyncio.shield(check.result)
+        if is_right is None:
             raise BusyError
-        if not fits or name not in users:
+        if not is_right or name not in users:
             return False
         self._trust(client)
         return True
 
     def close(self) -> None:
-        """Check nothing any more."""
+        """Stop checking."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _enqueue(self, key: bytes, password: bytes, hashed: str, client: str, name: str) -> _Check:
@@ -97,19 +97,19 @@ class Passwords:
         try:
             while (check := self._queue.pop()) is not None:
                 try:
-                    fits = await loop.run_in_executor(self._thread, _fits, check.password, check.hashed)
+                    is_right = await loop.run_in_executor(self._thread, _is_right, check.password, check.hashed)
                 except Exception as error:
                     del self._checks[check.key]
                     check.result.set_exception(error)
                 else:
-                    self._remember(check.key, fits=fits)
-                    self._finish(check, fits)
+                    self._remember(check.key, is_right=is_right)
+                    self._finish(check, is_right)
         finally:
             self._worker = None
 
-    def _finish(self, check: _Check, fits: bool | None) -> None:
+    def _finish(self, check: _Check, is_right: bool | None) -> None:
         del self._checks[check.key]
-        check.result.set_result(fits)
+        check.result.set_result(is_right)
 
     def _trust(self, client: str) -> None:
         self._trusted.pop(client, None)
@@ -117,27 +117,27 @@ class Passwords:
         if len(self._trusted) > REMEMBERED:
             del self._trusted[next(iter(self._trusted))]
 
-    def _remember(self, key: bytes, *, fits: bool) -> None:
-        self._known[key] = fits
+    def _remember(self, key: bytes, *, is_right: bool) -> None:
+        self._known[key] = is_right
         while len(self._known) > REMEMBERED:
-            # Who guesses does not push out those who know.
-            wrong = next((each for each, right in self._known.items() if not right), None)
+            # Wrong guesses must not evict the passwords of users.
+            wrong = next((key for key, right in self._known.items() if not right), None)
             self._known.pop(wrong or next(iter(self._known)))
 
-    def _nobodys(self, users: Mapping[str, str], name: str) -> str:
-        """Return a hash that no password has, and that takes as long to check as one of the users'."""
+    def _dummy_hash(self, users: Mapping[str, str], name: str) -> str:
+        """Return a hash that no password matches, with the cost of one of the users' hashes."""
         hashes = sorted(users.values())
         which = int.from_bytes(self._digest(name.encode("utf-8", "replace"))[:8], "big") % len(hashes)
         return f"{hashes[which][:7]}{_SALT_AND_HASH}"
 
     def _digest(self, *parts: bytes) -> bytes:
-        whole = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
-        return hmac.new(self._secret, whole, hashlib.sha256).digest()
+        message = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+        return hmac.new(self._secret, message, hashlib.sha256).digest()
 
 
-def _fits(password: bytes, hashed: str) -> bool:
+def _is_right(password: bytes, hashed: str) -> bool:
     try:
-        # Only where passwords are asked for. It compares in constant time.
+        # Imported only when passwords are configured. checkpw compares in constant time.
         import bcrypt
 
         return bcrypt.checkpw(password[:LONGEST_BYTES], hashed.encode())
@@ -146,6 +146,6 @@ def _fits(password: bytes, hashed: str) -> bool:
 
 
 def _give_way() -> None:
-    """Let the thread run when nothing else wants to: Linux has priorities of threads."""
+    """Lower the priority of this thread: on Linux, niceness is per thread."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -1,18 +1,18 @@
-"""A bounded queue in which no client can keep the others waiting."""
+"""A bounded queue that is fair between clients."""
 
 from collections import deque
 from typing import Generic, TypeVar
 
 MOST, MOST_PER_CLIENT = 64, 32
-"""Items of clients that are not trusted, and of one client. Trusted ones have as much room again."""
+"""Limits of each lane: items altogether, and items of one client."""
 
 T = TypeVar("T")
 
 
 class FairQueue(Generic[T]):
-    """Serves clients in turn, and in turn the users that one client names.
+    """Serves clients in turn, and the users of one client in turn.
 
-    Trusted clients have a lane with room of its own and every second turn.
+    Trusted clients have a lane of their own, which gets every second turn.
     """
 
     def __init__(self, most: int = MOST, most_per_client: int = MOST_PER_CLIENT) -> None:
@@ -20,11 +20,11 @@ class FairQueue(Generic[T]):
         self._next = True
 
     def put(self, client: str, user: str, item: T, *, trusted: bool) -> T | None:
-        """Add an item; return the one that there is no room for, which may be this one; None if there is room."""
+        """Add an item; return the item that was dropped for lack of room, possibly this one, or None."""
         return self._lanes[trusted].put(client, user, item)
 
     def pop(self) -> T | None:
-        """Remove and return the next item; None if there is none."""
+        """Remove and return the next item, or None."""
         first = self._next
         self._next = not first
         item = self._lanes[first].pop()
@@ -32,7 +32,7 @@ class FairQueue(Generic[T]):
 
 
 class _Lane(Generic[T]):
-    """Items by client and user; the first of a mapping is the next in turn."""
+    """Items by client and user; the first key is the next in turn."""
 
     def __init__(self, most: int, most_per_client: int) -> None:
         self._most = most
@@ -40,16 +40,16 @@ class _Lane(Generic[T]):
         self._clients: dict[str, dict[str, deque[T]]] = {}
 
     def put(self, client: str, user: str, item: T) -> T | None:
-        mine = self._count(client)
+        count = self._count(client)
         dropped = None
-        if mine >= self._most_per_client:
+        if count >= self._most_per_client:
             users = self._clients[client]
             if max(map(len, users.values())) <= len(users.get(user, ())) + 1:
                 return item
             dropped = self._drop(client)
         elif sum(map(self._count, self._clients)) >= self._most:
             longest = max(self._clients, key=self._count)
-            if self._count(longest) <= mine + 1:
+            if self._count(longest) <= count + 1:
                 return item
             dropped = self._drop(longest)
         self._clients.setdefault(client, {}).setdefault(user, deque()).append(item)
@@ -61,7 +61,7 @@ class _Lane(Generic[T]):
         client, users = next(iter(self._clients.items()))
         user, items = next(iter(users.items()))
         item = items.popleft()
-        # Whoever has more goes to the end.
+        # A user or client with further items goes to the end.
         del users[user], self._clients[client]
         if items:
             users[user] = items
@@ -73,7 +73,7 @@ class _Lane(Generic[T]):
         return sum(map(len, self._clients.get(client, {}).values()))
 
     def _drop(self, client: str) -> T:
-        """Remove and return the newest item of the user with the most; the client has more than this one."""
+        """Remove and return the newest item of the user with the most items."""
         users = self._clients[client]
         user = max(users, key=lambda name: len(users[name]))
         item = users[user].pop()

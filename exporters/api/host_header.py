@@ -1,8 +1,8 @@
-"""The names in a Host header that mean this agent.
+"""The Host header: which names belong to this agent.
 
-A web page may have its own name resolve to the agent's address and then read the answers (DNS rebinding). Its requests
-carry the page's name, so an agent without credentials must not answer to every name. A page cannot have an IP address
-of others for a name, so that these are always answered.
+A web page can let its own name resolve to the agent's address and then read the responses (DNS rebinding). The browser
+sends the page's name in the Host header, so an agent without credentials must not accept every name. A page cannot use
+someone else's IP address as its name, so IP addresses are always accepted.
 """
 
 import re
@@ -13,45 +13,45 @@ from exporters.api.client_addresses import ip_of, is_loopback
 
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _HEADER = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^:\[\]]+))(?::\d{0,5})?")
-# Browsers send at least one of these, whatever a page asks them to leave out.
+# Browsers send at least one of these headers, and a page cannot suppress all of them.
 _BROWSER = (b"origin", b"referer", b"sec-fetch-site", b"sec-fetch-mode", b"accept-language")
 
 
 def is_host_name(text: str) -> bool:
-    """Return whether a text can be the name of a host."""
+    """Return whether a text is a syntactically valid host name."""
     return len(text) <= 253 and _NAME.fullmatch(_plain(text)) is not None
 
 
 class Hosts:
-    """The names under which an agent is reached."""
+    """The names of this agent."""
 
     def __init__(self, names: Iterable[str] = (), hostname: Callable[[], str] = socket.gethostname) -> None:
-        """Take names beside those of the machine itself, and what returns the machine's name."""
+        """Take additional names, and a function that returns the machine's name."""
         self._names = frozenset(["localhost", *map(_plain, names)])
         self._hostname = hostname
 
     def knows(self, header: str) -> bool:
         """Return whether a Host header holds an IP address or a name of this agent."""
-        found = _HEADER.fullmatch(header.lower())
-        if found is None:
+        match = _HEADER.fullmatch(header.lower())
+        if match is None:
             return False
-        name = _plain(found["six"] or found["name"])
+        name = _plain(match["six"] or match["name"])
         machine = _plain(self._hostname())
         return ip_of(name) is not None or name in self._names or name in (machine, machine.partition(".")[0])
 
-    def refused(self, headers: Mapping[bytes, bytes], local: str) -> str:
-        """Return why a request without credentials is not answered; "" if it is.
+    def refusal_reason(self, headers: Mapping[bytes, bytes], local: str) -> str:
+        """Return the reason to refuse a request without credentials, or "".
 
-        `local` is the agent's address on the connection. On others than loopback addresses a name may be an alias that
-        only the DNS knows, as Prometheus uses them: there it is refused to browsers only.
+        `local` is the agent's address on the connection. Unless it is a loopback address, an unknown name may be a DNS
+        alias, as Prometheus uses them: there it is refused only to browsers.
         """
         if b"host" not in headers:
-            # HTTP/1.0, which no browser speaks.
+            # HTTP/1.0, which no browser uses.
             return ""
         header = headers[b"host"].decode("latin-1")
         if self.knows(header) or not (is_loopback(local) or _is_browser(headers)):
             return ""
-        return f"the Host header names {header[:100]!r}: use an IP address, or allow this name with allow_host"
+        return f"unknown name {header[:100]!r} in the Host header; hint: use an IP address or set allow_host"
 
 
 def _plain(name: str) -> str:

@@ -1,4 +1,4 @@
-"""`/api/v1/journal`: which files there are, which of them hold a time, and each of them, in pieces if need be."""
+"""`/api/v1/journal`: lists the journal's files, by time if wanted, and serves them, in ranges if wanted."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from collector.journal.footer import last_footer
 from collector.journal.writer import SUFFIX, files_of
 from exporters.api.agent_api import AgentApi
-from exporters.api.responses import answer, number, refusal
+from exporters.api.responses import error_response, json_response, time_parameter
 
 CHUNK_BYTES = 1 << 18
 _NAME = re.compile(r"(\d{8}T\d{6})(?:-\d+)?" + re.escape(SUFFIX))
@@ -30,8 +30,8 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 class File:
     """A file of the journal.
 
-    begin_s, end_s  the least and the greatest time of its ticks, as its footer states them. Without a footer `begin_s`
-                    is what its name states, if anything, and no time can be excluded: the clock may have been set.
+    begin_s, end_s  earliest and latest time of its ticks, from its footer. Without a footer, `begin_s` comes from the
+                    name, and the file may contain any time, because the clock may have been set.
     """
 
     name: str
@@ -41,26 +41,26 @@ class File:
     written: bool
 
     def content(self) -> dict[str, Any]:
-        """Return what a client gets."""
+        """Return the entry for the list, ready for JSON."""
         times = {"begin_s": self.begin_s, "end_s": self.end_s}
-        known = {name: time_s for name, time_s in times.items() if time_s is not None}
-        return {"name": self.name, "size_bytes": self.size_bytes, **known, "written": self.written}
+        present = {name: time_s for name, time_s in times.items() if time_s is not None}
+        return {"name": self.name, "size_bytes": self.size_bytes, **present, "written": self.written}
 
 
-async def listed(served: AgentApi, request: Request) -> Response:
-    """Return the files, or those that can hold a time from `from` to `to`. Raises ValueError with a message."""
-    from_s, to_s = number(request, "from"), number(request, "to")
-    files = between(await asyncio.to_thread(files_in, served), from_s, to_s)
-    return answer([file.content() for file in files])
+async def list_files(agent: AgentApi, request: Request) -> Response:
+    """Return the files, or those that may contain a time from `from` to `to`. Raises ValueError with a message."""
+    from_s, to_s = time_parameter(request, "from"), time_parameter(request, "to")
+    files = between(await asyncio.to_thread(files_in, agent), from_s, to_s)
+    return json_response([file.content() for file in files])
 
 
-def files_in(served: AgentApi) -> list[File]:
-    """Return the journal's files, the oldest first; none where the folder cannot be read."""
+def files_in(agent: AgentApi) -> list[File]:
+    """Return the journal's files, oldest first; none if the folder cannot be read."""
     try:
-        paths = [path for path in files_of(served.journal) if not path.is_symlink()]
+        paths = [path for path in files_of(agent.journal) if not path.is_symlink()]
     except OSError:
         return []
-    last = served.recent.last
+    last = agent.recent.last
     current = last.position.file if last else ""
     return [file for path in paths if (file := _file(path, current)) is not None]
 
@@ -69,29 +69,29 @@ def _file(path: Path, current: str) -> File | None:
     try:
         size_bytes = path.stat(follow_symlinks=False).st_size
     except OSError:
-        # It was removed for room a moment ago.
+        # The journal has just removed it to make room.
         return None
     try:
         footer = None if path.name == current else last_footer(path)
     except OSError:
         footer = None
     if footer is None:
-        return File(path.name, size_bytes, begin_of(path.name), None, path.name == current)
+        return File(path.name, size_bytes, begin_from_name(path.name), None, path.name == current)
     return File(path.name, size_bytes, footer.begin_s, footer.end_s, False)
 
 
-def begin_of(name: str) -> float | None:
-    """Return when a file begins, in seconds since the epoch, as its name states; None when it does not."""
-    found = _NAME.fullmatch(name)
+def begin_from_name(name: str) -> float | None:
+    """Return the time in a file's name, in seconds since the epoch, or None."""
+    match = _NAME.fullmatch(name)
     try:
-        begun = datetime.strptime(found[1], "%Y%m%dT%H%M%S") if found else None
+        time = datetime.strptime(match[1], "%Y%m%dT%H%M%S") if match else None
     except ValueError:
         return None
-    return begun.replace(tzinfo=timezone.utc).timestamp() if begun else None
+    return time.replace(tzinfo=timezone.utc).timestamp() if time else None
 
 
 def between(files: Sequence[File], from_s: float | None, to_s: float | None) -> list[File]:
-    """Return the files that can hold a tick of that time: those without a footer can hold any."""
+    """Return the files that may contain a tick of that time range; those without a footer always may."""
     if from_s is not None and to_s is not None and from_s > to_s:
         return []
     first_s, last_s = -inf if from_s is None else from_s, inf if to_s is None else to_s
@@ -102,8 +102,8 @@ def between(files: Sequence[File], from_s: float | None, to_s: float | None) -> 
     ]
 
 
-def opened(folder: Path, name: str) -> int | None:
-    """Return a descriptor of a file in the journal's list; None when there is none such."""
+def open_file(folder: Path, name: str) -> int | None:
+    """Return a file descriptor of a listed file, or None."""
     try:
         if name not in [path.name for path in files_of(folder)]:
             return None
@@ -116,32 +116,32 @@ def opened(folder: Path, name: str) -> int | None:
     return None
 
 
-def asked_range(header: str, size: int) -> tuple[int, int] | None:
-    """Return the first byte that is asked for and the one after the last; None where there are none such.
+def byte_range(header: str, size: int) -> tuple[int, int] | None:
+    """Return the requested range as (first byte, byte after the last), or None if it is empty.
 
-    What is no single range of bytes asks for the whole.
+    Anything but a single byte range requests the whole file.
     """
-    found = _RANGE.fullmatch(header.replace(" ", ""))
-    if found is None or not (found[1] or found[2]):
+    match = _RANGE.fullmatch(header.replace(" ", ""))
+    if match is None or not (match[1] or match[2]):
         return 0, size
-    if not found[1]:
-        begin, end = max(size - int(found[2]), 0), size
+    if not match[1]:
+        begin, end = max(size - int(match[2]), 0), size
     else:
-        begin, end = int(found[1]), min(int(found[2]) + 1, size) if found[2] else size
-        if found[2] and int(found[2]) < begin:
+        begin, end = int(match[1]), min(int(match[2]) + 1, size) if match[2] else size
+        if match[2] and int(match[2]) < begin:
             return 0, size
     return (begin, end) if begin < end else None
 
 
-async def download(served: AgentApi, name: str) -> ASGIApp:
-    """Return a file as long as it is now, or the range of it that is asked for.
+async def download(agent: AgentApi, name: str) -> ASGIApp:
+    """Return a file with its current size, or the requested range of it.
 
-    The tag says which file it is and not how long, for a journal's file only ever grows: a download goes on where it
-    ended, also while the file is written to.
+    The ETag identifies the file, not its size, because journal files only grow: a download can be resumed even while
+    the file is written.
     """
-    descriptor = await asyncio.to_thread(opened, served.journal, name)
+    descriptor = await asyncio.to_thread(open_file, agent.journal, name)
     if descriptor is None:
-        return refusal(404, "there is no such file in the journal")
+        return error_response(404, "no such file in the journal")
 
     async def sending(scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -153,14 +153,14 @@ async def download(served: AgentApi, name: str) -> ASGIApp:
 
 
 async def _send(descriptor: int, scope: Scope, receive: Receive, send: Send) -> None:
-    state, asked = os.fstat(descriptor), Headers(scope=scope)
+    state, request_headers = os.fstat(descriptor), Headers(scope=scope)
     size, tag = state.st_size, f'"{state.st_dev:x}-{state.st_ino:x}"'
     headers = {"accept-ranges": "bytes", "etag": tag, "cache-control": "no-store"}
-    same = asked.get("if-range", tag) == tag
-    span = asked_range(asked.get("range", ""), size) if same else (0, size)
+    same = request_headers.get("if-range", tag) == tag
+    span = byte_range(request_headers.get("range", ""), size) if same else (0, size)
     if span is None:
         more = {**headers, "content-range": f"bytes */{size}"}
-        await refusal(416, f"the file has {size} bytes", more)(scope, receive, send)
+        await error_response(416, f"the file has {size} bytes", more)(scope, receive, send)
         return
     headers["content-type"] = "application/zstd"
     begin, end = span
@@ -173,7 +173,7 @@ async def _send(descriptor: int, scope: Scope, receive: Receive, send: Send) -> 
     while begin < end and scope["method"] != "HEAD":
         data = await asyncio.to_thread(os.pread, descriptor, min(CHUNK_BYTES, end - begin), begin)
         if not data:
-            # It was cut back after a failed write: the client sees that something is missing.
+            # The file was truncated after a failed write; the client sees a short body.
             break
         begin += len(data)
         await send({"type": "http.response.body", "body": data, "more_body": True})

@@ -1,4 +1,4 @@
-"""Where the API listens: an address as people write it, and the sockets that are bound to it."""
+"""The API's listen address: parsing and binding."""
 
 import errno
 import re
@@ -8,65 +8,67 @@ from typing import Any
 
 DEFAULT = "127.0.0.1:17199"
 BACKLOG = 1024
-_WRITTEN = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<name>[^:\[\]]*)):(?P<port>\d{1,5})")
-_WHY = {
-    errno.EADDRINUSE: "is taken by another program: end that, or listen at another port",
-    errno.EACCES: "may not be listened at: ports below 1024 are for root",
-    errno.EADDRNOTAVAIL: "is no address of this machine",
+_PATTERN = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<name>[^:\[\]]*)):(?P<port>\d{1,5})")
+_ERRORS = {
+    errno.EADDRINUSE: "address already in use; hint: choose another port",
+    errno.EACCES: "permission denied; hint: ports below 1024 need root",
+    errno.EADDRNOTAVAIL: "not an address of this machine",
 }
 
 
 class ListenError(Exception):
-    """Nothing can be listened at; the message says where, why and what to do, in one line."""
+    """The API cannot listen there; the message is one line with the cause and a hint."""
 
 
-def address(listen: str) -> tuple[str, int]:
+def parse_address(listen: str) -> tuple[str, int]:
     """Return host ("" for all addresses) and port of HOST:PORT, :PORT or [ADDRESS]:PORT. Raises ListenError."""
-    found = _WRITTEN.fullmatch(listen)
+    found = _PATTERN.fullmatch(listen)
     if found is None or int(found["port"]) > 65535:
-        raise ListenError(f"{listen!r}: is not HOST:PORT, :PORT or [ADDRESS]:PORT")
+        raise ListenError(f"{listen!r}: not HOST:PORT, :PORT or [ADDRESS]:PORT")
     return found["six"] or found["name"] or "", int(found["port"])
 
 
-def bound(listen: str) -> socket.socket:
-    """Return a socket that listens at HOST:PORT. Raises ListenError."""
-    host, port = address(listen)
+def bind(listen: str) -> socket.socket:
+    """Return a listening socket for HOST:PORT; without HOST, for all addresses of IPv6 and IPv4. Raises ListenError."""
+    host, port = parse_address(listen)
     try:
-        places: Sequence[tuple[socket.AddressFamily, Any]]
+        addresses: Sequence[tuple[socket.AddressFamily, Any]]
         if host:
             found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_PASSIVE)
-            # A name that means both is, as with others' exporters, the address of IPv4.
-            places = sorted(((row[0], row[4]) for row in found), key=lambda place: place[0] != socket.AF_INET)[:1]
+            # A name with both families means its IPv4 address, as with other exporters.
+            addresses = sorted(((row[0], row[4]) for row in found), key=lambda address: address[0] != socket.AF_INET)[
+                :1
+            ]
         else:
-            places = [(socket.AF_INET6, ("::", port)), (socket.AF_INET, ("0.0.0.0", port))]  # noqa: S104
+            addresses = [(socket.AF_INET6, ("::", port)), (socket.AF_INET, ("0.0.0.0", port))]  # noqa: S104
     except (OSError, UnicodeError):
-        raise ListenError(f"{listen}: {host} cannot be resolved: give an address") from None
-    for family, place in places[:-1]:
+        raise ListenError(f"{listen}: {host} cannot be resolved; hint: use an IP address") from None
+    for family, address in addresses[:-1]:
         try:
-            return _listening(family, place)
+            return _listening_socket(family, address)
         except OSError as error:
             if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
-                raise _told(listen, error) from None
+                raise _listen_error(listen, error) from None
     try:
-        return _listening(*places[-1])
+        return _listening_socket(*addresses[-1])
     except OSError as error:
-        raise _told(listen, error) from None
+        raise _listen_error(listen, error) from None
 
 
-def _told(listen: str, error: OSError) -> ListenError:
-    return ListenError(f"{listen}: {_WHY.get(error.errno or 0, error.strerror)}")
+def _listen_error(listen: str, error: OSError) -> ListenError:
+    return ListenError(f"{listen}: {_ERRORS.get(error.errno or 0, error.strerror)}")
 
 
-def _listening(family: socket.AddressFamily, place: Any) -> socket.socket:
-    made = socket.socket(family, socket.SOCK_STREAM)
+def _listening_socket(family: socket.AddressFamily, address: Any) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(place[0] != "::"))
-        made.bind(place)
-        made.listen(BACKLOG)
-        made.setblocking(False)
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address[0] != "::"))
+        listener.bind(address)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
     except OSError:
-        made.close()
+        listener.close()
         raise
-    return made
+    return listener

@@ -1,19 +1,19 @@
-"""`/metrics`: in which form, and gzipped or not, as the client prefers."""
+"""`/metrics`: the exposition in the format and encoding that the client prefers."""
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from exporters.api.agent_api import AgentApi
-from exporters.api.responses import accepted, takes
+from exporters.api.responses import accept_quality, parse_accept
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 def prefers_openmetrics(accept: str) -> bool:
-    """Return whether an Accept header names OpenMetrics, and takes nothing of the older form as gladly."""
+    """Return whether an Accept header prefers OpenMetrics to the text format."""
     openmetrics = text = 0.0
-    for name, parameters, quality in accepted(accept):
+    for name, parameters, quality in parse_accept(accept):
         version = parameters.get("version", "")
         if name == "application/openmetrics-text" and version in ("", "1.0.0"):
             openmetrics = max(openmetrics, quality)
@@ -22,10 +22,10 @@ def prefers_openmetrics(accept: str) -> bool:
     return openmetrics > text
 
 
-def exposition(served: AgentApi, request: Request) -> Response:
+def exposition(agent: AgentApi, request: Request) -> Response:
     """Return the exposition of the last tick."""
     openmetrics = prefers_openmetrics(request.headers.get("accept", ""))
-    compressed = takes(request.headers.get("accept-encoding", ""), "gzip") > 0
+    compressed = accept_quality(request.headers.get("accept-encoding", ""), "gzip") > 0
     headers = {
         "content-type": OPENMETRICS if openmetrics else TEXT,
         "cache-control": "no-store",
@@ -33,4 +33,4 @@ def exposition(served: AgentApi, request: Request) -> Response:
     }
     if compressed:
         headers["content-encoding"] = "gzip"
-    return Response(served.metrics(openmetrics=openmetrics, compressed=compressed), 200, headers)
+    return Response(agent.metrics(openmetrics=openmetrics, compressed=compressed), 200, headers)

@@ -1,4 +1,4 @@
-"""What the API is, in OpenAPI's words: plain data, held equal to the routes by a test."""
+"""The API's OpenAPI description as plain data; a test compares it with the routes."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ NUMBER: Json = {"type": "number"}
 STRING: Json = {"type": "string"}
 OBJECT: Json = {"type": "object"}
 LINE = {"text/plain": {"schema": STRING}}
-# What refuses a request before it is looked at.
+# Statuses of requests that are refused before they reach a handler.
 BEFORE = ("400", "401", "403", "413", "429", "431", "503")
 
 
@@ -29,70 +29,72 @@ def _ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _answer(what: str, schema: Json, more: Json | None = None) -> Json:
-    return {"description": what, "content": {JSON: {"schema": schema}, **(more or {})}}
+def _answer(description: str, schema: Json, more: Json | None = None) -> Json:
+    return {"description": description, "content": {JSON: {"schema": schema}, **(more or {})}}
 
 
 def _errors(*statuses: str) -> Json:
     return {status: {"$ref": f"#/components/responses/{status}"} for status in (*statuses, *BEFORE)}
 
 
-def _query(name: str, what: str, schema: Json) -> Json:
-    return {"name": name, "in": "query", "description": what, "required": False, "schema": schema}
+def _query(name: str, description: str, schema: Json) -> Json:
+    return {"name": name, "in": "query", "description": description, "required": False, "schema": schema}
 
 
-def _in_path(name: str, what: str) -> Json:
-    return {"name": name, "in": "path", "description": what, "required": True, "schema": STRING}
+def _in_path(name: str, description: str) -> Json:
+    return {"name": name, "in": "path", "description": description, "required": True, "schema": STRING}
 
 
-def _header(name: str, what: str) -> Json:
-    return {"name": name, "in": "header", "description": what, "required": False, "schema": STRING}
+def _header(name: str, description: str) -> Json:
+    return {"name": name, "in": "header", "description": description, "required": False, "schema": STRING}
 
 
-def _get(name: str, what: str, answers: Json, errors: Json, parameters: list[Json] | None = None) -> Json:
-    operation = {"operationId": name, "summary": what, "responses": {**answers, **errors}}
+def _get(name: str, description: str, answers: Json, errors: Json, parameters: list[Json] | None = None) -> Json:
+    operation = {"operationId": name, "summary": description, "responses": {**answers, **errors}}
     return {**operation, **({"parameters": parameters} if parameters else {})}
 
 
-def _post(name: str, what: str, status: str, body: Json | None, errors: Json, parameters: list[Json]) -> Json:
-    operation = _get(name, what, {status: _answer("The run as it is now.", _ref("Run"))}, errors, parameters)
+def _post(name: str, description: str, status: str, body: Json | None, errors: Json, parameters: list[Json]) -> Json:
+    operation = _get(name, description, {status: _answer("The run as it is now.", _ref("Run"))}, errors, parameters)
     return {**operation, **({"requestBody": {"required": True, "content": {JSON: {"schema": body}}}} if body else {})}
 
 
 def _text(key: str, longest: int) -> Json:
-    """Return a body with one text; that it must be printable is said in words, for no pattern says it briefly."""
-    what = "One line that can be printed, and not only of spaces."
-    text = {"type": "string", "minLength": 1, "maxLength": longest, "description": what}
+    """Return a body with one text; only words require it to be printable, because no short pattern can."""
+    description = "One line of printable characters, not only spaces."
+    text = {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
     return {**_object({key: text}), "additionalProperties": False}
 
 
 _TIME = {"type": "number", "exclusiveMinimum": -1e11, "exclusiveMaximum": 1e11}
-_STATE = {"200": {"description": "All is well.", "content": LINE}, "503": {"description": "Why not.", "content": LINE}}
+_STATE = {"200": {"description": "Healthy.", "content": LINE}, "503": {"description": "The cause.", "content": LINE}}
 _REST = {status: answer for status, answer in _errors().items() if status != "503"}
 _BODY = {"description": "The bytes.", "content": {"application/zstd": {}}}
 _RUN = _in_path("run", "The run's id.")
 _WRITES = ("403", "404", "409")
 
 PATHS: Json = {
-    "/": {"get": _get("page", "A page that links to all others", {"200": {"description": "", "content": {}}}, _REST)},
+    "/": {"get": _get("page", "Page with links to the paths", {"200": {"description": "", "content": {}}}, _REST)},
     "/metrics": {
         "get": _get(
             "metrics",
-            "The last tick for Prometheus, in its text format or as OpenMetrics",
+            "The last tick for Prometheus, in the text format or as OpenMetrics",
             {"200": {"description": "The exposition.", "content": {TEXT: {}, OPENMETRICS: {}}}},
             _errors(),
         )
     },
-    "/-/healthy": {"get": _get("healthy", "Whether the agent itself works", _STATE, _REST)},
-    "/-/ready": {"get": _get("ready", "Whether anything can be had of the node", _STATE, _REST)},
-    "/api/v1/openapi.json": {"get": _get("openapi", "This", {"200": _answer("OpenAPI.", OBJECT)}, _errors())},
+    "/-/healthy": {"get": _get("healthy", "Health of the agent", _STATE, _REST)},
+    "/-/ready": {"get": _get("ready", "Whether the node answers", _STATE, _REST)},
+    "/api/v1/openapi.json": {
+        "get": _get("openapi", "This description", {"200": _answer("OpenAPI.", OBJECT)}, _errors())
+    },
     "/api/v1/node": {
-        "get": _get("node", "Who the node is, and how it is sampled", {"200": _answer("The node.", OBJECT)}, _errors())
+        "get": _get("node", "The node's identity and sources", {"200": _answer("The node.", OBJECT)}, _errors())
     },
     "/api/v1/time": {
         "get": _get(
             "time",
-            "The agent's wall clock, when the request came and when the answer goes: for clock offsets, as NTP does it",
+            "The agent's wall clock at the request's arrival and at the response, to compute clock offsets as NTP does",
             {"200": _answer("Seconds since the epoch.", _object({"received_s": NUMBER, "sent_s": NUMBER}))},
             _errors(),
         )
@@ -100,24 +102,24 @@ PATHS: Json = {
     "/api/v1/samples": {
         "get": _get(
             "samples",
-            "The samples after a time that are in memory, the oldest first, or the last one; or those to come",
+            "Recent samples after a time, oldest first, or the last one; or a stream of new ones",
             {"200": _answer("Samples.", _list(_ref("Sample")), {EVENTS: {"schema": STRING}})},
             _errors("400"),
             [
                 _query("since", "Seconds since the epoch.", _TIME),
                 _query(
                     "metric",
-                    "Which metrics, as a shell matches names.",
+                    "Shell patterns of metric names.",
                     {**_list({"type": "string", "maxLength": LONGEST_PATTERN}), "maxItems": MOST_PATTERNS},
                 ),
-                _header("Last-Event-ID", "The time of the last event that was seen."),
+                _header("Last-Event-ID", "The time of the last event received."),
             ],
         )
     },
     "/api/v1/journal": {
         "get": _get(
             "journal",
-            "The journal's files, the oldest first: all of them, or those that can hold a time",
+            "The journal's files, oldest first: all of them, or those that may contain a time",
             {"200": _answer("Files.", _list(_ref("File")))},
             _errors("400"),
             [_query("from", "Seconds since the epoch.", _TIME), _query("to", "Seconds since the epoch.", _TIME)],
@@ -126,25 +128,25 @@ PATHS: Json = {
     "/api/v1/journal/{name}": {
         "get": _get(
             "download",
-            "A file, or a range of it, also while it is written to",
+            "A file or a range of it, even while it is written",
             {"200": _BODY, "206": _BODY},
             _errors("404", "416"),
             [
-                _in_path("name", "As the list has it."),
+                _in_path("name", "The name in the list."),
                 _header("Range", "bytes=BEGIN-END, BEGIN- or -LAST."),
-                _header("If-Range", "The ETag of what there is already."),
+                _header("If-Range", "The ETag of the part downloaded before."),
             ],
         )
     },
     "/api/v1/runs": {
         "get": _get(
             "runs",
-            "The runs, the oldest first; a page of at most 1 MiB and one run, with a Link header to the next one",
+            "The runs, oldest first; a page of about 1 MiB, with a Link header to the next one",
             {"200": {**_answer("Runs.", _list(_ref("Run"))), "headers": {"Link": {"schema": STRING}}}},
             _errors(),
             [
                 _query("limit", "Runs in a page.", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
-                _query("after", "The id of the run before the first one; all runs if it is not kept any more.", STRING),
+                _query("after", "The id of the last run of the page before; all runs if it is no longer kept.", STRING),
             ],
         ),
         "post": _post("begin", "Begin a run", "201", _text("name", LONGEST_NAME), _errors("400", "403", "409"), []),
@@ -156,16 +158,16 @@ PATHS: Json = {
 }
 
 _ERROR_WORDS = {
-    "400": "The request is malformed, or asks for what cannot be.",
-    "401": "Name and password are wanted.",
-    "403": "This may not be changed from there, or the Host header names no name of this agent.",
-    "404": "There is no such thing.",
-    "409": "It has ended, or cannot begin.",
+    "400": "The request is malformed or a parameter is invalid.",
+    "401": "A name and password are required.",
+    "403": "Writing is not allowed from there, or the Host header has no name of this agent.",
+    "404": "No such path, file or run.",
+    "409": "The run has ended, or cannot begin.",
     "413": "The body is too large.",
-    "416": "The file is not that long.",
+    "416": "The range is outside the file.",
     "429": "Too many requests.",
     "431": "The head of the request is too large.",
-    "503": "Not now.",
+    "503": "Temporarily unavailable.",
 }
 
 SCHEMAS: Json = {
@@ -191,14 +193,14 @@ SCHEMAS: Json = {
 
 
 def description(version: str) -> Json:
-    """Return the description of the API, of the program with that version."""
+    """Return the OpenAPI description for a program version."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "casstat agent", "version": version, "license": {"name": "Apache-2.0"}},
         "paths": PATHS,
         "components": {
             "schemas": SCHEMAS,
-            "responses": {status: _answer(what, _ref("Error")) for status, what in _ERROR_WORDS.items()},
+            "responses": {status: _answer(description, _ref("Error")) for status, description in _ERROR_WORDS.items()},
             "securitySchemes": {"basic": {"type": "http", "scheme": "basic"}},
         },
         "security": [{}, {"basic": []}],

@@ -1,4 +1,4 @@
-"""One connection's requests, within bounds: uvicorn's own protocol, which has few of its own."""
+"""Limits of one connection's requests, on top of uvicorn's protocol, which has few."""
 
 import asyncio
 import json
@@ -15,64 +15,64 @@ from uvicorn.server import ServerState
 from exporters.api.connections import ClientConnection
 
 HEAD_BYTES, BODY_BYTES = 16 << 10, 64 << 10
-# With the sizes of its chunks and what else may stand around a body.
+# A body with its chunk headers and trailers.
 MESSAGE_BYTES = 8 * BODY_BYTES
 MOST_PIPELINED = 64
 
 
 class _BoundError(Exception):
-    """A bound was exceeded: the parser hands it on as an error of its own."""
+    """A limit was exceeded; httptools turns this into its own error."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Refuses heads and bodies that are too large, and tells its visit how far it is."""
+    """Refuses heads and bodies that are too large, and keeps its `ClientConnection` up to date."""
 
     def __init__(
         self,
         config: Config,
         state: ServerState,
         loop: asyncio.AbstractEventLoop,
-        visit: ClientConnection,
+        connection: ClientConnection,
         log: logging.Logger,
-        admitted: Callable[[asyncio.Transport], bool],
-        left: Callable[[ClientConnection], None],
+        is_admitted: Callable[[asyncio.Transport], bool],
+        closed: Callable[[ClientConnection], None],
     ) -> None:
-        """Take, beside what uvicorn's takes, whom to tell, and who says whether somebody is let in at all."""
+        """Take uvicorn's arguments, the connection to update, and functions that admit it and hear of its end."""
         super().__init__(config, state, {}, loop)
         self.logger, self.access_log = log, False
-        self._visit = visit
-        self._admitted = admitted
-        self._left = left
-        self._refused = (400, "this is no request of HTTP")
+        self._connection = connection
+        self._is_admitted = is_admitted
+        self._closed = closed
+        self._refused = (400, "malformed HTTP request")
         self._in_head, self._ended = True, False
         self._head = self._body = self._received = 0
         self._certified = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, unless this one is not let in."""
+        """Start, or abort if the client is not admitted."""
         super().connection_made(transport)
-        self._visit.end = transport.abort
+        self._connection.abort = transport.abort
         self._certified = bool(transport.get_extra_info("peercert"))
-        if not self._admitted(transport):
+        if not self._is_admitted(transport):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
-        self._left(self._visit)
+        """Remove the connection."""
+        self._closed(self._connection)
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come."""
+        """Parse the received bytes."""
         if self.transport.is_closing():
             return
         self._unset_keepalive_if_required()
-        self._visit.begins(self.loop.time())
+        self._connection.request_begins(self.loop.time())
         self._ended = False
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # Nothing else is spoken here: what follows is no request.
+            # No other protocol is supported: what follows is not a request.
             self.cycle.keep_alive = False
             self.flow.pause_reading()
         except httptools.HttpParserError:
@@ -80,9 +80,9 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self._bound(len(data))
 
-    def _bound(self, came: int) -> None:
-        """Bound what the parser keeps of something that is not whole yet."""
-        self._received = 0 if self._ended else self._received + came
+    def _bound(self, received_bytes: int) -> None:
+        """Limit the bytes that the parser buffers for an incomplete message."""
+        self._received = 0 if self._ended else self._received + received_bytes
         if self._in_head and self._received > HEAD_BYTES:
             self._refused = 431, f"the head of a request has at most {HEAD_BYTES} bytes"
             self.refuse()
@@ -91,18 +91,18 @@ class BoundedProtocol(HttpToolsProtocol):
             self.refuse()
 
     def refuse(self) -> None:
-        """Answer that this cannot be, unless another answer is on its way, and close the connection."""
+        """Send an error and close, or abort if another response is in progress."""
         if not getattr(self.cycle, "response_complete", True):
             self.transport.abort()
             return
-        status, why = self._refused
-        body = json.dumps({"error": why}).encode()
+        status, reason = self._refused
+        body = json.dumps({"error": reason}).encode()
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
         self.transport.write(f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
         self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Reset the counters for a new request."""
         super().on_message_begin()
         self._head = self._body = 0
         scope: dict[str, object] = self.scope  # type: ignore[assignment]
@@ -110,19 +110,19 @@ class BoundedProtocol(HttpToolsProtocol):
         scope["casstat.certified"] = self._certified
 
     def on_url(self, url: bytes) -> None:
-        """Take a piece of the request's target."""
+        """Count a piece of the request target."""
         self._count_head(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
+        """Count a header."""
         self._count_head(len(name) + len(value) + 4)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """End the head."""
+        """Check a complete head."""
         self._in_head = False
-        self._visit.sends(self.loop.time())
+        self._connection.head_complete(self.loop.time())
         if len(self.pipeline) >= MOST_PIPELINED:
             raise _BoundError
         for name, value in self.headers:
@@ -130,42 +130,42 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._too_large()
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts > 1 or (not hosts and self.parser.get_http_version() == "1.1"):
-            self._refused = 400, "a request of HTTP/1.1 has exactly one Host header"
+            self._refused = 400, "an HTTP/1.1 request needs exactly one Host header"
             raise _BoundError
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body."""
+        """Count a piece of the body."""
         self._body += len(body)
         if self._body > BODY_BYTES:
             self._too_large()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
+        """Note that a request is complete."""
         self._in_head = self._ended = True
         if self.cycle.response_complete:
-            # It was answered before it was whole, such as by a refusal.
-            self._visit.is_idle(self.loop.time())
+            # The response, such as an error, was sent before the request was complete.
+            self._connection.idle(self.loop.time())
         else:
-            self._visit.is_served()
+            self._connection.request_complete()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """End an answer."""
+        """Note that a response is complete."""
         super().on_response_complete()
         if self.cycle.response_complete:
-            self._visit.is_idle(self.loop.time())
+            self._connection.idle(self.loop.time())
 
     def pause_writing(self) -> None:
-        """Wait, for the other side does not read."""
+        """Stop writing: the client does not read."""
         super().pause_writing()
-        self._visit.stalls(self.loop.time())
+        self._connection.write_stalled(self.loop.time())
 
     def resume_writing(self) -> None:
-        """Go on, for the other side reads."""
+        """Continue writing: the client reads again."""
         super().resume_writing()
-        self._visit.reads()
+        self._connection.write_resumed()
 
     def _count_head(self, size: int) -> None:
         self._head += size

@@ -1,4 +1,4 @@
-"""Answers: JSON, errors in one form, and what a client says it takes."""
+"""Responses as JSON, errors in one form, and content negotiation."""
 
 import json
 from collections.abc import Mapping
@@ -11,50 +11,50 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 
 
-def answer(content: Any, status: int = 200) -> Response:
-    """Return `content` as JSON that nobody keeps."""
-    return said(encoded(content), status)
+def json_response(content: Any, status: int = 200) -> Response:
+    """Return `content` as a JSON response that must not be cached."""
+    return no_store(to_json(content), status)
 
 
-def encoded(content: Any) -> bytes:
-    """Return JSON."""
+def to_json(content: Any) -> bytes:
+    """Return `content` as compact JSON."""
     return json.dumps(content, separators=(",", ":")).encode()
 
 
-def said(body: bytes, status: int = 200, media_type: str = JSON) -> Response:
-    """Return bytes that nobody keeps."""
+def no_store(body: bytes, status: int = 200, media_type: str = JSON) -> Response:
+    """Return a response that must not be cached."""
     return Response(body, status, {"cache-control": "no-store"}, media_type)
 
 
-def refusal(status: int, why: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an error in the form that all have."""
-    made = answer({"error": why}, status)
-    made.headers.update(headers or {})
-    return made
+def error_response(status: int, why: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an error response: {"error": reason}."""
+    response = json_response({"error": why}, status)
+    response.headers.update(headers or {})
+    return response
 
 
-def accepted(header: str) -> list[tuple[str, dict[str, str], float]]:
-    """Return the media types or codings of an Accept header with their parameters and quality, as they stand there."""
-    found = []
+def parse_accept(header: str) -> list[tuple[str, dict[str, str], float]]:
+    """Return the media types or codings of an Accept header, in its order, each with parameters and quality."""
+    accepted = []
     for part in header.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        given = dict(each.partition("=")[::2] for each in parameters)
+        parameters_by_name = dict(parameter.partition("=")[::2] for parameter in parameters)
         try:
-            quality = min(max(float(given.pop("q", "1")), 0.0), 1.0)
+            quality = min(max(float(parameters_by_name.pop("q", "1")), 0.0), 1.0)
         except ValueError:
             quality = 0.0
         if name:
-            found.append((name, given, quality))
-    return found
+            accepted.append((name, parameters_by_name, quality))
+    return accepted
 
 
-def takes(header: str, name: str) -> float:
-    """Return with what quality (0 to 1) a header takes a type or coding that it names; 0 where it names another."""
-    return max((quality for each, _, quality in accepted(header) if each == name), default=0.0)
+def accept_quality(header: str, name: str) -> float:
+    """Return the quality (0 to 1) that an Accept header gives a type or coding by name; 0 if it does not name it."""
+    return max((quality for parameter, _, quality in parse_accept(header) if parameter == name), default=0.0)
 
 
-def number(request: Request, key: str) -> float | None:
-    """Return a number of the query, None where there is none. Raises ValueError with a message."""
+def time_parameter(request: Request, key: str) -> float | None:
+    """Return a query parameter that is a time, or None without it. Raises ValueError with a message."""
     text = request.query_params.get(key)
     if text is None:
         return None
@@ -62,7 +62,7 @@ def number(request: Request, key: str) -> float | None:
         value = float(text)
     except ValueError:
         value = float("nan")
-    # Neither infinite nor NaN, and no time that a calendar cannot hold.
+    # Excludes infinity and NaN, and times that a calendar cannot represent.
     if not -1e11 < value < 1e11:
         raise ValueError(f"{key} must be a time, in seconds since the epoch")
     return value

@@ -1,4 +1,4 @@
-"""`/api/v1/runs`: list them, begin one, mark it, end it."""
+"""`/api/v1/runs`: lists, begins, marks and ends runs."""
 
 import asyncio
 import json
@@ -10,79 +10,79 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from exporters.api.agent_api import AgentApi, TooFastError
-from exporters.api.responses import answer, encoded, refusal, said
+from exporters.api.agent_api import AgentApi, TooManyChangesError
+from exporters.api.responses import error_response, json_response, no_store, to_json
 
 LONGEST_NAME, LONGEST_TEXT = 100, 1000
 MOST_LISTED = 1000
-# A page ends with the run that reaches this.
+# A page ends with the run that reaches this size.
 PAGE_BYTES = 1 << 20
 
 
-async def listed(served: AgentApi, request: Request) -> Response:
-    """Return a page of the runs, the oldest first, with a link to the next one. Raises ValueError with a message."""
+async def list_runs(agent: AgentApi, request: Request) -> Response:
+    """Return a page of the runs, oldest first, with a link to the next one. Raises ValueError with a message."""
     limit = request.query_params.get("limit", str(MOST_LISTED))
     if not re.fullmatch(r"[1-9][0-9]{0,3}", limit) or int(limit) > MOST_LISTED:
         raise ValueError(f"limit must be a whole number from 1 to {MOST_LISTED}")
-    runs = _later(served.runs(), request.query_params.get("after", ""))
+    runs = _later(agent.runs(), request.query_params.get("after", ""))
     page: list[bytes] = []
     for run in runs[: int(limit)]:
-        page.append(encoded(run))
+        page.append(to_json(run))
         if sum(map(len, page)) >= PAGE_BYTES:
             break
-    made = said(b"[%s]" % b",".join(page))
+    response = no_store(b"[%s]" % b",".join(page))
     if len(page) < len(runs):
         last = quote(str(runs[len(page) - 1]["id"]), safe="")
-        made.headers["link"] = f'</api/v1/runs?limit={limit}&after={last}>; rel="next"'
-    return made
+        response.headers["link"] = f'</api/v1/runs?limit={limit}&after={last}>; rel="next"'
+    return response
 
 
 def _later(runs: Sequence[Mapping[str, Any]], after: str) -> Sequence[Mapping[str, Any]]:
-    """Return the runs after the one with that id; all of them where it is not kept any more."""
+    """Return the runs after the one with that id; all runs if it is no longer kept."""
     index = next((index for index, run in enumerate(runs) if run["id"] == after), -1)
     return runs[index + 1 :]
 
 
-async def begin(served: AgentApi, request: Request) -> Response:
+async def begin(agent: AgentApi, request: Request) -> Response:
     """Begin a run. Raises ValueError with a message."""
-    name = await _told(request, "name", LONGEST_NAME)
-    return await _done(lambda: served.begin_run(name), 201)
+    name = await _text_of_body(request, "name", LONGEST_NAME)
+    return await _apply(lambda: agent.begin_run(name), 201)
 
 
-async def mark(served: AgentApi, request: Request) -> Response:
+async def mark(agent: AgentApi, request: Request) -> Response:
     """Mark a run. Raises ValueError with a message."""
-    text = await _told(request, "text", LONGEST_TEXT)
-    return await _done(lambda: served.mark_run(request.path_params["run"], text), 201)
+    text = await _text_of_body(request, "text", LONGEST_TEXT)
+    return await _apply(lambda: agent.mark_run(request.path_params["run"], text), 201)
 
 
-async def end(served: AgentApi, request: Request) -> Response:
+async def end(agent: AgentApi, request: Request) -> Response:
     """End a run."""
-    return await _done(lambda: served.end_run(request.path_params["run"]), 200)
+    return await _apply(lambda: agent.end_run(request.path_params["run"]), 200)
 
 
-async def _done(change: Callable[[], Mapping[str, Any]], status: int) -> Response:
-    """Return the run after a change, which waits for a disk and so is made in another thread."""
+async def _apply(change: Callable[[], Mapping[str, Any]], status: int) -> Response:
+    """Apply a change in another thread, because it waits for the disk, and return the run."""
     try:
-        return answer(await asyncio.to_thread(change), status)
+        return json_response(await asyncio.to_thread(change), status)
     except KeyError:
-        return refusal(404, "there is no such run")
+        return error_response(404, "no such run")
     except ValueError as error:
-        return refusal(409, str(error))
-    except TooFastError as error:
-        return refusal(429, str(error), {"retry-after": "1"})
+        return error_response(409, str(error))
+    except TooManyChangesError as error:
+        return error_response(429, str(error), {"retry-after": "1"})
     except OSError as error:
-        return refusal(503, f"cannot be kept on disk: {error.strerror}")
+        return error_response(503, f"cannot write to disk: {error.strerror}")
 
 
-async def _told(request: Request, key: str, longest: int) -> str:
-    """Return the one text of the body. Raises ValueError."""
+async def _text_of_body(request: Request, key: str, longest: int) -> str:
+    """Return the text under the only key of the body. Raises ValueError."""
     try:
         content = json.loads(await request.body())
     except (ValueError, RecursionError):
-        raise ValueError("the body is no JSON") from None
+        raise ValueError("the body is not JSON") from None
     if not isinstance(content, dict) or set(content) != {key}:
         raise ValueError(f'the body must be {{"{key}": …}}')
     text = content[key]
     if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > longest:
-        raise ValueError(f"{key} must be a text of 1 to {longest} characters that can be printed, on one line")
+        raise ValueError(f"{key} must be one line of 1 to {longest} printable characters")
     return text

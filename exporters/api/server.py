@@ -1,4 +1,4 @@
-"""The server: bound where people said, in a thread of its own, ended within a second."""
+"""The HTTP server: it runs in a thread of its own and stops within a second."""
 
 import asyncio
 import contextlib
@@ -14,65 +14,65 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from exporters.api.auth import Guard
-from exporters.api.certificate_reloader import Access, named
+from exporters.api.certificate_reloader import WebConfigReloader, certificate_names
 from exporters.api.client_addresses import is_loopback
-from exporters.api.connections import HEAD_S, IDLE_S, MOST, ClientConnection, Connections
+from exporters.api.connections import HEAD_S, IDLE_S, MAX_CONNECTIONS, ClientConnection, Connections
 from exporters.api.credentials import Passwords
 from exporters.api.host_header import Hosts
-from exporters.api.listen_address import address, bound
+from exporters.api.listen_address import bind, parse_address
 from exporters.api.request_limits import BoundedProtocol
 from exporters.rate_limited_logger import RateLimitedLogger
 
-LOOK_S = 1.0
+SWEEP_S = 1.0
 GRACE_S = 0.2
 STOP_S = 1.0
-_TLS_WORDS = {
-    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "shows no certificate",
-    "HTTP_REQUEST": "speaks plain HTTP: use https://",
+_TLS_ERRORS = {
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client sent no certificate",
+    "HTTP_REQUEST": "the client speaks plain HTTP; hint: use https://",
 }
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 def check(listen: str, web_config: Path | None) -> None:
-    """Raise ListenError or WebConfigError where a server could not start; nothing stays open."""
-    Access(web_config, lambda _: None)
-    bound(listen).close()
+    """Raise ListenError or WebConfigError if a server could not start; leave nothing open."""
+    WebConfigReloader(web_config, lambda _: None)
+    bind(listen).close()
 
 
 class Server:
-    """Serves an application until it is stopped."""
+    """Serves an application until `stop`."""
 
     def __init__(
         self,
         app: ASGIApp,
         listen: str,
         web_config: Path | None,
-        say: Say,
-        most: int = MOST,
+        log: Log,
+        max_connections: int = MAX_CONNECTIONS,
         names: Sequence[str] = (),
     ) -> None:
-        """Bind `listen` (HOST:PORT), read the web configuration, and serve; `say` is called from any thread.
+        """Bind `listen` (HOST:PORT), read the web configuration, and serve.
 
-        At most `most` are connected at once. `names` are more names of the agent (see `host_header`).
-        Raises ListenError, WebConfigError.
+        `log` is called from any thread; `names` are further names of the agent (see `host_header`).
+        Raises ListenError and WebConfigError.
         """
-        access = Access(web_config, say)
-        self._socket = bound(listen)
+        reloader = WebConfigReloader(web_config, log)
+        self._socket = bind(listen)
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
-        config = access.config
+        config = reloader.config
         if config.users and config.tls is None and not is_loopback(self.address[0]):
-            say(f"{web_config}: passwords are sent readable for everybody on the way: configure tls_server_config too")
+            log(f"{web_config}: passwords are sent unencrypted; hint: configure tls_server_config")
         self._passwords = Passwords()
-        seldom = RateLimitedLogger(say)
-        hosts = Hosts([address(listen)[0], *names])
-        guarded = Guard(app, lambda: access.config, self._passwords, seldom, hosts)
-        self._serving = _Serving(guarded, access, seldom, most)
+        limited_log = RateLimitedLogger(log)
+        hosts = Hosts([parse_address(listen)[0], *names])
+        guarded = Guard(app, lambda: reloader.config, self._passwords, limited_log, hosts)
+        self._serving = _Serving(guarded, reloader, limited_log, max_connections)
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End all connections, those that follow live too, and listen no more; returns within a second or so."""
+        """Close the listener and all connections, event streams too; return within about a second."""
         self._serving.stop()
         self._thread.join(STOP_S)
         self._passwords.close()
@@ -82,9 +82,9 @@ class Server:
 
 
 class _Serving(uvicorn.Server):
-    """Uvicorn's server, which accepts connections itself: before TLS is agreed upon they count too."""
+    """Uvicorn's server with an accept loop of its own, because uvicorn counts a connection only after the handshake."""
 
-    def __init__(self, app: ASGIApp, access: Access, say: RateLimitedLogger, most: int) -> None:
+    def __init__(self, app: ASGIApp, reloader: WebConfigReloader, log: RateLimitedLogger, max_connections: int) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -100,166 +100,171 @@ class _Serving(uvicorn.Server):
                 timeout_keep_alive=int(IDLE_S),
             )
         )
-        self._access = access
-        self._tls = access.context()
-        self._say = say
-        self._visits = Connections(most)
-        self._log = logging.Logger("casstat.http", logging.ERROR)
-        self._log.addHandler(_Handler(say))
-        self._ends = asyncio.Event()
+        self._reloader = reloader
+        self._tls = reloader.context()
+        self._log = log
+        self._connections = Connections(max_connections)
+        self._error_log = logging.Logger("casstat.http", logging.ERROR)
+        self._error_log.addHandler(_OneLineHandler(log))
+        self._stopping = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._accepting: list[asyncio.Task[None]] = []
-        self._greeting: dict[asyncio.Task[None], socket.socket] = {}
+        self._accept_tasks: list[asyncio.Task[None]] = []
+        self._handshakes: dict[asyncio.Task[None], socket.socket] = {}
 
     def stop(self) -> None:
-        """End; may be called from any thread."""
+        """Stop serving; may be called from any thread."""
         self.should_exit = True
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._ends.set)
+                self._loop.call_soon_threadsafe(self._stopping.set)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept."""
+        """Start to accept connections."""
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(self._wrong)
+        loop.set_exception_handler(self._log_loop_error)
         self._loop = loop
         self.servers = []
         self.started = True
-        self._accepting = [loop.create_task(self._accept(loop, listening)) for listening in sockets or ()]
+        self._accept_tasks = [loop.create_task(self._accept(loop, listener)) for listener in sockets or ()]
 
     async def main_loop(self) -> None:
-        """Look after connections every second, until the end."""
+        """Close expired connections once a second until `stop`."""
         loop = asyncio.get_running_loop()
         while not self.should_exit:
             await self.on_tick(0)
-            silent = self._visits.sweep(loop.time())
+            silent = self._connections.close_expired(loop.time())
             if silent:
-                self._say(f"{silent} connections were closed: they asked nothing for {HEAD_S:.0f} s", kind="silent")
-            self._say.flush()
+                self._log(f"closed {silent} connections that sent no request within {HEAD_S:.0f} s", kind="silent")
+            self._log.flush()
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._ends.wait(), LOOK_S)
+                await asyncio.wait_for(self._stopping.wait(), SWEEP_S)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End what is under way, politely for a moment, then at once."""
-        for task in (*self._accepting, *self._greeting):
+        """Give requests in progress a moment, then abort every connection."""
+        for task in (*self._accept_tasks, *self._handshakes):
             task.cancel()
-        for listening in sockets or ():
-            listening.close()
+        for listener in sockets or ():
+            listener.close()
         state = self.server_state
         for connection in list(state.connections):
             connection.shutdown()
         if state.tasks:
             await asyncio.wait(list(state.tasks), timeout=GRACE_S)
-        # Who follows live would never end.
+        # Event streams never end on their own.
         for task in list(state.tasks):
             task.cancel()
         if state.tasks:
             await asyncio.wait(list(state.tasks), timeout=GRACE_S)
         for connection in list(state.connections):
             connection.transport.abort()
-        # Their ends are heard of a little later.
+        # Let the loop run `connection_lost`.
         await asyncio.sleep(0.01)
 
-    async def _accept(self, loop: asyncio.AbstractEventLoop, listening: socket.socket) -> None:
+    async def _accept(self, loop: asyncio.AbstractEventLoop, listener: socket.socket) -> None:
         while True:
             try:
-                connection, address = await loop.sock_accept(listening)
+                client, address = await loop.sock_accept(listener)
             except ConnectionError:
-                # Who knocked is gone again.
+                # The client is already gone.
                 continue
             except OSError as error:
-                self._say(f"no connection can be accepted: {error.strerror}", kind="accept")
-                self._visits.make_room()
+                self._log(f"cannot accept a connection: {error.strerror}", kind="accept")
+                self._connections.evict_one()
                 await asyncio.sleep(0.1)
                 continue
-            visit = ClientConnection(connection.close, loop.time())
-            if not self._visits.enter(visit):
-                self._say(f"{len(self._visits)} are connected, and no more are let in", kind="full")
-                connection.close()
+            connection = ClientConnection(client.close, loop.time())
+            if not self._connections.add(connection):
+                self._log(f"{len(self._connections)} connections are open; a further one was rejected", kind="full")
+                client.close()
                 continue
-            task = loop.create_task(self._greet(loop, connection, str(address[0]), visit))
-            self._greeting[task] = connection
-            task.add_done_callback(self._greeted)
+            task = loop.create_task(self._handshake(loop, client, str(address[0]), connection))
+            self._handshakes[task] = client
+            task.add_done_callback(self._handshake_done)
 
-    def _greeted(self, task: "asyncio.Task[None]") -> None:
-        connection = self._greeting.pop(task)
+    def _handshake_done(self, task: "asyncio.Task[None]") -> None:
+        client = self._handshakes.pop(task)
         if task.cancelled():
-            # It had no time to begin.
-            connection.close()
+            # The task never started.
+            client.close()
 
-    async def _greet(
-        self, loop: asyncio.AbstractEventLoop, connection: socket.socket, peer: str, visit: ClientConnection
+    async def _handshake(
+        self, loop: asyncio.AbstractEventLoop, client: socket.socket, peer: str, connection: ClientConnection
     ) -> None:
-        """Agree upon TLS, where that is spoken, and hand the connection to its protocol."""
+        """Complete the TLS handshake if there is one, and hand the connection to its protocol."""
 
         def protocol() -> BoundedProtocol:
             return BoundedProtocol(
-                self.config, self.server_state, loop, visit, self._log, self._admitted, self._visits.leave
+                self.config,
+                self.server_state,
+                loop,
+                connection,
+                self._error_log,
+                self._is_admitted,
+                self._connections.remove,
             )
 
         task = asyncio.current_task()
-        if connection.fileno() < 0 or task is None:
+        if client.fileno() < 0 or task is None:
             return
-        visit.end = task.cancel
-        connection.setblocking(False)
+        connection.abort = task.cancel
+        client.setblocking(False)
         with contextlib.suppress(OSError):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        more: dict[str, Any] = {"ssl": self._tls, "ssl_handshake_timeout": HEAD_S} if self._tls else {}
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        options: dict[str, Any] = {"ssl": self._tls, "ssl_handshake_timeout": HEAD_S} if self._tls else {}
         try:
-            await loop.connect_accepted_socket(protocol, connection, **more)
+            await loop.connect_accepted_socket(protocol, client, **options)
         except asyncio.CancelledError:
-            self._visits.leave(visit)
+            self._connections.remove(connection)
         except OSError as error:
-            self._visits.leave(visit)
-            self._say(f"{peer}: a connection was refused: {_reason(error)}", kind="tls")
+            self._connections.remove(connection)
+            self._log(f"{peer}: TLS handshake failed: {_reason(error)}", kind="tls")
 
-    def _admitted(self, transport: asyncio.Transport) -> bool:
-        """Return whether whoever shows that certificate may come in."""
-        tls = self._access.config.tls
+    def _is_admitted(self, transport: asyncio.Transport) -> bool:
+        """Return whether the client's certificate has an allowed name."""
+        tls = self._reloader.config.tls
         if tls is None or not tls.client_allowed_sans:
             return True
-        if any(name in tls.client_allowed_sans for name in named(transport.get_extra_info("peercert"))):
+        if any(name in tls.client_allowed_sans for name in certificate_names(transport.get_extra_info("peercert"))):
             return True
         peer = (transport.get_extra_info("peername") or ("?",))[0]
-        self._say(f"{peer}: a connection was refused: its certificate has none of client_allowed_sans", kind="name")
+        self._log(f"{peer}: connection rejected: its certificate has no name of client_allowed_sans", kind="name")
         return False
 
-    def _wrong(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _log_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        told = f"{context.get('message')}: {type(error).__name__}: {error}" if error else str(context.get("message"))
-        self._say(" ".join(told.split())[:300], kind="loop")
+        text = f"{context.get('message')}: {type(error).__name__}: {error}" if error else str(context.get("message"))
+        self._log(" ".join(text.split())[:300], kind="loop")
 
 
 def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate: {error.verify_message}"
+        return f"client certificate: {error.verify_message}"
     if isinstance(error, ssl.SSLError) and error.reason:
-        return _TLS_WORDS.get(error.reason, error.reason.replace("_", " ").lower())
+        return _TLS_ERRORS.get(error.reason, error.reason.replace("_", " ").lower())
     if isinstance(error, ConnectionAbortedError):
-        return f"TLS was not agreed upon in {HEAD_S:.0f} s"
-    return error.strerror or "it ended before TLS was agreed upon"
+        return f"not completed within {HEAD_S:.0f} s"
+    return error.strerror or "the client closed the connection"
 
 
-class _Handler(logging.Handler):
-    """Says in one line what uvicorn would print as a traceback."""
+class _OneLineHandler(logging.Handler):
+    """Logs one line where uvicorn would print a traceback."""
 
-    def __init__(self, say: RateLimitedLogger) -> None:
+    def __init__(self, log: RateLimitedLogger) -> None:
         super().__init__()
-        self._seldom = say
+        self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say it."""
+        """Log a record."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, asyncio.CancelledError):
-            # It was the end of the server that ended it.
+            # `shutdown` cancelled it.
             return
         if error is None:
-            self._seldom(" ".join(record.getMessage().split())[:300], kind="fault")
+            self._log(" ".join(record.getMessage().split())[:300], kind="fault")
             return
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
-        place = f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})" if trace else ""
-        self._seldom(
-            f"an answer failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}{place}", kind="fault"
-        )
+        where = f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})" if trace else ""
+        text = " ".join(str(error).split())[:200]
+        self._log(f"request failed: {type(error).__name__}: {text}{where}", kind="fault")

@@ -1,11 +1,11 @@
-"""Who may use the API, as the web configuration says; without one, anybody who can reach it may read."""
+"""The web configuration as data: TLS, users, headers and rate limit. Without a file, everyone may read."""
 
 from dataclasses import dataclass
 
 from exporters.api.web_tls import NO_CERTIFICATE, Tls
 
 LARGEST_BYTES = 1 << 20
-"""Of a configuration file."""
+"""The size limit of a configuration file."""
 
 
 @dataclass(frozen=True)
@@ -13,9 +13,9 @@ class WebConfig:
     """Who may use the API.
 
     tls         None for plain HTTP.
-    users       bcrypt's hash of the password, by name; empty where nobody is asked for one.
-    headers     that every answer has.
-    interval_s  between two requests that are allowed, after a burst of `burst`; 0 for any number of them.
+    users       bcrypt hash by user name; empty if no password is required.
+    headers     headers of every response.
+    interval_s  seconds between two requests after a burst of `burst`; 0 for no limit.
     """
 
     tls: Tls | None = None
@@ -28,6 +28,6 @@ class WebConfig:
         return f"WebConfig(tls={self.tls!r}, users={[name for name, _ in self.users]!r})"
 
     @property
-    def asks(self) -> bool:
-        """Whether anybody must show who they are."""
+    def requires_credentials(self) -> bool:
+        """Whether clients must show a password or a certificate."""
         return bool(self.users) or (self.tls is not None and self.tls.client_auth != NO_CERTIFICATE)

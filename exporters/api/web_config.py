@@ -1,7 +1,7 @@
-"""The file that says who may use the API, in the format of Prometheus' exporter-toolkit (its `web.config.file`).
+"""Parses the web configuration file, in the format of Prometheus' exporter-toolkit (`web.config.file`).
 
-What that format allows and this server cannot do is refused with a reason, unless leaving it out makes nothing less
-safe: HTTP/2 is merely never offered, and the server always prefers its own order of ciphers.
+Settings of that format that this server cannot honour are rejected with a reason, unless ignoring them is safe: HTTP/2
+is never offered, and the server always prefers its own cipher order.
 """
 
 import re
@@ -28,7 +28,7 @@ _UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 
 
 def parsed(text: str, file: Path) -> WebConfig:
-    """Return what the text of `file` says; paths are relative to the file. Raises WebConfigError."""
+    """Return the configuration in the text of `file`; paths are relative to the file. Raises WebConfigError."""
     try:
         return _config(_loaded(text), file)
     except WebConfigError as error:
@@ -36,42 +36,42 @@ def parsed(text: str, file: Path) -> WebConfig:
 
 
 class _Strict(yaml.SafeLoader):
-    """As YAML is read safely, but without keys that silently replace each other."""
+    """The safe YAML loader, which also rejects duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise WebConfigError(f"line {node.start_mark.line + 1}: {str(twice)[:50]!r} stands there twice")
+        duplicate = next((name for name in names if names.count(name) > 1), None)
+        if duplicate is not None:
+            raise WebConfigError(f"line {node.start_mark.line + 1}: duplicate key {str(duplicate)[:50]!r}")
         return super().construct_mapping(node, deep)
 
 
 def _loaded(text: str) -> Any:
     if len(text) > LARGEST_BYTES:
-        raise WebConfigError("is too large")
+        raise WebConfigError(f"larger than {LARGEST_BYTES >> 20} MiB")
     try:
-        # Derived from the safe loader.
+        # _Strict derives from the safe loader.
         return yaml.load(text, _Strict)  # noqa: S506
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise WebConfigError(f"line {mark.line + 1 if mark else 1}: is no YAML: {error.problem}") from None
+        raise WebConfigError(f"line {mark.line + 1 if mark else 1}: invalid YAML: {error.problem}") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         if isinstance(error, WebConfigError):
             raise
-        raise WebConfigError(f"is no YAML: {type(error).__name__}") from None
+        raise WebConfigError(f"invalid YAML: {type(error).__name__}") from None
 
 
 def _config(content: Any, file: Path) -> WebConfig:
-    whole = section(content, "", ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"))
-    limit = section(whole.get("rate_limit"), "rate_limit", ("interval", "burst"))
-    http = section(whole.get("http_server_config"), "http_server_config", ("http2", "headers"))
+    config = section(content, "", ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"))
+    limit = section(config.get("rate_limit"), "rate_limit", ("interval", "burst"))
+    http = section(config.get("http_server_config"), "http_server_config", ("http2", "headers"))
     check_flag(http, "http_server_config", "http2")
     burst = limit.get("burst", 0)
     if type(burst) is not int or burst < 0:
         raise WebConfigError("rate_limit: burst: must be a whole number")
     return WebConfig(
-        tls_of(whole.get("tls_server_config"), file.parent),
-        _users(whole.get("basic_auth_users")),
+        tls_of(config.get("tls_server_config"), file.parent),
+        _users(config.get("basic_auth_users")),
         _headers(http.get("headers")),
         _duration_s(limit.get("interval", 0)),
         burst,
@@ -82,38 +82,38 @@ def _users(content: Any) -> tuple[tuple[str, str], ...]:
     if content is None:
         return ()
     if not isinstance(content, dict):
-        raise WebConfigError("basic_auth_users: must hold names and hashes of passwords")
+        raise WebConfigError("basic_auth_users: must map user names to password hashes")
     for name, hashed in content.items():
         if not isinstance(name, str):
-            raise WebConfigError(f"basic_auth_users: {str(name)[:50]}: must be text: put it in quotes")
-        place = f"basic_auth_users: {name[:50]!r}: "
+            raise WebConfigError(f"basic_auth_users: {str(name)[:50]}: must be text; hint: put it in quotes")
+        key_path = f"basic_auth_users: {name[:50]!r}: "
         if ":" in name or not name.isprintable():
-            raise WebConfigError(f"{place}a name has no colon, and can be printed")
-        found = _BCRYPT.fullmatch(hashed) if isinstance(hashed, str) else None
-        if found is None:
-            raise WebConfigError(f"{place}is no hash of bcrypt's: make one with htpasswd -nBC 10 NAME")
-        if not 4 <= int(found[1]) <= MOST_COST:
-            raise WebConfigError(f"{place}has cost {found[1]}, which takes too long to check: use 10 to {MOST_COST}")
+            raise WebConfigError(f"{key_path}a user name must be printable and have no colon")
+        match = _BCRYPT.fullmatch(hashed) if isinstance(hashed, str) else None
+        if match is None:
+            raise WebConfigError(f"{key_path}not a bcrypt hash; hint: create one with htpasswd -nBC 10 NAME")
+        if not 4 <= int(match[1]) <= MOST_COST:
+            raise WebConfigError(f"{key_path}cost {match[1]} takes too long to check; hint: use 10 to {MOST_COST}")
     return tuple(content.items())
 
 
 def _headers(content: Any) -> tuple[tuple[str, str], ...]:
-    place = "http_server_config: headers"
-    found = section(content, place, tuple(_HEADERS))
-    made = []
-    for name in found:
-        value = text_at(found, place, name)
+    key_path = "http_server_config: headers"
+    configured = section(content, key_path, tuple(_HEADERS))
+    headers = []
+    for name in configured:
+        value = text_at(configured, key_path, name)
         if not value.isascii() or not (value.isprintable()):
-            raise WebConfigError(f"{place}: {name}: must be one line of ASCII")
+            raise WebConfigError(f"{key_path}: {name}: must be one line of ASCII")
         if _HEADERS[name] and value and value not in _HEADERS[name]:
-            raise WebConfigError(f"{place}: {name}: must be {' or '.join(_HEADERS[name])}")
+            raise WebConfigError(f"{key_path}: {name}: must be {' or '.join(_HEADERS[name])}")
         if value:
-            made.append((name, value))
-    return tuple(made)
+            headers.append((name, value))
+    return tuple(headers)
 
 
 def _duration_s(value: Any) -> float:
-    """Return the seconds of a duration as Go writes it, such as 1m30s or 100ms."""
+    """Return the seconds of a duration in Go's notation, such as 1m30s or 100ms."""
     if value in (0, "0", None):
         return 0.0
     pieces = _DURATION.findall(value) if isinstance(value, str) else []

@@ -1,4 +1,4 @@
-"""The part of the web configuration that says how TLS is spoken, and who must show a certificate."""
+"""The TLS section of the web configuration, including client certificates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from exporters.api.web_values import WebConfigError, check_flag, one_of, section
 VERSIONS = ("TLS12", "TLS13")
 NO_CERTIFICATE, IF_GIVEN, REQUIRED = "NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
 _UNVERIFIED = ("RequestClientCert", "RequireClientCert", "RequireAnyClientCert")
-# By Go's names, which the format uses: the groups as OpenSSL calls them.
+# Go's names, which the format uses, and OpenSSL's names of the same groups.
 CURVES = {"CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1", "X25519": "X25519"}
 CIPHERS = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
@@ -24,15 +24,15 @@ CIPHERS = {
     "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
     "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
 }
-# What TLS 1.2 offers unless cipher_suites names others: without CBC, whose padding has been attacked again and again.
+# The default for TLS 1.2 excludes CBC: padding attacks on it keep reappearing.
 DEFAULT_CIPHERS = tuple(openssl for name, openssl in CIPHERS.items() if "_CBC_" not in name)
-# Those of TLS 1.3 are not configured in Go either: naming them changes nothing.
+# The cipher suites of TLS 1.3 cannot be configured in Go either: naming them has no effect.
 _CIPHERS_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
 
 @dataclass(frozen=True)
 class Tls:
-    """How to speak TLS. `ciphers` (of TLS 1.2) and `curve` by OpenSSL's names; "" for the usual curves."""
+    """TLS settings. `ciphers` (for TLS 1.2) and `curve` have OpenSSL's names; "" means OpenSSL's default curves."""
 
     cert_file: Path
     key_file: Path
@@ -54,23 +54,26 @@ _TLS_KEYS = (
 
 
 def tls_of(content: Any, folder: Path) -> Tls | None:
-    """Return what the section says, None where it is empty; files are relative to `folder`. Raises WebConfigError."""
-    found = section(content, _TLS, _TLS_KEYS)
-    if not found:
+    """Return the section's settings, None if it is empty; paths are relative to `folder`. Raises WebConfigError."""
+    section_values = section(content, _TLS, _TLS_KEYS)
+    if not section_values:
         return None
     for key in ("cert", "key", "client_ca"):
-        if found.get(key):
-            raise WebConfigError(f"{_TLS}: {key}: is not taken from this file: put it into its own, as {key}_file")
-    files = {key: text_at(found, _TLS, key) for key in ("cert_file", "key_file", "client_ca_file")}
+        if section_values.get(key):
+            raise WebConfigError(f"{_TLS}: {key}: not supported inline; hint: put it into a file and use {key}_file")
+    files = {key: text_at(section_values, _TLS, key) for key in ("cert_file", "key_file", "client_ca_file")}
     for key in ("cert_file", "key_file"):
         if not files[key]:
             raise WebConfigError(f"{_TLS}: {key} is missing")
-    # A preference of the client's is not asked for: the server's is as safe.
-    check_flag(found, _TLS, "prefer_server_cipher_suites")
-    least, most = _version(found, "min_version", VERSIONS[0]), _version(found, "max_version", VERSIONS[-1])
+    # The client's preference is not supported: the server's is as safe.
+    check_flag(section_values, _TLS, "prefer_server_cipher_suites")
+    least, most = (
+        _version(section_values, "min_version", VERSIONS[0]),
+        _version(section_values, "max_version", VERSIONS[-1]),
+    )
     if least > most:
         raise WebConfigError(f"{_TLS}: min_version is above max_version")
-    policy, sans = _clients(found, files["client_ca_file"])
+    policy, sans = _clients(section_values, files["client_ca_file"])
     return Tls(
         folder / files["cert_file"],
         folder / files["key_file"],
@@ -79,48 +82,48 @@ def tls_of(content: Any, folder: Path) -> Tls | None:
         sans,
         least,
         most,
-        _ciphers(found),
-        _curve(found),
+        _ciphers(section_values),
+        _curve(section_values),
     )
 
 
-def _clients(found: Mapping[str, Any], authority: str) -> tuple[str, tuple[str, ...]]:
-    """Return what is asked of clients, and the names of which their certificate must have one."""
-    policy = text_at(found, _TLS, "client_auth_type") or NO_CERTIFICATE
+def _clients(section_values: Mapping[str, Any], authority: str) -> tuple[str, tuple[str, ...]]:
+    """Return the client certificate policy, and the names of which a certificate must have one."""
+    policy = text_at(section_values, _TLS, "client_auth_type") or NO_CERTIFICATE
     if policy in _UNVERIFIED:
-        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} verifies nothing: use {REQUIRED}")
+        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} verifies nothing; hint: use {REQUIRED}")
     policy = one_of(policy, (NO_CERTIFICATE, IF_GIVEN, REQUIRED), f"{_TLS}: client_auth_type")
     if authority and policy == NO_CERTIFICATE:
-        raise WebConfigError(f"{_TLS}: client_ca_file: is of no use without client_auth_type: {REQUIRED}")
+        raise WebConfigError(f"{_TLS}: client_ca_file: has no effect without client_auth_type: {REQUIRED}")
     if not authority and policy != NO_CERTIFICATE:
-        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} wants client_ca_file: who signs their certificates")
-    sans = texts_at(found, _TLS, "client_allowed_sans")
+        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} needs client_ca_file")
+    sans = texts_at(section_values, _TLS, "client_allowed_sans")
     if sans is not None and policy != REQUIRED:
-        raise WebConfigError(f"{_TLS}: client_allowed_sans wants client_auth_type: {REQUIRED}")
+        raise WebConfigError(f"{_TLS}: client_allowed_sans needs client_auth_type: {REQUIRED}")
     if sans == ():
-        raise WebConfigError(f"{_TLS}: client_allowed_sans: is empty, so nobody is allowed: name somebody")
+        raise WebConfigError(f"{_TLS}: client_allowed_sans: an empty list admits no client")
     return policy, sans or ()
 
 
-def _version(found: Mapping[str, Any], key: str, default: str) -> str:
-    version = text_at(found, _TLS, key) or default
+def _version(section_values: Mapping[str, Any], key: str, default: str) -> str:
+    version = text_at(section_values, _TLS, key) or default
     if version in ("TLS10", "TLS11"):
-        raise WebConfigError(f"{_TLS}: {key}: {version} is not safe, and not spoken here: use TLS12 or TLS13")
+        raise WebConfigError(f"{_TLS}: {key}: {version} is insecure and not supported; hint: use TLS12 or TLS13")
     return one_of(version, VERSIONS, f"{_TLS}: {key}")
 
 
-def _ciphers(found: Mapping[str, Any]) -> tuple[str, ...]:
-    names = texts_at(found, _TLS, "cipher_suites") or ()
+def _ciphers(section_values: Mapping[str, Any]) -> tuple[str, ...]:
+    names = texts_at(section_values, _TLS, "cipher_suites") or ()
     for name in names:
         one_of(name, (*CIPHERS, *_CIPHERS_13), f"{_TLS}: cipher_suites")
-    ours = tuple(CIPHERS[name] for name in names if name in CIPHERS)
-    if names and not ours:
-        raise WebConfigError(f"{_TLS}: cipher_suites: names none of TLS 1.2: use min_version: TLS13 instead")
-    return ours or DEFAULT_CIPHERS
+    names_tls12 = tuple(CIPHERS[name] for name in names if name in CIPHERS)
+    if names and not names_tls12:
+        raise WebConfigError(f"{_TLS}: cipher_suites: has none for TLS 1.2; hint: use min_version: TLS13")
+    return names_tls12 or DEFAULT_CIPHERS
 
 
-def _curve(found: Mapping[str, Any]) -> str:
-    names = texts_at(found, _TLS, "curve_preferences") or ()
+def _curve(section_values: Mapping[str, Any]) -> str:
+    names = texts_at(section_values, _TLS, "curve_preferences") or ()
     if len(names) > 1:
-        raise WebConfigError(f"{_TLS}: curve_preferences: only one can be had: name it, or none for the usual ones")
+        raise WebConfigError(f"{_TLS}: curve_preferences: only one curve is supported")
     return CURVES[one_of(names[0], tuple(CURVES), f"{_TLS}: curve_preferences")] if names else ""

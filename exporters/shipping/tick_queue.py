@@ -16,7 +16,7 @@ from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.sampling.sample_stream import SampleStream
-from exporters.recent_ticks import Moment, RecentTicks
+from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.shipping.checkpoint import Checkpoint
 from exporters.shipping.gaps import Gaps
 
@@ -125,7 +125,7 @@ class TickQueue:
         self._opened = opened
         self._holes = holes
         self._recent = recent
-        self._held: deque[Moment] = deque()
+        self._held: deque[RecentTick] = deque()
         self._number: int | None = None
         self._head: Header | None = None
         self._last: ShipTick | None = None

@@ -1,4 +1,4 @@
-"""The agent's API on a port of its own, and clients that speak to it over plain sockets."""
+"""The agent's API on a free port, and clients that use plain sockets."""
 
 import contextlib
 import socket
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from exporters.api.app import build
 from exporters.api.server import Server
-from tests.exporters.api.served import Scripted, journal
+from tests.exporters.api.scripted_agent import Scripted, journal
 from tests.faults.program import is_one_line
 
 HOST = "127.0.63.1"
@@ -17,40 +17,40 @@ PATIENCE_S = 20.0
 
 
 class Api:
-    """A server with a scripted agent behind it, and what it says."""
+    """A server in front of a scripted agent, and its log."""
 
     def __init__(self, folder: Path, web_config: Path | None = None, most: int = 512) -> None:
-        self.served = Scripted(journal(folder / "journal"), b"up 1\n" * 60_000)
-        self.served.tick(first=True)
-        self.served.tick(3)
-        self.said: list[str] = []
-        self.server = Server(build(self.served), f"{HOST}:0", web_config, self.said.append, most)
+        self.agent = Scripted(journal(folder / "journal"), b"up 1\n" * 60_000)
+        self.agent.tick(first=True)
+        self.agent.tick(3)
+        self.log_lines: list[str] = []
+        self.server = Server(build(self.agent), f"{HOST}:0", web_config, self.log_lines.append, most)
         self.port = self.server.address[1]
 
     def connect(self, timeout_s: float = PATIENCE_S) -> socket.socket:
         return socket.create_connection((HOST, self.port), timeout_s)
 
     def ask(self, request: bytes) -> bytes:
-        """Send bytes, and return all that comes until the connection ends; nothing when it is cut off."""
+        """Send bytes, and return everything until the connection ends; b"" if it is cut off."""
         with self.connect() as stream:
             with contextlib.suppress(OSError):
                 stream.sendall(request)
-            return everything(stream)
+            return read_all(stream)
 
     def get(self, path: str, *headers: str) -> bytes:
-        """Return the whole answer."""
+        """Return the response to a GET request."""
         head = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {HOST}", "Connection: close", *headers])
         return self.ask(f"{head}\r\n\r\n".encode())
 
     def is_sound(self) -> bool:
-        """Return whether the server still answers, and all it ever said is a line without a traceback."""
+        """Return whether the server still responds, and its log has only single lines without tracebacks."""
         answers = status(self.get("/metrics")) == 200 and status(self.get("/-/healthy")) == 200
-        return answers and all(is_one_line(line) and "Traceback" not in line for line in self.said)
+        return answers and all(is_one_line(line) and "Traceback" not in line for line in self.log_lines)
 
 
 @contextlib.contextmanager
 def running(folder: Path, web_config: Path | None = None, most: int = 512) -> Iterator[Api]:
-    """Yield an API that is stopped afterwards."""
+    """Yield an API, and stop it afterwards."""
     api = Api(folder, web_config, most)
     try:
         yield api
@@ -58,17 +58,17 @@ def running(folder: Path, web_config: Path | None = None, most: int = 512) -> It
         api.server.stop()
 
 
-def everything(stream: socket.socket | ssl.SSLSocket) -> bytes:
-    """Return what comes until the other side ends it."""
-    came = b""
+def read_all(stream: socket.socket | ssl.SSLSocket) -> bytes:
+    """Return everything until the peer closes the connection."""
+    read_until = b""
     with contextlib.suppress(ConnectionError, ssl.SSLError):
         while data := stream.recv(1 << 16):
-            came += data
-    return came
+            read_until += data
+    return read_until
 
 
-def came(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
-    """Return what comes up to one of the ends."""
+def read_until(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
+    """Return everything up to one of the given endings."""
     found = stream.recv(1 << 16)
     while not found.endswith(ends):
         more = stream.recv(1 << 16)
@@ -78,12 +78,12 @@ def came(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
 
 
 def status(answer: bytes) -> int:
-    """Return the status of an answer; 0 for none."""
+    """Return the status of a response; 0 for none."""
     return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else 0
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     ends_s = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < ends_s

@@ -68,7 +68,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_recorded(fake: FakeJolokia,
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with RunningAgent(tmp_path / "j", "--jolokia", fake.url, listen=listen) as agent:
             assert agent.end(None) == 1
-            assert "is taken" in agent.said[-1]
+            assert "already in use" in agent.said[-1]
             assert not agent.journal.exists()
 
 
@@ -80,7 +80,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_recorded(fake: FakeJolokia,
         (["--web-config-file", "/nowhere/web.yml"], "/nowhere/web.yml"),
         (["--journal-dir", "/dev/null/x"], "/dev/null"),
         (["--listen", "somewhere"], "somewhere"),
-        (["--listen", "192.0.2.1:17199"], "is no address of this machine"),
+        (["--listen", "192.0.2.1:17199"], "not an address of this machine"),
         (["--log-pattern", "%m"], "--log-pattern"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The agent's API holds what its description promises, whatever is asked of it."""
+"""The agent's API conforms to its description for generated requests."""
 
 import json
 from collections.abc import Iterator
@@ -24,18 +24,18 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         assert standing.is_sound()
 
 
-def test_what_is_served_is_this_description(api: Api) -> None:
+def test_the_served_description_is_this_one(api: Api) -> None:
     served = json.loads(api.get("/api/v1/openapi.json").partition(b"\r\n\r\n")[2])
     assert served == DESCRIPTION
 
 
 @schema.parametrize()
 @settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-def test_answers_are_as_described(api: Api, case: Any) -> None:
-    # A stream of events has no end to wait for.
+def test_responses_conform_to_the_description(api: Api, case: Any) -> None:
+    # An event stream never ends.
     case.headers.pop("Accept", None)
     answer = case.call(base_url=f"http://{HOST}:{api.port}", timeout=10)
-    # That a name can be printed is said in the description in words only; what is too long is not looked into.
+    # The description states only in words that names are printable; oversized requests are not parsed.
     excluded = [positive_data_acceptance] if case.method == "POST" else []
     excluded += [negative_data_rejection] if answer.status_code in (413, 431) else []
     case.validate_response(answer, excluded_checks=excluded)

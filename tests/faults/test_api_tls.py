@@ -1,4 +1,4 @@
-"""The agent's API behind TLS, certificates and passwords: by curl, and through every change of the files."""
+"""The agent's API with TLS, certificates and passwords, used with curl, and reloads of its files."""
 
 import base64
 import json
@@ -17,8 +17,8 @@ import pytest
 from exporters.api.app import endpoints
 from exporters.api.server import Server
 from exporters.api.web_values import WebConfigError
-from tests.exporters.api.served import FILES, Scripted
-from tests.faults.api import HOST, Api, came, running, status, until
+from tests.exporters.api.scripted_agent import FILES, Scripted
+from tests.faults.api import HOST, Api, read_until, running, status, until
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.program import is_one_line, within
 
@@ -30,7 +30,7 @@ CLIENT = "extendedKeyUsage=clientAuth\nsubjectAltName=DNS:prometheus.example"
 
 @dataclass(frozen=True)
 class Keys:
-    """Who signs, who is served, and who asks."""
+    """The authorities and certificates of a test."""
 
     authority: Authority
     stranger: Authority
@@ -57,11 +57,11 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
 
 
 def write(folder: Path, certificate: Certificate, authority: Authority, rest: str = "", sans: str = "") -> Path:
-    """Write a web configuration, its files beside it, as somebody does who replaces them."""
-    place(folder / "server.pem", certificate.file.read_text())
-    place(folder / "server.key", certificate.key.read_text())
-    place(folder / "ca.pem", authority.file.read_text())
-    place(
+    """Write a web configuration and its files, each replaced atomically."""
+    replace_file(folder / "server.pem", certificate.file.read_text())
+    replace_file(folder / "server.key", certificate.key.read_text())
+    replace_file(folder / "ca.pem", authority.file.read_text())
+    replace_file(
         folder / "web.yml",
         f"""
 tls_server_config:
@@ -78,7 +78,7 @@ basic_auth_users:
     return folder / "web.yml"
 
 
-def place(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     new = path.with_name(f"{path.name}.new")
     new.write_text(text)
     new.replace(path)
@@ -88,8 +88,8 @@ def place(path: Path, text: str) -> None:
 def api(tmp_path: Path, keys: Keys) -> Iterator[Api]:
     with running(tmp_path, write(tmp_path, keys.server, keys.authority)) as standing:
         yield standing
-        assert all(is_one_line(line) for line in standing.said)
-        assert not any(secret in line for line in standing.said for secret in ("correct", HASH, "PRIVATE"))
+        assert all(is_one_line(line) for line in standing.log_lines)
+        assert not any(secret in line for line in standing.log_lines for secret in ("correct", HASH, "PRIVATE"))
 
 
 def shown(certificate: Certificate | None) -> list[str]:
@@ -97,7 +97,7 @@ def shown(certificate: Certificate | None) -> list[str]:
 
 
 def curl(api: Api, ca: Path, path: str, *options: str) -> tuple[int, str]:
-    """Return the status that curl saw, 0 for none, and the body."""
+    """Return the status and body that curl received; status 0 for no response."""
     done = subprocess.run(
         [*CURL, "--cacert", str(ca), *options, f"https://{HOST}:{api.port}{path}"],
         capture_output=True,
@@ -117,7 +117,7 @@ LIVE = ("-H", "Accept: text/event-stream", "--max-time", "1")
 
 
 def requests() -> list[tuple[str, tuple[str, ...], int]]:
-    """Return a request for every method of every path, with the status that it has for those who may."""
+    """Return a request for every method of every path, with its status when access is granted."""
     return [
         *[(path, (), 200) for path in ("/", "/metrics", "/-/healthy", "/-/ready", "/api/v1/openapi.json")],
         *[(f"/api/v1/{path}", (), 200) for path in ("node", "time", "samples", "journal", "runs")],
@@ -129,55 +129,55 @@ def requests() -> list[tuple[str, tuple[str, ...], int]]:
     ]
 
 
-def test_every_endpoint_is_refused_without_credentials_and_served_with_them(api: Api, keys: Keys) -> None:
+def test_every_endpoint_requires_credentials(api: Api, keys: Keys) -> None:
     ca, mine = keys.authority.file, shown(keys.client)
-    patterns = {path.partition("{")[0] for path in endpoints(api.served, time.time)}
+    patterns = {path.partition("{")[0] for path in endpoints(api.agent, time.time)}
     assert all(any(path.startswith(pattern) for path, _, _ in requests()) for pattern in patterns)
     for path, options, _ in requests():
         assert curl(api, ca, path, *options, *ME)[0] == 0
         assert curl(api, ca, path, *options, *mine)[0] == 401
         assert curl(api, ca, path, *options, *mine, "-u", "alice:wrong")[0] == 401
-    assert api.served.known == {}
+    assert api.agent.known == {}
     for path, options, expected in requests():
         assert (path, curl(api, ca, path, *options, *mine, *ME)[0]) == (path, expected)
-    assert api.served.known["1"]["marks"][0]["text"] == "half way"
+    assert api.agent.known["1"]["marks"][0]["text"] == "half way"
 
 
-def test_certificates_of_others_are_refused_and_it_is_said_why(api: Api, keys: Keys) -> None:
+def test_untrusted_certificates_are_refused_with_a_log_line(api: Api, keys: Keys) -> None:
     for certificate in (keys.expired, keys.strange, None):
         assert curl(api, keys.authority.file, "/metrics", *ME, *shown(certificate))[0] == 0
-    until(lambda: len(api.said) > 0)
-    assert "a connection was refused: its certificate: certificate has expired" in api.said[0]
-    assert len([line for line in api.said if "refused" in line]) == 1
+    until(lambda: len(api.log_lines) > 0)
+    assert "TLS handshake failed: client certificate: certificate has expired" in api.log_lines[0]
+    assert len([line for line in api.log_lines if "handshake failed" in line]) == 1
 
 
-def test_plain_http_gets_nothing(api: Api) -> None:
+def test_plain_http_gets_no_response(api: Api) -> None:
     assert status(api.ask(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 0
-    until(lambda: bool(api.said))
-    assert "speaks plain HTTP: use https://" in api.said[0]
+    until(lambda: bool(api.log_lines))
+    assert "speaks plain HTTP; hint: use https://" in api.log_lines[0]
 
 
-def test_thousands_who_never_greet_do_not_keep_others_out(tmp_path: Path, keys: Keys) -> None:
+def test_a_thousand_stalled_handshakes_do_not_block_others(tmp_path: Path, keys: Keys) -> None:
     with running(tmp_path, write(tmp_path, keys.server, keys.authority), most=64) as api:
         crowd = [api.connect() for _ in range(1000)]
         with within(3):
             assert curl(api, keys.authority.file, "/metrics", *ME, *shown(keys.client), "-o", "/dev/null")[0] == 200
-        until(lambda: len(api.server._serving._visits) <= 64)
+        until(lambda: len(api.server._serving._connections) <= 64)
         for stream in crowd:
             stream.close()
 
 
-def test_only_certificates_with_an_allowed_name_get_in(tmp_path: Path, keys: Keys) -> None:
+def test_only_certificates_with_an_allowed_name_are_accepted(tmp_path: Path, keys: Keys) -> None:
     sans = "  client_allowed_sans: [prometheus.example]"
     with running(tmp_path, write(tmp_path, keys.server, keys.authority, sans=sans)) as api:
         assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.client))[0] == 200
         assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.other))[0] == 0
-        until(lambda: any("client_allowed_sans" in line for line in api.said))
+        until(lambda: any("client_allowed_sans" in line for line in api.log_lines))
 
 
 def secured(api: Api, keys: Keys, ca: Path) -> ssl.SSLSocket:
     context = ssl.create_default_context(cafile=ca)
-    # As from 3.13 on, an authority must say more of itself than ours does.
+    # From Python 3.13 on, an authority needs extensions that ours lacks.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.load_cert_chain(keys.client.file, keys.client.key)
     return context.wrap_socket(socket.create_connection((HOST, api.port), 10), server_hostname=HOST)
@@ -187,12 +187,10 @@ def asked(stream: ssl.SSLSocket, user: str = "alice:correct horse") -> int:
 
     word = base64.b64encode(user.encode()).decode()
     stream.sendall(f"GET /-/ready HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {word}\r\n\r\n".encode())
-    return status(came(stream, b"ready\n", b"}"))
+    return status(read_until(stream, b"ready\n", b"}"))
 
 
-def test_new_certificates_are_shown_from_the_next_connection_on_and_old_ones_go_on(
-    api: Api, keys: Keys, tmp_path: Path
-) -> None:
+def test_a_new_certificate_applies_to_new_connections(api: Api, keys: Keys, tmp_path: Path) -> None:
     ours, theirs = keys.authority.file, keys.stranger
     with secured(api, keys, ours) as before:
         assert asked(before) == 200
@@ -201,67 +199,67 @@ def test_new_certificates_are_shown_from_the_next_connection_on_and_old_ones_go_
             assert (asked(after), asked(before)) == (200, 200)
         with pytest.raises(ssl.SSLError):
             secured(api, keys, ours)
-    assert any("read again" in line for line in api.said)
+    assert any("reloaded" in line for line in api.log_lines)
 
 
-def test_whom_to_trust_and_who_may_are_read_again(api: Api, keys: Keys, tmp_path: Path) -> None:
+def test_the_client_authority_and_users_are_reloaded(api: Api, keys: Keys, tmp_path: Path) -> None:
     ca = keys.authority.file
-    place(tmp_path / "ca.pem", keys.stranger.file.read_text())
+    replace_file(tmp_path / "ca.pem", keys.stranger.file.read_text())
     assert curl(api, ca, "/-/ready", *ME, *shown(keys.client))[0] == 0
     assert curl(api, ca, "/-/ready", *ME, *shown(keys.strange))[0] == 200
     text = (tmp_path / "web.yml").read_text()
-    place(tmp_path / "web.yml", text.replace("alice", "bob"))
+    replace_file(tmp_path / "web.yml", text.replace("alice", "bob"))
     assert curl(api, ca, "/-/ready", *ME, *shown(keys.strange))[0] == 401
     assert curl(api, ca, "/-/ready", "-u", "bob:correct horse", *shown(keys.strange))[0] == 200
 
 
 @pytest.mark.parametrize("name", ["server.pem", "server.key", "ca.pem", "web.yml"])
 @pytest.mark.parametrize("what", ["garbage", "nothing", "another"])
-def test_a_broken_file_changes_nothing_and_is_said_once(
-    api: Api, keys: Keys, tmp_path: Path, name: str, what: str
+def test_a_broken_file_is_logged_once_and_changes_nothing(
+    api: Api, keys: Keys, tmp_path: Path, name: str, content_kind: str
 ) -> None:
     sound = (tmp_path / name).read_text()
-    if what == "nothing":
+    if content_kind == "nothing":
         (tmp_path / name).unlink()
-    elif what == "garbage":
-        place(tmp_path / name, "garbage: [")
+    elif content_kind == "garbage":
+        replace_file(tmp_path / name, "garbage: [")
     elif name in ("server.pem", "server.key"):
-        place(tmp_path / name, (keys.client.file if name == "server.pem" else keys.client.key).read_text())
+        replace_file(tmp_path / name, (keys.client.file if name == "server.pem" else keys.client.key).read_text())
     else:
-        place(tmp_path / name, "basic_auth_users: {}")
+        replace_file(tmp_path / name, "basic_auth_users: {}")
     for _ in range(3):
         assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.client))[0] == 200
-    (told,) = api.said
-    assert str(tmp_path / name) in told
-    assert told.endswith("what was read before stays in force")
-    place(tmp_path / name, sound)
+    (logged,) = api.log_lines
+    assert str(tmp_path / name) in logged
+    assert logged.endswith("the previous configuration stays in use")
+    replace_file(tmp_path / name, sound)
     assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.client))[0] == 200
-    assert "read again" in api.said[1]
+    assert "reloaded" in api.log_lines[1]
 
 
-def test_a_file_that_cannot_be_used_ends_it_before_anything_is_served(tmp_path: Path, keys: Keys) -> None:
+def test_an_unusable_file_prevents_the_start(tmp_path: Path, keys: Keys) -> None:
     file = write(tmp_path, keys.server, keys.authority)
-    place(tmp_path / "server.key", keys.client.encrypted_key().read_text())
+    replace_file(tmp_path / "server.key", keys.client.encrypted_key().read_text())
     for broken, words in ((file, "the key is encrypted"), (tmp_path / "none.yml", "No such file")):
         with pytest.raises(WebConfigError, match=words) as caught:
             Server(lambda *_: None, f"{HOST}:0", broken, print)  # type: ignore[arg-type]
         assert is_one_line(str(caught.value))
 
 
-def test_versions_and_ciphers_are_those_allowed(tmp_path: Path, keys: Keys) -> None:
+def test_only_allowed_versions_and_ciphers_are_negotiated(tmp_path: Path, keys: Keys) -> None:
     sans = "  min_version: TLS12\n  max_version: TLS12\n  cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]"
     sans += "\n  curve_preferences: [CurveP384]"
     with running(tmp_path, write(tmp_path, keys.server, keys.authority, sans=sans)) as api:
         with secured(api, keys, keys.authority.file) as stream:
             assert (stream.version(), (stream.cipher() or ("",))[0]) == ("TLSv1.2", "ECDHE-RSA-AES256-GCM-SHA384")
             assert asked(stream) == 200
-        assert isinstance(api.served, Scripted)
+        assert isinstance(api.agent, Scripted)
 
 
 @pytest.mark.parametrize(
     ("ciphers", "agreed"), [("ECDHE-RSA-AES128-SHA:ECDHE-RSA-AES256-SHA384:DHE-RSA-AES128-SHA", False), ("ALL", True)]
 )
-def test_tls_1_2_offers_no_cbc(tmp_path: Path, keys: Keys, ciphers: str, agreed: bool) -> None:
+def test_tls_1_2_offers_no_cbc_ciphers(tmp_path: Path, keys: Keys, ciphers: str, agreed: bool) -> None:
     client = ssl.create_default_context(cafile=keys.authority.file)
     client.verify_flags &= ~ssl.VERIFY_X509_STRICT
     client.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -276,7 +274,7 @@ def test_tls_1_2_offers_no_cbc(tmp_path: Path, keys: Keys, ciphers: str, agreed:
             assert any(word in (stream.cipher() or ("",))[0] for word in ("GCM", "CHACHA20"))
 
 
-def test_headers_are_those_configured(tmp_path: Path, keys: Keys) -> None:
+def test_configured_headers_are_sent(tmp_path: Path, keys: Keys) -> None:
     rest = "http_server_config: {headers: {Strict-Transport-Security: max-age=60}}"
     with running(tmp_path, write(tmp_path, keys.server, keys.authority, rest)) as api:
         for credentials in (ME, ()):
@@ -286,12 +284,10 @@ def test_headers_are_those_configured(tmp_path: Path, keys: Keys) -> None:
         assert json.loads(curl(api, keys.authority.file, "/api/v1/time", *ME, *shown(keys.client))[1])["sent_s"]
 
 
-def test_where_certificates_are_asked_for_but_not_required_only_who_shows_one_changes_things(
-    tmp_path: Path, keys: Keys
-) -> None:
+def test_with_optional_certificates_only_a_certificate_allows_writes(tmp_path: Path, keys: Keys) -> None:
     file = write(tmp_path, keys.server, keys.authority)
     text = file.read_text().replace("RequireAndVerifyClientCert", "VerifyClientCertIfGiven")
-    place(file, text.partition("basic_auth_users")[0])
+    replace_file(file, text.partition("basic_auth_users")[0])
     begin = ("/api/v1/runs", *JSON, "-d", '{"name": "ramp"}')
     with running(tmp_path, file) as api:
         ca = keys.authority.file

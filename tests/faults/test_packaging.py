@@ -145,7 +145,7 @@ def test_the_containers_health_check_passes_whatever_protects_the_agent(tmp_path
 
 def test_the_containers_health_check_fails_without_ticks_or_without_an_agent(tmp_path: Path) -> None:
     with running(tmp_path) as api:
-        api.served.wrong = "no tick for 20 s"
+        api.agent.wrong = "no tick for 20 s"
         status, report = health(api.port)
         assert (status, "no tick for 20 s" in report) == (1, True)
     status, report = health(api.port)

@@ -16,7 +16,7 @@ from cli.agent.run_store import (
     Run,
     RunStore,
 )
-from exporters.api.agent_api import TooFastError
+from exporters.api.agent_api import TooManyChangesError
 from tests.collector.fakes import FakeClock
 
 LONG = "\N{FIRE}" * 1000
@@ -171,7 +171,7 @@ def test_what_waits_for_the_next_tick_is_bounded(tmp_path: Path) -> None:
     run = runs.begin("ramp")
     for _ in range(MOST_EVENTS - 1):
         runs.mark(run["id"], "x")
-    with pytest.raises(TooFastError, match="1000 changes wait for the next tick"):
+    with pytest.raises(TooManyChangesError, match="1000 changes wait for the next tick"):
         runs.mark(run["id"], "x")
     assert len(runs.read(1.0).events) == MOST_EVENTS
     runs.mark(run["id"], "x")

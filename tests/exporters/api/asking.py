@@ -1,4 +1,4 @@
-"""Requests to an application without a wire between."""
+"""Requests to an ASGI application, without a network."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 @dataclass(frozen=True)
 class Answered:
-    """What came back."""
+    """A response."""
 
     status: int
     headers: dict[str, str]
@@ -23,7 +23,7 @@ class Answered:
 
 
 def request_scope(method: str, target: str, peer: str, **headers: str) -> dict[str, Any]:
-    """Return what a server hands to an application; `_` in a header's name stands for `-`."""
+    """Return the ASGI scope of a request; `_` in a header's name stands for `-`."""
     path, _, query = target.partition("?")
     return {
         "type": "http",
@@ -42,7 +42,7 @@ def request_scope(method: str, target: str, peer: str, **headers: str) -> dict[s
 
 
 def ask(app: ASGIApp, method: str, target: str, body: bytes = b"", peer: str = "127.0.0.1", **headers: str) -> Answered:
-    """Return the answer to a request; `_` in a header's name stands for `-`."""
+    """Return the response to a request; `_` in a header's name stands for `-`."""
     scope = request_scope(method, target, peer, **headers)
     sent: list[Any] = []
 
@@ -56,5 +56,5 @@ def ask(app: ASGIApp, method: str, target: str, body: bytes = b"", peer: str = "
         await app(scope, receive, send)
 
     asyncio.run(asking())
-    found = {key.decode().lower(): value.decode() for key, value in sent[0]["headers"]}
-    return Answered(sent[0]["status"], found, b"".join(message.get("body", b"") for message in sent[1:]))
+    response_headers = {key.decode().lower(): value.decode() for key, value in sent[0]["headers"]}
+    return Answered(sent[0]["status"], response_headers, b"".join(message.get("body", b"") for message in sent[1:]))

@@ -1,4 +1,4 @@
-"""What the API answers on its paths."""
+"""The responses of the API's paths."""
 
 import asyncio
 import gzip
@@ -16,33 +16,31 @@ from collector.model import sample_json
 from collector.model.sample import Sample
 from collector.model.sample_json import decoded
 from collector.model.snapshot import Snapshot, Tick
-from exporters.api.agent_api import TooFastError
+from exporters.api.agent_api import TooManyChangesError
 from exporters.api.app import build, endpoints
-from exporters.api.journal_endpoint import File, asked_range, begin_of, between, files_in
+from exporters.api.journal_endpoint import File, begin_from_name, between, byte_range, files_in
 from exporters.api.metrics_endpoint import OPENMETRICS, TEXT, prefers_openmetrics
 from exporters.api.openapi import PATHS, description
 from tests.exporters.api.asking import Answered, ask, request_scope
-from tests.exporters.api.served import FILES, Scripted, journal
+from tests.exporters.api.scripted_agent import FILES, Scripted, journal
 from tests.exporters.samples import TIME_S
 
 Ask = Callable[..., Answered]
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Scripted:
+def agent(tmp_path: Path) -> Scripted:
     return Scripted(journal(tmp_path / "journal"))
 
 
 @pytest.fixture
-def get(served: Scripted) -> Ask:
-    app = build(served, lambda: TIME_S)
+def get(agent: Scripted) -> Ask:
+    app = build(agent, lambda: TIME_S)
     return lambda target, method="GET", body=b"", **headers: ask(app, method, target, body, **headers)
 
 
-def test_what_is_served_is_what_is_described(served: Scripted) -> None:
-    routes = {
-        (path, method) for path, endpoint in endpoints(served, lambda: 0.0).items() for method in endpoint.methods
-    }
+def test_the_routes_are_those_of_the_description(agent: Scripted) -> None:
+    routes = {(path, method) for path, endpoint in endpoints(agent, lambda: 0.0).items() for method in endpoint.methods}
     assert routes == {(path, method.upper()) for path, operations in PATHS.items() for method in operations}
     told = json.dumps(description("1"))
     for name in ("schemas", "responses"):
@@ -68,14 +66,14 @@ def test_errors_have_one_form(get: Ask) -> None:
     assert get("/api/v1/runs", "PUT").headers["allow"] == "GET, HEAD, POST"
 
 
-def test_health_is_said_in_one_line(get: Ask, served: Scripted) -> None:
+def test_health_is_one_line(get: Ask, agent: Scripted) -> None:
     assert (get("/-/healthy").status, get("/-/healthy").body) == (200, b"healthy\n")
-    served.wrong, served.waits = "no tick\nfor 20 s", "the node does not answer"
+    agent.wrong, agent.waits = "no tick\nfor 20 s", "the node does not answer"
     assert (get("/-/healthy").status, get("/-/healthy").body) == (503, b"no tick for 20 s\n")
     assert (get("/-/ready").status, get("/-/ready").body) == (503, b"the node does not answer\n")
 
 
-def test_the_small_ones(get: Ask) -> None:
+def test_paths_with_a_fixed_response(get: Ask) -> None:
     assert get("/api/v1/time").content == {"received_s": TIME_S, "sent_s": TIME_S}
     assert get("/api/v1/node").content["node"] == "10.0.0.1"
     assert get("/api/v1/openapi.json").content["openapi"] == "3.1.0"
@@ -101,7 +99,7 @@ PROMETHEUS_2 = (
         (",;,=;q", False),
     ],
 )
-def test_which_form_is_preferred(get: Ask, accept: str, openmetrics: bool) -> None:
+def test_the_exposition_format_follows_the_accept_header(get: Ask, accept: str, openmetrics: bool) -> None:
     assert prefers_openmetrics(accept) == openmetrics
     assert get("/metrics", accept=accept).headers["content-type"] == (OPENMETRICS if openmetrics else TEXT)
 
@@ -109,33 +107,33 @@ def test_which_form_is_preferred(get: Ask, accept: str, openmetrics: bool) -> No
 @pytest.mark.parametrize(
     ("header", "compressed"), [("gzip", True), ("br, gzip;q=0.5", True), ("gzip;q=0", False), ("identity", False)]
 )
-def test_what_is_taken_gzipped_is_sent_so(get: Ask, header: str, compressed: bool) -> None:
+def test_the_exposition_is_compressed_if_the_client_accepts_gzip(get: Ask, header: str, compressed: bool) -> None:
     answered = get("/metrics", accept_encoding=header)
     assert answered.headers.get("content-encoding") == ("gzip" if compressed else None)
     assert (gzip.decompress(answered.body) if compressed else answered.body) == b"up 1\n"
 
 
-def test_samples_since_a_time_or_the_last(get: Ask, served: Scripted) -> None:
+def test_samples_since_a_time_or_the_last(get: Ask, agent: Scripted) -> None:
     assert get("/api/v1/samples").content == []
-    served.tick(first=True)
+    agent.tick(first=True)
     assert get("/api/v1/samples?since=0").content == []
-    served.tick(20)
-    samples = [moment.sample for moment in served.recent.kept()]
+    agent.tick(20)
+    samples = [moment.sample for moment in agent.recent.kept()]
     found = [decoded(each) for each in get("/api/v1/samples?since=0").content]
     assert found == samples
     assert [decoded(each) for each in get("/api/v1/samples").content] == samples[-1:]
-    later = get(f"/api/v1/samples?since={served.time_s - 2}").content
-    assert [each["tick"]["time_s"] for each in later] == [served.time_s - 1, served.time_s]
+    later = get(f"/api/v1/samples?since={agent.time_s - 2}").content
+    assert [each["tick"]["time_s"] for each in later] == [agent.time_s - 1, agent.time_s]
 
 
-def test_samples_of_the_metrics_that_are_chosen(get: Ask, served: Scripted) -> None:
-    served.tick()
+def test_samples_are_filtered_by_metric(get: Ask, agent: Scripted) -> None:
+    agent.tick()
     (found,) = get("/api/v1/samples?metric=casstat_cpu_*&metric=cassandra_compaction_pendin?").content
     assert set(found["values"]) == {"casstat_cpu_seconds_total", "cassandra_compaction_pending"}
     assert get("/api/v1/samples?metric=" + "*a" * 101).status == 400
 
 
-def test_what_is_asked_for_twice_is_encoded_once(get: Ask, served: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_is_encoded_once(get: Ask, agent: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
     count = []
 
     def counted(sample: Sample) -> dict[str, Any]:
@@ -143,13 +141,13 @@ def test_what_is_asked_for_twice_is_encoded_once(get: Ask, served: Scripted, mon
         return {}
 
     monkeypatch.setattr(sample_json, "encoded", counted)
-    served.tick(3)
+    agent.tick(3)
     for _ in range(3):
         assert len(get("/api/v1/samples?since=0").content) == 3
     assert len(count) == 3
 
 
-def test_runs_begin_are_marked_and_end(get: Ask, served: Scripted) -> None:
+def test_runs_begin_are_marked_and_end(get: Ask, agent: Scripted) -> None:
     begun = get("/api/v1/runs", "POST", b'{"name": "ramp"}')
     assert (begun.status, begun.content["name"]) == (201, "ramp")
     assert get("/api/v1/runs/1/marks", "POST", b'{"text": "half way"}').content["marks"][0]["text"] == "half way"
@@ -158,20 +156,20 @@ def test_runs_begin_are_marked_and_end(get: Ask, served: Scripted) -> None:
     assert get("/api/v1/runs/1/marks", "POST", b'{"text": "x"}').status == 409
     assert get("/api/v1/runs/2/end", "POST").status == 404
     assert [run["name"] for run in get("/api/v1/runs").content] == ["ramp"]
-    served.disk = OSError(28, "No space left on device")
+    agent.disk = OSError(28, "No space left on device")
     assert "No space" in get("/api/v1/runs", "POST", b'{"name": "x"}').content["error"]
 
 
 def listed(get: Ask, target: str) -> tuple[list[str], str]:
-    """Return the ids of a page of runs, and the next page."""
+    """Return the ids of a page of runs, and the target of the next page."""
     answered = get(target)
     link = answered.headers.get("link", "")
     return [run["id"] for run in answered.content], link.removeprefix("<").partition(">")[0]
 
 
-def test_runs_are_listed_in_pages(get: Ask, served: Scripted) -> None:
+def test_runs_are_listed_in_pages(get: Ask, agent: Scripted) -> None:
     for number in range(5):
-        served.begin_run(f"run {number}")
+        agent.begin_run(f"run {number}")
     assert listed(get, "/api/v1/runs") == (["1", "2", "3", "4", "5"], "")
     assert listed(get, "/api/v1/runs?limit=5&after=nothing") == (["1", "2", "3", "4", "5"], "")
     assert listed(get, "/api/v1/runs?limit=2") == (["1", "2"], "/api/v1/runs?limit=2&after=2")
@@ -180,10 +178,10 @@ def test_runs_are_listed_in_pages(get: Ask, served: Scripted) -> None:
     assert listed(get, "/api/v1/runs?after=5") == ([], "")
 
 
-def test_a_page_of_runs_is_bounded(get: Ask, served: Scripted) -> None:
+def test_a_page_of_runs_is_bounded(get: Ask, agent: Scripted) -> None:
     for number in range(8):
-        served.begin_run(f"run {number}")
-        served.known[str(number + 1)]["marks"] = [{"time_s": TIME_S, "text": "\N{FIRE}" * 1000}] * 50
+        agent.begin_run(f"run {number}")
+        agent.known[str(number + 1)]["marks"] = [{"time_s": TIME_S, "text": "\N{FIRE}" * 1000}] * 50
     page, following = listed(get, "/api/v1/runs")
     assert page == ["1", "2"]
     assert listed(get, following)[0] == ["3", "4"]
@@ -191,12 +189,12 @@ def test_a_page_of_runs_is_bounded(get: Ask, served: Scripted) -> None:
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "99999", "1_0", "", "x", "%D9%A1"])
-def test_pages_of_no_size_are_refused(get: Ask, limit: str) -> None:
+def test_invalid_page_sizes_are_rejected(get: Ask, limit: str) -> None:
     assert get(f"/api/v1/runs?limit={limit}").status == 400
 
 
-def test_changes_that_come_too_fast_are_to_be_made_again(get: Ask, served: Scripted) -> None:
-    served.disk = TooFastError("1000 changes wait for the next tick")
+def test_too_many_changes_get_status_429(get: Ask, agent: Scripted) -> None:
+    agent.disk = TooManyChangesError("1000 changes wait for the next tick")
     answered = get("/api/v1/runs", "POST", b'{"name": "x"}')
     assert (answered.status, answered.headers["retry-after"]) == (429, "1")
 
@@ -208,21 +206,21 @@ def test_changes_that_come_too_fast_are_to_be_made_again(get: Ask, served: Scrip
         *(b'{"name": "\\ud800"}', b'{"name": "a", "more": 1}', b'{"name": "%s"}' % (b"x" * 101), b"[" * 60000),
     ],
 )
-def test_names_that_cannot_be_are_refused(get: Ask, served: Scripted, body: bytes) -> None:
+def test_invalid_names_are_rejected(get: Ask, agent: Scripted, body: bytes) -> None:
     answered = get("/api/v1/runs", "POST", body)
-    assert (answered.status, served.known) == (400, {})
+    assert (answered.status, agent.known) == (400, {})
     assert answered.content["error"]
 
 
-def test_the_journals_files(get: Ask, served: Scripted) -> None:
+def test_the_journal_lists_its_files(get: Ask, agent: Scripted) -> None:
     found = get("/api/v1/journal").content
     assert [file["name"] for file in found] == list(FILES)
     assert [file["size_bytes"] for file in found] == [256, 512, 768]
     assert found[0]["begin_s"] == 1_700_000_000.0
     assert not any(file["written"] for file in found)
-    served.tick()
+    agent.tick()
     assert [file["written"] for file in get("/api/v1/journal").content] == [False, False, True]
-    served.journal = served.journal / "none"
+    agent.journal = agent.journal / "none"
     assert get("/api/v1/journal").content == []
 
 
@@ -241,15 +239,15 @@ def test_the_journals_files(get: Ask, served: Scripted) -> None:
         (None, 300, "abcd"),
     ],
 )
-def test_files_that_can_hold_a_time(from_s: float | None, to_s: float | None, chosen: str) -> None:
-    """The clock was set back in the second one; the last one has no footer."""
+def test_files_are_selected_by_time(from_s: float | None, to_s: float | None, chosen: str) -> None:
+    """The clock was set back during the second file; the last file has no footer."""
     times = {"a": (100.0, 199.0), "b": (50.5, 300.0), "c": (200.0, 400.0), "d": (300.0, None)}
     files = [File(name, 1, begin_s, end_s, False) for name, (begin_s, end_s) in times.items()]
     assert "".join(file.name for file in between(files, from_s, to_s)) == chosen
 
 
-def test_a_file_is_chosen_by_the_times_of_its_ticks_and_not_by_its_name(tmp_path: Path) -> None:
-    """The clock was two hours ahead, and was set while the second file was written."""
+def test_files_are_selected_by_their_ticks_not_by_their_name(tmp_path: Path) -> None:
+    """The clock was two hours fast, and was corrected while the second file was written."""
     journal = Journal(tmp_path, lambda: Header("1", 1.0, "s"), Limits(file_s=600.0, sync="never"), pytest.fail)
     for time_s in (1_700_007_200.0, 1_700_007_900.0, 1_700_000_700.0, 1_700_001_300.0, 1_700_001_301.0):
         journal.append(Snapshot("n", Tick(time_s), ()))
@@ -273,8 +271,8 @@ def test_a_file_is_chosen_by_the_times_of_its_ticks_and_not_by_its_name(tmp_path
         ("20231114T221320.jsonl.zst\n", None),
     ],
 )
-def test_when_a_file_begins(name: str, begin_s: float | None) -> None:
-    assert begin_of(name) == begin_s
+def test_the_time_in_a_file_name(name: str, begin_s: float | None) -> None:
+    assert begin_from_name(name) == begin_s
 
 
 @pytest.mark.parametrize(
@@ -295,16 +293,16 @@ def test_when_a_file_begins(name: str, begin_s: float | None) -> None:
         ("bytes=" + "9" * 30 + "-", (0, 100)),
     ],
 )
-def test_ranges(header: str, span: tuple[int, int] | None) -> None:
-    assert asked_range(header, 100) == span
+def test_byte_ranges(header: str, span: tuple[int, int] | None) -> None:
+    assert byte_range(header, 100) == span
 
 
-def test_a_file_is_downloaded_in_pieces_also_while_it_grows(get: Ask, served: Scripted) -> None:
+def test_a_download_resumes_while_the_file_grows(get: Ask, agent: Scripted) -> None:
     target = f"/api/v1/journal/{FILES[0]}"
     whole = get(target)
     assert (whole.status, len(whole.body), whole.headers["accept-ranges"]) == (200, 256, "bytes")
     assert get(target, "HEAD").headers["content-length"] == "256"
-    with (served.journal / FILES[0]).open("ab") as file:
+    with (agent.journal / FILES[0]).open("ab") as file:
         file.write(b"more")
     rest = get(target, range="bytes=256-", if_range=whole.headers["etag"])
     assert (rest.status, rest.body, rest.headers["content-range"]) == (206, b"more", "bytes 256-259/260")
@@ -317,12 +315,12 @@ def test_a_file_is_downloaded_in_pieces_also_while_it_grows(get: Ask, served: Sc
 @pytest.mark.parametrize(
     "name", ["secret.txt", ".lock", "20231115T011320.jsonl.zst", "..", ".", "", "a\x00b", "none.jsonl.zst"]
 )
-def test_what_is_not_in_the_list_cannot_be_had(get: Ask, name: str) -> None:
+def test_only_listed_files_can_be_downloaded(get: Ask, name: str) -> None:
     assert get(f"/api/v1/journal/{name}").status == 404
 
 
-def followed(app: Starlette, peers: Sequence[str]) -> list[int]:
-    """Return the statuses of requests for live samples of so many clients at once."""
+def stream_statuses(app: Starlette, peers: Sequence[str]) -> list[int]:
+    """Return the statuses of simultaneous requests for event streams, one per client."""
     statuses: list[int] = []
 
     async def follow(peer: str) -> None:
@@ -331,22 +329,22 @@ def followed(app: Starlette, peers: Sequence[str]) -> list[int]:
                 statuses.append(message["status"])
 
         async def receive() -> Any:
-            # Until all have asked.
+            # Stay connected until every request has its status.
             while len(statuses) < len(peers):
                 await asyncio.sleep(0)
             return {"type": "http.disconnect"}
 
         await app(request_scope("GET", "/api/v1/samples", peer, accept="text/event-stream"), receive, send)
 
-    async def all_of_them() -> None:
+    async def all_streams() -> None:
         await asyncio.gather(*map(follow, peers))
 
-    asyncio.run(all_of_them())
+    asyncio.run(all_streams())
     return statuses
 
 
-def test_one_address_cannot_take_all_streams(served: Scripted) -> None:
-    app = build(served)
-    assert sorted(followed(app, ["10.0.0.1"] * 32)) == [200] * 16 + [503] * 16
-    assert followed(app, ["10.0.0.1"] * 16 + ["10.0.0.2"] * 16 + ["10.0.0.3"]) == [200] * 32 + [503]
-    assert followed(app, ["10.0.0.1"] * 32 + ["10.0.0.2"])[-1] == 200
+def test_one_client_cannot_use_all_streams(agent: Scripted) -> None:
+    app = build(agent)
+    assert sorted(stream_statuses(app, ["10.0.0.1"] * 32)) == [200] * 16 + [503] * 16
+    assert stream_statuses(app, ["10.0.0.1"] * 16 + ["10.0.0.2"] * 16 + ["10.0.0.3"]) == [200] * 32 + [503]
+    assert stream_statuses(app, ["10.0.0.1"] * 32 + ["10.0.0.2"])[-1] == 200

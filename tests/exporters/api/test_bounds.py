@@ -6,64 +6,64 @@ from functools import partial
 import pytest
 
 from exporters.api.connections import BODY_S, HEAD_S, IDLE_S, STALLED_S, ClientConnection, Connections
-from exporters.api.listen_address import ListenError, address, bound
+from exporters.api.listen_address import ListenError, bind, parse_address
 
 
-def over_at(visit: ClientConnection) -> float:
-    """Return the second from which on a visit is over."""
-    return next((second for second in range(1000) if visit.is_over(second)), 1000)
+def expires_at(connection: ClientConnection) -> float:
+    """Return the second in which a connection expires."""
+    return next((second for second in range(1000) if connection.is_expired(second)), 1000)
 
 
-def test_a_visit_lasts_as_long_as_something_comes_of_it() -> None:
-    visit = ClientConnection(lambda: None, 0.0)
-    # Bytes that trickle in do not make the first head's time longer.
-    visit.begins(5.0)
-    assert over_at(visit) == HEAD_S
-    visit.sends(6.0)
-    assert over_at(visit) == 6 + BODY_S
-    visit.is_served()
-    assert over_at(visit) == 1000
-    visit.stalls(20.0)
-    assert over_at(visit) == 20 + STALLED_S
-    visit.reads()
-    visit.is_idle(30.0)
-    assert over_at(visit) == 30 + IDLE_S
-    visit.begins(40.0)
-    visit.begins(45.0)
-    assert over_at(visit) == 40 + HEAD_S
+def test_each_state_of_a_connection_has_a_deadline() -> None:
+    connection = ClientConnection(lambda: None, 0.0)
+    # Further bytes of the first head do not extend its deadline.
+    connection.request_begins(5.0)
+    assert expires_at(connection) == HEAD_S
+    connection.head_complete(6.0)
+    assert expires_at(connection) == 6 + BODY_S
+    connection.request_complete()
+    assert expires_at(connection) == 1000
+    connection.write_stalled(20.0)
+    assert expires_at(connection) == 20 + STALLED_S
+    connection.write_resumed()
+    connection.idle(30.0)
+    assert expires_at(connection) == 30 + IDLE_S
+    connection.request_begins(40.0)
+    connection.request_begins(45.0)
+    assert expires_at(connection) == 40 + HEAD_S
 
 
-def test_where_it_is_full_who_never_asked_goes_first_then_who_waits_and_nobody_who_is_served() -> None:
+def test_at_the_limit_silent_connections_are_evicted_first_then_idle_ones_and_never_busy_ones() -> None:
     ended: list[str] = []
-    visits = Connections(3)
+    connections = Connections(3)
     busy, waiting, silent = (
         ClientConnection(partial(ended.append, name), 0.0) for name in ("busy", "waiting", "silent")
     )
-    for visit in (busy, waiting, silent):
-        assert visits.enter(visit)
-    for visit in (busy, waiting):
-        visit.sends(0.0)
-        visit.is_served()
-    waiting.is_idle(0.0)
+    for connection in (busy, waiting, silent):
+        assert connections.add(connection)
+    for connection in (busy, waiting):
+        connection.head_complete(0.0)
+        connection.request_complete()
+    waiting.idle(0.0)
     for _ in range(2):
         newcomer = ClientConnection(lambda: None, 0.0)
-        assert visits.enter(newcomer)
-        newcomer.sends(0.0)
+        assert connections.add(newcomer)
+        newcomer.head_complete(0.0)
     assert ended == ["silent", "waiting"]
-    assert not visits.enter(ClientConnection(lambda: None, 0.0))
-    assert len(visits) == 3
+    assert not connections.add(ClientConnection(lambda: None, 0.0))
+    assert len(connections) == 3
 
 
-def test_those_that_had_their_time_are_ended() -> None:
+def test_expired_connections_are_closed() -> None:
     ended: list[int] = []
-    visits = Connections()
-    visits.enter(ClientConnection(lambda: ended.append(1), 0.0))
-    visits.enter(ClientConnection(lambda: ended.append(2), 5.0))
-    assert (visits.sweep(HEAD_S), ended, len(visits)) == (1, [1], 1)
+    connections = Connections()
+    connections.add(ClientConnection(lambda: ended.append(1), 0.0))
+    connections.add(ClientConnection(lambda: ended.append(2), 5.0))
+    assert (connections.close_expired(HEAD_S), ended, len(connections)) == (1, [1], 1)
 
 
 @pytest.mark.parametrize(
-    ("listen", "found"),
+    ("listen", "expected"),
     [
         ("127.0.0.1:17199", ("127.0.0.1", 17199)),
         (":17199", ("", 17199)),
@@ -71,28 +71,40 @@ def test_those_that_had_their_time_are_ended() -> None:
         ("localhost:1", ("localhost", 1)),
     ],
 )
-def test_addresses(listen: str, found: tuple[str, int]) -> None:
-    assert address(listen) == found
+def test_addresses(listen: str, expected: tuple[str, int]) -> None:
+    assert parse_address(listen) == expected
 
 
 @pytest.mark.parametrize("listen", ["", "99", "127.0.0.1", "::1:17199", "host:port", "host:65536", "[::1]", "a b:-1"])
-def test_what_is_no_address_is_refused(listen: str) -> None:
-    with pytest.raises(ListenError, match="is not HOST:PORT"):
-        address(listen)
+def test_malformed_addresses_are_rejected(listen: str) -> None:
+    with pytest.raises(ListenError, match="not HOST:PORT"):
+        parse_address(listen)
 
 
-def test_where_nobody_can_listen_it_is_said_why() -> None:
-    with bound("127.0.63.1:0") as taken:
+def test_an_address_that_cannot_be_bound_is_reported_with_its_cause() -> None:
+    with bind("127.0.63.1:0") as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(ListenError, match=rf"^127.0.63.1:{port}: is taken by another program"):
-            bound(f"127.0.63.1:{port}")
-    with pytest.raises(ListenError, match="is no address of this machine"):
-        bound("192.0.2.1:0")
+        with pytest.raises(ListenError, match=rf"^127.0.63.1:{port}: address already in use"):
+            bind(f"127.0.63.1:{port}")
+    with pytest.raises(ListenError, match="not an address of this machine"):
+        bind("192.0.2.1:0")
     with pytest.raises(ListenError, match="cannot be resolved"):
-        bound(f"{'x' * 64}.invalid:0")
+        bind(f"{'x' * 64}.invalid:0")
 
 
-def test_all_addresses_are_those_of_both_families() -> None:
-    with bound(":0") as listening:
-        port = listening.getsockname()[1]
-        socket.create_connection(("127.0.0.1", port), 5).close()
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_without_a_host_both_address_families_are_served(host: str) -> None:
+    if host == "::1" and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with bind(":0") as listener, socket.create_connection((host, listener.getsockname()[1]), 5) as client:
+        server, _ = listener.accept()
+        server.close()
+        assert client.recv(1) == b""

@@ -1,4 +1,4 @@
-"""Whoever knows a password logs in while others guess: checks are slow, and each client has its turn."""
+"""Password checks under attack: they are slow, and clients take turns, so that users can still log in."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ GUESSER, HONEST = "10.0.0.66", "10.0.0.1"
 
 
 class SlowHash:
-    """A hash that checks a password only when it may, and remembers which ones."""
+    """A stand-in for bcrypt that blocks until `allow`, and records the passwords."""
 
     def __init__(self) -> None:
         self.checked: list[bytes] = []
@@ -45,7 +45,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowHash]:
 
 
 class Guessers:
-    """Passwords that are being guessed."""
+    """An attack on the passwords."""
 
     def __init__(self, slow: SlowHash) -> None:
         self.slow = slow
@@ -54,12 +54,12 @@ class Guessers:
         self.refused = 0
 
     async def guess(self, threads: int, peer: str, user: str = "alice") -> None:
-        """Let so many threads of an address guess, each a password of its own; one that is refused goes on at once."""
+        """Start concurrent guesses from an address, each with its own passwords; a refused one retries at once."""
 
         async def thread(number: int) -> bool:
             for attempt in range(4):
                 try:
-                    return await self.passwords.fit(USERS, user, b"%s %d %d" % (peer.encode(), number, attempt), peer)
+                    return await self.passwords.check(USERS, user, b"%s %d %d" % (peer.encode(), number, attempt), peer)
                 except BusyError:
                     self.refused += 1
                     await asyncio.sleep(0)
@@ -69,80 +69,80 @@ class Guessers:
         await asyncio.sleep(0)
 
     async def login(self, within: int, peer: str, user: str = "alice") -> bool:
-        """Return whether the right password is taken, at the first attempt, when so many more have been checked."""
-        task = asyncio.create_task(self.passwords.fit(USERS, user, RIGHT, peer))
+        """Return whether the right password is accepted at the first attempt, within so many further checks."""
+        task = asyncio.create_task(self.passwords.check(USERS, user, RIGHT, peer))
         await asyncio.sleep(0)
         self.slow.allow(within)
         return await asyncio.wait_for(task, 20)
 
 
-def during(slow: SlowHash, story: Callable[[Guessers], Awaitable[None]]) -> None:
-    async def told() -> None:
+def under_attack(slow: SlowHash, scenario: Callable[[Guessers], Awaitable[None]]) -> None:
+    async def run_scenario() -> None:
         guessers = Guessers(slow)
-        await story(guessers)
+        await scenario(guessers)
         for task in guessers.tasks:
             task.cancel()
         slow.allow(1000)
         guessers.passwords.close()
 
-    asyncio.run(told())
+    asyncio.run(run_scenario())
 
 
-def test_a_login_from_another_address_waits_for_one_guess_of_thirty_threads(slow: SlowHash) -> None:
-    async def story(guessers: Guessers) -> None:
+def test_a_login_from_another_address_waits_for_a_few_checks(slow: SlowHash) -> None:
+    async def scenario(guessers: Guessers) -> None:
         await guessers.guess(30, GUESSER)
         assert await guessers.login(3, HONEST)
 
-    during(slow, story)
+    under_attack(slow, scenario)
 
 
-def test_a_login_of_another_user_from_the_same_address_does_too(slow: SlowHash) -> None:
-    async def story(guessers: Guessers) -> None:
+def test_a_login_of_another_user_from_the_same_address_waits_for_a_few_checks(slow: SlowHash) -> None:
+    async def scenario(guessers: Guessers) -> None:
         await guessers.guess(100, GUESSER)
         assert await guessers.login(3, GUESSER, "prometheus")
 
-    during(slow, story)
+    under_attack(slow, scenario)
 
 
-def test_a_login_of_the_same_user_from_the_same_address_waits_for_its_turn_and_is_not_refused(slow: SlowHash) -> None:
-    async def story(guessers: Guessers) -> None:
+def test_a_login_of_the_attacked_user_from_the_same_address_waits_for_its_turn(slow: SlowHash) -> None:
+    async def scenario(guessers: Guessers) -> None:
         await guessers.guess(30, GUESSER)
         assert await guessers.login(31, GUESSER)
         assert guessers.refused == 0
 
-    during(slow, story)
+    under_attack(slow, scenario)
 
 
-def test_a_login_is_taken_while_many_addresses_guess(slow: SlowHash) -> None:
-    async def story(guessers: Guessers) -> None:
+def test_a_login_succeeds_while_many_addresses_guess(slow: SlowHash) -> None:
+    async def scenario(guessers: Guessers) -> None:
         for number in range(16):
             await guessers.guess(30, f"10.1.0.{number}")
         assert await guessers.login(20, HONEST)
 
-    during(slow, story)
+    under_attack(slow, scenario)
 
 
-def test_an_address_that_logged_in_has_room_though_every_other_place_is_taken(slow: SlowHash) -> None:
-    async def story(guessers: Guessers) -> None:
+def test_an_address_that_logged_in_has_room_in_a_full_queue(slow: SlowHash) -> None:
+    async def scenario(guessers: Guessers) -> None:
         assert await guessers.login(1, HONEST)
         for number in range(200):
             await guessers.guess(1, f"10.1.0.{number}")
-        # Another user, whose password nobody has remembered.
+        # Another user, whose password is not cached.
         assert await guessers.login(3, HONEST, "prometheus")
 
-    during(slow, story)
+    under_attack(slow, scenario)
 
 
 def test_guesses_beyond_the_queue_are_refused(slow: SlowHash) -> None:
-    async def story(guessers: Guessers) -> None:
+    async def scenario(guessers: Guessers) -> None:
         await guessers.guess(100, GUESSER)
         await asyncio.sleep(0)
         assert guessers.refused >= 60
 
-    during(slow, story)
+    under_attack(slow, scenario)
 
 
-def test_a_check_that_fails_answers_the_request_and_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_check_ends_the_request_and_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(password: bytes, hashed: bytes) -> bool:
         raise MemoryError
 
@@ -152,7 +152,7 @@ def test_a_check_that_fails_answers_the_request_and_the_next_one(monkeypatch: py
     async def twice() -> None:
         for _ in range(2):
             with pytest.raises(MemoryError):
-                await passwords.fit(USERS, "alice", RIGHT, HONEST)
+                await passwords.check(USERS, "alice", RIGHT, HONEST)
 
     asyncio.run(twice())
     passwords.close()
@@ -171,7 +171,7 @@ def test_a_check_that_fails_answers_the_request_and_the_next_one(monkeypatch: py
         ("", ""),
     ],
 )
-def test_what_counts_as_one_client(peer: str, client: str) -> None:
+def test_addresses_of_one_client(peer: str, client: str) -> None:
     assert client_of(peer) == client
 
 
@@ -180,7 +180,7 @@ def test_what_counts_as_one_client(peer: str, client: str) -> None:
         some.one_of(some.none(), some.tuples(some.sampled_from("abcde"), some.sampled_from("xy"), some.booleans()))
     )
 )
-def test_the_queue_is_bounded_and_loses_nothing_in_silence(steps: list[tuple[str, str, bool] | None]) -> None:
+def test_the_queue_is_bounded_and_reports_every_dropped_item(steps: list[tuple[str, str, bool] | None]) -> None:
     queue = FairQueue[int](most=6, most_per_client=4)
     inside: set[int] = set()
     for number, step in enumerate(steps):

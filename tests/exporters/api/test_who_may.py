@@ -1,4 +1,4 @@
-"""Who may ask, and who may change something."""
+"""Access control: authentication, the Host header, and write permission."""
 
 import asyncio
 import base64
@@ -15,7 +15,7 @@ from exporters.api.credentials import Passwords, credentials
 from exporters.api.host_header import Hosts, is_host_name
 from exporters.api.web_access import WebConfig
 from exporters.api.web_tls import IF_GIVEN, Tls
-from exporters.api.write_permission import refused_write
+from exporters.api.write_permission import write_refusal
 from exporters.rate_limited_logger import RateLimitedLogger
 from tests.exporters.api.asking import ask
 
@@ -30,7 +30,7 @@ def basic(text: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("header", "found"),
+    ("header", "expected"),
     [
         (basic("alice:a:b"), ("alice", b"a:b")),
         (b"bAsIc " + base64.b64encode(b"x:"), ("x", b"")),
@@ -42,37 +42,37 @@ def basic(text: str) -> bytes:
         (b"", None),
     ],
 )
-def test_what_a_header_holds(header: bytes, found: tuple[str, bytes] | None) -> None:
-    assert credentials(header) == found
+def test_credentials_of_an_authorization_header(header: bytes, expected: tuple[str, bytes] | None) -> None:
+    assert credentials(header) == expected
 
 
-def run(asked: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(asked)
+def run(client: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(client)
 
 
-def test_only_who_knows_the_password_gets_in() -> None:
+def test_only_the_right_password_is_accepted() -> None:
     passwords = Passwords()
 
-    async def fit(name: str, password: bytes) -> bool:
-        return await passwords.fit(USERS, name, password, "peer")
+    async def check(name: str, password: bytes) -> bool:
+        return await passwords.check(USERS, name, password, "peer")
 
-    async def all_of_them() -> list[bool]:
+    async def all_attempts() -> list[bool]:
         return [
-            await fit("alice", KNOWN.encode()),
-            await fit("alice", KNOWN.encode()),
-            await fit("alice", b"wrong"),
-            await fit("bob", KNOWN.encode()),
-            await fit("alice", b"\x00"),
-            await fit("alice", b"x" * 1000),
-            await fit("", b""),
-            await fit("\udcff", b""),
+            await check("alice", KNOWN.encode()),
+            await check("alice", KNOWN.encode()),
+            await check("alice", b"wrong"),
+            await check("bob", KNOWN.encode()),
+            await check("alice", b"\x00"),
+            await check("alice", b"x" * 1000),
+            await check("", b""),
+            await check("\udcff", b""),
         ]
 
-    assert run(all_of_them()) == [True, True, False, False, False, False, False, False]
+    assert run(all_attempts()) == [True, True, False, False, False, False, False, False]
     passwords.close()
 
 
-def test_what_is_known_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checked_passwords_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[bytes] = []
 
     def check(password: bytes, hashed: bytes) -> bool:
@@ -83,18 +83,18 @@ def test_what_is_known_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> 
     passwords = Passwords()
 
     async def many() -> None:
-        right = [passwords.fit(USERS, "alice", b"right", "peer") for _ in range(50)]
+        right = [passwords.check(USERS, "alice", b"right", "peer") for _ in range(50)]
         assert await asyncio.gather(*right) == [True] * 50
-        assert not await passwords.fit(USERS, "alice", b"wrong", "peer")
+        assert not await passwords.check(USERS, "alice", b"wrong", "peer")
         for number in range(600):
-            assert not await passwords.fit(USERS, "alice", b"wrong %d" % number, "peer")
-        assert await passwords.fit(USERS, "alice", b"right", "peer")
-        assert await passwords.fit({"alice": USERS["alice"] + " "}, "alice", b"right", "peer")
-        assert not await passwords.fit(USERS, "bob", b"right", "peer")
+            assert not await passwords.check(USERS, "alice", b"wrong %d" % number, "peer")
+        assert await passwords.check(USERS, "alice", b"right", "peer")
+        assert await passwords.check({"alice": USERS["alice"] + " "}, "alice", b"right", "peer")
+        assert not await passwords.check(USERS, "bob", b"right", "peer")
 
     run(many())
     assert len(checked) == 1 + 1 + 600 + 1 + 1
-    # Whom nobody knows is checked against a hash of the same cost.
+    # An unknown user is checked against a hash of the same cost.
     assert checked[-1][:7] == USERS["alice"].encode()[:7]
     assert checked[-1] != USERS["alice"].encode()
     passwords.close()
@@ -107,43 +107,47 @@ def test_what_is_known_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> 
         *[(host, False) for host in ("10.0.0.1", "", "localhost.evil", "::ffff:10.0.0.1")],
     ],
 )
-def test_which_addresses_are_the_machines_own(host: str, is_local: bool) -> None:
+def test_loopback_addresses(host: str, is_local: bool) -> None:
     assert is_loopback(host) == is_local
 
 
-def write(peer: str, headers: dict[bytes, bytes], *, asks: bool = False, shown: bool = False) -> str:
-    """Return why a request may change nothing."""
+def write(
+    peer: str, headers: dict[bytes, bytes], *, requires_credentials: bool = False, has_credentials: bool = False
+) -> str:
+    """Return the reason why a write is refused, or ""."""
     known = Hosts().knows(headers[b"host"].decode())
-    return refused_write(peer, headers, asks=asks, shown=shown, known_host=known)
+    return write_refusal(
+        peer, headers, requires_credentials=requires_credentials, has_credentials=has_credentials, known_host=known
+    )
 
 
 @pytest.mark.parametrize("host", [b"localhost", b"127.0.0.1:17199", b"[::1]:17199", b"LOCALHOST:1"])
-def test_without_credentials_the_machine_itself_may_change_things(host: bytes) -> None:
+def test_without_credentials_local_clients_may_write(host: bytes) -> None:
     assert write("127.0.0.1", {**PLAIN, b"host": host}) == ""
 
 
 @pytest.mark.parametrize(
     ("peer", "headers", "words"),
     [
-        ("10.0.0.1", {}, "from other machines only"),
-        ("127.0.0.1", {b"x-forwarded-for": b"10.0.0.1"}, "from other machines only"),
+        ("10.0.0.1", {}, "a write from another machine needs credentials"),
+        ("127.0.0.1", {b"x-forwarded-for": b"10.0.0.1"}, "a write from another machine needs credentials"),
         ("127.0.0.1", {b"host": b"evil.example"}, "Host header"),
         ("127.0.0.1", {b"host": b"localhost.evil.example"}, "Host header"),
         ("127.0.0.1", {b"host": b""}, "Host header"),
-        ("127.0.0.1", {b"origin": b"http://localhost:17199"}, "a page in a browser"),
-        ("127.0.0.1", {b"sec-fetch-site": b"cross-site"}, "a page in a browser"),
+        ("127.0.0.1", {b"origin": b"http://localhost:17199"}, "web pages may not"),
+        ("127.0.0.1", {b"sec-fetch-site": b"cross-site"}, "web pages may not"),
         ("127.0.0.1", {b"content-type": b"text/plain"}, "Content-Type: application/json"),
         ("127.0.0.1", {b"content-type": b""}, "Content-Type: application/json"),
     ],
 )
-def test_others_and_pages_in_browsers_may_not(peer: str, headers: dict[bytes, bytes], words: str) -> None:
+def test_other_clients_and_web_pages_may_not_write(peer: str, headers: dict[bytes, bytes], words: str) -> None:
     assert words in write(peer, {**PLAIN, **headers})
 
 
-def test_once_credentials_are_configured_everybody_shows_them() -> None:
-    assert write("127.0.0.1", PLAIN, asks=True)
-    assert not write("10.0.0.1", {**PLAIN, b"host": b"any"}, asks=True, shown=True)
-    assert write("10.0.0.1", {**PLAIN, b"origin": b"http://evil"}, asks=True, shown=True)
+def test_configured_credentials_are_required_from_every_client() -> None:
+    assert write("127.0.0.1", PLAIN, requires_credentials=True)
+    assert not write("10.0.0.1", {**PLAIN, b"host": b"any"}, requires_credentials=True, has_credentials=True)
+    assert write("10.0.0.1", {**PLAIN, b"origin": b"http://evil"}, requires_credentials=True, has_credentials=True)
 
 
 @pytest.mark.parametrize(
@@ -156,17 +160,17 @@ def test_once_credentials_are_configured_everybody_shows_them() -> None:
         *[(header, False) for header in ("localhost, evil.example", "2130706433", "\x00", "127.0.0.1x", "[::1")],
     ],
 )
-def test_which_hosts_are_known(header: str, known: bool) -> None:
+def test_known_host_names(header: str, known: bool) -> None:
     assert Hosts(["Cass.Example."], lambda: "db7.example.com").knows(header) == known
 
 
 @pytest.mark.parametrize("name", ["a", "cass-0.cass.prod.svc", "x_y.example."])
-def test_host_names(name: str) -> None:
+def test_valid_host_names(name: str) -> None:
     assert is_host_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "http://a", "a:1", "a/b", "a b", "*.a", "a..b", "é.example", "x" * 64])
-def test_what_is_no_host_name(name: str) -> None:
+def test_invalid_host_names(name: str) -> None:
     assert not is_host_name(name)
 
 
@@ -184,77 +188,75 @@ def test_what_is_no_host_name(name: str) -> None:
         ("10.0.0.1", {b"host": b"10.0.0.1:17199", b"user-agent": b"Mozilla/5.0 (X11)"}, False),
     ],
 )
-def test_a_page_whose_name_resolves_to_the_agent_reads_nothing(
-    local: str, headers: dict[bytes, bytes], refused: bool
-) -> None:
-    assert bool(Hosts().refused(headers, local)) == refused
+def test_dns_rebinding_is_refused(local: str, headers: dict[bytes, bytes], refused: bool) -> None:
+    assert bool(Hosts().refusal_reason(headers, local)) == refused
 
 
-class Asked:
-    """A guard before an application that says yes, and the requests that are made of it."""
+class GuardClient:
+    """A guard in front of an application that always responds with 200, and a client for it."""
 
     def __init__(self, config: WebConfig) -> None:
         self.config = config
         self.now_s = 0.0
-        self.said: list[str] = []
+        self.log_lines: list[str] = []
         self.passwords = Passwords()
-        seldom = RateLimitedLogger(self.said.append, lambda: self.now_s)
-        self.guard = Guard(self._yes, lambda: self.config, self.passwords, seldom, Hosts(), lambda: self.now_s)
+        log = RateLimitedLogger(self.log_lines.append, lambda: self.now_s)
+        self.guard = Guard(self._yes, lambda: self.config, self.passwords, log, Hosts(), lambda: self.now_s)
 
     async def _yes(self, scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     def __call__(self, method: str = "GET", peer: str = "10.0.0.9", **headers: str) -> tuple[int, dict[str, str]]:
         """Return status and headers of the answer."""
-        found = ask(self.guard, method, "/", b"", peer, **headers)
-        return found.status, found.headers
+        response = ask(self.guard, method, "/", b"", peer, **headers)
+        return response.status, response.headers
 
 
-def test_every_path_wants_the_password_once_there_are_users() -> None:
-    asked = Asked(WebConfig(users=tuple(USERS.items()), headers=(("X-Frame-Options", "deny"),)))
-    status, headers = asked()
+def test_every_path_requires_the_password_of_a_user() -> None:
+    client = GuardClient(WebConfig(users=tuple(USERS.items()), headers=(("X-Frame-Options", "deny"),)))
+    status, headers = client()
     assert (status, headers["www-authenticate"][:5], headers["x-frame-options"]) == (401, "Basic", "deny")
-    assert asked(authorization=basic("alice:nope").decode())[0] == 401
-    assert asked(authorization=basic(f"alice:{KNOWN}").decode())[0] == 200
-    assert asked("POST", authorization=basic(f"alice:{KNOWN}").decode(), content_type="application/json")[0] == 200
-    assert asked("POST", peer="127.0.0.1", content_type="application/json", host="localhost")[0] == 401
-    asked.config = WebConfig()
-    assert asked()[0] == 200
-    asked.passwords.close()
+    assert client(authorization=basic("alice:nope").decode())[0] == 401
+    assert client(authorization=basic(f"alice:{KNOWN}").decode())[0] == 200
+    assert client("POST", authorization=basic(f"alice:{KNOWN}").decode(), content_type="application/json")[0] == 200
+    assert client("POST", peer="127.0.0.1", content_type="application/json", host="localhost")[0] == 401
+    client.config = WebConfig()
+    assert client()[0] == 200
+    client.passwords.close()
 
 
-def test_a_thousand_wrong_passwords_are_a_line_or_two() -> None:
-    asked = Asked(WebConfig(users=tuple(USERS.items())))
+def test_a_thousand_wrong_passwords_are_two_log_lines() -> None:
+    client = GuardClient(WebConfig(users=tuple(USERS.items())))
     for _ in range(1000):
-        assert asked(authorization=basic("alice:hunter2").decode())[0] == 401
-    asked.now_s = 61
-    asked.guard._say.flush()
-    first, second = asked.said
-    assert first == "10.0.0.9: a wrong name or password was refused"
+        assert client(authorization=basic("alice:hunter2").decode())[0] == 401
+    client.now_s = 61
+    client.guard._log.flush()
+    first, second = client.log_lines
+    assert first == "10.0.0.9: wrong name or password"
     assert second == f"{first} (999 times in the last 61 s)"
-    asked.passwords.close()
+    client.passwords.close()
 
 
-def test_requests_are_as_many_as_the_limit_allows() -> None:
-    asked = Asked(WebConfig(interval_s=2.0, burst=3))
-    assert [asked()[0] for _ in range(5)] == [200, 200, 200, 429, 429]
-    asked.now_s = 2.0
-    assert [asked()[0] for _ in range(2)] == [200, 429]
+def test_the_rate_limit() -> None:
+    client = GuardClient(WebConfig(interval_s=2.0, burst=3))
+    assert [client()[0] for _ in range(5)] == [200, 200, 200, 429, 429]
+    client.now_s = 2.0
+    assert [client()[0] for _ in range(2)] == [200, 429]
 
 
-def test_policies_that_ask_for_a_certificate_if_there_is_one_let_only_those_write() -> None:
-    asked = Asked(WebConfig(Tls(Path("a"), Path("b"), IF_GIVEN, Path("c"))))
-    assert asked()[0] == 200
-    assert asked("POST", peer="127.0.0.1", content_type="application/json", host="localhost")[0] == 403
+def test_with_optional_certificates_only_a_certificate_allows_writes() -> None:
+    client = GuardClient(WebConfig(Tls(Path("a"), Path("b"), IF_GIVEN, Path("c"))))
+    assert client()[0] == 200
+    assert client("POST", peer="127.0.0.1", content_type="application/json", host="localhost")[0] == 403
 
 
-def test_foreign_names_are_refused_where_neither_tls_nor_passwords_protect() -> None:
-    asked = Asked(WebConfig())
-    assert asked(host="localhost")[0] == 200
-    assert asked(host="evil.example")[0] == 403
-    assert asked.said[0].startswith("10.0.0.9: a request was refused: the Host header names 'evil.example'")
-    asked.config = WebConfig(Tls(Path("a"), Path("b")))
-    assert asked(host="evil.example")[0] == 200
-    asked.config = WebConfig(users=tuple(USERS.items()))
-    assert asked(host="evil.example")[0] == 401
-    asked.passwords.close()
+def test_unknown_names_are_refused_without_tls_and_passwords() -> None:
+    client = GuardClient(WebConfig())
+    assert client(host="localhost")[0] == 200
+    assert client(host="evil.example")[0] == 403
+    assert client.log_lines[0].startswith("10.0.0.9: request refused: unknown name 'evil.example' in the Host header")
+    client.config = WebConfig(Tls(Path("a"), Path("b")))
+    assert client(host="evil.example")[0] == 200
+    client.config = WebConfig(users=tuple(USERS.items()))
+    assert client(host="evil.example")[0] == 401
+    client.passwords.close()

@@ -1,4 +1,4 @@
-"""An agent of which tests say what it answers, and a client for it."""
+"""An agent behind the API whose responses a test sets."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ FILES = ("20231114T221320.jsonl.zst", "20231114T231320.jsonl.zst", "20231115T001
 
 
 class Scripted:
-    """What the API serves, as a test wants it."""
+    """An `AgentApi` whose responses a test sets."""
 
     def __init__(self, folder: Path, exposition: bytes = b"up 1\n", kept: int = 10) -> None:
         self.recent = RecentTicks(kept)
@@ -29,7 +29,7 @@ class Scripted:
         self.time_s = TIME_S
 
     def tick(self, count: int = 1, first: bool = False) -> None:
-        """Let ticks come, a second apart; the first one has no sample."""
+        """Add ticks, one second apart; the first has no sample."""
         for _ in range(count):
             self.time_s += 1
             tick = Tick(self.time_s)
@@ -59,24 +59,24 @@ class Scripted:
         return run
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
-        found = self._going_on(run)
-        found["marks"].append({"time_s": TIME_S, "text": text})
-        return found
+        content = self._going_on(run)
+        content["marks"].append({"time_s": TIME_S, "text": text})
+        return content
 
     def end_run(self, run: str) -> Mapping[str, Any]:
-        found = self._going_on(run)
-        found["end_s"] = TIME_S
-        return found
+        content = self._going_on(run)
+        content["end_s"] = TIME_S
+        return content
 
     def _going_on(self, run: str) -> dict[str, Any]:
-        found = self.known[run]
-        if found["end_s"] is not None:
+        content = self.known[run]
+        if content["end_s"] is not None:
             raise ValueError("the run has ended")
-        return found
+        return content
 
 
 def journal(folder: Path) -> Path:
-    """Return a folder with three files of an hour each, and what does not belong to a journal."""
+    """Create a folder with three journal files of an hour each, and files that do not belong to the journal."""
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(FILES):
         (folder / name).write_bytes(bytes(range(256)) * (number + 1))
