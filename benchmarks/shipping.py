@@ -20,8 +20,8 @@ from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.sampling.sample_stream import SampleStream
 from exporters.shipping.delivery import MOST_POINTS, TIMEOUT_S
-from exporters.shipping.runtime import real
-from exporters.shipping.shipper import SHARE, Plan, Shipper, following
+from exporters.shipping.runtime import system_runtime
+from exporters.shipping.shipper import CPU_SHARE, Plan, Shipper, journal_opener
 from exporters.sinks.parts.points import rows
 from exporters.sinks.parts.registry import sink_of
 from tests.real.stores import InfluxDB
@@ -108,22 +108,22 @@ def _into_influxdb(journal: Path) -> Iterator[Figure]:
         store = InfluxDB(folder / "influxdb")
         store.start()
         try:
-            for share, bound in ((SHARE, MOST_S), (1.0, None)):
+            for cpu_share, bound in ((CPU_SHARE, MOST_S), (1.0, None)):
                 store.query("DROP DATABASE db")
                 store.query("CREATE DATABASE db")
-                yield from _caught_up(store, journal, folder, share, bound)
+                yield from _caught_up(store, journal, folder, cpu_share, bound)
         finally:
             store.stop()
 
 
-def _caught_up(store: InfluxDB, journal: Path, folder: Path, share: float, bound: float | None) -> Iterator[Figure]:
-    plan = Plan(following(journal), kept=folder / f"kept-{share}", share=share)
-    shipping = Shipper(sink_of(store.url), plan, real(Event()), print)
+def _caught_up(store: InfluxDB, journal: Path, folder: Path, cpu_share: float, bound: float | None) -> Iterator[Figure]:
+    plan = Plan(journal_opener(journal), state_folder=folder / f"kept-{cpu_share}", cpu_share=cpu_share)
+    shipping = Shipper(sink_of(store.url), plan, system_runtime(Event()), print)
     began_s, before_s = time.monotonic(), _own_s()
-    shipping.run(whole=True)
+    shipping.run(until_end=True)
     wall_s, cpu_s = time.monotonic() - began_s, _own_s() - before_s
     health = shipping.health()
-    what = f"{shipping.ticks} ticks, {health.points} points into InfluxDB, at most {share:g} of a core"
+    what = f"{shipping.ticks} ticks, {health.points} points into InfluxDB, at most {cpu_share:g} of a core"
     yield Figure(what, wall_s, "s", bound)
     yield Figure(f"{what}: CPU", cpu_s, "s")
 

@@ -1,4 +1,4 @@
-"""The agent at work: one tick after the other until it is told to stop; what hangs goes on in threads beside it."""
+"""The agent's main loop: one tick after the other in this thread; everything that may block runs in other threads."""
 
 import sys
 import threading
@@ -33,57 +33,57 @@ from exporters.api.server import check as check_server
 from exporters.api.web_values import WebConfigError
 from exporters.rate_limited_logger import RateLimitedLogger
 
-# Threads of sinks and of the API must not keep a tick waiting: so long, at most, one of them goes on.
+# The longest time that threads of sinks and the API run before the sampling thread gets its turn.
 SWITCH_S = 0.0005
 
 
-def run(settings: AgentSettings, again: Callable[[], AgentSettings], environ: Mapping[str, str]) -> None:
-    """Sample, record, serve and push until SIGTERM or Ctrl-C; `again` reads the settings again.
+def run(settings: AgentSettings, reread: Callable[[], AgentSettings], environ: Mapping[str, str]) -> None:
+    """Sample, record, serve and push until SIGTERM or Ctrl-C; `reread` loads the settings again.
 
-    Raises click.UsageError and CasstatError for what cannot be done.
+    Raises click.UsageError and CasstatError for unusable settings.
     """
     sys.setswitchinterval(SWITCH_S)
     with listening() as signals, ExitStack() as stack:
-        program = _Program(settings, again, environ, signals)
-        threading.excepthook = program.fault
+        program = _Program(settings, reread, environ, signals)
+        threading.excepthook = program.log_thread_fault
         try:
             program.run(stack)
         except StoppedError:
             pass
         finally:
-            signals.sheltered = True
+            signals.uninterruptible = True
             program.notifier.stopping()
 
 
 class _Program:
-    """What the parts of one run of the agent share."""
+    """The state of one run of the agent."""
 
     def __init__(
         self,
         settings: AgentSettings,
-        again: Callable[[], AgentSettings],
+        reread: Callable[[], AgentSettings],
         environ: Mapping[str, str],
         signals: Signals,
     ) -> None:
         self.settings = settings
-        self._again = again
+        self._reread = reread
         self._signals = signals
         self.clock = AgentClock(signals, self._idle)
         self.log = RateLimitedLogger(note, self.clock.monotonic_s)
         self.notifier = Notifier(environ)
         self.folder = settings.journal_dir
         self._agent: Agent | None = None
-        self._known = LastIdentity(self.folder)
+        self._last_identity = LastIdentity(self.folder)
         self._selection = Selection(None, settings.line.keyspace, settings.line.table, settings.tables)
         self._extra: list[Source] = []
 
-    def fault(self, ended: threading.ExceptHookArgs) -> None:
-        """Say that a thread beside the ticks ended by a fault of casstat's own: sampling goes on."""
+    def log_thread_fault(self, ended: threading.ExceptHookArgs) -> None:
+        """Log that another thread ended because of a bug; sampling continues."""
         name = ended.thread.name if ended.thread else "a thread"
-        self.log(f"{name}: a fault of casstat: {ended.exc_type.__name__}: {one_line(ended.exc_value or '')}")
+        self.log(f"{name}: internal error: {ended.exc_type.__name__}: {one_line(ended.exc_value or '')}")
 
     def run(self, stack: ExitStack) -> None:
-        """Go on until StoppedError."""
+        """Run until StoppedError."""
         settings = self.settings
         # Invalid settings are rejected before anything is created.
         _check(settings)
@@ -95,92 +95,100 @@ class _Program:
             runs = RunStore(self.folder, self.clock, self.log)
         except OSError as error:
             where = error.filename or self.folder
-            raise CasstatError(f"{where}: {error.strerror}: nothing can be recorded there") from None
+            raise CasstatError(f"{where}: {error.strerror}: cannot record there") from None
         self._extra = [runs] if log is None else [runs, log]
-        made = first_contact(transport_factories(settings.line, self.log), self._watch_of)
+        contact_result = first_contact(transport_factories(settings.line, self.log), self._sampler_of)
         finder = TransportFinder(
-            lambda: transport_factories(settings.line, self.log), self._watch_of, self.clock.monotonic_s
+            lambda: transport_factories(settings.line, self.log), self._sampler_of, self.clock.monotonic_s
         )
         points = ticks(self.clock, settings.interval, aligned=True)
         while True:
-            self._say_how(made)
-            with closing(made.sampler) as watch, closing(self._open_journal(watch)) as journal:
+            self._log_contact(contact_result)
+            with closing(contact_result.sampler) as sampler, closing(self._open_journal(sampler)) as journal:
                 agent = self._agent
                 if agent is None:
-                    # Not before the journal is ours: another agent may be there.
-                    agent = self._agent = stack.enter_context(closing(self._serving(runs, answered=made.answered)))
-                made = self._follow(watch, journal, agent, points, finder)
+                    # Only after locking the journal: another agent may use it.
+                    agent = self._agent = stack.enter_context(
+                        closing(self._start_agent(runs, answered=contact_result.answered))
+                    )
+                contact_result = self._follow(sampler, journal, agent, points, finder)
 
-    def _serving(self, runs: RunStore, *, answered: bool) -> Agent:
+    def _start_agent(self, runs: RunStore, *, answered: bool) -> Agent:
         with _server_errors():
-            agent = Agent(self.settings, runs, self._known, self.clock, self.log, answered=answered)
+            agent = Agent(self.settings, runs, self._last_identity, self.clock, self.log, has_answered=answered)
         host, port = agent.address
         self.log(f"serving {host}:{port}")
         return agent
 
-    def _watch_of(self, _kind: str, way: TransportFactory) -> NodeSampler:
+    def _sampler_of(self, _kind: str, factory: TransportFactory) -> NodeSampler:
         line = self.settings.line
-        overrides = NameOverrides(line.node, line.disk or "", line.net_interface or "", self._known.identity.node)
-        return NodeSampler(way(self._selection, self.clock), self._selection, overrides, self.clock, extra=self._extra)
+        overrides = NameOverrides(
+            line.node, line.disk or "", line.net_interface or "", self._last_identity.identity.node
+        )
+        return NodeSampler(
+            factory(self._selection, self.clock), self._selection, overrides, self.clock, extra=self._extra
+        )
 
-    def _say_how(self, made: Contact) -> None:
-        if made.answered:
-            self.log(f"sampling {made.sampler.node} through {made.kind}, recording into {self.folder}")
+    def _log_contact(self, contact_result: Contact) -> None:
+        if contact_result.answered:
+            self.log(
+                f"sampling {contact_result.sampler.node} through {contact_result.kind}, recording into {self.folder}"
+            )
         else:
-            mend = "'casstat doctor' says what mends it"
-            self.log(f"no answer from Cassandra (yet): {'; '.join(made.failures)} ({mend})")
+            hint = "hint: run 'casstat doctor'"
+            self.log(f"no answer from Cassandra (yet): {'; '.join(contact_result.failures)} ({hint})")
 
-    def _open_journal(self, watch: NodeSampler) -> Journal:
+    def _open_journal(self, sampler: NodeSampler) -> Journal:
         settings = self.settings
         limits = journal_limits(settings.journal_limit, settings.journal_sync)
-        return open_journal(watch, self.folder, limits, self._selection, settings.interval, self.log)
+        return open_journal(sampler, self.folder, limits, self._selection, settings.interval, self.log)
 
     def _follow(
-        self, watch: NodeSampler, journal: Journal, agent: Agent, points: Iterator[Tick], finder: TransportFinder
+        self, sampler: NodeSampler, journal: Journal, agent: Agent, points: Iterator[Tick], finder: TransportFinder
     ) -> Contact:
-        """Sample until there is another way to a node that does not answer; return that."""
-        stream = watch.sample_stream()
-        for snapshot in watch.snapshots(points, self.settings.interval):
+        """Sample until the node stops answering and another transport works; return the new contact."""
+        stream = sampler.sample_stream()
+        for snapshot in sampler.snapshots(points, self.settings.interval):
             # Signals wait until the tick is recorded and handed on.
-            self._signals.sheltered = True
+            self._signals.uninterruptible = True
             journal.append(snapshot)
-            agent.tick(watch, snapshot, stream.add(snapshot), journal)
+            agent.tick(sampler, snapshot, stream.add(snapshot), journal)
             self.log.flush()
             self.notifier.alive(agent.status())
-            found = finder.tick(answered=agent.answers())
-            self._signals.sheltered = False
+            next_contact = finder.tick(answered=agent.answers())
+            self._signals.uninterruptible = False
             if self._signals.stopping:
                 break
-            if found is not None:
-                return found
+            if next_contact is not None:
+                return next_contact
         raise StoppedError
 
     def _idle(self) -> None:
-        """Read the settings again when that is wanted."""
+        """Reload the settings after SIGHUP."""
         if not self._signals.hangup:
             return
         self._signals.hangup = False
         self.notifier.reloading()
         try:
-            settings = self._again()
+            settings = self._reread()
         except (CasstatError, click.ClickException) as error:
-            why = error.format_message() if isinstance(error, click.ClickException) else error
-            self.log(f"the settings stay as they were: {why}")
+            reason = error.format_message() if isinstance(error, click.ClickException) else error
+            self.log(f"settings not reloaded: {reason}")
             return
         later = [name for name in _changed(self.settings, settings) if name not in RELOADED]
         try:
             if self._agent is not None:
                 self._agent.change(settings)
         except CasstatError as error:
-            self.log(f"the settings stay as they were: {error}")
+            self.log(f"settings not reloaded: {error}")
             return
-        waiting = f"; {', '.join(later)} will only change with the next start" if later else ""
-        self.log(f"the settings are read again{waiting}")
+        waiting = f"; {', '.join(later)} will change after a restart" if later else ""
+        self.log(f"settings reloaded{waiting}")
         self.settings = replace(self.settings, **{name: getattr(settings, name) for name in RELOADED})
 
 
 def _check(settings: AgentSettings) -> None:
-    """Raise click.UsageError or CasstatError for settings that cannot be used."""
+    """Raise click.UsageError or CasstatError for unusable settings."""
     if settings.line.table and not settings.line.keyspace:
         raise click.UsageError("--table needs --keyspace")
     check_sinks(settings.to)
@@ -199,7 +207,7 @@ def _server_errors() -> Iterator[None]:
 
 def _changed(before: AgentSettings, after: AgentSettings) -> list[str]:
     """Return the names of the settings that differ."""
-    found = [each.name for each in fields(AgentSettings) if each.name != "line"]
-    changed = [name for name in found if getattr(before, name) != getattr(after, name)]
+    names = [each.name for each in fields(AgentSettings) if each.name != "line"]
+    changed = [name for name in names if getattr(before, name) != getattr(after, name)]
     shared = [each.name for each in fields(LineSettings)]
     return changed + [name for name in shared if getattr(before.line, name) != getattr(after.line, name)]

@@ -1,4 +1,4 @@
-"""What the agent was told: one field for each of its options."""
+"""The agent's settings: one field per option."""
 
 import os
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from pathlib import Path
 from cli.line.line_settings import LineSettings
 
 STATE = Path("/var/lib/casstat")
-# What SIGHUP changes while the agent goes on; all else needs a new start.
+# SIGHUP changes these; the others need a restart.
 RELOADED = ("to", "buckets", "series_limit", "node_metrics")
 
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """The options of `casstat agent`, as its help explains them; `line` holds what the line has too."""
+    """The options of `casstat agent`; `line` has those it shares with the line."""
 
     line: LineSettings = field(default_factory=LineSettings)
     interval: float = 1.0
@@ -32,7 +32,7 @@ class AgentSettings:
 
 
 def journal_folder(environ: Mapping[str, str]) -> Path:
-    """Return where to record when nothing is said: where the service manager or the system has such things."""
+    """Return the default journal folder: the service manager's, the system's, or the user's state directory."""
     if given := environ.get("STATE_DIRECTORY", "").partition(":")[0]:
         return Path(given)
     if os.access(STATE, os.W_OK) or (not STATE.exists() and os.access(STATE.parent, os.W_OK)):

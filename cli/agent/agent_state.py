@@ -1,4 +1,4 @@
-"""What the agent knows of itself, for everybody who asks: it takes every tick, and hands it on."""
+"""The agent's state: it receives every tick and serves it to the API, Prometheus and the sinks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,153 +27,153 @@ from exporters.prometheus.rendering import Options
 from exporters.prometheus.upper_bounds import DEFAULT_S, UpperBounds
 from exporters.recent_ticks import RecentTicks
 
-# A tick that is so much later than it should be will not come any more; in ticks, and at least so many seconds.
+# Ticks count as stalled after this many intervals, and at least this long.
 STALLED_TICKS, STALLED_S = 3, 10.0
-# A node that answers at its own pace may take so long.
+# A transport that paces itself, such as nodetool, may take this long.
 PACED_S = 120.0
 
 
 class Agent:
-    """The agent as its API and its parts see it: it is what `exporters.api.agent_api` wants."""
+    """Implements `exporters.api.agent_api.AgentApi`."""
 
     def __init__(
         self,
         settings: AgentSettings,
         runs: RunStore,
-        known: LastIdentity,
+        last_identity: LastIdentity,
         clock: Clock,
-        say: Callable[[str], None],
+        log: Callable[[str], None],
         *,
-        answered: bool,
+        has_answered: bool,
     ) -> None:
-        """Begin to serve; `answered` is whether the first contact succeeded. Raises ListenError and WebConfigError."""
+        """Start to serve; `has_answered`: the first contact succeeded. Raises ListenError and WebConfigError."""
         self.recent = RecentTicks()
         self.journal = settings.journal_dir
         self._settings = settings
         self._runs = runs
-        self._known = known
+        self._last_identity = last_identity
         self._clock = clock
-        self._sinks = Sinks(settings.journal_dir, self.recent, say)
+        self._sinks = Sinks(settings.journal_dir, self.recent, log)
         self._page = Page(
-            options_of(settings), CollectorRegistry(), self._health, say, clock.monotonic_s, settings.interval
+            options_of(settings), CollectorRegistry(), self._health, log, clock.monotonic_s, settings.interval
         )
         self._began_s = clock.wall_s()
-        self._ticked_s = clock.monotonic_s()
+        self._last_tick_s = clock.monotonic_s()
         self._answered_s: float | None = None
-        self._availability = Availability(say, clock.monotonic_s, answered=answered)
-        self._identity = replace(known.identity, node=settings.line.node or known.identity.node)
+        self._availability = Availability(log, clock.monotonic_s, answered=has_answered)
+        self._identity = replace(last_identity.identity, node=settings.line.node or last_identity.identity.node)
         self._problems: dict[str, str] = {}
         self._node_problem = ""
-        self._watch: NodeSampler | None = None
-        self._written: Journal | None = None
-        # Of the journals before: one is begun anew whenever the node is asked in another way.
-        self._before = JournalHealth()
-        self._server = Server(build(self), settings.listen, settings.web_config_file, say, names=settings.allow_host)
+        self._sampler: NodeSampler | None = None
+        self._journal_writer: Journal | None = None
+        # Sums of earlier journals: each change of transport starts a new one.
+        self._earlier_journals = JournalHealth()
+        self._server = Server(build(self), settings.listen, settings.web_config_file, log, names=settings.allow_host)
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it is reached."""
+        """The address of the API."""
         return self._server.address
 
-    def tick(self, watch: NodeSampler, snapshot: Snapshot, sample: Sample | None, journal: Journal) -> None:
-        """Take a tick."""
-        if self._written is not None and journal is not self._written:
-            self._before = _sum(self._before, self._written)
+    def tick(self, sampler: NodeSampler, snapshot: Snapshot, sample: Sample | None, journal: Journal) -> None:
+        """Process a tick."""
+        if self._journal_writer is not None and journal is not self._journal_writer:
+            self._earlier_journals = _sum(self._earlier_journals, self._journal_writer)
             self.recent.clear()
-        first = self._written is None
-        self._watch, self._written = watch, journal
-        self._ticked_s = self._clock.monotonic_s()
-        self._take_node([scrape for scrape in snapshot.scrapes if scrape.source in watch.node_sources])
+        first = self._journal_writer is None
+        self._sampler, self._journal_writer = sampler, journal
+        self._last_tick_s = self._clock.monotonic_s()
+        self._take_node([scrape for scrape in snapshot.scrapes if scrape.source in sampler.node_sources])
         self._identity = self._identity.after(snapshot)
-        if watch.facts.address:
-            self._known.update(replace(self._identity, node=watch.facts.address))
+        if sampler.facts.address:
+            self._last_identity.update(replace(self._identity, node=sampler.facts.address))
         self._page.add(snapshot, self._identity, sample.events if sample else ())
         self._problems = {scrape.source: scrape.problem for scrape in snapshot.scrapes if scrape.problem}
         self.recent.add(snapshot.tick, self._identity, sample, journal.position)
         if first:
-            # Only now there is a place in the journal to begin at.
+            # The position in the journal is known only after the first tick.
             self._sinks.change(self._settings.to, journal.position, self._identity)
 
     def _take_node(self, scrapes: Sequence[Scrape]) -> None:
-        """Take what was read of the node in a tick."""
+        """Process a tick's scrapes of the node."""
         problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
         if any(scrape.values for scrape in scrapes):
-            self._answered_s, self._node_problem = self._ticked_s, ""
+            self._answered_s, self._node_problem = self._last_tick_s, ""
         elif problems:
             self._node_problem = problems[0]
         origin = next((scrape.origin for scrape in scrapes if scrape.origin), "")
         self._availability.tick(answers=self.answers(), problem=self.unready(), origin=origin)
 
     def change(self, settings: AgentSettings) -> None:
-        """Take other settings. Raises CasstatError, and then all is as before."""
-        if self._written is not None:
-            self._sinks.change(settings.to, self._written.position, self._identity)
+        """Apply changed settings; on CasstatError nothing changes."""
+        if self._journal_writer is not None:
+            self._sinks.change(settings.to, self._journal_writer.position, self._identity)
         self._page.change(options_of(settings))
         self._settings = settings
 
     def close(self) -> None:
-        """End what goes on beside the ticks."""
+        """Stop the API and the sinks."""
         self._server.stop()
         self._sinks.close()
 
     def answers(self) -> bool:
-        """Return whether the node answers, as far as its pace tells."""
-        paced = self._watch is not None and self._watch.paced
+        """Return whether the node has answered recently enough for its transport."""
+        paced = self._sampler is not None and self._sampler.paced
         patience_s = max(STALLED_TICKS * self._settings.interval, PACED_S if paced else 0.0)
         return self._answered_s is not None and self._clock.monotonic_s() - self._answered_s <= patience_s
 
     def status(self) -> str:
-        """Return in a line how things are."""
+        """Return the agent's status in one line."""
         down = [sink.name for sink in self._sinks.health() if not sink.up]
-        node = self._watch.node if self._watch else "-"
+        node = self._sampler.node if self._sampler else "-"
         return f"{node} {'answers' if self.answers() else 'does not answer'}; sinks down: {', '.join(down) or 'none'}"
 
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
-        """Return the exposition of the last tick, gzipped if `compressed`."""
+        """Return the exposition of the last tick, with gzip if `compressed`."""
         return self._page.get(openmetrics=openmetrics, compressed=compressed)
 
     def node(self) -> Mapping[str, Any]:
-        """Return who the node is, how it is sampled, and with what success, as JSON can say it."""
-        moment, watch, written = self.recent.last, self._watch, self._written
-        host = watch.host if watch else None
+        """Return the node's identity, its transport, and its state, ready for JSON."""
+        last, sampler, writer = self.recent.last, self._sampler, self._journal_writer
+        host = sampler.host if sampler else None
         machine, network = identity_of(host)
-        disk, interface = watch.devices if watch else ("", "")
+        disk, interface = sampler.devices if sampler else ("", "")
         return {
             **{name: getattr(self._identity, name) or None for name in ("node", "cluster", "dc", "rack")},
             "casstat": version("casstat"),
-            "address": watch.facts.address if watch else "",
-            "peers": list(watch.facts.peers) if watch else [],
+            "address": sampler.facts.address if sampler else "",
+            "peers": list(sampler.facts.peers) if sampler else [],
             "machine": machine,
             "network": network,
             "disk": disk,
             "interface": interface,
-            "source": watch.kind if watch else None,
+            "source": sampler.kind if sampler else None,
             "answers": self.answers(),
             "interval_s": self._settings.interval,
             "began_s": self._began_s,
-            "tick_s": moment.tick.time_s if moment else None,
+            "tick_s": last.tick.time_s if last else None,
             "problems": self._problems,
-            "journal": {"lost_ticks": self._before.lost_ticks + (written.lost if written else 0)},
+            "journal": {"lost_ticks": self._earlier_journals.lost_ticks + (writer.lost if writer else 0)},
             "sinks": [
-                {"name": each.name, "up": each.up, "lag_s": each.lag_s, "why": each.why}
-                for each in self._sinks.health()
+                {"name": sink.name, "up": sink.up, "lag_s": sink.lag_s, "why": sink.why}
+                for sink in self._sinks.health()
             ],
         }
 
     def unready(self) -> str:
-        """Return why the node does not answer; "" when it does."""
+        """Return the reason why the node does not answer, or ""."""
         return "" if self.answers() else self._node_problem or "the node has not answered yet"
 
     def unhealthy(self) -> str:
-        """Return what is wrong with the agent itself; "" for nothing."""
-        silent_s = self._clock.monotonic_s() - self._ticked_s
+        """Return the agent's own problem, or ""."""
+        silent_s = self._clock.monotonic_s() - self._last_tick_s
         if silent_s > max(STALLED_TICKS * self._settings.interval, STALLED_S):
             return f"no tick for {silent_s:.0f} s"
         return ""
 
     def runs(self) -> Sequence[Mapping[str, Any]]:
-        """Return the runs that were begun, the oldest first."""
-        return self._runs.every()
+        """Return the runs, oldest first."""
+        return self._runs.all_runs()
 
     def begin_run(self, name: str) -> Mapping[str, Any]:
         """Begin a run now and return it. Raises OSError and ValueError."""
@@ -188,14 +188,18 @@ class Agent:
         return self._runs.end(run)
 
     def _health(self) -> AgentHealth:
-        journal = self._before if self._written is None else _sum(self._before, self._written)
-        whole = JournalHealth(journal.lost_ticks, journal.removed_files, size_of(self.journal))
-        machine, network = identity_of(self._watch.host if self._watch else None)
-        return AgentHealth(version("casstat"), whole, self._sinks.health(), self._runs.times(), machine, network)
+        journal = (
+            self._earlier_journals
+            if self._journal_writer is None
+            else _sum(self._earlier_journals, self._journal_writer)
+        )
+        total = JournalHealth(journal.lost_ticks, journal.removed_files, size_of(self.journal))
+        machine, network = identity_of(self._sampler.host if self._sampler else None)
+        return AgentHealth(version("casstat"), total, self._sinks.health(), self._runs.times(), machine, network)
 
 
 def options_of(settings: AgentSettings) -> Options:
-    """Return how Prometheus is served."""
+    """Return the options for rendering /metrics."""
     return Options(UpperBounds(settings.buckets or DEFAULT_S), settings.series_limit, settings.node_metrics)
 
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 
-# A node that answered when it was first contacted may take so long until its first reading.
+# The first reading may take this long after the first contact succeeded.
 FIRST_READING_S = 120.0
 
 
 class Availability:
-    """Compares each tick with the one before; belongs to the thread that samples."""
+    """Compares each tick with the one before; used by the sampling thread."""
 
     def __init__(self, log: Callable[[str], None], monotonic_s: Callable[[], float], *, answered: bool) -> None:
-        """Take where to report, and whether the node answered when it was first contacted."""
+        """Take the logger, and whether the first contact succeeded."""
         self._log = log
         self._monotonic_s = monotonic_s
         self._since_s = monotonic_s()
@@ -19,7 +19,7 @@ class Availability:
         self._origin = ""
 
     def tick(self, *, answers: bool, problem: str, origin: str) -> None:
-        """Take whether the node answers, why not, and what its counters count from ("" where it is not known)."""
+        """Process a tick: whether the node answers, why not, and the origin of its counters ("" if unknown)."""
         restarted = bool(origin and self._origin) and origin != self._origin
         self._origin = origin or self._origin
         if answers == self._answers:

@@ -1,4 +1,4 @@
-"""The identity that the node last reported: its series keep their labels when it is down as the agent starts."""
+"""The identity that the node last reported, so that its series keep their labels while it is down."""
 
 import json
 from contextlib import suppress
@@ -15,14 +15,14 @@ LONGEST = 255
 
 
 class LastIdentity:
-    """The identity in a file beside the journal; empty where there is no file, or none that makes sense."""
+    """The identity in a file beside the journal; empty if the file is missing or malformed."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
         self.identity = _loaded(self._path)
 
     def update(self, identity: Identity) -> None:
-        """Keep the identity that the node reports now; without room on the disk the next call tries again."""
+        """Save the identity that the node reports now; after a write error the next call tries again."""
         if identity == self.identity:
             return
         with suppress(OSError):

@@ -1,7 +1,6 @@
-"""RunStore: what somebody calls the time of a load test, with marks in it; kept beside the journal, and events in it.
+"""RunStore: the runs of load tests with their marks, kept beside the journal, and as events in it.
 
-All of them together are bounded, in memory and on disk: the oldest are forgotten first, those that have ended before
-those that go on.
+Their total size is bounded in memory and on disk: the oldest are deleted first, and ended runs before active ones.
 """
 
 import json
@@ -23,61 +22,61 @@ from exporters.prometheus.agent_health import RunTimes
 
 FILE = "runs.jsonl"
 SOURCE = "run"
-# Of the file. What is left when the oldest runs are forgotten, so that this happens seldom.
+# The size limit of the file, and its size after the oldest runs are deleted.
 MOST_BYTES, LEFT_BYTES = 4 << 20, 3 << 20
-# Of one run's records, so that the others have room.
+# The size limit of one run, so that others have room.
 MOST_RUN_BYTES = 1 << 20
-# What a record counts at least: in memory it takes so much.
+# The least size that a record counts, because of its overhead in memory.
 LEAST_RECORD_BYTES = 256
-# Of a file that something else wrote: so much of its end is read, and no longer lines.
+# Limits for a file that another program wrote: only this much of its end is read, and longer lines are skipped.
 MOST_READ_BYTES, LONGEST_LINE_BYTES = 128 << 20, 64 << 10
-# How every line begins: others are not even parsed.
+# The beginning of every line: others are not parsed.
 PREFIX = b'{"run": '
-# Events that wait for the next tick.
+# The most events that may wait for the next tick.
 MOST_EVENTS = 1000
-# What Prometheus is told of them: each is a series.
+# The most runs, and marks per run, served to Prometheus: each is a series.
 SHOWN, SHOWN_MARKS = 10, 20
 
 Run = dict[str, Any]
 
 
 @dataclass
-class _Kept:
+class _StoredRun:
     run: Run
     bytes: int
 
 
 class RunStore:
-    """The runs of one agent; a line in a file for each thing that happens to one, and an event in the next tick."""
+    """The runs of one agent. Each change is a line in a file and an event in the next tick."""
 
     name = SOURCE
 
-    def __init__(self, folder: Path, clock: Clock, say: Callable[[str], None]) -> None:
-        """Take up the runs in the folder. Raises OSError when they cannot be read."""
+    def __init__(self, folder: Path, clock: Clock, log: Callable[[str], None]) -> None:
+        """Load the runs in the folder. Raises OSError if they cannot be read."""
         self._path = folder / FILE
         self._clock = clock
-        self._say = say
+        self._log = log
         self._lock = threading.Lock()
-        self._runs: dict[str, _Kept] = {}
+        self._runs: dict[str, _StoredRun] = {}
         self._bytes = 0
         self._events: list[Event] = []
         if self._path.exists():
             self._load()
 
     def read(self, timeout_s: float) -> Scrape:
-        """Return as events what happened to runs since the tick before."""
+        """Return the changes since the last tick as events."""
         del timeout_s
         with self._lock:
             events, self._events = tuple(self._events), []
         return Scrape(SOURCE, self._clock.monotonic_s(), events=events)
 
-    def every(self) -> list[Run]:
-        """Return the runs, the oldest first."""
+    def all_runs(self) -> list[Run]:
+        """Return the runs, oldest first."""
         with self._lock:
             return [_copy(kept.run) for kept in self._runs.values()]
 
     def times(self) -> tuple[RunTimes, ...]:
-        """Return when the last runs were, the oldest first."""
+        """Return the times of the most recent runs, oldest first."""
         with self._lock:
             last = list(islice(reversed(self._runs.values()), SHOWN))
             return tuple(_times(kept.run) for kept in reversed(last))
@@ -85,7 +84,7 @@ class RunStore:
     def begin(self, name: str) -> Run:
         """Begin a run now. Raises OSError and TooManyChangesError."""
         with self._lock:
-            run = self._happened({"run": secrets.token_hex(6), "begin_s": self._clock.wall_s(), "name": name})
+            run = self._record({"run": secrets.token_hex(6), "begin_s": self._clock.wall_s(), "name": name})
             self._events.append(Event("run", f"run {name} began", run["begin_s"]))
             return run
 
@@ -97,7 +96,7 @@ class RunStore:
             content = {"run": identifier, "mark_s": time_s, "text": text}
             if self._runs[identifier].bytes + _bytes(_line(content)) > MOST_RUN_BYTES:
                 raise ValueError(f"the run has no room for more marks ({MOST_RUN_BYTES >> 20} MiB)")
-            run = self._happened(content)
+            run = self._record(content)
             self._events.append(Event("run", f"run {run['name']}: {text}", time_s))
             return run
 
@@ -105,7 +104,7 @@ class RunStore:
         """End a run now. Raises KeyError, ValueError, OSError and TooManyChangesError."""
         with self._lock:
             self._open(identifier)
-            run = self._happened({"run": identifier, "end_s": self._clock.wall_s()})
+            run = self._record({"run": identifier, "end_s": self._clock.wall_s()})
             self._events.append(Event("run", f"run {run['name']} ended", run["end_s"]))
             return run
 
@@ -115,46 +114,46 @@ class RunStore:
             raise ValueError(f"the run {run['name']} has ended")
         return run
 
-    def _happened(self, content: Mapping[str, Any]) -> Run:
-        """Keep what happened on disk, and only then for true."""
+    def _record(self, content: Mapping[str, Any]) -> Run:
+        """Write a change to disk, and only then apply it."""
         if len(self._events) >= MOST_EVENTS:
             raise TooManyChangesError(f"{MOST_EVENTS} changes wait for the next tick")
         line = _line(content)
         if self._bytes + _bytes(line) > MOST_BYTES:
-            kept = self._forgotten(_bytes(line), content["run"])
+            kept = self._without_oldest(_bytes(line), content["run"])
             self._rewrite(kept)
-            self._say(
-                f"{self._path}: {len(self._runs) - len(kept)} runs were forgotten: all take {MOST_BYTES >> 20} MiB"
+            self._log(
+                f"{self._path}: deleted the {len(self._runs) - len(kept)} oldest runs (limit {MOST_BYTES >> 20} MiB)"
             )
             self._runs, self._bytes = kept, _total(kept)
         _append(self._path, line)
-        self._take(content, _bytes(line))
+        self._apply(content, _bytes(line))
         return _copy(self._runs[content["run"]].run)
 
     def _load(self) -> None:
-        """Take up what is in the file. Raises OSError."""
-        wrong = 0
+        """Load the file. Raises OSError."""
+        malformed = 0
         with self._path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > MOST_READ_BYTES:
                 file.seek(size - MOST_READ_BYTES)
             for line in _lines(file):
-                wrong += not self._took(line)
+                malformed += not self._load_line(line)
                 if self._bytes > MOST_BYTES:
-                    self._runs = self._forgotten(0, "")
+                    self._runs = self._without_oldest(0, "")
                     self._bytes = _total(self._runs)
-        if wrong:
-            self._say(f"{self._path}: {wrong} lines tell of no run and are left out")
+        if malformed:
+            self._log(f"{self._path}: skipped {malformed} malformed lines")
         if size > MOST_BYTES:
-            self._say(f"{self._path}: only the last {len(self._runs)} runs are kept: all take {MOST_BYTES >> 20} MiB")
-            # On a full disk it stays as it is, and the next change tries again.
+            self._log(f"{self._path}: kept only the last {len(self._runs)} runs (limit {MOST_BYTES >> 20} MiB)")
+            # On a full disk the file stays as it is, and the next change tries again.
             with suppress(OSError):
                 self._rewrite(self._runs)
                 size = 0
-        # Lines that are left out take room in the file as well.
+        # Skipped lines take room in the file, too.
         self._bytes = max(self._bytes, size)
 
-    def _took(self, line: bytes) -> bool:
+    def _load_line(self, line: bytes) -> bool:
         if not line.startswith(PREFIX):
             return False
         try:
@@ -162,16 +161,16 @@ class RunStore:
             kept = self._runs.get(content["run"])
             if kept is not None and "mark_s" in content and kept.bytes + _bytes(line) > MOST_RUN_BYTES:
                 return False
-            self._take(content, _bytes(line))
+            self._apply(content, _bytes(line))
         except (ValueError, TypeError, KeyError, RecursionError):
             return False
         return True
 
-    def _take(self, content: Mapping[str, Any], size: int) -> None:
+    def _apply(self, content: Mapping[str, Any], size: int) -> None:
         identifier = str(content["run"])
         if "begin_s" in content:
             begun = {"id": identifier, "name": str(content["name"]), "begin_s": float(content["begin_s"])}
-            self._runs[identifier] = _Kept({**begun, "end_s": None, "marks": []}, 0)
+            self._runs[identifier] = _StoredRun({**begun, "end_s": None, "marks": []}, 0)
         elif "end_s" in content:
             self._runs[identifier].run["end_s"] = float(content["end_s"])
         else:
@@ -180,33 +179,33 @@ class RunStore:
         self._runs[identifier].bytes += size
         self._bytes += size
 
-    def _forgotten(self, room: int, needed: str) -> dict[str, _Kept]:
-        """Return the runs without the oldest, with room for so many bytes more; `needed` is the id of one to keep."""
+    def _without_oldest(self, room: int, needed: str) -> dict[str, _StoredRun]:
+        """Return the runs without the oldest, leaving room for more bytes; `needed` is the id of a run to keep."""
         kept, size = dict(self._runs), _total(self._runs)
-        for identifier in sorted(kept, key=lambda each: kept[each].run["end_s"] is None):
+        for identifier in sorted(kept, key=lambda identifier_: kept[identifier_].run["end_s"] is None):
             if size + room <= LEFT_BYTES:
                 break
             if identifier != needed:
                 size -= kept.pop(identifier).bytes
         return kept
 
-    def _rewrite(self, kept: Mapping[str, _Kept]) -> None:
-        """Write a file with these runs only in place of the one there is. Raises OSError."""
-        beside = self._path.with_name(f".{FILE}.new")
-        with beside.open("wb") as file:
-            file.writelines(_line(content) for each in kept.values() for content in _contents(each.run))
+    def _rewrite(self, kept: Mapping[str, _StoredRun]) -> None:
+        """Replace the file by one with only these runs. Raises OSError."""
+        new_file = self._path.with_name(f".{FILE}.new")
+        with new_file.open("wb") as file:
+            file.writelines(_line(content) for identifier_ in kept.values() for content in _contents(identifier_.run))
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(self._path)
+        new_file.replace(self._path)
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Add a line to a file, or nothing. Raises OSError."""
+    """Append a line to a file completely or not at all. Raises OSError."""
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         size = os.fstat(file).st_size
         if size and os.pread(file, 1, size - 1) != b"\n":
-            # Somebody was stopped within a line.
+            # A writer was stopped within a line.
             line = b"\n" + line
         if os.write(file, line) < len(line):
             os.ftruncate(file, size)
@@ -217,7 +216,7 @@ def _append(path: Path, line: bytes) -> None:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the rest of a file line by line; of a line that is too long only its end."""
+    """Yield the rest of a file by line; of a line that is too long, only its end."""
     while line := file.readline(LONGEST_LINE_BYTES):
         if line.endswith(b"\n") or len(line) < LONGEST_LINE_BYTES:
             yield line
@@ -228,7 +227,7 @@ def _line(content: Mapping[str, Any]) -> bytes:
 
 
 def _contents(run: Run) -> Iterable[Mapping[str, Any]]:
-    """Yield what has happened to a run, as it is kept on disk."""
+    """Yield the records of a run, as stored on disk."""
     yield {"run": run["id"], "begin_s": run["begin_s"], "name": run["name"]}
     for mark in run["marks"]:
         yield {"run": run["id"], "mark_s": mark["time_s"], "text": mark["text"]}
@@ -240,8 +239,8 @@ def _bytes(line: bytes) -> int:
     return max(len(line), LEAST_RECORD_BYTES)
 
 
-def _total(kept: Mapping[str, _Kept]) -> int:
-    return sum(each.bytes for each in kept.values())
+def _total(kept: Mapping[str, _StoredRun]) -> int:
+    return sum(identifier_.bytes for identifier_ in kept.values())
 
 
 def _times(run: Run) -> RunTimes:

@@ -1,4 +1,4 @@
-"""Signals that the agent listens to, and a clock whose sleep they end."""
+"""Signal handling, and a clock whose sleep ends when a signal arrives."""
 
 import os
 import select
@@ -9,43 +9,43 @@ from types import FrameType
 
 from collector.model.clock import SystemClock
 
-# So often, at least, a sleep looks after what else is to be done.
+# A sleep checks for other work at least this often.
 PIECE_S = 5.0
-# To finish the tick that is being read, before it is given up.
+# The time to finish the current tick before it is abandoned.
 GRACE_S = 1.5
 
 
 class StoppedError(Exception):
-    """Somebody wants the agent to end."""
+    """A signal asks the agent to stop."""
 
 
 class Signals:
-    """What came: `stopping` stays, `hangup` is for whoever handles it to put back.
+    """The signals received: `stopping` stays set; whoever handles `hangup` clears it.
 
-    While `sheltered` is set, nothing is interrupted.
+    While `uninterruptible` is set, nothing is interrupted.
     """
 
     def __init__(self, wake: int) -> None:
-        """Take the end of a pipe that can be read when a signal has come."""
+        """Take the read end of the pipe that becomes readable when a signal arrives."""
         self.stopping = False
         self.hangup = False
-        self.sheltered = False
+        self.uninterruptible = False
         self._wake = wake
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
-        """Take note of a signal."""
+        """Handle a signal."""
         if number == signal.SIGHUP:
             self.hangup = True
         elif number == signal.SIGALRM:
-            # A node that hangs must not hold up the end.
-            if not self.sheltered:
+            # A node that hangs must not delay the exit.
+            if not self.uninterruptible:
                 raise StoppedError
         else:
             self.stopping = True
             signal.setitimer(signal.ITIMER_REAL, GRACE_S)
 
     def wait(self, seconds: float) -> None:
-        """Return after so long, or when a signal comes."""
+        """Wait for some seconds or until a signal arrives."""
         ready, _, _ = select.select([self._wake], [], [], max(seconds, 0.0))
         if ready:
             with suppress(BlockingIOError):
@@ -54,7 +54,7 @@ class Signals:
 
 @contextmanager
 def listening() -> Iterator[Signals]:
-    """Listen to SIGTERM, SIGINT and SIGHUP in the block."""
+    """Handle SIGTERM, SIGINT and SIGHUP within the block."""
     read, write = os.pipe()
     os.set_blocking(read, False)
     os.set_blocking(write, False)
@@ -74,15 +74,15 @@ def listening() -> Iterator[Signals]:
 
 
 class AgentClock(SystemClock):
-    """The machine's clocks; a sleep ends with StoppedError when the agent is to end."""
+    """The system's clocks; a sleep ends with StoppedError when the agent is to stop."""
 
     def __init__(self, signals: Signals, idle: Callable[[], None]) -> None:
-        """Take the signals, and what is to be done while nothing else is."""
+        """Take the signals, and a function to call while idle."""
         self._signals = signals
         self._idle = idle
 
     def sleep(self, seconds: float) -> None:
-        """Return after at least `seconds`. Raises StoppedError."""
+        """Sleep for at least `seconds`. Raises StoppedError."""
         ends_s = self.monotonic_s() + seconds
         while True:
             if self._signals.stopping:

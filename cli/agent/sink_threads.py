@@ -1,4 +1,4 @@
-"""The agent's sinks, each shipping in a thread of its own."""
+"""The agent's sinks, each in a thread of its own."""
 
 import threading
 import time
@@ -12,16 +12,16 @@ from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.printable import one_line
 from exporters.recent_ticks import RecentTicks
-from exporters.shipping.runtime import real
-from exporters.shipping.shipper import Plan, Shipper, following
+from exporters.shipping.runtime import system_runtime
+from exporters.shipping.shipper import Plan, Shipper, journal_opener
 from exporters.shipping.sink_health import SinkHealth
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import SinkUrlError
 
 FOLDER = "sinks"
-# For requests that are under way when the agent is to end.
+# The time for requests in progress when the agent stops.
 PATIENCE_S = 1.0
-# A sink that fails by a fault of casstat's own is begun anew after so long.
+# A sink that fails because of a bug is restarted after this time.
 AGAIN_S = 60.0
 
 
@@ -29,69 +29,75 @@ AGAIN_S = 60.0
 class _Running:
     stop: threading.Event
     thread: threading.Thread
-    shipping: Shipper
+    shipper: Shipper
 
 
 class Sinks:
-    """Begins and ends shipping as the settings say."""
+    """Starts and stops sinks according to the settings."""
 
-    def __init__(self, journal: Path, recent: RecentTicks, say: Callable[[str], None]) -> None:
+    def __init__(self, journal: Path, recent: RecentTicks, log: Callable[[str], None]) -> None:
         self._journal = journal
         self._recent = recent
-        self._say = say
+        self._log = log
         self._running: dict[str, _Running] = {}
 
     def change(self, urls: Iterable[str], start: Position, identity: Identity) -> None:
-        """Ship to just these; to those that are new from `start` on, unless it is known how far they got.
+        """Ship to exactly these URLs; to new ones from `start` on, unless they have a checkpoint.
 
-        `identity` is who the node is known to be there. Raises CasstatError, and then all is as before.
+        `identity` is the node's identity at `start`. On CasstatError nothing changes.
         """
-        wanted = dict.fromkeys(urls)
-        check(wanted)
-        for url in [url for url in self._running if url not in wanted]:
-            # It ends by itself: a request that is under way must not hold up the next tick.
+        urls_by_order = dict.fromkeys(urls)
+        check(urls_by_order)
+        for url in [url for url in self._running if url not in urls_by_order]:
+            # Do not wait for it: a request in progress must not delay the next tick.
             self._running.pop(url).stop.set()
-        for url in wanted:
+        for url in urls_by_order:
             if url not in self._running:
-                self._running[url] = self._begun(url, start, identity)
+                self._running[url] = self._start(url, start, identity)
 
     def health(self) -> tuple[SinkHealth, ...]:
-        """Return how it goes with each."""
-        return tuple(running.shipping.health() for running in list(self._running.values()))
+        """Return the health of each sink."""
+        return tuple(running.shipper.health() for running in list(self._running.values()))
 
     def close(self) -> None:
-        """End all; what a store has not taken is sent the next time."""
+        """Stop all sinks; pending ticks are sent after the next start."""
         running, self._running = list(self._running.values()), {}
-        for each in running:
-            each.stop.set()
+        for sink_thread in running:
+            sink_thread.stop.set()
         ends_s = time.monotonic() + PATIENCE_S
-        for each in running:
-            each.thread.join(max(ends_s - time.monotonic(), 0.0))
+        for sink_thread in running:
+            sink_thread.thread.join(max(ends_s - time.monotonic(), 0.0))
 
-    def _begun(self, url: str, start: Position, identity: Identity) -> _Running:
+    def _start(self, url: str, start: Position, identity: Identity) -> _Running:
         stop = threading.Event()
-        kept = self._journal / FOLDER
-        plan = Plan(following(self._journal), start=start, identity=identity, kept=kept, recent=self._recent)
+        state_folder = self._journal / FOLDER
+        plan = Plan(
+            journal_opener(self._journal),
+            start=start,
+            identity=identity,
+            state_folder=state_folder,
+            recent=self._recent,
+        )
 
-        def made() -> Shipper:
-            return Shipper(sink_of(url), plan, real(stop), self._say)
+        def create() -> Shipper:
+            return Shipper(sink_of(url), plan, system_runtime(stop), self._log)
 
         def ship() -> None:
             while not stop.is_set():
                 try:
-                    running.shipping.run()
+                    running.shipper.run()
                 except Exception as error:
-                    self._say(_fault(running.shipping.health().name, error))
+                    self._log(_fault(running.shipper.health().name, error))
                     if not stop.wait(AGAIN_S):
-                        running.shipping = made()
+                        running.shipper = create()
 
-        running = _Running(stop, threading.Thread(target=ship, name=f"ship {url}", daemon=True), made())
+        running = _Running(stop, threading.Thread(target=ship, name=f"ship {url}", daemon=True), create())
         running.thread.start()
         return running
 
 
 def check(urls: Iterable[str]) -> None:
-    """Raise CasstatError for a URL that means no sink, or two that mean the same."""
+    """Raise CasstatError for an invalid URL, or two URLs of the same sink."""
     names: dict[str, str] = {}
     for url in dict.fromkeys(urls):
         try:
@@ -99,12 +105,12 @@ def check(urls: Iterable[str]) -> None:
         except SinkUrlError as error:
             raise CasstatError(f"--to: {error}") from None
         if sink.name in names:
-            raise CasstatError(f"--to: two URLs mean {sink.name}")
+            raise CasstatError(f"--to: two URLs for {sink.name}")
         names[sink.name] = url
         sink.close()
 
 
 def _fault(name: str, error: Exception) -> str:
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(place.filename).name}:{place.lineno}"
-    return f"{name}: a fault of casstat: {type(error).__name__}: {one_line(error)} ({where}): shipping begins anew"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return f"{name}: internal error: {type(error).__name__}: {one_line(error)} ({where}); restarting the sink"

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cli.agent.agent_config import ARGUMENTS, NO_SETTINGS, ConfiguredCommand, name_alike, printed, take_file
+from cli.agent.agent_config import ARGUMENTS, NO_SETTINGS, ConfiguredCommand, printed, set_variable_names, take_file
 from cli.agent.agent_settings import AgentSettings, journal_folder
 from cli.commands import line
 from cli.line.line_settings import DEFAULT_S, LineSettings
@@ -21,7 +21,7 @@ from exporters.prometheus.upper_bounds import DEFAULT_S as BOUNDS_S
 
 PATH = click.Path(path_type=Path)
 DEFAULT_LISTEN = "127.0.0.1:17199"
-# The line's options that mean the same here; those of Jolokia come with `jolokia_options`.
+# The line's options with the same meaning here; those of Jolokia come with `jolokia_options`.
 OF_THE_LINE = (
     "keyspace",
     "table",
@@ -37,7 +37,7 @@ OF_THE_LINE = (
     "node",
 )
 
-# What of them means something else where nothing is shown.
+# Help texts that differ from the line's.
 HELP = {
     "keyspace": "Keyspaces to read (patterns with * and ? allowed).  [all]",
     "table": "Table to read completely in every tick (requires --keyspace).",
@@ -52,7 +52,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
 
     for name in names:
         if not is_host_name(name):
-            raise click.BadParameter(f"'{name}' is not a host name: give it without scheme and port")
+            raise click.BadParameter(f"'{name}' is not a host name (without scheme and port)")
     return names
 
 
@@ -167,13 +167,13 @@ def command(print_config: bool, **options: Any) -> None:
         for each in printed(context):
             click.echo(each)
         return
-    # Only now: help and mistakes need none of what samples.
+    # Imported late: --help and usage errors do not need the sampling modules.
     from cli.agent.agent_program import run
 
-    def again() -> AgentSettings:
+    def reread() -> AgentSettings:
         return _settings(command.make_context("casstat agent", list(context.meta[ARGUMENTS])).params)
 
-    run(_settings(options), again, os.environ)
+    run(_settings(options), reread, os.environ)
 
 
 def _settings(options: Mapping[str, Any]) -> AgentSettings:
@@ -189,4 +189,4 @@ for each in line.command.params:
         if isinstance(option, click.Option):
             option.help = HELP.get(option.name or "", option.help)
         command.params.append(option)
-name_alike(command)
+set_variable_names(command)

@@ -18,7 +18,7 @@ from collector.journal.writer import Position, order
 from exporters.shipping.checkpoint import file_name
 from exporters.shipping.runtime import Runtime
 from exporters.shipping.shipper import Plan, Shipper
-from exporters.shipping.tick_queue import Journal, Recording
+from exporters.shipping.tick_queue import Journal, RecordingReader
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import Sink, SinkUrlError
 
@@ -50,9 +50,9 @@ def ship(order: Order) -> bool:
 def _shipped(order: Order, url: str, files: list[Path]) -> bool:
     sink = _sink(url)
     # A state for each store and node: two recordings have nothing to do with each other.
-    kept = None if order.state is None else order.state / file_name(str(files[0].resolve().parent))
+    state_folder = None if order.state is None else order.state / file_name(str(files[0].resolve().parent))
     begin_s, end_s = recorded_bounds(order.begin, order.end, files)
-    plan = Plan(_opened(files), kept=kept, share=1.0, begin_s=begin_s, end_s=end_s)
+    plan = Plan(_opened(files), state_folder=state_folder, cpu_share=1.0, begin_s=begin_s, end_s=end_s)
     patience = _Patience(order.patience_s)
     shipping = patience.shipping = Shipper(sink, plan, Runtime(patience.wait), note)
     try:
@@ -117,10 +117,10 @@ def _opened(files: list[Path]) -> Callable[[Position | None], Journal]:
     def opened(start: Position | None) -> Journal:
         names = [file.name for file in files]
         if start is None:
-            return Recording(files)
+            return RecordingReader(files)
         if start.file in names:
-            return Recording(files[names.index(start.file) :])
-        return Recording(file for file in files if order(file) >= order(Path(start.file)))
+            return RecordingReader(files[names.index(start.file) :])
+        return RecordingReader(file for file in files if order(file) >= order(Path(start.file)))
 
     return opened
 

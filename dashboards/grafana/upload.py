@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from collector.http.failures import Reason
 from collector.printable import one_line
-from exporters.sinks.parts.store_http import FAILURES, Answer, Pools, failed, post
+from exporters.sinks.parts.store_http import FAILURES, Pools, StoreResponse, connection_error, post
 
 FOLDER = "casstat"
 # Grafana's statuses for a folder that already exists.
@@ -54,11 +54,11 @@ class Grafana:
         try:
             answer = post(self._pools, self._url + path, json.dumps(body).encode(), self._headers, self._timeout_s)
         except FAILURES as error:
-            raise GrafanaError(f"{self._url}: {failed(error, self._host, _hint)}") from None
+            raise GrafanaError(f"{self._url}: {connection_error(error, self._host, _hint)}") from None
         if answer.status != 200 and answer.status not in allowed:
             raise GrafanaError(f"{self._url}: {self._refusal(answer)}")
 
-    def _refusal(self, answer: Answer) -> str:
+    def _refusal(self, answer: StoreResponse) -> str:
         reason = {
             401: "invalid token or password; hint: check --token-file",
             403: "no permission to write dashboards; hint: give the token or user the role Editor",

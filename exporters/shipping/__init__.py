@@ -1,1 +1,1 @@
-"""Shipping: what is recorded goes to a sink, in order and whole, whatever becomes of the store meanwhile."""
+"""Shipping: sends the journal to a sink, in order and complete, across failures of the store and restarts."""

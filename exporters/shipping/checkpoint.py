@@ -1,4 +1,4 @@
-"""Up to where a sink has everything: a small file for each sink, replaced whole."""
+"""Checkpoints: the last tick that a sink's store has, in a small file per sink that is replaced atomically."""
 
 import json
 import re
@@ -18,16 +18,16 @@ ODD = re.compile(r"[^A-Za-z0-9.-]+")
 
 
 class CheckpointError(Exception):
-    """A checkpoint is there but says nothing sensible; the message says so in one line."""
+    """A checkpoint file has malformed content; the message is one line."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """The last tick that the store has.
 
-    time_s, session  which one it is.
-    position         where reading must begin so that the rates after it are right.
-    identity         who the node was known to be.
+    time_s, session  identify the tick.
+    position         the position from which reading yields correct rates for the ticks after it.
+    identity         the node's identity at that tick.
     """
 
     time_s: float
@@ -37,41 +37,41 @@ class Checkpoint:
 
 
 def checkpoint_path(folder: Path, sink: str) -> Path:
-    """Return the file of a sink's checkpoint in a folder."""
+    """Return the path of a sink's checkpoint in a folder."""
     return folder / f"{file_name(sink)}.checkpoint.json"
 
 
 def file_name(sink: str) -> str:
-    """Return a sink's name fit for a file, unlike that of every other sink."""
+    """Return a file name for a sink, different for every sink."""
     return f"{ODD.sub('_', sink)[:100]}-{crc32(sink.encode()):08x}"
 
 
 def load(path: Path) -> Checkpoint | None:
-    """Return what a file says; None when there is none. Raises OSError and CheckpointError."""
+    """Return the checkpoint in a file, or None without a file. Raises OSError and CheckpointError."""
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST_BYTES)
     except FileNotFoundError:
         return None
     try:
-        found = _of(json.loads(text))
+        checkpoint = _parsed(json.loads(text))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise CheckpointError(f"{path}: is no checkpoint ({one_line(type(error).__name__)})") from None
-    return found
+        raise CheckpointError(f"{path}: malformed checkpoint ({one_line(type(error).__name__)})") from None
+    return checkpoint
 
 
 def save(path: Path, checkpoint: Checkpoint) -> None:
-    """Replace what a file says: whole or not at all. Raises OSError."""
+    """Write a checkpoint atomically. Raises OSError."""
     replace_file(path, json.dumps(asdict(checkpoint)).encode())
 
 
-def _of(said: Any) -> Checkpoint:
-    position, identity = Position(**said["position"]), Identity(**said["identity"])
-    time_s, session = said["time_s"], said["session"]
-    if not all(isinstance(text, str) for text in (session, position.file, *said["identity"].values())):
-        raise TypeError("a number for a name")
+def _parsed(content: Any) -> Checkpoint:
+    position, identity = Position(**content["position"]), Identity(**content["identity"])
+    time_s, session = content["time_s"], content["session"]
+    if not all(isinstance(text, str) for text in (session, position.file, *content["identity"].values())):
+        raise TypeError("a name is not text")
     if type(time_s) not in (int, float) or not 0 <= time_s <= LAST_S:
-        raise ValueError("a time that cannot be")
-    if type(said["position"]["offset"]) is not int or position.offset < 0 or "/" in position.file:
-        raise ValueError("a place that cannot be")
+        raise ValueError("time out of range")
+    if type(content["position"]["offset"]) is not int or position.offset < 0 or "/" in position.file:
+        raise ValueError("invalid position")
     return Checkpoint(time_s, session, position, identity)

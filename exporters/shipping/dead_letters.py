@@ -1,23 +1,23 @@
-"""The dead-letter file: points that a store will never take, up to a bounded size."""
+"""The dead-letter file: points that the store refuses for good, up to a size limit."""
 
 import os
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-# More than a request has.
+# More than the points of one request.
 LARGEST_BYTES = 4 << 20
 MODE = 0o640
 
 
 class DeadLetters:
-    """Writes refused points into a file, the first ones: what broke first tells most. None for nowhere."""
+    """Appends refused points to a file until it is full: the first refusals explain the most. None for no file."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     def write(self, points: Sequence[bytes], why: str) -> int:
-        """Write points with the reason; return how many of them there was room for. Raises OSError."""
+        """Write points and the reason; return how many of them fitted. Raises OSError."""
         if self.path is None:
             return 0
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Ticks that a journal does not have any more: counted, and said."""
+"""Detects gaps: ticks that the journal no longer has when they are to be shipped."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ from exporters.shipping.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A tick that is there.
+class PreviousTick:
+    """The tick before the current one.
 
-    at_s  when it was read, by a clock that nobody sets; None where not known.
-    lost  how many ticks its writer could not write so far; None where not known.
+    at_s  when it was read, by the monotonic clock; None if unknown.
+    lost  how many ticks its writer had failed to write by then; None if unknown.
     """
 
     time_s: float
@@ -25,68 +25,68 @@ class Seen:
 
 
 class Gaps:
-    """Watches one tick after the other."""
+    """Compares each tick with the one before, counts the missing ones and logs them."""
 
-    def __init__(self, say: RateLimitedLogger) -> None:
-        """Take what tells people: the matter, and the text."""
-        self._say = say
-        self._before: Seen | None = None
-        self._marked = ""
+    def __init__(self, log: RateLimitedLogger) -> None:
+        """Take the logger."""
+        self._log = log
+        self._previous: PreviousTick | None = None
+        self._cause = ""
         self.lost = 0
 
-    def begin(self, done: Checkpoint | None) -> None:
-        """Begin to read after a tick that was sent."""
-        self._before = None if done is None else Seen(done.time_s, done.session)
-        self._marked = ""
+    def restart(self, checkpoint: Checkpoint | None) -> None:
+        """Start after the tick of a checkpoint."""
+        self._previous = None if checkpoint is None else PreviousTick(checkpoint.time_s, checkpoint.session)
+        self._cause = ""
 
-    def mark(self, found: Finding | Removed) -> None:
-        """Take note that something may be missing before the next tick."""
-        if isinstance(found, Removed):
-            self._marked = self._marked or "files of the journal were removed before they could be sent"
+    def note(self, finding: Finding | Removed) -> None:
+        """Note a finding that may explain a gap before the next tick."""
+        if isinstance(finding, Removed):
+            self._cause = self._cause or "journal files were removed before they were sent"
             return
-        if isinstance(found, Lost):
-            # They are counted when the next tick comes.
+        if isinstance(finding, Lost):
+            # `count` counts lost ticks when the next tick comes.
             return
-        if isinstance(found, Damage):
-            self._marked = f"the journal is damaged: byte {found.offset}: {found.reason}"
-            self._say(self._marked, kind="damage")
+        if isinstance(finding, Damage):
+            self._cause = f"the journal is damaged: byte {finding.offset}: {finding.reason}"
+            self._log(self._cause, kind="damage")
         else:
-            self._say(f"byte {found.offset} of the journal: {found.reason}", kind="repeated")
+            self._log(f"byte {finding.offset} of the journal: {finding.reason}", kind="repeated")
 
-    def pass_by(self, entry: Entry) -> None:
-        """Take note of a tick that was sent in an earlier life."""
-        self._before, self._marked = _seen(entry), ""
+    def skip(self, entry: Entry) -> None:
+        """Note a tick that an earlier process has sent."""
+        self._previous, self._cause = _previous_tick(entry), ""
 
-    def check(self, entry: Entry) -> None:
-        """Count what is missing between the last tick and this one."""
-        before, now, marked = self._before, _seen(entry), self._marked
-        self._before, self._marked = now, ""
-        if before is None:
+    def count(self, entry: Entry) -> None:
+        """Count and log the ticks missing between the previous tick and this one."""
+        previous, now, suspected = self._previous, _previous_tick(entry), self._cause
+        self._previous, self._cause = now, ""
+        if previous is None:
             return
-        lost = missing(before, now, entry.head.interval_s, entry.snapshot.tick.missed, marked=bool(marked))
+        lost = missing(previous, now, entry.head.interval_s, entry.snapshot.tick.missed, suspected=bool(suspected))
         if lost:
             self.lost += lost
-            most = "at most " if before.session != now.session else ""
-            why = marked or "the journal does not have them"
-            self._say(f"{most}{lost} ticks before {now.time_s:.0f} are lost: {why}", kind="hole")
+            most = "at most " if previous.session != now.session else ""
+            cause = suspected or "the journal does not have them"
+            self._log(f"{most}{lost} ticks before {now.time_s:.0f} are lost: {cause}", kind="gap")
 
 
-def missing(before: Seen, now: Seen, interval_s: float, missed: int, *, marked: bool) -> int:
-    """Return how many ticks must have been between two that follow each other; at most, when sessions differ.
+def missing(previous: PreviousTick, now: PreviousTick, interval_s: float, missed: int, *, suspected: bool) -> int:
+    """Return how many ticks are missing between two; an upper bound if their sessions differ.
 
-    What the recorder itself missed or could not write is none of them; nor is what a clock that is set leaves out.
+    Excludes ticks that the recorder missed or could not write, and jumps of the wall clock.
     """
-    same = before.session == now.session
-    if not same and not marked:
+    same = previous.session == now.session
+    if not same and not suspected:
         return 0
-    gap_s = now.time_s - before.time_s
-    if same and before.at_s is not None and now.at_s is not None:
-        gap_s = min(gap_s, now.at_s - before.at_s)
-    unwritten = now.lost - before.lost if same and now.lost is not None and before.lost is not None else 0
+    gap_s = now.time_s - previous.time_s
+    if same and previous.at_s is not None and now.at_s is not None:
+        gap_s = min(gap_s, now.at_s - previous.at_s)
+    unwritten = now.lost - previous.lost if same and now.lost is not None and previous.lost is not None else 0
     return max(round(gap_s / interval_s) - 1 - missed - unwritten, 0)
 
 
-def _seen(entry: Entry) -> Seen:
+def _previous_tick(entry: Entry) -> PreviousTick:
     snapshot = entry.snapshot
     at_s = max((scrape.at_s for scrape in snapshot.scrapes), default=None)
-    return Seen(snapshot.tick.time_s, entry.head.session, at_s, entry.lost)
+    return PreviousTick(snapshot.tick.time_s, entry.head.session, at_s, entry.lost)

@@ -1,25 +1,25 @@
-"""How long to leave a store alone that takes nothing."""
+"""The delay before a request to an unavailable store is repeated."""
 
 from collections.abc import Callable
 
 FIRST_S, LONGEST_S = 1.0, 60.0
-# What a store asks for is heeded up to this.
-LONGEST_ASKED_S = 300.0
+# The longest Retry-After that is honoured.
+MAX_RETRY_AFTER_S = 300.0
 
 
 class Backoff:
-    """Waits twice as long after each failure, at most a minute, and by chance any part of that."""
+    """Exponential backoff from 1 s to 60 s, with full jitter."""
 
-    def __init__(self, chance: Callable[[], float]) -> None:
-        self._chance = chance
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
         self._most_s = FIRST_S
 
-    def next_s(self, asked_s: float | None) -> float:
-        """Return how long to wait after one more failure; never less than the store asks for."""
+    def next_s(self, retry_after_s: float | None) -> float:
+        """Return the delay after another failure; at least the store's Retry-After."""
         most_s, self._most_s = self._most_s, min(2 * self._most_s, LONGEST_S)
-        own_s = most_s * self._chance()
-        return own_s if asked_s is None else min(asked_s, LONGEST_ASKED_S) + own_s
+        random_s = most_s * self._random()
+        return random_s if retry_after_s is None else min(retry_after_s, MAX_RETRY_AFTER_S) + random_s
 
     def reset(self) -> None:
-        """Begin anew: the store has taken something."""
+        """Start over: the store has accepted a request."""
         self._most_s = FIRST_S

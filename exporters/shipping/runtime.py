@@ -1,4 +1,4 @@
-"""What shipping needs of the outside: time and chance. Tests pass their own."""
+"""Time and randomness for shipping; tests pass their own."""
 
 import random
 import time
@@ -9,20 +9,21 @@ from threading import Event
 
 @dataclass(frozen=True)
 class Runtime:
-    """Clocks, waiting and chance.
+    """Clocks, waiting and randomness.
 
-    wait       waits so many seconds, or until it is told to stop; returns whether it is.
-    monotonic_s, wall_s, cpu_s  the time, the wall clock's (since the epoch), and the CPU time of this thread.
-    chance     a number from 0 to 1.
+    wait    waits for a number of seconds or until shipping is stopped; returns True if stopped.
+    wall_s  seconds since the epoch.
+    cpu_s   CPU time of the current thread.
+    random  a number from 0 to 1.
     """
 
     wait: Callable[[float], bool]
     monotonic_s: Callable[[], float] = time.monotonic
     wall_s: Callable[[], float] = time.time
     cpu_s: Callable[[], float] = time.thread_time
-    chance: Callable[[], float] = random.random
+    random: Callable[[], float] = random.random
 
 
-def real(stop: Event) -> Runtime:
-    """Return the machine's own, which wait until `stop` is set."""
+def system_runtime(stop: Event) -> Runtime:
+    """Return the system's clocks and randomness, with a wait that ends when `stop` is set."""
     return Runtime(stop.wait)

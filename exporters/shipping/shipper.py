@@ -1,4 +1,4 @@
-"""The loop that is the same for all sinks: read, encode, send, remember."""
+"""The shipping loop, the same for all sinks: read, encode, send, save a checkpoint."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,88 +24,88 @@ from exporters.shipping.sink_health import SinkHealth
 from exporters.shipping.tick_queue import Journal, ShipTick, TickQueue
 from exporters.sinks.sink import Sink, UnavailableError
 
-# How long to wait for news, and for a journal that cannot be read.
+# The pause at the end of the journal, and after a failed read.
 POLL_S = 0.25
-TROUBLE_S = 5.0
+READ_RETRY_S = 5.0
 SAVE_S = 1.0
-# Of a core, so that catching up never delays the sampling.
-SHARE = 0.6
+# The share of a core for catching up, so that it never delays the sampling.
+CPU_SHARE = 0.6
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to ship, from where, and what to keep.
+    """What to ship, and where to keep state.
 
-    opened  opens the journal at a place, None for its oldest.
-    start   where to begin without a checkpoint; None for the oldest.
-    identity  who the node is known to be there.
-    kept    the folder of checkpoints and of refused points; None to keep neither.
-    recent  the last ticks in memory, where there are some.
-    share   of a core that catching up may take; 1 for all of it.
-    begin_s, end_s  the times of the ticks that are wanted.
+    open_journal    opens the journal at a position; None for its beginning.
+    start           the position to start at without a checkpoint; None for the beginning.
+    identity        the node's identity at `start`.
+    state_folder    the folder of checkpoints and dead-letter files; None to keep neither.
+    recent          recent ticks in memory, if any.
+    cpu_share       the share of a core for catching up; 1 for no limit.
+    begin_s, end_s  the time range of the ticks to ship.
     """
 
-    opened: Callable[[Position | None], Journal]
+    open_journal: Callable[[Position | None], Journal]
     start: Position | None = None
     identity: Identity = field(default_factory=Identity)
-    kept: Path | None = None
+    state_folder: Path | None = None
     recent: RecentTicks | None = None
-    share: float = SHARE
+    cpu_share: float = CPU_SHARE
     begin_s: float = -inf
     end_s: float = inf
 
 
-def following(folder: Path) -> Callable[[Position | None], Journal]:
-    """Return what opens the journal in a folder that is being written."""
+def journal_opener(folder: Path) -> Callable[[Position | None], Journal]:
+    """Return a function that opens the journal in a folder, which may still be written."""
     return lambda start: JournalFollower(folder, start)
 
 
 class Shipper:
-    """Brings what is recorded to one sink; it lives in one thread, and `health` may be asked from all."""
+    """Ships a journal to one sink; runs in one thread, except `health`."""
 
-    def __init__(self, sink: Sink, plan: Plan, means: Runtime, say: Callable[[str], None]) -> None:
-        """Take where to, what, time and chance, and what tells people."""
+    def __init__(self, sink: Sink, plan: Plan, runtime: Runtime, log: Callable[[str], None]) -> None:
+        """Load the checkpoint; nothing is sent yet."""
         self._sink = sink
         self._plan = plan
-        self._means = means
-        self._say = say
-        self._seldom = RateLimitedLogger(lambda text: say(f"{sink.name}: {text}"), means.monotonic_s)
-        self._holes = Gaps(self._seldom)
-        kept = plan.kept
-        self._path = None if kept is None else checkpoint_path(kept, sink.name)
-        aside = DeadLetters(None if kept is None else kept / f"{file_name(sink.name)}.refused")
-        self._delivery = Delivery(sink, aside, self._seldom, means.monotonic_s)
-        self._backoff = Backoff(means.chance)
-        begin = self._loaded()
-        self._ticks = TickQueue(plan.opened, begin, self._plan.start, self._holes, plan.recent, plan.identity)
-        self._reached_s = None if begin is None else begin.time_s
+        self._runtime = runtime
+        self._raw_log = log
+        self._log = RateLimitedLogger(lambda text: log(f"{sink.name}: {text}"), runtime.monotonic_s)
+        self._gaps = Gaps(self._log)
+        state_folder = plan.state_folder
+        self._path = None if state_folder is None else checkpoint_path(state_folder, sink.name)
+        dead_letters = DeadLetters(None if state_folder is None else state_folder / f"{file_name(sink.name)}.refused")
+        self._delivery = Delivery(sink, dead_letters, self._log, runtime.monotonic_s)
+        self._backoff = Backoff(runtime.random)
+        checkpoint = self._load_checkpoint()
+        self._ticks = TickQueue(plan.open_journal, checkpoint, self._plan.start, self._gaps, plan.recent, plan.identity)
+        self._shipped_until_s = None if checkpoint is None else checkpoint.time_s
         self._unsaved: ShipTick | None = None
         self._saved_s = -inf
         self._down_s: float | None = None
         self._health = SinkHealth(sink.name)
         self._catalogue: Mapping[str, Metric] = {}
         self._bounded = BoundedLabels(self._catalogue)
-        self._busy_s, self._used_s = means.monotonic_s(), means.cpu_s()
+        self._busy_s, self._used_s = runtime.monotonic_s(), runtime.cpu_s()
         self._behind = False
         self.ticks = 0
         self.stopped = False
 
     def health(self) -> SinkHealth:
-        """Return how it goes, from any thread."""
+        """Return the sink's health; may be called from any thread."""
         return replace(self._health, lag_s=self._lag_s())
 
-    def run(self, *, whole: bool = False) -> None:
-        """Ship until it is told to stop; with `whole`, until all is shipped. Raises OSError only then."""
+    def run(self, *, until_end: bool = False) -> None:
+        """Ship until stopped; with `until_end`, only to the end of the journal. Raises OSError only then."""
         try:
             while not self.stopped:
                 try:
                     more = self.step()
                 except OSError as error:
-                    if whole:
+                    if until_end:
                         raise
-                    self._trouble(error)
+                    self._report_read_error(error)
                     continue
-                if whole and not more:
+                if until_end and not more:
                     break
                 if not more:
                     self._wait(POLL_S)
@@ -113,134 +113,134 @@ class Shipper:
             self.close()
 
     def step(self) -> bool:
-        """Ship the next ticks; return whether there were any. Raises OSError when the journal cannot be read."""
+        """Ship the next ticks; return whether there were any. Raises OSError if the journal cannot be read."""
         points: list[bytes] = []
-        last, tick, wanted = None, None, 0
+        last, tick, selected = None, None, 0
         try:
             while len(points) < MOST_POINTS and (tick := self._ticks.next()) is not None:
                 last = tick
-                self._reached_s = tick.time_s if self._reached_s is None else self._reached_s
+                self._shipped_until_s = tick.time_s if self._shipped_until_s is None else self._shipped_until_s
                 if tick.sample is not None and self._plan.begin_s <= tick.time_s <= self._plan.end_s:
-                    wanted += 1
-                    points += self._encoded(tick, tick.sample)
+                    selected += 1
+                    points += self._encode(tick, tick.sample)
         finally:
-            # What was read before the trouble is sent: the journal is not asked for it again.
+            # Send the ticks read before an error: they will not be read again.
             if last is not None:
                 self._behind = tick is not None
                 self._deliver(points, last)
-                self.ticks += wanted if not self._delivery.waits else 0
+                self.ticks += selected if not self._delivery.has_pending else 0
             else:
                 self._behind = False
-                self._save()
-        self._rest()
+                self._save_checkpoint()
+        self._throttle()
         return last is not None
 
     def close(self) -> None:
-        """Keep where it got to, and leave the store and the journal."""
+        """Save the checkpoint, and close the sink and the journal."""
         self._saved_s = -inf
-        self._save()
+        self._save_checkpoint()
         self._ticks.close()
         self._sink.close()
 
-    def _encoded(self, tick: ShipTick, sample: Sample) -> list[bytes]:
+    def _encode(self, tick: ShipTick, sample: Sample) -> list[bytes]:
         if tick.catalogue is not self._catalogue:
             self._catalogue, self._bounded = tick.catalogue, BoundedLabels(tick.catalogue)
         sample = replace(sample, values=self._bounded.values(sample.values))
         return self._sink.encode(self._bounded.catalogue, tick.identity, sample)
 
     def _deliver(self, points: list[bytes], last: ShipTick) -> None:
-        """Send points, however long the store takes nothing; then what they are made of is done."""
-        self._delivery.put(points)
-        while self._delivery.waits and not self.stopped:
-            taken = self._delivery.points
+        """Send points, waiting as long as the store is unavailable, and then advance the checkpoint."""
+        self._delivery.enqueue(points)
+        while self._delivery.has_pending and not self.stopped:
+            accepted = self._delivery.points
             failure = None
             try:
                 self._delivery.send(self._is_stopped)
             except UnavailableError as error:
                 failure = error
-            # A store that refuses every point is down, even when these are set aside in the end.
-            if self._delivery.points > taken:
-                self._rose()
+            # A store that refuses every point stays down, even when its points are given up.
+            if self._delivery.points > accepted:
+                self._mark_up()
             if failure is not None:
-                self._fell(failure)
+                self._mark_down(failure)
                 self._wait(self._backoff.next_s(failure.retry_after_s))
-        if not self._delivery.waits:
-            self._reached_s, self._unsaved = last.time_s, last
-            self._save()
-        self._tell()
+        if not self._delivery.has_pending:
+            self._shipped_until_s, self._unsaved = last.time_s, last
+            self._save_checkpoint()
+        self._update_health()
 
-    def _fell(self, error: UnavailableError) -> None:
-        self._down_s = self._means.monotonic_s() if self._down_s is None else self._down_s
+    def _mark_down(self, error: UnavailableError) -> None:
+        self._down_s = self._runtime.monotonic_s() if self._down_s is None else self._down_s
         self._health = replace(self._health, up=False, failures=self._health.failures + 1, why=str(error))
-        self._tell()
-        self._seldom(f"takes nothing: {error}: it is tried again", kind="down")
+        self._update_health()
+        self._log(f"store unavailable: {error}; retrying", kind="down")
 
-    def _rose(self) -> None:
+    def _mark_up(self) -> None:
         self._backoff.reset()
         if self._down_s is not None:
-            down_s = self._means.monotonic_s() - self._down_s
-            self._say(f"{self._sink.name}: takes points again, after {down_s:.0f} s; what came meanwhile is sent")
-            self._seldom.forget("down")
+            down_s = self._runtime.monotonic_s() - self._down_s
+            self._raw_log(f"{self._sink.name}: store available again after {down_s:.0f} s; sending what is pending")
+            self._log.forget("down")
         self._down_s = None
         self._health = replace(self._health, up=True, why="")
 
-    def _trouble(self, error: OSError) -> None:
-        what = f"{error.filename or 'the journal'}: {error.strerror}: nothing can be read to send"
-        self._health = replace(self._health, why=what)
-        self._seldom(what, kind="journal")
-        self._wait(TROUBLE_S)
+    def _report_read_error(self, error: OSError) -> None:
+        text = f"{error.filename or 'the journal'}: {error.strerror}: cannot read the ticks to send"
+        self._health = replace(self._health, why=text)
+        self._log(text, kind="journal")
+        self._wait(READ_RETRY_S)
 
-    def _tell(self) -> None:
+    def _update_health(self) -> None:
         sent = self._delivery
         self._health = replace(
-            self._health, points=sent.points, refused_points=sent.refused, lost_ticks=self._holes.lost
+            self._health, points=sent.points, refused_points=sent.refused, lost_ticks=self._gaps.lost
         )
 
     def _lag_s(self) -> float:
         recent = self._plan.recent
         newest = recent.last if recent else None
-        reached_s = self._reached_s
-        if reached_s is None or (newest is None and not (self._behind or self._delivery.waits)):
+        reached_s = self._shipped_until_s
+        if reached_s is None or (newest is None and not (self._behind or self._delivery.has_pending)):
             return 0.0
-        newest_s = self._means.wall_s() if newest is None else newest.tick.time_s
+        newest_s = self._runtime.wall_s() if newest is None else newest.tick.time_s
         return max(newest_s - reached_s, 0.0)
 
-    def _rest(self) -> None:
-        """While it catches up, wait for as long as the CPU time that it took is more than its share."""
-        now_s, used_s = self._means.monotonic_s(), self._means.cpu_s()
-        rest_s = (used_s - self._used_s) / self._plan.share - (now_s - self._busy_s)
-        if self._behind and rest_s > 0 and self._plan.share < 1:
+    def _throttle(self) -> None:
+        """While catching up, wait until the CPU time used is within its share."""
+        now_s, used_s = self._runtime.monotonic_s(), self._runtime.cpu_s()
+        rest_s = (used_s - self._used_s) / self._plan.cpu_share - (now_s - self._busy_s)
+        if self._behind and rest_s > 0 and self._plan.cpu_share < 1:
             self._wait(rest_s)
-        self._busy_s, self._used_s = self._means.monotonic_s(), self._means.cpu_s()
+        self._busy_s, self._used_s = self._runtime.monotonic_s(), self._runtime.cpu_s()
 
-    def _loaded(self) -> checkpoints.Checkpoint | None:
+    def _load_checkpoint(self) -> checkpoints.Checkpoint | None:
         if self._path is None:
             return None
         try:
             return checkpoints.load(self._path)
         except CheckpointError as error:
-            self._say(f"{error}: all that is recorded is sent, some of it again")
+            self._raw_log(f"{error}: sending the whole recording, some of it again")
         except OSError as error:
-            self._say(f"{self._path}: {error.strerror}: all that is recorded is sent, some of it again")
+            self._raw_log(f"{self._path}: {error.strerror}: sending the whole recording, some of it again")
         self._plan = replace(self._plan, start=None)
         return None
 
-    def _save(self) -> None:
-        now_s = self._means.monotonic_s()
+    def _save_checkpoint(self) -> None:
+        now_s = self._runtime.monotonic_s()
         if self._path is None or self._unsaved is None or now_s - self._saved_s < SAVE_S:
             return
         self._saved_s = now_s
         try:
             checkpoints.save(self._path, self._unsaved.checkpoint)
         except OSError as error:
-            what = f"{self._path}: {error.strerror}: after a restart some points would be sent again"
-            self._seldom(what, kind="checkpoint")
+            text = f"{self._path}: {error.strerror}: some points would be sent again after a restart"
+            self._log(text, kind="checkpoint")
         else:
             self._unsaved = None
 
     def _wait(self, seconds: float) -> None:
-        self._seldom.flush()
-        self.stopped = self._means.wait(seconds) or self.stopped
+        self._log.flush()
+        self.stopped = self._runtime.wait(seconds) or self.stopped
 
     def _is_stopped(self) -> bool:
         self._wait(0.0)

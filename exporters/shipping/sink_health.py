@@ -1,19 +1,19 @@
-"""How it goes with a sink."""
+"""The health of a sink."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class SinkHealth:
-    """One sink, since the program began.
+    """One sink, since the program started.
 
-    up              whether the store took what it was sent last.
-    lag_s           how far what it has is behind what there is.
-    points          that it has taken.
-    failures        attempts that it did not take.
-    refused_points  that it will never take: they are written aside.
-    lost_ticks      that were gone from the journal before they could be sent: at most so many.
-    why             what is wrong, in a line; "" when nothing is.
+    up              whether the store accepted the last request.
+    lag_s           how far the store is behind the newest tick.
+    points          points that the store accepted.
+    failures        attempts that the store did not accept.
+    refused_points  points that the store refuses for good: they go to the dead-letter file.
+    lost_ticks      ticks removed from the journal before they were sent; an upper bound.
+    why             the current problem in one line, or "".
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What there is to ship, tick by tick: from the journal, and from memory when a sink is not behind."""
+"""The ticks to ship: from the journal, or from memory when the sink is not behind."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,30 +20,30 @@ from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.shipping.checkpoint import Checkpoint
 from exporters.shipping.gaps import Gaps
 
-# Some series are read once a minute: two readings of them make a rate.
+# Some series are read once a minute, and a rate needs two readings.
 LOOK_BACK_S = 150.0
 
 
 class Journal(Protocol):
-    """What entries are read from: a `Tail`, or a recording that is finished."""
+    """A source of entries: a journal that is followed, or a finished recording."""
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield what has come since the last call. Raises OSError."""
+        """Yield the entries since the last call. Raises OSError."""
 
     def position(self, entry: Entry) -> Position:
         """Return where the frame begins of the entry that came last."""
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
 
 
 @dataclass(frozen=True)
 class ShipTick:
     """One tick to ship.
 
-    sample    what happened in it; None for the first of a session.
-    position  the frame it is in.
-    restart   where reading must begin to go on after it.
+    sample    the sample of its interval; None for the first tick of a session.
+    position  the position of its frame.
+    restart   the position from which reading can continue after it.
     """
 
     time_s: float
@@ -56,21 +56,21 @@ class ShipTick:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What to keep on disk when the store has it."""
+        """The checkpoint to save once the store has the tick."""
         return Checkpoint(self.time_s, self.session, self.restart, self.identity)
 
 
-class Recording:
-    """A recording's files, read once, to their end."""
+class RecordingReader:
+    """Reads the files of a finished recording once."""
 
     def __init__(self, files: Iterable[Path]) -> None:
-        """Take the files, the oldest first."""
+        """Take the files, oldest first."""
         self._files = deque(files)
         self._sequence = TickOrder()
         self._path: Path | None = None
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield what is in the files. Raises OSError."""
+        """Yield the entries of the files. Raises OSError."""
         while self._files:
             self._path = self._files.popleft()
             yield from self._sequence.filtered(read(self._path))
@@ -80,23 +80,23 @@ class Recording:
         return Position(self._path.name if self._path else "", entry.frame)
 
     def close(self) -> None:
-        """Do nothing: files are closed when they are read."""
+        """Do nothing: each file is closed after it is read."""
 
 
-class Restarts:
-    """Where reading must begin to go on after a tick: some frames before it, or where its session began."""
+class RestartPositions:
+    """The position from which reading can continue after a tick: some frames earlier, or the start of its session."""
 
     def __init__(self) -> None:
         self._frames: deque[tuple[int, Position]] = deque()
         self._count = 0
 
-    def begin(self) -> None:
-        """Begin a session: what is before it is not needed."""
+    def checkpoint(self) -> None:
+        """Start a session: earlier frames are not needed."""
         self._frames.clear()
 
     def add(self, position: Position, interval_s: float) -> Position:
-        """Take one more tick and the frame it is in; return where to begin to go on after it."""
-        # By ticks, for the clock may be set.
+        """Add a tick and the position of its frame; return the position from which to continue after it."""
+        # Count ticks, not seconds: the clock may be set.
         needed = ceil(LOOK_BACK_S / interval_s)
         if not self._frames or self._frames[-1][1] != position:
             self._frames.append((self._count, position))
@@ -107,55 +107,55 @@ class Restarts:
 
 
 class TickQueue:
-    """Hands out every tick after a checkpoint, in order."""
+    """Returns every tick after a checkpoint, in order."""
 
     def __init__(
         self,
-        opened: Callable[[Position | None], Journal],
-        begin: Checkpoint | None,
+        open_journal: Callable[[Position | None], Journal],
+        checkpoint: Checkpoint | None,
         start: Position | None,
-        holes: Gaps,
+        gaps: Gaps,
         recent: RecentTicks | None = None,
         identity: Identity | None = None,
     ) -> None:
-        """Take what opens the journal at a place, None for its oldest, and the checkpoint.
+        """Open the journal at the checkpoint, or without one at `start` (None: its beginning).
 
-        Without a checkpoint it begins at `start`, with a node that is known as `identity`.
+        `identity` is the node's identity at `start`.
         """
-        self._opened = opened
-        self._holes = holes
+        self._open_journal = open_journal
+        self._gaps = gaps
         self._recent = recent
-        self._held: deque[RecentTick] = deque()
+        self._buffered: deque[RecentTick] = deque()
         self._number: int | None = None
         self._head: Header | None = None
         self._last: ShipTick | None = None
-        self._done = begin
+        self._checkpoint = checkpoint
         self._start = start
-        self._first = identity or Identity()
+        self._first_identity = identity or Identity()
         self._open()
 
     def next(self) -> ShipTick | None:
-        """Return the next tick; None when there is none yet. Raises OSError."""
+        """Return the next tick, or None if there is none yet. Raises OSError."""
         if self._number is None and (tick := self._from_disk()) is not None:
             return tick
         return self._from_memory()
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         self._journal.close()
 
     def _open(self, *, seek: bool = True) -> None:
-        """Read the journal (again) from where the last tick that was handed out can be found."""
-        done = self._done
-        self._journal = self._opened(self._start if done is None else done.position)
+        """Open the journal, possibly again, where the last returned tick can be found."""
+        checkpoint = self._checkpoint
+        self._journal = self._open_journal(self._start if checkpoint is None else checkpoint.position)
         self._polled: Iterator[Entry | Finding | Removed] | None = None
         self._sampling: SampleStream | None = None
-        self._restarts = Restarts()
-        self._identity = self._first if done is None else done.identity
+        self._restarts = RestartPositions()
+        self._identity = self._first_identity if checkpoint is None else checkpoint.identity
         self._head = None
-        self._sought = done if seek else None
+        self._seek_to = checkpoint if seek else None
         self._number = None
-        self._holes.begin(done)
+        self._gaps.restart(checkpoint)
 
     def _from_disk(self) -> ShipTick | None:
         """Return the next tick of the journal; None at its end."""
@@ -166,29 +166,29 @@ class TickQueue:
                 self._journal.close()
                 self._open()
                 raise
-            if tick is not None or self._sought is None or self._head is None:
+            if tick is not None or self._seek_to is None or self._head is None:
                 return tick
-            # What was sent last is not there, as after a power failure: all from the place on is sent again.
+            # The tick sent last is missing, as after a power failure: send everything from the position again.
             self._journal.close()
             self._open(seek=False)
 
     def _polled_tick(self) -> ShipTick | None:
         self._polled = self._polled or self._journal.poll()
-        for found in self._polled:
-            if isinstance(found, Entry):
-                tick = self._of_entry(found)
-                if self._sought is None:
-                    self._holes.check(found)
-                    return self._handed(tick)
-                self._holes.pass_by(found)
-                if (tick.time_s, tick.session) == (self._sought.time_s, self._sought.session):
-                    self._sought = None
+        for item in self._polled:
+            if isinstance(item, Entry):
+                tick = self._of_entry(item)
+                if self._seek_to is None:
+                    self._gaps.count(item)
+                    return self._hand_out(tick)
+                self._gaps.skip(item)
+                if (tick.time_s, tick.session) == (self._seek_to.time_s, self._seek_to.session):
+                    self._seek_to = None
                     self._last = tick
             else:
-                if not isinstance(found, Repeated):
-                    # What is looked for may be gone.
-                    self._sought = None
-                self._holes.mark(found)
+                if not isinstance(item, Repeated):
+                    # The tick to seek may be missing.
+                    self._seek_to = None
+                self._gaps.note(item)
         self._polled = None
         return None
 
@@ -196,49 +196,49 @@ class TickQueue:
         if self._head is None or entry.head.session != self._head.session:
             head = self._head = entry.head
             self._sampling = SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
-            self._restarts.begin()
+            self._restarts.checkpoint()
         assert self._sampling is not None  # noqa: S101 - there is one for each head
-        if self._sought is None:
-            # Up to what was sent last it is as the checkpoint says.
+        if self._seek_to is None:
+            # Up to the tick sent last, the checkpoint has the identity.
             self._identity = self._identity.after(entry.snapshot)
         sample = self._sampling.add(entry.snapshot)
-        return self._made(entry.snapshot.tick.time_s, sample, self._journal.position(entry))
+        return self._ship_tick(entry.snapshot.tick.time_s, sample, self._journal.position(entry))
 
-    def _made(self, time_s: float, sample: Sample | None, position: Position) -> ShipTick:
+    def _ship_tick(self, time_s: float, sample: Sample | None, position: Position) -> ShipTick:
         assert self._head is not None  # noqa: S101
         head = self._head
         restart = self._restarts.add(position, head.interval_s)
         return ShipTick(time_s, head.session, head.catalogue, self._identity, sample, position, restart)
 
-    def _handed(self, tick: ShipTick) -> ShipTick:
-        self._last, self._done = tick, tick.checkpoint
+    def _hand_out(self, tick: ShipTick) -> ShipTick:
+        self._last, self._checkpoint = tick, tick.checkpoint
         return tick
 
     def _from_memory(self) -> ShipTick | None:
         if self._recent is None or self._last is None:
             return None
-        if not self._held and not self._remembered(self._recent, self._last):
+        if not self._buffered and not self._fill_from_memory(self._recent, self._last):
             return None
-        moment = self._held.popleft()
-        self._number, self._identity = moment.number, moment.identity
-        return self._handed(self._made(moment.tick.time_s, moment.sample, moment.position))
+        tick = self._buffered.popleft()
+        self._number, self._identity = tick.number, tick.identity
+        return self._hand_out(self._ship_tick(tick.tick.time_s, tick.sample, tick.position))
 
-    def _remembered(self, recent: RecentTicks, last: ShipTick) -> bool:
-        """Fill up with what came after the last tick; return whether something did."""
+    def _fill_from_memory(self, recent: RecentTicks, last: ShipTick) -> bool:
+        """Buffer the ticks in memory after the last returned one; return whether there are any."""
         if self._number is not None:
-            moments = recent.after(self._number)
-            if moments is None:
-                # Memory does not reach back so far: the journal does.
+            ticks = recent.after(self._number)
+            if ticks is None:
+                # Memory no longer has the next tick: go back to the journal.
                 self._open()
                 return False
-            self._held.extend(moments)
-            return bool(self._held)
+            self._buffered.extend(ticks)
+            return bool(self._buffered)
         number = recent.at(last.time_s)
-        moments = None if number is None else recent.after(number - 1)
-        # Another tick may have had this time before the clock was set.
-        if number is None or not moments or moments[0].number != number or moments[0].position != last.position:
+        ticks = None if number is None else recent.after(number - 1)
+        # Before the clock was set, another tick may have had the same time.
+        if number is None or not ticks or ticks[0].number != number or ticks[0].position != last.position:
             return False
         self._number = number
         self._journal.close()
-        self._held.extend(moments[1:])
-        return bool(self._held)
+        self._buffered.extend(ticks[1:])
+        return bool(self._buffered)

@@ -1,1 +1,1 @@
-"""Where samples are pushed to: each kind of store is one file here, found by the schemes it names."""
+"""Sinks: stores that samples are pushed to. Each kind is one file, selected by the URL's scheme."""

@@ -2,7 +2,7 @@
 
     blueflood+http://HOST:19000/TENANT?ttl_s=172800
 
-Names have dots: cluster.dc.rack.node.metric.labels.field. Blueflood refuses points that are days old or of the future.
+Names are dotted: cluster.dc.rack.node.metric.labels.field. Blueflood refuses points that are days old or in the future.
 """
 
 import json
@@ -15,7 +15,7 @@ from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.printable import one_line
 from exporters.sinks.parts import store_responses
-from exporters.sinks.parts.dotted_names import Paths
+from exporters.sinks.parts.dotted_names import PathCache
 from exporters.sinks.parts.points import rows, time_ms
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_tls import PARAMETERS, context_of
@@ -24,26 +24,26 @@ from exporters.sinks.sink import SinkUrlError, UnavailableError
 SCHEMES = ("blueflood+http", "blueflood+https")
 TTL_S = 172800
 LONGEST_TTL_S = 2**31 - 1
-# Taken, but not stored in time: it may be or not.
+# Accepted, but possibly not stored.
 IN_TIME = 202
 
 
 def connect(target: Target) -> "Blueflood":
     """Return the sink. Raises SinkUrlError."""
-    target.only("ttl_s", "token_file", *PARAMETERS)
-    tenant, ttl = target.path.strip("/"), target.given.get("ttl_s", str(TTL_S))
+    target.require_known("ttl_s", "token_file", *PARAMETERS)
+    tenant, ttl = target.path.strip("/"), target.parameters.get("ttl_s", str(TTL_S))
     if not tenant or "/" in tenant:
-        raise SinkUrlError(f"{target.name}: the URL names no tenant: it is {target.scheme}://HOST:PORT/TENANT")
+        raise SinkUrlError(f"{target.name}: no tenant in the URL; hint: {target.scheme}://HOST:PORT/TENANT")
     if not (ttl.isascii() and ttl.isdigit() and 0 < int(ttl[:11]) <= LONGEST_TTL_S):
-        raise SinkUrlError(f"{target.name}: ttl_s={one_line(ttl)}: it is a whole number of seconds, such as {TTL_S}")
+        raise SinkUrlError(f"{target.name}: ttl_s={one_line(ttl)}: not a whole number of seconds such as {TTL_S}")
     return Blueflood(target, tenant, int(ttl))
 
 
 class Blueflood:
-    """Posts arrays of points."""
+    """Posts JSON arrays of points."""
 
     def __init__(self, target: Target, tenant: str, ttl_s: int) -> None:
-        """Take where to write to; what speaks HTTP is loaded here and not with this file."""
+        """Create the connection pool; its module is imported here so that agents without this sink do not load it."""
         from exporters.sinks.parts.store_http import Pools
 
         self.name = target.name
@@ -51,11 +51,11 @@ class Blueflood:
         self._url = f"{target.address}/v2.0/{quote(tenant, safe='')}/ingest"
         self._ttl_s = ttl_s
         self._token = target.secret("token_file")
-        self._paths = Paths("")
+        self._paths = PathCache("")
         self._pools = Pools(context_of(target))
 
     def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
-        """Return an object for each field of each series."""
+        """Return a JSON object for each field of each series."""
         begin = f'{{"collectionTime":{time_ms(sample)},"ttlInSeconds":{self._ttl_s},"metricValue":'
         points = []
         for series, fields in rows(catalogue, sample):
@@ -66,20 +66,20 @@ class Blueflood:
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
         """Post points."""
-        from exporters.sinks.parts.store_http import FAILURES, failed, judged, post
+        from exporters.sinks.parts.store_http import FAILURES, connection_error, post, response_error
 
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["X-Auth-Token"] = self._token
         try:
-            answer = post(self._pools, self._url, b"[" + b",".join(points) + b"]", headers, timeout_s)
+            response = post(self._pools, self._url, b"[" + b",".join(points) + b"]", headers, timeout_s)
         except FAILURES as error:
-            raise failed(error, self._host) from None
-        if answer.status == IN_TIME:
-            raise UnavailableError("HTTP 202: it has taken the points, but could not store them in time")
-        if not answer.stored:
-            answer = answer.without(self._token)
-            raise judged(answer, store_responses.blueflood(answer.body), time.time())
+            raise connection_error(error, self._host) from None
+        if response.status == IN_TIME:
+            raise UnavailableError("HTTP 202: it accepted the points but did not store them in time")
+        if not response.stored:
+            response = response.without(self._token)
+            raise response_error(response, store_responses.blueflood(response.body), time.time())
 
     def close(self) -> None:
         """Close the connection."""

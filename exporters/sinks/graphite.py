@@ -1,10 +1,10 @@
-"""Graphite's plaintext protocol, and what speaks it too.
+"""Graphite's plaintext protocol, which other stores accept, too.
 
     graphite://HOST:2003/PREFIX            names with dots: PREFIX.cluster.dc.rack.node.metric.labels.field
     graphite://HOST:2003/PREFIX?tags=1     PREFIX.metric.field;cluster=…;dc=…;label=…
 
-The protocol has no answers. A batch has its own connection, whose sending side is closed behind the last line: that the
-store closes its side is the sign that it has read all of it. Times are whole seconds.
+The protocol has no responses. Each batch has its own connection, whose sending side is closed after the last line; when
+the store closes its side, it has read everything. Times are whole seconds.
 """
 
 import re
@@ -17,14 +17,14 @@ from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
 from collector.printable import one_line
-from exporters.sinks.parts.dotted_names import Paths, part
+from exporters.sinks.parts.dotted_names import PathCache, part
 from exporters.sinks.parts.points import rows, tags, time_ms
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.sink import SinkUrlError, UnavailableError
 
 SCHEMES = ("graphite",)
 PORT = 2003
-# What a tag's value may not hold; it may not begin with a tilde either.
+# Characters that a tag's value must not have; it must not begin with a tilde either.
 NOT_IN_TAGS = re.compile(r"[;~\s\x00-\x1f]")
 PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 CHUNK_BYTES = 4096
@@ -32,10 +32,10 @@ CHUNK_BYTES = 4096
 
 def connect(target: Target) -> "Graphite":
     """Return the sink. Raises SinkUrlError."""
-    target.only("tags")
+    target.require_known("tags")
     prefix = target.path.strip("/.")
     if not PREFIX.fullmatch(prefix):
-        raise SinkUrlError(f"{target.name}: a prefix is letters, digits, '_', '-' and dots between them")
+        raise SinkUrlError(f"{target.name}: invalid prefix: only letters, digits, '_', '-' and dots between them")
     return Graphite(target, prefix, tagged=target.flag("tags"))
 
 
@@ -44,10 +44,10 @@ class Graphite:
 
     def __init__(self, target: Target, prefix: str, *, tagged: bool) -> None:
         self.name = target.name
-        self._place = target.host, target.port or PORT
+        self._address = target.host, target.port or PORT
         self._prefix = prefix
         self._tagged = tagged
-        self._paths = Paths(prefix)
+        self._paths = PathCache(prefix)
 
     def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
         """Return a line for each field of each series."""
@@ -76,7 +76,7 @@ class Graphite:
             return left_s
 
         try:
-            with closing(socket.create_connection(self._place, timeout_s)) as stream:
+            with closing(socket.create_connection(self._address, timeout_s)) as stream:
                 stream.settimeout(left_s())
                 stream.sendall(b"".join(b"%b\n" % point for point in points))
                 stream.shutdown(socket.SHUT_WR)
@@ -84,14 +84,14 @@ class Graphite:
                 while stream.recv(CHUNK_BYTES):
                     stream.settimeout(left_s())
         except TimeoutError:
-            raise UnavailableError("it has not read all and closed the connection in time") from None
+            raise UnavailableError("it did not read everything and close the connection in time") from None
         except OSError as error:
             raise UnavailableError(one_line(error.strerror or error)) from None
 
     def close(self) -> None:
-        """Do nothing: no connection outlives its batch."""
+        """Do nothing: each batch closes its own connection."""
 
 
 def _tags(metric: Metric, identity: Identity, series: Series) -> str:
-    found = {**identity.labels(), **dict(tags(metric, series))}
-    return "".join(f";{NOT_IN_TAGS.sub('_', name)}={NOT_IN_TAGS.sub('_', value)}" for name, value in found.items())
+    labels = {**identity.labels(), **dict(tags(metric, series))}
+    return "".join(f";{NOT_IN_TAGS.sub('_', name)}={NOT_IN_TAGS.sub('_', value)}" for name, value in labels.items())

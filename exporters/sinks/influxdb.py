@@ -1,4 +1,4 @@
-"""InfluxDB: version 2, what speaks its API as 1.8 does, and VictoriaMetrics.
+"""InfluxDB 2, stores with its API such as InfluxDB 1.8, and VictoriaMetrics.
 
 influxdb+http://HOST:8086/BUCKET?org=ORG&token_file=PATH
 influxdb+http://HOST:8086/db/autogen?token_file=PATH         1.8: the file has user:password
@@ -15,13 +15,13 @@ from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from exporters.sinks.parts import store_responses
-from exporters.sinks.parts.line_protocol import Lines
+from exporters.sinks.parts.line_protocol import LineEncoder
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_tls import PARAMETERS, context_of
 from exporters.sinks.sink import SinkUrlError
 
 if TYPE_CHECKING:
-    from exporters.sinks.parts.store_http import Answer
+    from exporters.sinks.parts.store_http import StoreResponse
 
 SCHEMES = ("influxdb+http", "influxdb+https", "victoriametrics+http", "victoriametrics+https")
 DROPPED = re.compile(r"\bdropped=(\d+)")
@@ -29,15 +29,15 @@ DROPPED = re.compile(r"\bdropped=(\d+)")
 
 def connect(target: Target) -> "InfluxDB":
     """Return the sink. Raises SinkUrlError."""
-    target.only("org", "token_file", "gzip", *PARAMETERS)
+    target.require_known("org", "token_file", "gzip", *PARAMETERS)
     bucket = target.path.rstrip("/")
     if not bucket and target.scheme.startswith("influxdb"):
-        raise SinkUrlError(f"{target.name}: the URL names no bucket: it is {target.scheme}://HOST:PORT/BUCKET")
+        raise SinkUrlError(f"{target.name}: no bucket in the URL; hint: {target.scheme}://HOST:PORT/BUCKET")
     return InfluxDB(target, bucket)
 
 
 class InfluxDB:
-    """Writes lines through influxdb_client, whose own points and retries are not used."""
+    """Writes line protocol with influxdb_client, without its points and retries."""
 
     def __init__(self, target: Target, bucket: str) -> None:
         """Create the client; it connects with the first request."""
@@ -48,13 +48,13 @@ class InfluxDB:
         self.name = target.name
         self._host = target.host
         self._bucket = bucket
-        self._org = target.given.get("org", "")
+        self._org = target.parameters.get("org", "")
         self._token = target.secret("token_file")
         self._gzip = target.flag("gzip")
-        self._lines = Lines()
+        self._lines = LineEncoder()
         self._pools = Pools(context_of(target))
         self._client = _client(target.address, self._token)
-        # What it sends goes through the pools, which are bounded: its own would wait and read without an end.
+        # Replace its connection pool, which would wait and read without limits.
         self._client.api_client.rest_client.pool_manager = self._pools
         if self._gzip:
             self._client.api_client.set_default_header("Content-Encoding", "gzip")
@@ -68,40 +68,40 @@ class InfluxDB:
         """Write lines."""
         from influxdb_client.rest import ApiException
 
-        from exporters.sinks.parts.store_http import FAILURES, failed, judged
+        from exporters.sinks.parts.store_http import FAILURES, connection_error, response_error
 
         body = b"\n".join(points)
         if self._gzip:
-            # Level 1: the client's own level takes five times as long, for little.
+            # Level 1: the client's own level takes five times as long for little gain.
             body = gzip.compress(body, 1)
         self._client.api_client.configuration.timeout = timeout_s * 1000
         try:
             self._writer.write(self._bucket, self._org, body)
-            answer = self._answer(self._client.api_client.last_response)
-            if answer.stored:
+            response = self._answer(self._client.api_client.last_response)
+            if response.stored:
                 return
         except ApiException as error:
             if not error.status and isinstance(error.__context__, Exception):
-                # So the library tells of TLS.
-                raise failed(error.__context__, self._host) from None
-            answer = self._answer(error.response)
+                # The library wraps TLS errors this way.
+                raise connection_error(error.__context__, self._host) from None
+            response = self._answer(error.response)
         except FAILURES as error:
-            raise failed(error, self._host) from None
-        verdict = store_responses.influxdb(answer.body)
+            raise connection_error(error, self._host) from None
+        verdict = store_responses.influxdb(response.body)
         dropped = DROPPED.search(verdict or "")
-        every = dropped is not None and int(dropped[1]) == len(points)
-        raise judged(answer, verdict, time.time(), every=every)
+        all_points = dropped is not None and int(dropped[1]) == len(points)
+        raise response_error(response, verdict, time.time(), all_points=all_points)
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
         self._pools.clear()
 
-    def _answer(self, response: Any) -> "Answer":
-        from exporters.sinks.parts.store_http import Answer
+    def _answer(self, response: Any) -> "StoreResponse":
+        from exporters.sinks.parts.store_http import StoreResponse
 
         headers = {name.lower(): value for name, value in response.getheaders().items()}
-        return Answer(response.status, headers, str(response.data or "")).without(self._token)
+        return StoreResponse(response.status, headers, str(response.data or "")).without(self._token)
 
 
 def _client(url: str, token: str) -> Any:

@@ -1,7 +1,7 @@
-"""What every sink is, and what its store may answer; shipping, which is the same for all, is `exporters.shipping`.
+"""The interface of a sink, and the errors of its store; `exporters.shipping` does the rest, the same for all sinks.
 
-A module in this folder is a sink when it has `SCHEMES`, the schemes of the URLs that mean it, and `connect`, which
-makes the sink of such a URL's `exporters.sinks.parts.sink_url.Target` and raises SinkUrlError.
+A module in this folder is a sink if it has `SCHEMES`, its URL schemes, and `connect`, which creates the sink of a
+`exporters.sinks.parts.sink_url.Target` or raises SinkUrlError.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,16 @@ from collector.model.sample import Sample
 
 
 class Sink(Protocol):
-    """One store that samples are pushed to."""
+    """A store that samples are pushed to."""
 
     @property
     def name(self) -> str:
-        """What it is called in logs, metrics and files: scheme, host and port, no secrets."""
+        """The name in logs, metrics and files: scheme, host, port and path, without secrets."""
 
     def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
-        """Return what to send of a sample: a point of one series each, the same ones for the same sample.
+        """Return the points of a sample, one series each; always the same for the same sample.
 
-        `catalogue` says what the sample's series mean, as its recording does.
+        `catalogue` defines the sample's metrics, as its recording does.
         """
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
@@ -32,34 +32,34 @@ class Sink(Protocol):
         """
 
     def close(self) -> None:
-        """Leave the store."""
+        """Close the connection."""
 
 
 class SinkUrlError(ValueError):
-    """A URL that means no sink; the message says why and what would, in one line, without secrets."""
+    """An invalid sink URL; the message is one line with the cause and without secrets."""
 
 
 class UnavailableError(Exception):
-    """The store takes nothing now, whatever the points: it is down, busy, or does not know who asks.
+    """The store accepts no points at present: it is down, overloaded, or rejects the credentials.
 
-    retry_after_s  how long it asks to be left alone; None when it does not say.
+    retry_after_s  the delay that it asks for, if any.
     """
 
-    def __init__(self, why: str, retry_after_s: float | None = None) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, retry_after_s: float | None = None) -> None:
+        super().__init__(reason)
         self.retry_after_s = retry_after_s
 
 
 class TooLargeError(Exception):
-    """The request is too large for something before the store, such as a proxy; fewer points may get through."""
+    """The request is too large for something in front of the store, such as a proxy; fewer points may pass."""
 
 
 class RefusedError(Exception):
-    """The store itself says that it will never take all of these points together: one is wrong, or they are too many.
+    """The store itself refuses these points for good: at least one is invalid, or there are too many.
 
-    every  whether the store says that it takes none of them, so that nobody need look for the wrong ones.
+    all_points  whether the store states that it took none of them, so that searching for the invalid ones is useless.
     """
 
-    def __init__(self, why: str, *, every: bool = False) -> None:
-        super().__init__(why)
-        self.every = every
+    def __init__(self, reason: str, *, all_points: bool = False) -> None:
+        super().__init__(reason)
+        self.all_points = all_points

@@ -432,7 +432,7 @@ def test_an_agent_that_the_node_was_started_with_stays() -> None:
         (["--jar", "a.jar", "--user", "me", "--password-file", "/none"], "--password-file: /none: No such file"),
         (["--jar", "a.jar", "--port", "0"], "--port"),
         (["--jar", "a.jar", "--listen", "node7:8778"], "'node7' is not an IP address"),
-        (["--jar", "a.jar", "--listen", "127.0.0.1"], "'127.0.0.1': is not HOST:PORT"),
+        (["--jar", "a.jar", "--listen", "127.0.0.1"], "'127.0.0.1': not HOST:PORT"),
         (["--jar", "a.jar", "--listen", ":8778"], "':8778' lacks the address"),
         (["--jar", "a.jar", "0"], "PID"),
     ],

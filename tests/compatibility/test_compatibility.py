@@ -133,7 +133,7 @@ def test_names_of_checkpoints() -> None:
 def test_runs(tmp_path: Path) -> None:
     shutil.copy(STATE / "runs.jsonl", tmp_path)
     messages: list[str] = []
-    assert RunStore(tmp_path, SystemClock(), messages.append).every() == json.loads(expected_text("runs.json"))
+    assert RunStore(tmp_path, SystemClock(), messages.append).all_runs() == json.loads(expected_text("runs.json"))
     assert messages == []
 
 

@@ -15,7 +15,7 @@ from exporters.prometheus.agent_health import AgentHealth
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
 from exporters.shipping.runtime import Runtime
-from exporters.shipping.shipper import Plan, Shipper, following
+from exporters.shipping.shipper import Plan, Shipper, journal_opener
 from exporters.sinks.parts.registry import sink_of
 from tests.collector.snapshots import scrape, snapshot
 from tests.exporters.prometheus.parsed import parsed
@@ -84,7 +84,7 @@ def test_sinks_get_one_series_for_all_compactions_of_a_table(tmp_path: Path) -> 
     for url in ("influxdb+http://h/b", "graphite://h/p", "graphite://h/p?tags=1", "blueflood+http://h/t"):
         store, sink = Store(), sink_of(url)
         store.encode = sink.encode  # type: ignore[method-assign]
-        drain(shipping := Shipper(store, Plan(following(tmp_path)), Runtime(lambda _: False), print))
+        drain(shipping := Shipper(store, Plan(journal_opener(tmp_path)), Runtime(lambda _: False), print))
         shipping.close()
         sink.close()
         points = [point for point in store.taken if b"compaction_" in point and b"pending" not in point]

@@ -76,7 +76,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_recorded(fake: FakeJolokia,
     ("arguments", "why"),
     [
         (["--to", "influx://127.0.0.1:8086/x"], "influxdb+http"),
-        (["--to", "graphite://127.0.0.1:1", "--to", "graphite://127.0.0.1:1?tags=1"], "two URLs mean"),
+        (["--to", "graphite://127.0.0.1:1", "--to", "graphite://127.0.0.1:1?tags=1"], "two URLs for"),
         (["--web-config-file", "/nowhere/web.yml"], "/nowhere/web.yml"),
         (["--journal-dir", "/dev/null/x"], "/dev/null"),
         (["--listen", "somewhere"], "somewhere"),
@@ -101,18 +101,18 @@ def test_settings_are_read_again_without_losing_a_tick(fake: FakeJolokia, tmp_pa
         assert agent.values("casstat_sink_up") == []
         file.write_text('to = ["graphite://127.0.0.1:1/x"]\nseries_limit = 200\ntables = 3\n')
         agent.send(signal.SIGHUP)
-        assert "read again; tables will only change with the next start" in agent.hear("the settings")
+        assert "reloaded; tables will change after a restart" in agent.hear("settings reloaded")
         agent.until(lambda: agent.values("casstat_sink_up") == [0.0])
         assert agent.value("casstat_series_limit") == 200
         file.write_text("sinks = 1\n")
         agent.send(signal.SIGHUP)
-        assert "stay as they were" in agent.hear("there is no setting 'sinks'")
+        assert "not reloaded" in agent.hear("unknown setting 'sinks'")
         file.write_text('to = ["graphite:///x"]\n')
         agent.send(signal.SIGHUP)
-        agent.hear("stay as they were")
+        agent.hear("not reloaded")
         file.write_text("")
         agent.send(signal.SIGHUP)
-        agent.hear("read again")
+        agent.hear("settings reloaded")
         agent.until(lambda: agent.values("casstat_sink_up") == [])
         assert agent.end(signal.SIGTERM) == 0
         entries = agent.entries()

@@ -87,8 +87,8 @@ FAULTS: dict[str, tuple[Answer, str]] = {
     "black hole": (black_hole, "no complete answer in time"),
     "byte by byte": (byte_by_byte, "no complete answer in time"),
     "endless": (endless, "HTTP 500"),
-    "hang up": (hang_up, "without an answer"),
-    "nonsense": (nonsense, "no answer as HTTP"),
+    "hang up": (hang_up, "without a response"),
+    "nonsense": (nonsense, "malformed HTTP response"),
 }
 
 

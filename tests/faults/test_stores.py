@@ -50,7 +50,7 @@ def shipped(node: Node, url: str) -> list[bytes]:
             send = staticmethod(lambda points, timeout_s: found.extend(points))
 
         keep, node.store = node.store, Well()  # type: ignore[assignment]
-        drain(shipping := node.shipping(kept=None))
+        drain(shipping := node.shipping(state_folder=None))
         shipping.close()
         node.store = keep
     return found
@@ -65,25 +65,25 @@ NGINX = b"""<html>\r
 </body>\r
 </html>\r
 """
-NOT_THE_STORE = "from something that is not the store"
+NOT_THE_STORE = "not from the store itself"
 FAULTS: dict[str, tuple[Answer, str]] = {
-    "nginx wants TLS": (status(400, body=NGINX), f"HTTP 400 {NOT_THE_STORE}: check the URL: 400 The plain HTTP"),
+    "nginx wants TLS": (status(400, body=NGINX), f"HTTP 400 {NOT_THE_STORE}; hint: check the URL: 400 The plain HTTP"),
     "Go wants TLS": (status(400, body=b"Client sent an HTTP request to an HTTPS server."), NOT_THE_STORE),
     "a gateway": (status(422, body=b'{"message": "no Route matched with those values"}'), NOT_THE_STORE),
     "another application": (status(400, body=b'{"error": "Bad Request", "status": 400}'), NOT_THE_STORE),
     "a web page": (status(200, body=b"<html><body>Welcome to nginx!</body></html>"), f"HTTP 200 {NOT_THE_STORE}"),
-    "401": (status(401), "other credentials"),
-    "403": (status(403), "may not write"),
+    "401": (status(401), "credentials rejected"),
+    "403": (status(403), "no permission to write"),
     "404": (status(404), "no such bucket"),
-    "429": (status(429, "Retry-After: 7"), "too much to do"),
+    "429": (status(429, "Retry-After: 7"), "too many requests"),
     "500": (status(500, body=b'{"message": "a panic"}'), "HTTP 500: a panic"),
     "503": (status(503, "Retry-After: Sun, 06 Nov 2094 08:49:37 GMT"), "HTTP 503"),
-    "302": (status(302, "Location: http://127.0.62.3:1/"), "points elsewhere"),
+    "302": (status(302, "Location: http://127.0.62.3:1/"), "redirect not followed"),
     "black hole": (black_hole, "in time"),
     "byte by byte": (byte_by_byte, "in time"),
     "endless": (endless, "HTTP 500"),
-    "hang up": (hang_up, "without an answer"),
-    "nonsense": (nonsense, "not an HTTP answer"),
+    "hang up": (hang_up, "without a response"),
+    "nonsense": (nonsense, "not an HTTP response"),
 }
 
 
@@ -158,7 +158,7 @@ def test_what_a_store_says_of_points() -> None:
         for _, _, every in said:
             with pytest.raises(RefusedError) as caught:
                 sink.send([b"a b=1 1", b"a b=1 2"], 5.0)
-            assert caught.value.every == every
+            assert caught.value.all_points == every
             assert len(str(caught.value)) < 300
 
 
@@ -170,7 +170,7 @@ def test_blueflood_says_that_some_are_wrong() -> None:
     ):
         with pytest.raises(RefusedError, match="in the future"):
             sink.send([b"{}"], 5.0)
-        with pytest.raises(UnavailableError, match="not the store"):
+        with pytest.raises(UnavailableError, match="not from the store"):
             sink.send([b"{}"], 5.0)
         with pytest.raises(UnavailableError, match="202"):
             sink.send([b"{}"], 5.0)

@@ -16,8 +16,8 @@ from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.sampling.sample_stream import SampleStream
 from exporters.recent_ticks import RecentTicks
-from exporters.shipping.runtime import real
-from exporters.shipping.shipper import Plan, Shipper, following
+from exporters.shipping.runtime import system_runtime
+from exporters.shipping.shipper import Plan, Shipper, journal_opener
 from exporters.sinks.parts.dotted_names import path
 from exporters.sinks.parts.points import rows, tags, time_ms
 from exporters.sinks.parts.registry import sink_of
@@ -159,8 +159,8 @@ def test_carbon_has_all_of_a_recording(node: Node, carbon: Carbon) -> None:
 def test_a_store_that_is_stopped_has_everything_when_it_is_back(node: Node, influxdb: InfluxDB) -> None:
     node.recent = RecentTicks(kept=20)
     stop = threading.Event()
-    plan = Plan(following(node.folder), kept=node.folder.parent / "kept", recent=node.recent)
-    shipping = Shipper(sink_of(influxdb.url), plan, real(stop), node.said.append)
+    plan = Plan(journal_opener(node.folder), state_folder=node.folder.parent / "kept", recent=node.recent)
+    shipping = Shipper(sink_of(influxdb.url), plan, system_runtime(stop), node.said.append)
     thread = threading.Thread(target=shipping.run)
     thread.start()
     try:

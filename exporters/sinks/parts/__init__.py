@@ -1,1 +1,1 @@
-"""What several sinks are made of."""
+"""Parts shared by several sinks."""

@@ -1,4 +1,4 @@
-"""Series as one name of parts with dots between them, as stores without labels have them."""
+"""Dotted names of series, for stores without labels."""
 
 import re
 from collections.abc import Mapping
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 
-# Addresses and paths stay readable; whatever else would be misread is spelled out.
+# Separators become underscores, so that addresses and paths stay readable; other special characters are encoded.
 SEPARATORS = re.compile(r"[.:/ ]")
 OTHERS = re.compile(r"[^A-Za-z0-9_-]")
 NOTHING = "_"
 
 
 def part(text: str) -> str:
-    """Return a part of a name: a label's value without dots, and nothing that a store would misread."""
+    """Return a label's value as one part of a name, with only characters that every store accepts."""
     plain = SEPARATORS.sub("_", text)
     return (
         OTHERS.sub(lambda found: "".join(f"_{byte:02x}" for byte in found[0].encode(errors="replace")), plain)
@@ -22,13 +22,13 @@ def part(text: str) -> str:
 
 
 def path(prefix: str, metric: Metric, identity: Identity, series: Series) -> str:
-    """Return PREFIX.cluster.dc.rack.node.metric.labels: always as many parts, so that patterns fit."""
+    """Return PREFIX.cluster.dc.rack.node.metric.labels, always with as many parts, so that patterns match."""
     words = [identity.cluster, identity.dc, identity.rack, identity.node, metric.name, *series[1:]]
     return ".".join([*([prefix] if prefix else []), *map(part, words)])
 
 
-class Paths:
-    """Keeps what each series is called."""
+class PathCache:
+    """Caches the name of each series."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -36,7 +36,7 @@ class Paths:
         self._paths: dict[Series, str] = {}
 
     def of(self, catalogue: Mapping[str, Metric], identity: Identity, series: Series) -> str:
-        """Return what a series of the catalogue is called."""
+        """Return the name of a series of the catalogue."""
         if self._of is None or self._of[0] is not catalogue or self._of[1] != identity:
             self._of, self._paths = (catalogue, identity), {}
         if series not in self._paths:

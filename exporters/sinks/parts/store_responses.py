@@ -1,36 +1,36 @@
-"""What bodies of answers say, and whether they are the store's own: proxies and other servers answer HTTP 400 too.
+"""Interprets response bodies: the store's own errors, as opposed to those of proxies and other servers.
 
-`influxdb` and `blueflood` return the store's verdict on the points, or None for a body that the store does not write.
+`influxdb` and `blueflood` return the store's message about the points, or None for a body that the store never writes.
 """
 
 import json
 import re
 from typing import Any
 
-# InfluxDB 2's codes of errors that are about the points; 1.8 and 3 have none.
+# InfluxDB 2's error codes that concern the points; 1.8 and 3 have no codes.
 CODES = frozenset({"invalid", "request too large", "too large", "unprocessable entity"})
 VICTORIA_METRICS = re.compile(r'remoteAddr: "[^"]*"[^;]*; requestURI: [^;]*; (.*)', re.DOTALL)
-# This is about the URL.
+# This message concerns the URL.
 UNSUPPORTED = "unsupported path"
 BLUEFLOOD_TEXTS = ("Cannot parse content", "No valid metrics", "Invalid data", "Error converting JSON payload")
 
 
 def influxdb(body: str) -> str | None:
-    """Return the verdict of InfluxDB or VictoriaMetrics.
+    """Return the message of InfluxDB or VictoriaMetrics about the points, or None.
 
     1.8, 3: {"error": "partial write: …"}    2: {"code": "invalid", "message": "…"}
     VictoriaMetrics: remoteAddr: "…"; requestURI: …; cannot read …
     """
     if match := VICTORIA_METRICS.match(body):
         return None if match[1].startswith(UNSUPPORTED) else match[1]
-    answer = _object(body)
-    if answer.get("code") in CODES:
-        return _text(answer, "message")
-    return _text(answer, "error") if answer.keys() <= {"error", "data"} else None
+    response = _object(body)
+    if response.get("code") in CODES:
+        return _text(response, "message")
+    return _text(response, "error") if response.keys() <= {"error", "data"} else None
 
 
 def blueflood(body: str) -> str | None:
-    """Return Blueflood's verdict: {"errors": [{"message": "…"}, …]}, or one of a few texts of older versions."""
+    """Return Blueflood's message: {"errors": [{"message": "…"}, …]}, or one of a few texts of older versions."""
     if body.startswith(BLUEFLOOD_TEXTS):
         return body
     errors = _object(body).get("errors")
@@ -40,19 +40,19 @@ def blueflood(body: str) -> str | None:
 
 
 def message(body: str) -> str:
-    """Return the message of an error as JSON, or else the whole body."""
-    answer = _object(body)
-    return _text(answer, "message") or _text(answer, "error") or body
+    """Return the message of a JSON error, or else the whole body."""
+    response = _object(body)
+    return _text(response, "message") or _text(response, "error") or body
 
 
 def _object(body: str) -> dict[str, Any]:
     try:
-        found = json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def _text(answer: dict[str, Any], name: str) -> str | None:
-    value = answer.get(name)
+def _text(response: dict[str, Any], name: str) -> str | None:
+    value = response.get(name)
     return value if isinstance(value, str) and value else None

@@ -25,12 +25,12 @@ def hint(reason: Reason) -> str:
 def context_of(target: Target) -> ssl.SSLContext | None:
     """Return the TLS context for connections to a store; None for one without TLS. Raises SinkUrlError."""
     if not target.tls:
-        if odd := [name for name in PARAMETERS if name in target.given]:
+        if odd := [name for name in PARAMETERS if name in target.parameters]:
             raise SinkUrlError(f"{target.name}: {odd[0]} requires TLS (hint: give a URL with +https)")
         return None
-    if KEY in target.given and CERTIFICATE not in target.given:
+    if KEY in target.parameters and CERTIFICATE not in target.parameters:
         raise SinkUrlError(f"{target.name}: {KEY} needs {CERTIFICATE}")
-    ca, certificate, key = (target.file(name) if name in target.given else None for name in PARAMETERS)
+    ca, certificate, key = (target.file(name) if name in target.parameters else None for name in PARAMETERS)
     try:
         return client_context(Access(ca=ca, certificate=certificate, key=key))
     except AccessError as error:

@@ -65,10 +65,10 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("intervall = 2", "there is no setting 'intervall': is 'interval' meant?"),
-        ("web-config-file = 'x'", "there is no setting 'web-config-file': is 'web_config_file' meant?"),
-        ("zzzzzz = 2", "there is no setting 'zzzzzz'; there are allow_host, buckets, "),
-        ("config = 'x'", "there is no setting 'config'"),
+        ("intervall = 2", "unknown setting 'intervall'; hint: did you mean 'interval'?"),
+        ("web-config-file = 'x'", "unknown setting 'web-config-file'; hint: did you mean 'web_config_file'?"),
+        ("zzzzzz = 2", "unknown setting 'zzzzzz'; known: allow_host, buckets, "),
+        ("config = 'x'", "unknown setting 'config'"),
         ("interval = 0.01", "'interval': '0.01' is out of range: 0.1 s to 3600 s"),
         ("interval = true", "'interval' is a number of seconds or a duration such as \"30s\", not true"),
         ("interval = '1x'", "'interval': '1x' is not a duration such as 30, 30s, 5m or 1.5h"),
@@ -76,13 +76,13 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
         ("tables = true", "'tables' is a whole number, not true"),
         ("node_metrics = 1", "'node_metrics' is true or false, not 1"),
         ("listen = 17199", "'listen' is a text, not 17199"),
-        ("to = 'graphite://h:1'", "'to' is a list"),
+        ("to = 'graphite://h:1'", "'to' must be a list"),
         ("to = [1]", "'to' is a text, not [1]"),
         ("journal_limit = 'much'", "'journal_limit': 'much' is not a size"),
         ("source = 'telepathy'", "'source': 'telepathy' is not one of"),
-        ("[agent]\nlisten = ':1'", "there is no setting 'agent'"),
-        ("listen = ", "is no TOML"),
-        ("listen = '\xff'", "is no TOML"),
+        ("[agent]\nlisten = ':1'", "unknown setting 'agent'"),
+        ("listen = ", "invalid TOML"),
+        ("listen = '\xff'", "invalid TOML"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_name_of_the_file(
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.Captu
 
 def test_a_file_without_an_end_is_no_settings(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["agent", "--config", "/dev/zero", "--print-config"]) == 1
-    assert capsys.readouterr().err == "casstat: /dev/zero: is too large to be settings\n"
+    assert capsys.readouterr().err == "casstat: /dev/zero: larger than 1 MiB\n"
 
 
 @pytest.mark.parametrize(

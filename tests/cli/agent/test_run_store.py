@@ -38,8 +38,8 @@ def test_a_run_with_its_marks_is_there_after_a_restart(tmp_path: Path) -> None:
         "marks": [{"time_s": 1_795_000_010.0, "text": "100 clients"}],
     }
     runs.begin("second")
-    assert RunStore(tmp_path, clock, pytest.fail).every() == runs.every()
-    assert [each["name"] for each in runs.every()] == ["ramp é", "second"]
+    assert RunStore(tmp_path, clock, pytest.fail).all_runs() == runs.all_runs()
+    assert [each["name"] for each in runs.all_runs()] == ["ramp é", "second"]
 
 
 def test_prometheus_is_told_of_the_last_runs(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_run_that_is_not_there_or_has_ended_cannot_be_marked_or_ended(tmp_path
         runs.end(run["id"])
     with pytest.raises(KeyError):
         runs.end("none")
-    assert len(runs.every()[0]["marks"]) == 0
+    assert len(runs.all_runs()[0]["marks"]) == 0
 
 
 def test_lines_that_tell_of_no_run_are_counted_and_left_out(tmp_path: Path) -> None:
@@ -83,10 +83,10 @@ def test_lines_that_tell_of_no_run_are_counted_and_left_out(tmp_path: Path) -> N
     RunStore(tmp_path, FakeClock(), pytest.fail).begin("ramp")
     with (tmp_path / FILE).open("a") as file:
         file.write('{"run": "x", "mark_s": 1, "text": "of nobody"}\n[]\n{\nnull\n{"run": "y", "begin_s": "soon"}\n{"ru')
-    assert [run["name"] for run in RunStore(tmp_path, FakeClock(), said.append).every()] == ["ramp"]
-    assert said == [f"{tmp_path / FILE}: 6 lines tell of no run and are left out"]
+    assert [run["name"] for run in RunStore(tmp_path, FakeClock(), said.append).all_runs()] == ["ramp"]
+    assert said == [f"{tmp_path / FILE}: skipped 6 malformed lines"]
     RunStore(tmp_path, FakeClock(), lambda _: None).begin("second")
-    assert [run["name"] for run in RunStore(tmp_path, FakeClock(), said.append).every()] == ["ramp", "second"]
+    assert [run["name"] for run in RunStore(tmp_path, FakeClock(), said.append).all_runs()] == ["ramp", "second"]
 
 
 def test_what_cannot_be_kept_on_disk_did_not_happen(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_what_cannot_be_kept_on_disk_did_not_happen(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (tmp_path / FILE).stat().st_size == size
-    assert len(runs.every()) == 1
+    assert len(runs.all_runs()) == 1
     assert len(runs.read(1.0).events) == 1
 
 
@@ -131,7 +131,7 @@ def test_a_run_is_bounded_and_ends_all_the_same(tmp_path: Path) -> None:
     run = runs.begin("ramp")
     marks = fill(runs, run["id"])
     assert 200 < marks < 300
-    assert size_of(runs.every()) <= MOST_RUN_BYTES
+    assert size_of(runs.all_runs()) <= MOST_RUN_BYTES
     with pytest.raises(ValueError, match="the run has no room for more marks"):
         runs.mark(run["id"], LONG)
     assert len(runs.end(run["id"])["marks"]) == marks
@@ -146,13 +146,13 @@ def test_all_runs_together_are_bounded_and_the_oldest_that_ended_goes_first(tmp_
         fill(runs, run["id"])
         runs.end(run["id"])
         assert (tmp_path / FILE).stat().st_size <= MOST_BYTES
-        assert size_of(runs.every()) <= MOST_BYTES
-    names = [each["name"] for each in runs.every()]
+        assert size_of(runs.all_runs()) <= MOST_BYTES
+    names = [each["name"] for each in runs.all_runs()]
     assert 3 <= len(names) <= 5
     assert names == ["going on", *[f"run {number}" for number in range(7 - len(names), 6)]]
-    assert "runs were forgotten: all take 4 MiB" in said[0]
+    assert "oldest runs (limit 4 MiB)" in said[0]
     # What is on disk is what is in memory.
-    assert RunStore(tmp_path, FakeClock(), pytest.fail).every() == runs.every()
+    assert RunStore(tmp_path, FakeClock(), pytest.fail).all_runs() == runs.all_runs()
     assert runs.end(going_on["id"])["end_s"]
 
 
@@ -160,8 +160,8 @@ def test_many_short_runs_are_bounded_too(tmp_path: Path) -> None:
     content = "".join(f'{{"run": "{number}", "begin_s": 1, "name": "x"}}\n' for number in range(17_000))
     (tmp_path / FILE).write_text(content)
     runs = RunStore(tmp_path, FakeClock(), lambda _: None)
-    assert 10_000 < len(runs.every()) < 17_000
-    assert runs.every()[-1]["id"] == "16999"
+    assert 10_000 < len(runs.all_runs()) < 17_000
+    assert runs.all_runs()[-1]["id"] == "16999"
     runs.begin("one more")
     assert (tmp_path / FILE).stat().st_size <= MOST_BYTES
 
@@ -191,11 +191,11 @@ def test_the_end_of_a_huge_file_is_taken_up_and_the_file_made_small(
             mark = {"run": "a", "mark_s": number, "text": LONG}
             file.write(json.dumps(mark, ensure_ascii=False).encode() + b"\n")
     runs = RunStore(tmp_path, FakeClock(), said.append)
-    assert [run["name"] for run in runs.every()] == ["kept"]
-    assert size_of(runs.every()) <= MOST_RUN_BYTES
+    assert [run["name"] for run in runs.all_runs()] == ["kept"]
+    assert size_of(runs.all_runs()) <= MOST_RUN_BYTES
     assert (tmp_path / FILE).stat().st_size <= MOST_RUN_BYTES
     assert len(said) == 2
-    assert RunStore(tmp_path, FakeClock(), pytest.fail).every() == runs.every()
+    assert RunStore(tmp_path, FakeClock(), pytest.fail).all_runs() == runs.all_runs()
 
 
 def test_a_file_that_cannot_be_made_small_is_no_reason_to_end(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_file_that_cannot_be_made_small_is_no_reason_to_end(tmp_path: Path) ->
     runs = RunStore(tmp_path, FakeClock(), lambda _: None)
     with pytest.raises(IsADirectoryError):
         runs.begin("ramp")
-    assert runs.every() == []
+    assert runs.all_runs() == []
     (tmp_path / f".{FILE}.new").rmdir()
     runs.begin("ramp")
     assert (tmp_path / FILE).stat().st_size < 1000

@@ -13,7 +13,7 @@ from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 from collector.sampling.sample_stream import SampleStream
 from exporters.recent_ticks import RecentTicks
 from exporters.shipping.runtime import Runtime
-from exporters.shipping.shipper import Plan, Shipper, following
+from exporters.shipping.shipper import Plan, Shipper, journal_opener
 from exporters.sinks.parts.points import rows, time_ms
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, MODE, REQUESTS, SECONDS
 
@@ -87,7 +87,7 @@ class Time:
         enough = self.stop_after is not None and len(self.waits) >= self.stop_after
         return enough or (self.stop_at_s is not None and self.now_s >= self.stop_at_s)
 
-    def means(self) -> Runtime:
+    def runtime(self) -> Runtime:
         return Runtime(self.wait, lambda: self.now_s, lambda: BEGIN_S + self.now_s, self.cpu_s, lambda: 0.5)
 
 
@@ -133,9 +133,9 @@ class Node:
             self.number += 1
 
     def shipping(self, **choices: object) -> Shipper:
-        plan = Plan(following(self.folder), kept=self.folder.parent / "kept", recent=self.recent)
+        plan = Plan(journal_opener(self.folder), state_folder=self.folder.parent / "kept", recent=self.recent)
         plan = Plan(**{**plan.__dict__, **choices})
-        return Shipper(self.store, plan, self.time.means(), self.said.append)
+        return Shipper(self.store, plan, self.time.runtime(), self.said.append)
 
 
 def drain(shipping: Shipper) -> None:

@@ -9,7 +9,7 @@ from exporters.shipping import delivery
 from exporters.shipping import shipper as loop
 from exporters.shipping.checkpoint import checkpoint_path
 from exporters.shipping.dead_letters import DeadLetters
-from exporters.shipping.delivery import BELIEVED_AFTER_S
+from exporters.shipping.delivery import GIVE_UP_AFTER_S
 from exporters.shipping.sink_health import SinkHealth
 from exporters.sinks.sink import RefusedError, TooLargeError
 from tests.exporters.shipping.shipped import Node, drain, ticks_of
@@ -31,8 +31,8 @@ def node(tmp_path: Path) -> Iterator[Node]:
     made.journal.close()
 
 
-def refuses_all(reason: str = "HTTP 400: field type conflict", *, every: bool = False) -> RefusedError:
-    return RefusedError(reason, every=every)
+def refuses_all(reason: str = "HTTP 400: field type conflict", *, all_points: bool = False) -> RefusedError:
+    return RefusedError(reason, all_points=all_points)
 
 
 def run_for(node: Node, seconds: float) -> SinkHealth:
@@ -60,10 +60,10 @@ def dead_letters(node: Node) -> list[bytes]:
     ]
 
 
-@pytest.mark.parametrize("every", [False, True])
-def test_a_store_that_refuses_every_point_is_down_and_loses_none(node: Node, every: bool) -> None:
-    node.store.always = lambda _: refuses_all(every=every)
-    health = run_for(node, BELIEVED_AFTER_S - 60)
+@pytest.mark.parametrize("all_points", [False, True])
+def test_a_store_that_refuses_every_point_is_down_and_loses_none(node: Node, all_points: bool) -> None:
+    node.store.always = lambda _: refuses_all(all_points=all_points)
+    health = run_for(node, GIVE_UP_AFTER_S - 60)
     assert (health.up, health.points, health.refused_points) == (False, 0, 0)
     assert health.why == "refuses every point: HTTP 400: field type conflict"
     assert health.lag_s == pytest.approx(node.time.now_s)
@@ -77,10 +77,10 @@ def test_a_store_that_refuses_every_point_is_down_and_loses_none(node: Node, eve
     assert ticks_of(node.store.taken) == list(range(1, 200))
 
 
-@pytest.mark.parametrize("every", [False, True])
-def test_the_same_refusal_for_an_hour_is_believed_and_shipping_continues(node: Node, every: bool) -> None:
-    node.store.always = lambda points: refuses_all(f"HTTP 400: unable to parse '{points[0]!r}'", every=every)
-    health = run_for(node, BELIEVED_AFTER_S + 120)
+@pytest.mark.parametrize("all_points", [False, True])
+def test_the_same_refusal_for_an_hour_is_believed_and_shipping_continues(node: Node, all_points: bool) -> None:
+    node.store.always = lambda points: refuses_all(f"HTTP 400: unable to parse '{points[0]!r}'", all_points=all_points)
+    health = run_for(node, GIVE_UP_AFTER_S + 120)
     letters = dead_letters(node)
     # The first batch waits for an hour, the others do not wait.
     assert (health.up, health.points) == (False, 0)
@@ -95,8 +95,8 @@ def test_the_same_refusal_for_an_hour_is_believed_and_shipping_continues(node: N
 
 
 def test_another_reason_begins_another_hour(node: Node) -> None:
-    node.store.always = lambda _: refuses_all(f"HTTP 400: {'ab'[node.time.now_s > BELIEVED_AFTER_S - 60]}")
-    assert run_for(node, 2 * BELIEVED_AFTER_S - 180).refused_points == 0
+    node.store.always = lambda _: refuses_all(f"HTTP 400: {'ab'[node.time.now_s > GIVE_UP_AFTER_S - 60]}")
+    assert run_for(node, 2 * GIVE_UP_AFTER_S - 180).refused_points == 0
 
 
 def test_points_that_a_store_takes_tell_at_once_that_others_are_wrong(node: Node) -> None:
@@ -117,7 +117,7 @@ def test_a_proxy_that_passes_only_small_requests_loses_nothing(node: Node) -> No
     assert ticks_of(node.store.taken) == list(range(1, 200))
     node.store.always = lambda _: TooLargeError("HTTP 413: nginx")
     node.record(10)
-    health = run_for(node, 2 * BELIEVED_AFTER_S)
+    health = run_for(node, 2 * GIVE_UP_AFTER_S)
     assert (health.up, health.refused_points) == (False, 0)
 
 

@@ -15,8 +15,8 @@ from exporters.recent_ticks import RecentTicks
 from exporters.shipping import delivery
 from exporters.shipping import shipper as loop
 from exporters.shipping.checkpoint import checkpoint_path
-from exporters.shipping.shipper import SHARE
-from exporters.shipping.tick_queue import Recording
+from exporters.shipping.shipper import CPU_SHARE
+from exporters.shipping.tick_queue import RecordingReader
 from exporters.sinks.sink import RefusedError, UnavailableError
 from tests.exporters.shipping.shipped import BEGIN_S, Node, Store, drain, end_of, ticks_of
 
@@ -38,7 +38,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
 def whole(node: Node) -> list[bytes]:
     """Return what a store gets that was never down."""
     store, node.store = node.store, Store("fake://other")
-    shipping = node.shipping(kept=None, recent=None)
+    shipping = node.shipping(state_folder=None, recent=None)
     drain(shipping)
     found, node.store = node.store.taken, store
     shipping.close()
@@ -67,7 +67,7 @@ def test_after_faults_everything_has_arrived_once_and_in_order(node: Node) -> No
     assert (health.up, health.why, health.failures) == (True, "", 5)
     # Half of 1, 1, 2 and 4 seconds (chance is 0.5), what was asked for besides, and from the beginning again.
     assert node.time.waits == [0.5, 0.5, 1.0, 7.0 + 2.0, 0.5]
-    assert len([line for line in node.said if "takes nothing" in line]) == 3
+    assert len([line for line in node.said if "store unavailable" in line]) == 3
     shipping.close()
 
 
@@ -129,13 +129,13 @@ def test_live_ticks_come_from_memory_and_are_those_of_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = Node(tmp_path / "node", recent=RecentTicks(kept=10))
-    opened: list[Position | None] = []
+    open_journal: list[Position | None] = []
 
     def tail(start: Position | None) -> JournalFollower:
-        opened.append(start)
+        open_journal.append(start)
         return JournalFollower(node.folder, start)
 
-    shipping = node.shipping(opened=tail)
+    shipping = node.shipping(open_journal=tail)
     node.record(30)
     drain(shipping)
     # On the disk there is nothing to read any more: who looks there fails.
@@ -144,13 +144,13 @@ def test_live_ticks_come_from_memory_and_are_those_of_the_journal(
         for _ in range(150):
             node.record(1)
             drain(shipping)
-    assert len(opened) == 1
+    assert len(open_journal) == 1
     # Memory does not reach back so far.
     node.record(25)
     drain(shipping)
     node.record(5)
     drain(shipping)
-    assert len(opened) == 2
+    assert len(open_journal) == 2
     assert shipping.health().lag_s == 0.0
     node.record(3)
     assert shipping.health().lag_s == 3.0
@@ -250,9 +250,9 @@ def test_points_that_are_refused_are_found_and_written_aside(tmp_path: Path) -> 
     refused = [each for each in good if each not in refusing.taken]
     assert sorted([*refusing.taken, *refused]) == sorted(good)
     assert len(refused) == health.refused_points == 2
-    (aside,) = (tmp_path / "kept").glob("*.refused")
-    assert [line for line in aside.read_bytes().splitlines() if not line.startswith(b"#")] == refused
-    assert any("refuses a point" in line and str(aside) in line for line in node.said)
+    (dead_letters,) = (tmp_path / "kept").glob("*.refused")
+    assert [line for line in dead_letters.read_bytes().splitlines() if not line.startswith(b"#")] == refused
+    assert any("refuses a point" in line and str(dead_letters) in line for line in node.said)
     shipping.close()
     node.journal.close()
 
@@ -264,7 +264,7 @@ def test_what_is_rotated_away_is_counted_and_said(tmp_path: Path) -> None:
     drain(shipping)
     shipping.close()
     node.record(2000)
-    first = next(each for each in Recording(files_of(node.folder)).poll())
+    first = next(each for each in RecordingReader(files_of(node.folder)).poll())
     lost = first.snapshot.tick.time_s - BEGIN_S - 20  # type: ignore[union-attr]
     assert lost > 100
     again = node.shipping()
@@ -350,5 +350,5 @@ def test_catching_up_takes_its_share_of_a_core(node: Node) -> None:
     shipping.step()
     shipping.step()
     # A second of CPU time in no time at all, by the test's clock.
-    assert node.time.waits == [1 / SHARE, 1 / SHARE]
+    assert node.time.waits == [1 / CPU_SHARE, 1 / CPU_SHARE]
     shipping.close()

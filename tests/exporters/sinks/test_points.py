@@ -12,7 +12,7 @@ from collector.model.metric import Metric, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
 from exporters.line.columns import ratio
-from exporters.sinks.parts.line_protocol import Lines, key
+from exporters.sinks.parts.line_protocol import LineEncoder, key
 from exporters.sinks.parts.points import rows, time_ms
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, REQUESTS, SECONDS, STATE
 from tests.exporters.sinks.lines import parsed, plain, plain_for_victoria_metrics
@@ -81,7 +81,7 @@ def test_what_is_not_known_is_absent() -> None:
 def test_the_same_tick_is_the_same_time(milliseconds: int) -> None:
     each = sample({BYTES: 1.0}, milliseconds / 1000)
     assert time_ms(each) == milliseconds
-    (line,) = Lines().encode(CATALOGUE, WHO, each)
+    (line,) = LineEncoder().encode(CATALOGUE, WHO, each)
     assert parsed(line.decode())[3] == milliseconds * 10**6
 
 
@@ -113,7 +113,7 @@ def test_lines_say_what_rows_say(
         }
     )
     identity = Identity(node=who)
-    lines = Lines().encode(CHOICES, identity, each)
+    lines = LineEncoder().encode(CHOICES, identity, each)
     assert all(b"\n" not in line for line in lines)
     found = [parsed(line.decode()) for line in lines]
     wanted = list(rows(CHOICES, each))
@@ -136,7 +136,7 @@ def test_a_name_is_read_back_as_it_was(text: str) -> None:
 
 
 def test_a_series_changes_its_tags_when_the_node_says_who_it_is() -> None:
-    lines = Lines()
+    lines = LineEncoder()
     each = sample({REQUESTS: Rate(1.0, 1.0)})
     before = parsed(lines.encode(CATALOGUE, Identity(node="n"), each)[0].decode())
     after = parsed(lines.encode(CATALOGUE, WHO, each)[0].decode())
