@@ -1,1 +1,1 @@
-"""The agent: it samples, records, serves and ships until it is told to stop."""
+"""The agent: it samples, records, serves and ships until a signal stops it."""

@@ -20,7 +20,7 @@ class StoppedError(Exception):
 
 
 class Signals:
-    """The signals received: `stopping` stays set; whoever handles `hangup` clears it.
+    """The signals received: `stopping` stays set; the handler of `hangup` clears it.
 
     While `uninterruptible` is set, nothing is interrupted.
     """

@@ -164,8 +164,8 @@ def command(print_config: bool, **options: Any) -> None:
     """
     context = click.get_current_context()
     if print_config:
-        for each in printed(context):
-            click.echo(each)
+        for text in printed(context):
+            click.echo(text)
         return
     # Imported late: --help and usage errors do not need the sampling modules.
     from cli.agent.agent_program import run
@@ -183,9 +183,9 @@ def _settings(options: Mapping[str, Any]) -> AgentSettings:
     return AgentSettings(line=LineSettings(jolokia=jolokia, **shared), **given)
 
 
-for each in line.command.params:
-    if each.name in {*OF_THE_LINE, *(field.name for field in fields(JolokiaSettings))}:
-        option = copy.copy(each)
+for parameter in line.command.params:
+    if parameter.name in {*OF_THE_LINE, *(field.name for field in fields(JolokiaSettings))}:
+        option = copy.copy(parameter)
         if isinstance(option, click.Option):
             option.help = HELP.get(option.name or "", option.help)
         command.params.append(option)

@@ -108,9 +108,9 @@ class Guard:
 def _adding(headers: tuple[tuple[str, str], ...], send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            found: Any = MutableHeaders(scope=message)
+            response_headers: Any = MutableHeaders(scope=message)
             for name, value in headers:
-                found[name] = value
+                response_headers[name] = value
         await send(message)
 
     return sending

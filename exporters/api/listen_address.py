@@ -22,10 +22,10 @@ class ListenError(Exception):
 
 def parse_address(listen: str) -> tuple[str, int]:
     """Return host ("" for all addresses) and port of HOST:PORT, :PORT or [ADDRESS]:PORT. Raises ListenError."""
-    found = _PATTERN.fullmatch(listen)
-    if found is None or int(found["port"]) > 65535:
+    match = _PATTERN.fullmatch(listen)
+    if match is None or int(match["port"]) > 65535:
         raise ListenError(f"{listen!r}: not HOST:PORT, :PORT or [ADDRESS]:PORT")
-    return found["six"] or found["name"] or "", int(found["port"])
+    return match["six"] or match["name"] or "", int(match["port"])
 
 
 def bind(listen: str) -> socket.socket:
@@ -34,9 +34,9 @@ def bind(listen: str) -> socket.socket:
     try:
         addresses: Sequence[tuple[socket.AddressFamily, Any]]
         if host:
-            found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_PASSIVE)
+            results = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_PASSIVE)
             # A name with both families means its IPv4 address, as with other exporters.
-            addresses = sorted(((row[0], row[4]) for row in found), key=lambda address: address[0] != socket.AF_INET)[
+            addresses = sorted(((row[0], row[4]) for row in results), key=lambda address: address[0] != socket.AF_INET)[
                 :1
             ]
         else:

@@ -88,7 +88,7 @@ def tls_of(content: Any, folder: Path) -> Tls | None:
 
 
 def _clients(section_values: Mapping[str, Any], authority: str) -> tuple[str, tuple[str, ...]]:
-    """Return the client certificate policy, and the names of which a certificate must have one."""
+    """Return the client certificate policy, and the certificate names that it accepts."""
     policy = text_at(section_values, _TLS, "client_auth_type") or NO_CERTIFICATE
     if policy in _UNVERIFIED:
         raise WebConfigError(f"{_TLS}: client_auth_type: {policy} verifies nothing; hint: use {REQUIRED}")

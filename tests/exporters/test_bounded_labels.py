@@ -27,7 +27,7 @@ TICKS = 100
 
 
 def compactions(number: int) -> Values:
-    """Return what a node says that begins two compactions of a table in every tick."""
+    """Return the values of a node that begins two compactions of a table in every tick."""
     ids = f"{number}-a", f"{number}-b"
     done: Values = {(DONE.name, each, "ks", "t", "Compaction"): 100 + number for each in ids}
     return {PENDING: number, **done, **{(SIZE.name, *series[1:]): 1000 for series in done}}

@@ -69,12 +69,12 @@ def read_all(stream: socket.socket | ssl.SSLSocket) -> bytes:
 
 def read_until(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
     """Return everything up to one of the given endings."""
-    found = stream.recv(1 << 16)
-    while not found.endswith(ends):
+    received = stream.recv(1 << 16)
+    while not received.endswith(ends):
         more = stream.recv(1 << 16)
-        assert more, found
-        found += more
-    return found
+        assert more, received
+        received += more
+    return received
 
 
 def status(answer: bytes) -> int:

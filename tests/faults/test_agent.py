@@ -179,14 +179,14 @@ def test_runs_are_events_of_the_recording_and_there_after_a_restart(fake: FakeJo
         run = agent.post("/api/v1/runs", {"name": "ramp"})
         agent.post(f"/api/v1/runs/{run['id']}/marks", {"text": "100 clients"})
         agent.post(f"/api/v1/runs/{run['id']}/end", {})
-        told = agent.json("/api/v1/runs")
+        listed_runs = agent.json("/api/v1/runs")
         agent.until(lambda: any(scrape.events for entry in agent.rows() for scrape in entry.snapshot.scrapes))
         agent.end(signal.SIGTERM)
         events = [each.text for entry in agent.entries() for scrape in entry.snapshot.scrapes for each in scrape.events]
     assert events == ["run ramp began", "run ramp: 100 clients", "run ramp ended"]
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
         agent.served()
-        assert agent.json("/api/v1/runs") == told
+        assert agent.json("/api/v1/runs") == listed_runs
 
 
 def test_the_service_manager_hears_of_it(fake: FakeJolokia, tmp_path: Path) -> None:

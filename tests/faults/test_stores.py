@@ -1,4 +1,4 @@
-"""Stores that are down, slow, or say no, on the wire: what is said of them, and that everything arrives afterwards."""
+"""Stores that are down, slow or refuse points: the log messages, and complete delivery afterwards."""
 
 import re
 import socket
@@ -43,17 +43,17 @@ def node(tmp_path: Path) -> Iterator[Node]:
 def shipped(node: Node, url: str) -> list[bytes]:
     """Return the lines that would be sent to a store that is well."""
     with closing(sink_of(url)) as sink:
-        found: list[bytes] = []
+        points_sent: list[bytes] = []
 
         class Well:
             name, encode, close = sink.name, staticmethod(sink.encode), staticmethod(sink.close)
-            send = staticmethod(lambda points, timeout_s: found.extend(points))
+            send = staticmethod(lambda points, timeout_s: points_sent.extend(points))
 
         keep, node.store = node.store, Well()  # type: ignore[assignment]
         drain(shipping := node.shipping(state_folder=None))
         shipping.close()
         node.store = keep
-    return found
+    return points_sent
 
 
 NGINX = b"""<html>\r
@@ -146,16 +146,16 @@ def test_points_that_are_too_many_are_sent_in_parts(node: Node, body: bytes) -> 
 
 def test_what_a_store_says_of_points() -> None:
     long = b"x" * 5000
-    said = [
+    bodies = [
         (400, b'{"error":"partial write: points beyond retention policy dropped=2"}', True),
         (400, b'{"error":"partial write: field type conflict dropped=1"}', False),
         (400, b'{"code":"invalid","message":"unable to parse \'' + long + b'\'","line":1}', False),
         (422, b'{"code":"unprocessable entity","message":"partial write: dropped=2"}', True),
         (400, b'remoteAddr: "127.0.0.1:41686"; requestURI: /api/v2/write?a=b; cannot read data: ' + long, False),
     ]
-    answers = [status(code, body=body) for code, body, _ in said]
+    answers = [status(code, body=body) for code, body, _ in bodies]
     with closing(FakeStore(*answers)) as store, closing(sink_of(f"influxdb+http://127.0.62.3:{store.port}/b")) as sink:
-        for _, _, every in said:
+        for _, _, every in bodies:
             with pytest.raises(RefusedError) as caught:
                 sink.send([b"a b=1 1", b"a b=1 2"], 5.0)
             assert caught.value.all_points == every

@@ -1,4 +1,4 @@
-"""The agent's settings: one name each, by flag, variable and file, in this order; what cannot be meant is refused."""
+"""The agent's settings: one name each, by flag, variable and file, in this order; invalid ones are rejected."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from cli.main import main
 
 
 def printed(*arguments: str, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what --print-config prints: by key, the value and where it was said."""
+    """Return what --print-config prints: by key, the value and its source."""
     done = CliRunner().invoke(command, [*arguments, "--print-config"], env=environ, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     rows = [line.partition(" = ") for line in done.stdout.splitlines() if not line.startswith("#")]
@@ -28,11 +28,11 @@ def written(folder: Path, text: str) -> str:
 def test_a_flag_goes_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
     file = written(tmp_path, 'listen = ":1"\ntables = 1\ninterval = 5\n')
     environ = {"CASSTAT_LISTEN": ":2", "CASSTAT_TABLES": "2"}
-    found = printed("--config", file, "--listen", ":3", environ=environ)
-    assert found["listen"] == '":3"  # command line'
-    assert found["tables"] == "2  # environment"
-    assert found["interval"] == "5.0  # file"
-    assert found["series_limit"] == "10000  # default"
+    settings = printed("--config", file, "--listen", ":3", environ=environ)
+    assert settings["listen"] == '":3"  # command line'
+    assert settings["tables"] == "2  # environment"
+    assert settings["interval"] == "5.0  # file"
+    assert settings["series_limit"] == "10000  # default"
 
 
 @pytest.mark.parametrize("name", sorted(settings_of(command)))
@@ -91,10 +91,10 @@ def test_what_cannot_be_meant_is_refused_with_the_name_of_the_file(
     path = tmp_path / "agent.toml"
     path.write_bytes(text.encode("latin-1"))
     assert main(["agent", "--config", str(path), "--print-config"]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith(f"casstat: {path}: ")
-    assert why in said
-    assert said.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"casstat: {path}: ")
+    assert why in stderr
+    assert stderr.count("\n") == 1
 
 
 def test_a_wrong_flag_is_no_fault_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,14 +79,14 @@ def test_a_run_that_is_not_there_or_has_ended_cannot_be_marked_or_ended(tmp_path
 
 
 def test_lines_that_tell_of_no_run_are_counted_and_left_out(tmp_path: Path) -> None:
-    said: list[str] = []
+    log_lines: list[str] = []
     RunStore(tmp_path, FakeClock(), pytest.fail).begin("ramp")
     with (tmp_path / FILE).open("a") as file:
         file.write('{"run": "x", "mark_s": 1, "text": "of nobody"}\n[]\n{\nnull\n{"run": "y", "begin_s": "soon"}\n{"ru')
-    assert [run["name"] for run in RunStore(tmp_path, FakeClock(), said.append).all_runs()] == ["ramp"]
-    assert said == [f"{tmp_path / FILE}: skipped 6 malformed lines"]
+    assert [run["name"] for run in RunStore(tmp_path, FakeClock(), log_lines.append).all_runs()] == ["ramp"]
+    assert log_lines == [f"{tmp_path / FILE}: skipped 6 malformed lines"]
     RunStore(tmp_path, FakeClock(), lambda _: None).begin("second")
-    assert [run["name"] for run in RunStore(tmp_path, FakeClock(), said.append).all_runs()] == ["ramp", "second"]
+    assert [run["name"] for run in RunStore(tmp_path, FakeClock(), log_lines.append).all_runs()] == ["ramp", "second"]
 
 
 def test_what_cannot_be_kept_on_disk_did_not_happen(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_a_run_is_bounded_and_ends_all_the_same(tmp_path: Path) -> None:
 
 
 def test_all_runs_together_are_bounded_and_the_oldest_that_ended_goes_first(tmp_path: Path) -> None:
-    said: list[str] = []
-    runs = RunStore(tmp_path, FakeClock(), said.append)
+    log_lines: list[str] = []
+    runs = RunStore(tmp_path, FakeClock(), log_lines.append)
     going_on = runs.begin("going on")
     for number in range(6):
         run = runs.begin(f"run {number}")
@@ -150,7 +150,7 @@ def test_all_runs_together_are_bounded_and_the_oldest_that_ended_goes_first(tmp_
     names = [each["name"] for each in runs.all_runs()]
     assert 3 <= len(names) <= 5
     assert names == ["going on", *[f"run {number}" for number in range(7 - len(names), 6)]]
-    assert "oldest runs (limit 4 MiB)" in said[0]
+    assert "oldest runs (limit 4 MiB)" in log_lines[0]
     # What is on disk is what is in memory.
     assert RunStore(tmp_path, FakeClock(), pytest.fail).all_runs() == runs.all_runs()
     assert runs.end(going_on["id"])["end_s"]
@@ -180,21 +180,21 @@ def test_what_waits_for_the_next_tick_is_bounded(tmp_path: Path) -> None:
 def test_the_end_of_a_huge_file_is_taken_up_and_the_file_made_small(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
+    log_lines: list[str] = []
     monkeypatch.setattr("cli.agent.run_store.MOST_READ_BYTES", 6 << 20)
     with (tmp_path / FILE).open("wb") as file:
-        # Zeros without a newline, most of which are never read.
+        # Zeros without a newline; most of them are never read.
         file.truncate(12 << 20)
         file.seek(0, 2)
         file.write(b'\n{"run": "a", "begin_s": 1, "name": "kept"}\n')
         for number in range(1200):
             mark = {"run": "a", "mark_s": number, "text": LONG}
             file.write(json.dumps(mark, ensure_ascii=False).encode() + b"\n")
-    runs = RunStore(tmp_path, FakeClock(), said.append)
+    runs = RunStore(tmp_path, FakeClock(), log_lines.append)
     assert [run["name"] for run in runs.all_runs()] == ["kept"]
     assert size_of(runs.all_runs()) <= MOST_RUN_BYTES
     assert (tmp_path / FILE).stat().st_size <= MOST_RUN_BYTES
-    assert len(said) == 2
+    assert len(log_lines) == 2
     assert RunStore(tmp_path, FakeClock(), pytest.fail).all_runs() == runs.all_runs()
 
 

@@ -42,10 +42,10 @@ def get(agent: Scripted) -> Ask:
 def test_the_routes_are_those_of_the_description(agent: Scripted) -> None:
     routes = {(path, method) for path, endpoint in endpoints(agent, lambda: 0.0).items() for method in endpoint.methods}
     assert routes == {(path, method.upper()) for path, operations in PATHS.items() for method in operations}
-    told = json.dumps(description("1"))
+    description_json = json.dumps(description("1"))
     for name in ("schemas", "responses"):
         kept = description("1")["components"][name]
-        assert all(f"#/components/{name}/{each}" in told for each in kept)
+        assert all(f"#/components/{name}/{each}" in description_json for each in kept)
 
 
 def test_errors_have_one_form(get: Ask) -> None:
@@ -119,8 +119,8 @@ def test_samples_since_a_time_or_the_last(get: Ask, agent: Scripted) -> None:
     assert get("/api/v1/samples?since=0").content == []
     agent.tick(20)
     samples = [moment.sample for moment in agent.recent.kept()]
-    found = [decoded(each) for each in get("/api/v1/samples?since=0").content]
-    assert found == samples
+    samples_since = [decoded(each) for each in get("/api/v1/samples?since=0").content]
+    assert samples_since == samples
     assert [decoded(each) for each in get("/api/v1/samples").content] == samples[-1:]
     later = get(f"/api/v1/samples?since={agent.time_s - 2}").content
     assert [each["tick"]["time_s"] for each in later] == [agent.time_s - 1, agent.time_s]
@@ -128,8 +128,8 @@ def test_samples_since_a_time_or_the_last(get: Ask, agent: Scripted) -> None:
 
 def test_samples_are_filtered_by_metric(get: Ask, agent: Scripted) -> None:
     agent.tick()
-    (found,) = get("/api/v1/samples?metric=casstat_cpu_*&metric=cassandra_compaction_pendin?").content
-    assert set(found["values"]) == {"casstat_cpu_seconds_total", "cassandra_compaction_pending"}
+    (sample,) = get("/api/v1/samples?metric=casstat_cpu_*&metric=cassandra_compaction_pendin?").content
+    assert set(sample["values"]) == {"casstat_cpu_seconds_total", "cassandra_compaction_pending"}
     assert get("/api/v1/samples?metric=" + "*a" * 101).status == 400
 
 
@@ -213,11 +213,11 @@ def test_invalid_names_are_rejected(get: Ask, agent: Scripted, body: bytes) -> N
 
 
 def test_the_journal_lists_its_files(get: Ask, agent: Scripted) -> None:
-    found = get("/api/v1/journal").content
-    assert [file["name"] for file in found] == list(FILES)
-    assert [file["size_bytes"] for file in found] == [256, 512, 768]
-    assert found[0]["begin_s"] == 1_700_000_000.0
-    assert not any(file["written"] for file in found)
+    files = get("/api/v1/journal").content
+    assert [file["name"] for file in files] == list(FILES)
+    assert [file["size_bytes"] for file in files] == [256, 512, 768]
+    assert files[0]["begin_s"] == 1_700_000_000.0
+    assert not any(file["written"] for file in files)
     agent.tick()
     assert [file["written"] for file in get("/api/v1/journal").content] == [False, False, True]
     agent.journal = agent.journal / "none"

@@ -1,4 +1,4 @@
-"""A journal of a made-up node, a store that does as it is told, and a clock that only waiting moves."""
+"""A simulated node with a journal, a scripted store, and a clock that only waiting advances."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -116,7 +116,7 @@ class Node:
         self._identity = Identity()
 
     def again(self, session: str) -> None:
-        """End recording and begin anew."""
+        """Stop recording and start a new session."""
         self.journal.close()
         self.session = session
         self.begin()
@@ -124,12 +124,12 @@ class Node:
     def record(self, ticks: int, *, missed: int = 0) -> None:
         for _ in range(ticks):
             self.number += missed
-            each = snapshot(self.number, missed=missed, step_s=self.step_s)
-            self.journal.append(each)
-            sample = self._sampling.add(each)
-            self._identity = self._identity.after(each)
+            tick = snapshot(self.number, missed=missed, step_s=self.step_s)
+            self.journal.append(tick)
+            sample = self._sampling.add(tick)
+            self._identity = self._identity.after(tick)
             if self.recent is not None:
-                self.recent.add(each.tick, self._identity, sample, self.journal.position)
+                self.recent.add(tick.tick, self._identity, sample, self.journal.position)
             self.number += 1
 
     def shipping(self, **choices: object) -> Shipper:

@@ -71,7 +71,7 @@ def test_a_store_that_refuses_every_point_is_down_and_loses_none(node: Node, all
     assert dead_letters(node) == []
     # A request or a few in each attempt, not one for each point.
     assert node.store.attempts <= health.failures * (1 + delivery.PROBES)
-    # The store is told right: all points arrive.
+    # Once the store is configured correctly, all points arrive.
     node.store.always = lambda _: None
     assert ship_the_rest(node).up
     assert ticks_of(node.store.taken) == list(range(1, 200))

@@ -83,8 +83,8 @@ def test_while_the_store_is_down_that_is_told(node: Node) -> None:
     assert max(node.time.waits) == 30.0
     # The clock of the test says how far behind it is: of what waits the first tick.
     assert health.lag_s == pytest.approx(node.time.now_s)
-    said = [line for line in node.said if "Connection refused" in line]
-    assert 1 <= len(said) <= 1 + node.time.now_s / 60
+    refusals = [line for line in node.said if "Connection refused" in line]
+    assert 1 <= len(refusals) <= 1 + node.time.now_s / 60
     assert not checkpoint_path(node.folder.parent / "kept", node.store.name).exists()
 
 

@@ -11,8 +11,8 @@ def parsed(line: str) -> Line:
     measurement, *tags = re.split(r"(?<!\\),", head)
     pairs = dict(re.split(r"(?<!\\)=", tag) for tag in tags)
     numbers = dict(field.split("=") for field in fields.split(","))
-    found = {plain(name): plain(value) for name, value in pairs.items()}
-    return plain(measurement), found, {name: float(value) for name, value in numbers.items()}, int(time)
+    tags_by_name = {plain(name): plain(value) for name, value in pairs.items()}
+    return plain(measurement), tags_by_name, {name: float(value) for name, value in numbers.items()}, int(time)
 
 
 def plain(text: str) -> str:

@@ -30,7 +30,7 @@ def durations(*counts: int) -> Buckets:
 
 def test_counters_gauges_and_histograms() -> None:
     took = durations(0, 3, 96, 1)
-    found = dict(
+    points = dict(
         rows(
             CATALOGUE,
             sample(
@@ -46,7 +46,7 @@ def test_counters_gauges_and_histograms() -> None:
             ),
         )
     )
-    assert found == {
+    assert points == {
         REQUESTS: {"per_s": 50.0},
         SECONDS: {"per_s": 0.25},
         BYTES: {"value": 12.5},
@@ -79,9 +79,9 @@ def test_what_is_not_known_is_absent() -> None:
 @given(st.integers(0, 4_000_000_000_000))
 @settings(max_examples=50)
 def test_the_same_tick_is_the_same_time(milliseconds: int) -> None:
-    each = sample({BYTES: 1.0}, milliseconds / 1000)
-    assert time_ms(each) == milliseconds
-    (line,) = LineEncoder().encode(CATALOGUE, WHO, each)
+    sample_ = sample({BYTES: 1.0}, milliseconds / 1000)
+    assert time_ms(sample_) == milliseconds
+    (line,) = LineEncoder().encode(CATALOGUE, WHO, sample_)
     assert parsed(line.decode())[3] == milliseconds * 10**6
 
 
@@ -103,7 +103,7 @@ CHOICES = {**CATALOGUE, "requests_total": LABELLED}
 def test_lines_say_what_rows_say(
     who: str, label: str, gauge: float, increase: float, elapsed: float, counts: list[int]
 ) -> None:
-    each = sample(
+    sample_ = sample(
         {
             ("requests_total", label, "b"): Rate(increase, elapsed),
             BYTES: gauge,
@@ -113,37 +113,37 @@ def test_lines_say_what_rows_say(
         }
     )
     identity = Identity(node=who)
-    lines = LineEncoder().encode(CHOICES, identity, each)
+    lines = LineEncoder().encode(CHOICES, identity, sample_)
     assert all(b"\n" not in line for line in lines)
-    found = [parsed(line.decode()) for line in lines]
-    wanted = list(rows(CHOICES, each))
-    assert [name for name, *_ in found] == [series[0] for series, _ in wanted]
-    for (_, _, said, _), (_, fields) in zip(found, wanted, strict=True):
+    points = [parsed(line.decode()) for line in lines]
+    wanted = list(rows(CHOICES, sample_))
+    assert [name for name, *_ in points] == [series[0] for series, _ in wanted]
+    for (_, _, escaped, _), (_, fields) in zip(points, wanted, strict=True):
         # Twelve digits are written.
-        assert said == pytest.approx(fields, rel=1e-11)
+        assert escaped == pytest.approx(fields, rel=1e-11)
 
 
 @given(TEXT)
 @settings(max_examples=150)
 def test_a_name_is_read_back_as_it_was(text: str) -> None:
-    said = key(text)
-    assert plain(said) == plain_for_victoria_metrics(said)
+    escaped = key(text)
+    assert plain(escaped) == plain_for_victoria_metrics(escaped)
     blank = "".join(" " if letter.isspace() or letter < " " else letter for letter in text)
-    read = "".join(" " if letter.isspace() or letter < " " else letter for letter in plain(said))
+    read = "".join(" " if letter.isspace() or letter < " " else letter for letter in plain(escaped))
     # What two stores read in two ways is a slash.
     assert read.replace("/", "\\") == blank.replace("/", "\\")
-    assert not said.endswith("\\")
+    assert not escaped.endswith("\\")
 
 
 def test_a_series_changes_its_tags_when_the_node_says_who_it_is() -> None:
     lines = LineEncoder()
-    each = sample({REQUESTS: Rate(1.0, 1.0)})
-    before = parsed(lines.encode(CATALOGUE, Identity(node="n"), each)[0].decode())
-    after = parsed(lines.encode(CATALOGUE, WHO, each)[0].decode())
+    sample_ = sample({REQUESTS: Rate(1.0, 1.0)})
+    before = parsed(lines.encode(CATALOGUE, Identity(node="n"), sample_)[0].decode())
+    after = parsed(lines.encode(CATALOGUE, WHO, sample_)[0].decode())
     assert before[1] == {"node": "n", "operation": "Read"}
     assert after[1] == {"cluster": "prod", "dc": "dc1", "rack": "r1", "node": "10.0.0.1", "operation": "Read"}
 
 
 def test_the_mean_is_that_of_the_line() -> None:
-    each = sample({REQUESTS: Rate(30.0, 1.5), SECONDS: Rate(0.1, 1.5), DURATIONS: durations(30)})
-    assert dict(rows(CATALOGUE, each))[DURATIONS]["mean"] == pytest.approx(ratio(each, SECONDS, REQUESTS))
+    sample_ = sample({REQUESTS: Rate(30.0, 1.5), SECONDS: Rate(0.1, 1.5), DURATIONS: durations(30)})
+    assert dict(rows(CATALOGUE, sample_))[DURATIONS]["mean"] == pytest.approx(ratio(sample_, SECONDS, REQUESTS))

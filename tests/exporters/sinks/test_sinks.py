@@ -54,10 +54,10 @@ def why(url: str) -> str:
     ],
 )
 def test_a_url_that_means_no_sink_is_told_why(url: str, says: str) -> None:
-    said = why(url)
-    assert says in said
-    assert "\n" not in said
-    assert "secret" not in said
+    message = why(url)
+    assert says in message
+    assert "\n" not in message
+    assert "secret" not in message
 
 
 def test_a_secret_that_others_can_read_is_none(tmp_path: Path) -> None:
@@ -72,27 +72,27 @@ def test_a_secret_that_others_can_read_is_none(tmp_path: Path) -> None:
 
 
 def test_points_of_each_sink() -> None:
-    def said(url: str) -> list[str]:
+    def points_of(url: str) -> list[str]:
         sink = sink_of(url)
         points = sink.encode(CATALOGUE, WHO, SAMPLE)
         assert sink.encode(CATALOGUE, WHO, SAMPLE) == points
         sink.close()
         return [point.decode() for point in points]
 
-    assert said("influxdb+http://h/b") == [
+    assert points_of("influxdb+http://h/b") == [
         "requests_total,cluster=prod\\ cluster,dc=dc1,node=10.0.0.1,operation=Read per_s=1.5 1795000000500000000",
         "load_bytes,cluster=prod\\ cluster,dc=dc1,node=10.0.0.1 value=12.5 1795000000500000000",
     ]
-    assert said("victoriametrics+http://h") == said("influxdb+http://h/b")
-    assert said("graphite://h/casstat") == [
+    assert points_of("victoriametrics+http://h") == points_of("influxdb+http://h/b")
+    assert points_of("graphite://h/casstat") == [
         "casstat.prod_cluster.dc1._.10_0_0_1.requests_total.Read.per_s 1.5 1795000000",
         "casstat.prod_cluster.dc1._.10_0_0_1.load_bytes.value 12.5 1795000000",
     ]
-    assert said("graphite://h/?tags=1") == [
+    assert points_of("graphite://h/?tags=1") == [
         "requests_total.per_s;cluster=prod_cluster;dc=dc1;node=10.0.0.1;operation=Read 1.5 1795000000",
         "load_bytes.value;cluster=prod_cluster;dc=dc1;node=10.0.0.1 12.5 1795000000",
     ]
-    assert json.loads(said("blueflood+http://h/123?ttl_s=60")[0]) == {
+    assert json.loads(points_of("blueflood+http://h/123?ttl_s=60")[0]) == {
         "collectionTime": 1795000000500,
         "ttlInSeconds": 60,
         "metricValue": 1.5,
@@ -101,9 +101,9 @@ def test_points_of_each_sink() -> None:
 
 
 def test_what_happened_is_a_point_that_annotations_are_made_of() -> None:
-    told = (Event("restart", 'it "went"\n\\'), Event("no_answer", "still"), Event("restart", "again"))
+    happened = (Event("restart", 'it "went"\n\\'), Event("no_answer", "still"), Event("restart", "again"))
     with closing(sink_of("influxdb+http://h/b")) as sink:
-        lines = sink.encode(CATALOGUE, WHO, replace(SAMPLE, values={}, events=told))
+        lines = sink.encode(CATALOGUE, WHO, replace(SAMPLE, values={}, events=happened))
     tags = r"cluster=prod\ cluster,dc=dc1,node=10.0.0.1,kind=restart"
     assert lines == [
         f"casstat_events,{tags} count=2,text=\"it 'went' /; again\" 1795000000500000000".encode(),
@@ -113,10 +113,10 @@ def test_what_happened_is_a_point_that_annotations_are_made_of() -> None:
 @given(st.text(max_size=8))
 @settings(max_examples=100)
 def test_a_part_of_a_name_has_no_dots(text: str) -> None:
-    said = part(text)
-    assert said
-    assert said.replace("_", "").replace("-", "").isalnum() or not said.strip("_-")
-    assert said.isascii()
+    name = part(text)
+    assert name
+    assert name.replace("_", "").replace("-", "").isalnum() or not name.strip("_-")
+    assert name.isascii()
 
 
 def test_a_client_is_loaded_only_for_its_sink() -> None:
@@ -126,7 +126,7 @@ def test_a_client_is_loaded_only_for_its_sink() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "waits_s"),
+    ("header", "waits_s"),
     [
         ("7", 7.0),
         ("0", 0.0),
@@ -139,5 +139,5 @@ def test_a_client_is_loaded_only_for_its_sink() -> None:
         (None, None),
     ],
 )
-def test_what_a_store_asks_for(said: str | None, waits_s: float | None) -> None:
-    assert retry_after_s(said, 784111740.0) == waits_s
+def test_what_a_store_asks_for(header: str | None, waits_s: float | None) -> None:
+    assert retry_after_s(header, 784111740.0) == waits_s
