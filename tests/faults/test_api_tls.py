@@ -214,7 +214,7 @@ def test_the_client_authority_and_users_are_reloaded(api: Api, keys: Keys, tmp_p
 
 
 @pytest.mark.parametrize("name", ["server.pem", "server.key", "ca.pem", "web.yml"])
-@pytest.mark.parametrize("what", ["garbage", "nothing", "another"])
+@pytest.mark.parametrize("content_kind", ["garbage", "nothing", "another"])
 def test_a_broken_file_is_logged_once_and_changes_nothing(
     api: Api, keys: Keys, tmp_path: Path, name: str, content_kind: str
 ) -> None:
