@@ -1,4 +1,4 @@
-# Two commands do everything, on a machine that has never seen the project: make demo, make test.
+# make demo and make test work on a new machine: they install their dependencies.
 PYTHON ?= python3
 export PYTHON
 VENV := .venv
@@ -10,15 +10,15 @@ RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/runnable)
 .PHONY: help demo grafana test check soak bench metrics dashboards clean
 
 help:
-	@echo "make demo    a real Cassandra node under load, and casstat's lines for it"
-	@echo "make grafana Grafana with casstat's dashboards over a loaded demo cluster, where there is a Grafana"
-	@echo "make test    the whole test suite, on real servers"
+	@echo "make demo    a Cassandra node under load, and casstat's rows for it"
+	@echo "make grafana Grafana with casstat's dashboards and a demo cluster (needs GRAFANA_HOME)"
+	@echo "make test    all tests, also on real servers"
 	@echo "make check   lint, types, layers and unit tests, in under a minute"
-	@echo "make soak    an agent for an hour, with something that befalls it every minute"
+	@echo "make soak    an agent for an hour, with one fault per minute"
 	@echo "make bench   speed and memory, as ratios measured in one run"
-	@echo "make acceptance-NAME   one of the scripts in acceptance/"
-	@echo "make metrics write docs/metrics.md anew from the catalogue"
-	@echo "make dashboards   write Grafana's boards and Prometheus' rules anew from the signals"
+	@echo "make acceptance-NAME   a script of acceptance/"
+	@echo "make metrics regenerate docs/metrics.md from the catalogue"
+	@echo "make dashboards   regenerate the Grafana dashboards and Prometheus rules"
 
 $(INSTALLED): EXTRA := dev
 $(VENV)/runnable: EXTRA := demo
@@ -66,7 +66,7 @@ acceptance-%: $(INSTALLED)
 	sh tools/prepare test
 	$(BIN)/python -m acceptance.$(subst -,_,$*) $(ARGS)
 
-# Ctrl-C ends it.
+# Runs until Ctrl-C.
 grafana: $(INSTALLED)
 	sh tools/prepare demo
 	sh tools/grafana $(BIN)/casstat $(VENV)

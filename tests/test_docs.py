@@ -1,9 +1,10 @@
-"""The documentation matches the code."""
+"""The documentation agrees with the code, and its commands work."""
 
 import importlib
 import os
 import re
 import shlex
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from acceptance.readme_walk import commands
 from cli.agent.agent_config import settings_of
 from cli.commands.agent import command as agent_command
 from cli.commands.line import command as line_command
-from cli.main import LINE, command_names, short_help
+from cli.main import LINE, command_names, main, short_help
 from cli.parameters.renamed_options import Renamed
 from collector.catalogue import CATALOGUE
 from collector.journal.format_version import FULL_EVERY
@@ -22,17 +23,37 @@ from exporters.catalogue_page import page
 from exporters.line.view import View
 
 ROOT = Path(__file__).parent.parent
-README_COMMANDS = [line for line, _ in commands((ROOT / "README.md").read_text()) if line.startswith("casstat")]
+TUTORIALS = ("README.md", "docs/tutorial-terminal.md", "docs/tutorial-grafana.md", "docs/tutorial-plots.md")
+RECORDINGS = ROOT / "tests/compatibility/recordings/format_2"
+# These commands read recordings or write files; all others need a node, an agent or a store.
+WITHOUT_SERVERS = re.compile(r"casstat (journal|replay|merge|plot|top --replay|dashboards write|metrics)\b")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
-def test_the_metrics_page_is_current() -> None:
+def command_lines(page: str) -> list[str]:
+    """Return the casstat commands in the console blocks of a page, in their order."""
+    return [line for line, _ in commands((ROOT / page).read_text()) if line.startswith("casstat")]
+
+
+def needs_no_server(line: str) -> bool:
+    return WITHOUT_SERVERS.match(line) is not None
+
+
+def arguments(line: str) -> list[str]:
+    """Return the arguments of a command line, without redirections."""
+    return shlex.split(line.partition(">")[0].partition("&")[0])[1:]
+
+
+COMMAND_LINES = sorted({line for page in TUTORIALS for line in command_lines(page)})
+
+
+def test_the_page_of_metrics_is_current() -> None:
     wanted = page(metric for _, metric in sorted(CATALOGUE.items()))
     assert (ROOT / "docs" / "metrics.md").read_text() == wanted, "run `make metrics`"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_links_have_a_target(path: Path) -> None:
+def test_link_targets_exist(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):
         assert target.startswith("https://") or (path.parent / target).exists(), target
 
@@ -105,19 +126,38 @@ def test_help_states_the_default_of_journal_sync() -> None:
     assert [text.endswith(f"[frame: every {FULL_EVERY} ticks]") for text in texts] == [True, True]
 
 
-@pytest.mark.parametrize("line", README_COMMANDS)
-def test_every_command_in_the_readme_is_valid(line: str) -> None:
-    words = shlex.split(line.partition(">")[0].partition("&")[0])[1:]
+@pytest.mark.parametrize("line", COMMAND_LINES)
+def test_every_command_in_the_pages_is_understood(line: str) -> None:
+    words = arguments(line)
     name = words.pop(0) if words and words[0] in command_names() else LINE
     command = command_of(name)
     if isinstance(command, click.Group):
         command = command.commands[words.pop(0)]
-    # The paths do not exist here.
-    with suppress(click.BadParameter):
+    # Paths in the pages do not exist here.
+    with suppress(click.BadParameter, click.exceptions.Exit):
         command.make_context("casstat", words)
 
 
-def test_the_readme_explains_every_column_of_the_line() -> None:
+@pytest.fixture
+def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory with run1, the recordings of two nodes, and make it the current one."""
+    for node, address in (("node-a", "127.0.0.1"), ("node-b", "127.0.0.2")):
+        shutil.copytree(RECORDINGS / node, tmp_path / "run1" / address)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [name for name in TUTORIALS if any(map(needs_no_server, command_lines(name)))])
+def test_commands_on_recordings_succeed_in_order(
+    page: str, run_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for line in filter(needs_no_server, command_lines(page)):
+        assert main(arguments(line)) == 0, line
+        assert capsys.readouterr().out, line
+
+
+def test_every_column_of_the_line_is_explained_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text()
     explained = set(re.findall(r"`([^`\s]+)`", readme[readme.index("## Columns") :]))
     for column in View(disk="vda", interface="eth0", percentiles=True).text_columns:
@@ -125,8 +165,8 @@ def test_the_readme_explains_every_column_of_the_line() -> None:
         assert column.header in explained or in_a_range, column.header
 
 
-def test_the_agent_page_lists_every_setting() -> None:
-    """UPDATE_GOLDEN=1 rewrites the table."""
+def test_every_setting_of_the_agent_is_on_its_page() -> None:
+    """UPDATE_GOLDEN=1 updates the page."""
     path = ROOT / "docs" / "agent.md"
     before, _, rest = path.read_text().partition("<!-- settings -->\n")
     _, _, after = rest.partition("<!-- /settings -->\n")
@@ -141,9 +181,9 @@ def test_the_agent_page_lists_every_setting() -> None:
 
 def setting_row(name: str, option: click.Option) -> str:
     default = option.default
-    default_text = f" [{default}]" if option.show_default and default not in (None, ()) else ""
+    suffix = f" [{default}]" if option.show_default and default not in (None, ()) else ""
     text = " ".join((option.help or "").split()).replace("|", "\\|")
-    return f"| `{name}` | {text}{default_text} |"
+    return f"| `{name}` | {text}{suffix} |"
 
 
 def test_make_targets_in_the_documentation_exist() -> None:

@@ -35,6 +35,7 @@ from tests.dashboards.served_metrics import families
 
 ROOT = Path(__file__).parents[2]
 SIZES = st.lists(st.tuples(st.integers(1, COLUMNS), st.integers(1, 12)), max_size=30)
+ROOT = Path(__file__).parents[2]
 
 
 @given(SIZES, st.integers(0, 100))

@@ -10,8 +10,8 @@ import zstandard
 from cli.main import main
 from collector.catalogue import CATALOGUE
 from collector.journal.header import Header
+from tests.collector.cluster.malformed_records import HEADS, NONSENSE, changed
 from tests.collector.cluster.recorded_nodes import busy, record
-from tests.collector.cluster.test_bad_input import HEADS, NONSENSE, changed
 from tests.faults.program import is_clean
 
 COMMANDS = (

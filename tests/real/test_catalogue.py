@@ -1,20 +1,13 @@
 """The whole catalogue is read from real nodes: what is absent is known to be, and why."""
 
-from collections.abc import Iterator
-from contextlib import closing
-
 from cli.demo.demo_node import Node
 from collector.cassandra.decaying_percentiles import DECAYED
 from collector.catalogue import BEANS, CATALOGUE, HOST
-from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean import MBean
-from collector.jolokia.mbean_source import MBeanSource
-from collector.model.clock import SystemClock, ticks
 from collector.model.metric import Kind, ScrapeInterval
 from collector.model.rates import Readings, rates, update_readings
-from collector.model.snapshot import Snapshot
-from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import DEFAULT_TABLES, Selection
+from tests.real.node_snapshots import snapshots
 from tests.real.programs import Load, prepare
 
 # Appear on first use: hints delivered, streams, and what a node without a peer or without SSTables cannot know.
@@ -46,14 +39,6 @@ KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup", "t
 # What nodetool alone tells, and Cassandra's own percentiles, which are read where the bucket counts are refused.
 BY_JOLOKIA = {bean.metric.name for bean in BEANS} | {metric.name for part in HOST for metric in part.metrics}
 OTHER_WAYS = set(CATALOGUE) - BY_JOLOKIA | {bean.metric.name for bean in BEANS if bean.metric.name in DECAYED}
-
-
-def snapshots(node: Node, selection: Selection) -> Iterator[Snapshot]:
-    clock = SystemClock()
-    way = MBeanSource(Jolokia(node.spec.jolokia_url), BEANS, selection, clock)
-    with closing(NodeSampler(way, selection, NameOverrides(), clock)) as watch:
-        assert watch.learn()
-        yield from watch.snapshots(ticks(clock, 1.0), 1.0)
 
 
 def test_every_metric_is_read_or_known_to_be_absent(each_node: Node) -> None:

@@ -18,8 +18,8 @@ from exporters.prometheus.rendering import NODE_EXPORTERS, Options
 from tests.collector.snapshots import scrape, snapshot
 from tests.exporters.prometheus.complete_page import HEALTH
 from tests.exporters.prometheus.parsed import one_of_each, parsed
+from tests.real.node_snapshots import snapshots
 from tests.real.programs import load, prepare
-from tests.real.test_catalogue import snapshots
 
 pytestmark = pytest.mark.beside
 

@@ -24,6 +24,7 @@ from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import RefusedError
 from tests.exporters.shipping.shipped import BEGIN_S, Node, head, snapshot
 from tests.real.programs import eventually
+from tests.real.store_values import by_field, kept
 from tests.real.stores import Carbon, InfluxDB, Points, Program, VictoriaMetrics, name
 
 TICKS = 300
@@ -80,22 +81,6 @@ def expected(node: Node) -> Points:
             labels = {**WHO.labels(), **dict(tags(CATALOGUE[series[0]], series))}
             found.setdefault(name(series[0], labels), {})[time_ms(sample)] = fields
     return found
-
-
-def by_field(points: Points) -> dict[str, dict[int, float]]:
-    """Return numbers as VictoriaMetrics calls them."""
-    found: dict[str, dict[int, float]] = {}
-    for series, times in points.items():
-        metric, labels = series.split(" ", 1)
-        for at_ms, fields in times.items():
-            for field, value in fields.items():
-                found.setdefault(f"{metric}_{field} {labels}", {})[at_ms] = value
-    return found
-
-
-def kept(values: dict[int, float]) -> object:
-    """Return what stores have of numbers: twelve digits are sent, and VictoriaMetrics keeps as many."""
-    return pytest.approx(values, rel=1e-11)
 
 
 def assert_equal(found: dict[str, dict[int, float]], wanted: dict[str, dict[int, float]]) -> None:

@@ -20,8 +20,8 @@ from tests.faults.certificates import Authority
 from tests.faults.program import run
 from tests.real.programs import eventually, load, prepare
 from tests.real.prometheus import Prometheus
+from tests.real.store_values import by_field, kept
 from tests.real.stores import InfluxDB, Points, VictoriaMetrics, free_port
-from tests.real.test_stores import by_field, kept
 from tests.soak.recorded import expected
 
 RATE = 300

@@ -12,8 +12,8 @@ from cli.errors import CasstatError
 from cli.main import main
 from cli.parameters.read_limit_options import memory_limit
 from collector.journal.read_limits import SeriesLimit, TooManySeriesError
+from tests.collector.cluster.malformed_records import changed
 from tests.collector.cluster.recorded_nodes import busy, record
-from tests.collector.cluster.test_bad_input import changed
 
 Run = Callable[..., tuple[int, str]]
 

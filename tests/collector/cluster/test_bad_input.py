@@ -6,7 +6,6 @@ import zlib
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
@@ -20,10 +19,14 @@ from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Snapshot
+from tests.collector.cluster.malformed_records import (
+    HEADS,
+    NONSENSE,
+    changed,
+)
 from tests.collector.cluster.recorded_nodes import (
     BEGIN_S,
     READ_DURATION,
-    READS,
     both,
     busy,
     cluster_reads,
@@ -32,7 +35,6 @@ from tests.collector.cluster.recorded_nodes import (
 )
 
 shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
-Line = dict[str, Any]
 
 
 def file_of(folder: Path) -> Path:
@@ -258,76 +260,6 @@ def test_buckets_of_an_unknown_layout_are_left_out(tmp_path: Path) -> None:
 
 # Hostile lines: every one fits its checksum, and says something that no recorder writes.
 
-NAN, HUGE = float("nan"), 10**400
-FIELDS: dict[str, tuple[Any, ...]] = {
-    "q": ("x", None, HUGE, -1, 0, 2, 4, 3.0, True),
-    "t": ("x", None, NAN, HUGE, 1e300, -1.0, 4e9),
-    "l": ("x", HUGE, NAN, -1),
-    "m": ("x", 0.5, HUGE),
-    "z": ("x", HUGE),
-    "n": (5, [5], "x" * 99_999, "\ud800"),
-    "b": ("ab", [1], ["cassandra", "cassandra"], ["other"], []),
-    "a": ([], ["x"], [1.5], [HUGE], [1, 2], [-100_000]),
-    "c": (["x"], [], None),
-    "o": (7, {"cassandra": 7}, {"cassandra": "another"}),
-    "x": ([99], [-1], ["x"], [0, 1, 1], [HUGE]),
-    "d": ([10], [1.5, 1], [NAN, 1], ["1", 1], [None, 1], [HUGE, 1], [1 << 63, 1], [(1 << 63) - 5, 1]),
-    "i": ([0, 0], [0, 99], [0, 1.0], [-1, 1], [0, 2]),
-    "h": ([], ["A"], ["é"], ["b" * 999], ["99999999999999999999,"], ["-5,"], [7]),
-    "g": ([], [-1], [127.5], [999], [HUGE]),
-    "k": ([0], [9], ["x"]),
-    "w": ([[2]], [[2, 4096]], [[2, 10**9]], [[-1, 128]], [[0, 128]], [[9, 128]]),
-    "s": ([[]], [[1, 2]], [["cassandra"]], [["cassandra", ["x"]]]),
-    "e": ([[0]], [[9, "a", "b", None]], [[0, 1, 2, "x"]], [[0, "a", "b", HUGE]]),
-    "p": (7, [[9, "x"]], [[0, 7]]),
-}
-NONSENSE: dict[str, Line] = {
-    **{f"{key}: {str(value)[:12]}": {key: value} for key, found in FIELDS.items() for value in found},
-    "a value that is none": {"j": [0], "f": [None]},
-    "a value that is a list": {"j": [0], "f": [[1]]},
-    "a value that is a text": {"j": [0], "f": ["x"]},
-    "an infinite value": {"j": [0], "f": [float("inf")]},
-    "a value beyond 64 bits": {"j": [0], "f": [1 << 70]},
-    "the largest value": {"j": [0], "f": [1.7e308]},
-    "the same series again": {
-        "s": [["cassandra", *READS]],
-        "x": [3],
-        "i": [0, 1, 2],
-        "d": [10, 5000, 7],
-    },
-    "a series with too many labels": {
-        "s": [["cassandra", *READS, "x"]],
-        "x": [3],
-        "i": [0, 1, 2],
-        "d": [10, 5000, 7],
-    },
-}
-NAMED = ["node_disk_reads_completed_total", "counter", "1", ["device"], 1.0, 0.0, "", ""]
-ROW: list[Any] = [READS[0], "counter", "1", ["operation"], 1.0, 0.0, "", ""]
-WRONG: list[Any] = [None, [], NAN, "gauge", 1e308]
-WRONG_ROWS = [[[*ROW[:place], wrong, *ROW[place + 1 :]]] for place in range(8) for wrong in WRONG]
-HEADS: dict[str, list[Any]] = {
-    "interval_s": [0, -1, "x", None, NAN, 1e300, 1e-300],
-    "session": [1, None, []],
-    "zone": [1e300, "x", None, HUGE],
-    "boot": [1, None],
-    "error_s": ["x", NAN],
-    "sources": [1, None, [1], [[]]],
-    "lost": ["x", HUGE, -1],
-    "format": ["x", None, 1, 3],
-    "file": [1, None],
-    "first": ["x", HUGE, -1, 5],
-    "metrics": [
-        1,
-        [1],
-        [[]],
-        *WRONG_ROWS,
-        [ROW, [READ_DURATION[0], "counter", "1", ["operation"], 1.0, 0.0, "", ""]],
-        [ROW, [READ_DURATION[0], "histogram", "moons", ["operation"], 1.0, 0.0, "", ""]],
-        [NAMED],
-    ],
-}
-
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[bytes], Path]:
@@ -336,13 +268,6 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[bytes], Path]:
     file = file_of(record(folder / "a", busy("a", 8), full_every=8))
     whole = zstandard.decompress(file.read_bytes(), max_output_size=1 << 24).splitlines(keepends=True)
     return whole, record(folder / "b", busy("b", 12))
-
-
-def changed(line: bytes, change: Line) -> bytes:
-    """Return a line that says something else, and fits its checksum."""
-    content = {key: value for key, value in json.loads(line).items() if key != "crc"}
-    body = json.dumps({**content, **change}).encode()[:-1]
-    return b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body))
 
 
 def merged_with(folder: Path, found: list[bytes], other: Path) -> dict[int, tuple[float, int]]:

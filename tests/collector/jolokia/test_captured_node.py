@@ -8,30 +8,14 @@ import pytest
 
 from collector.catalogue import BEANS
 from collector.jolokia.mbean import METRICS, MBean, properties
-from collector.model.metric import Series, Value, Values
+from collector.model.metric import Series, Value
 from collector.sampling.selection import Selection
 from tests.collector import captures
-from tests.collector.nodes import Beans, Node
+from tests.collector.jolokia.captured_node import read
+from tests.collector.nodes import Node
 
 # What a node registers only once it has something to say there.
 ON_FIRST_USE = {"HintsSucceeded", "HintsFailed", "HintsTimedOut"}
-
-
-def beans(version: str) -> Beans:
-    """Return the captured node's MBeans, as far as they were asked about."""
-    found: Beans = {}
-    for pair in captures.bulk(version):
-        attribute, value = pair["request"].get("attribute"), pair["response"]["value"]
-        attributes = {attribute: value} if isinstance(attribute, str) else value
-        found.setdefault(pair["request"]["mbean"], {}).update(attributes)
-    return found
-
-
-def read(version: str, selection: Selection) -> Values:
-    node = Node(BEANS, selection=selection)
-    for name, attributes in beans(version).items():
-        node.jolokia.beans.setdefault(name, {}).update(attributes)
-    return dict(node.tick().values)
 
 
 EXPECTED: dict[str, dict[Series, Value]] = {

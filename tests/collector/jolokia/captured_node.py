@@ -1,0 +1,24 @@
+"""The MBeans of captured nodes, read through the whole catalogue."""
+
+from collector.catalogue import BEANS
+from collector.model.metric import Values
+from collector.sampling.selection import Selection
+from tests.collector import captures
+from tests.collector.nodes import Beans, Node
+
+
+def beans(version: str) -> Beans:
+    """Return the captured node's MBeans, as far as they were asked about."""
+    found: Beans = {}
+    for pair in captures.bulk(version):
+        attribute, value = pair["request"].get("attribute"), pair["response"]["value"]
+        attributes = {attribute: value} if isinstance(attribute, str) else value
+        found.setdefault(pair["request"]["mbean"], {}).update(attributes)
+    return found
+
+
+def read(version: str, selection: Selection) -> Values:
+    node = Node(BEANS, selection=selection)
+    for name, attributes in beans(version).items():
+        node.jolokia.beans.setdefault(name, {}).update(attributes)
+    return dict(node.tick().values)

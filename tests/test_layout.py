@@ -1,0 +1,64 @@
+"""A newcomer finds the right file from the tree: few modules in a root, distinct names, no import cycles."""
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import grimp
+import pytest
+
+PACKAGES = ("collector", "exporters", "dashboards", "cli")
+ROOT = Path(__file__).parent.parent
+MAX_ROOT_MODULES = 10
+# Folders with one module per subject, command or technology: a name may repeat between them and elsewhere.
+PARALLEL_FOLDERS = (
+    "cli/commands",
+    "collector/cassandra",
+    "collector/host",
+    "collector/nodetool/reports",
+    "dashboards/grafana/definitions",
+    "dashboards/rules/alerts",
+    "dashboards/signals",
+    "exporters/gnuplot/plots",
+    "exporters/sinks",
+)
+
+
+def modules() -> list[Path]:
+    paths = (path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return [path for path in paths if not path.name.startswith("__")]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_root_has_few_modules(package: str) -> None:
+    assert len([path for path in modules() if path.parent == Path(package)]) <= MAX_ROOT_MODULES
+
+
+def test_module_names_are_distinct_outside_parallel_folders() -> None:
+    folders: defaultdict[str, set[str]] = defaultdict(set)
+    for path in modules():
+        if str(path.parent) not in PARALLEL_FOLDERS:
+            folders[path.name].add(str(path.parent))
+    assert {name: parents for name, parents in folders.items() if len(parents) > 1} == {}
+
+
+def test_every_parallel_folder_exists() -> None:
+    assert [name for name in PARALLEL_FOLDERS if not (ROOT / name).is_dir()] == []
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    cyclic = [
+        module
+        for module in sorted(graph.modules)
+        if any(
+            graph.chain_exists(importer=imported, imported=module)
+            for imported in graph.find_modules_directly_imported_by(module)
+        )
+    ]
+    assert cyclic == []
+
+
+def test_shared_test_code_is_not_in_test_modules() -> None:
+    imports = re.compile(r"^(?:from|import) tests[.\w]*\.test_|^from tests[.\w]* import test_", re.MULTILINE)
+    assert [str(path) for path in (ROOT / "tests").rglob("*.py") if imports.search(path.read_text())] == []
