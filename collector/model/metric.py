@@ -47,7 +47,7 @@ class Aggregation(Enum):
     MAX = "max"
     """Ages, and sizes of the largest item."""
     MIN = "min"
-    """Values of which the lowest matters, such as whether clients can connect."""
+    """Values where the lowest matters, such as whether clients can connect."""
     MERGE = "merge"
     """Histograms: bucket counts are summed, and percentiles are computed from the sum."""
     EQUAL = "equal"

@@ -140,12 +140,12 @@ def _sinks(sinks: Iterable[SinkHealth]) -> Iterator[Metric]:
 
 
 def _runs(runs: Iterable[RunTimes]) -> Iterator[Metric]:
-    run, times = ("run", "id"), [(each.name, each.id, each) for each in runs]
+    run, times = ("run", "id"), [(times_of.name, times_of.id, times_of) for times_of in runs]
     if not times:
         return
-    begun: Rows = {(name, id_): each.begin_s for name, id_, each in times}
-    ended: Rows = {(name, id_): each.end_s for name, id_, each in times if each.end_s is not None}
-    marked: Rows = {(name, id_, text): time_s for name, id_, each in times for time_s, text in each.marks}
+    begun: Rows = {(name, id_): times_of.begin_s for name, id_, times_of in times}
+    ended: Rows = {(name, id_): times_of.end_s for name, id_, times_of in times if times_of.end_s is not None}
+    marked: Rows = {(name, id_, text): time_s for name, id_, times_of in times for time_s, text in times_of.marks}
     yield _gauge("casstat_run_begin_time_seconds", "Start time of a run, in seconds since the epoch.", run, begun)
     yield _gauge("casstat_run_end_time_seconds", "End time of a run, in seconds since the epoch.", run, ended)
     yield _gauge(

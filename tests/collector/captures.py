@@ -1,4 +1,4 @@
-"""Where real output is kept."""
+"""Captured output of real nodes."""
 
 import json
 from pathlib import Path
@@ -10,14 +10,14 @@ VERSIONS = ("4.1.9", "5.0.6")
 
 
 def bulk(version: str) -> list[dict[str, Any]]:
-    """Return requests to a real node, each with Jolokia's response."""
-    found = json.loads((FOLDER / version / "jolokia.bulk.json").read_text())
-    assert isinstance(found, list)
-    return found
+    """Return requests to a real node with the responses of Jolokia."""
+    content = json.loads((FOLDER / version / "jolokia.bulk.json").read_text())
+    assert isinstance(content, list)
+    return content
 
 
 def names(version: str) -> dict[str, list[str]]:
-    """Return which names a real node's metrics have, by type."""
-    found = json.loads((FOLDER / version / "jolokia.names.json").read_text())
-    assert isinstance(found, dict)
-    return found
+    """Return the names of the MBeans of a real node, by type."""
+    content = json.loads((FOLDER / version / "jolokia.names.json").read_text())
+    assert isinstance(content, dict)
+    return content

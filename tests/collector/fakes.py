@@ -1,4 +1,4 @@
-"""Stand-ins for what lies outside: a clock that tests move, and a node's MBeans behind a Jolokia."""
+"""Fakes: a clock that tests move, and the MBeans of a node behind Jolokia."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ NONE_SUCH = "javax.management.InstanceNotFoundException"
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What befalls one sleep: it lasts longer, the machine is suspended, the wall clock is set."""
+    """Disturbances of one sleep: a longer sleep, a suspended machine, a step of the wall clock."""
 
     longer_s: float = 0.0
     wall_step_s: float = 0.0
@@ -42,7 +42,7 @@ class FakeClock:
 
     def sleep(self, seconds: float) -> None:
         disturbance = Disturbance()
-        # What is left over by rounding is no sleep of its own.
+        # A remainder from rounding is not a separate sleep.
         if seconds > 1e-6:
             self.slept.append(seconds)
             disturbance = next(self._sleeps, disturbance)
@@ -69,13 +69,13 @@ Name = tuple[str, frozenset[str]]
 
 
 def _parts(name: str) -> Name:
-    """Return what an ObjectName says whatever the order of its properties; no quoted commas here."""
+    """Return the domain and properties of an ObjectName without quoted commas."""
     domain, _, properties = name.partition(":")
     return domain, frozenset(properties.split(","))
 
 
 def _canonical(name: str) -> str:
-    """Return the name as Jolokia gives it: its properties sorted."""
+    """Return the name as Jolokia does, with sorted properties."""
     domain, properties = _parts(name)
     return f"{domain}:{','.join(sorted(properties))}"
 
@@ -89,11 +89,14 @@ def _fits(pattern: Name, name: Name) -> bool:
 
 @dataclass
 class FakeJolokia(Jolokia):
-    """Answers as a Jolokia does for the MBeans in `beans`: their attributes by name, operations too.
+    """Answers like Jolokia for the MBeans in `beans`, with their attributes and operations by name.
 
-    With `refusing` it refuses searches, with `forbidding` operations, giving that as its reason; with `finds` it
-    finds these, whatever was searched for; with `down` it does not answer. Every answer takes `takes_s` on the `clock`;
-    `meanwhile` is called before each of its parts.
+    refusing    reason for refusing searches.
+    forbidding  reason for refusing operations.
+    finds       names that every search returns.
+    down        whether it does not answer.
+    takes_s     time that an answer takes on the `clock`.
+    meanwhile   called before each part of an answer.
     """
 
     beans: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -124,8 +127,8 @@ class FakeJolokia(Jolokia):
             if self.refusing:
                 return {"error": self.refusing, "error_type": "java.lang.SecurityException", "status": 403}
             pattern = _parts(request["mbean"])
-            found = [_canonical(name) for parts, name in index.items() if _fits(pattern, parts)]
-            return {"value": found if self.finds is None else self.finds, "status": 200}
+            names = [_canonical(name) for parts, name in index.items() if _fits(pattern, parts)]
+            return {"value": names if self.finds is None else self.finds, "status": 200}
         if request["type"] == "exec" and self.forbidding:
             return {"error": self.forbidding, "error_type": "java.lang.SecurityException", "status": 403}
         name = index.get(_parts(request["mbean"]))

@@ -1,4 +1,4 @@
-"""Ways in which a report may reach a parser other than it was printed, and what must hold for all of them."""
+"""Garbled reports of nodetool, and the checks that hold for all of them."""
 
 import re
 from random import Random
@@ -6,8 +6,8 @@ from random import Random
 from collector.nodetool.reports.report import Report
 from tests.collector.nodetool.reported import STDERR, Capture
 
-# What stands where it is, when lines are put into another order. A line that is moved under another heading cannot
-# be told from one that belongs there, so lines change places only between these.
+# Lines that stay in place when others are reordered. A line under a wrong heading looks valid, so lines are only
+# reordered between these.
 FIXED = {
     "tablestats": r"Total|-{4}|Keyspace|\s*Table|\s*$",
     "tpstats": r"Pool Name|Message type|Latencies|\s*$",
@@ -19,9 +19,9 @@ FIXED = {
     "netstats": r"Read Repair|Pool Name|\s*$",
     "status": r"Datacenter|=|Status|\|/|--|\s*$",
 }
-# What may be cut off at the end of a line, or taken out, and leave a report that could be a whole one.
+# Prefixes of a report that look like a complete report.
 COULD_BE_WHOLE = {
-    # As many pools and messages as there are, keyspaces, compactions that run.
+    # The numbers of pools, messages, keyspaces and running compactions vary.
     "tpstats": re.compile(r".*^Message type.*\n", re.DOTALL | re.MULTILINE),
     "tablestats": re.compile(r".*\n-{4,}\n", re.DOTALL),
     "compactionstats": re.compile(
@@ -45,7 +45,7 @@ _BLANKS = re.compile(r"[ \t]+")
 
 
 def check_sound(capture: Capture, report: Report) -> None:
-    """No value may be another than that of the report as it was printed."""
+    """Assert that no value differs from the original report."""
     whole = capture.whole
     for series, value in report.values.items():
         assert series in whole.values, series
@@ -54,39 +54,39 @@ def check_sound(capture: Capture, report: Report) -> None:
 
 
 def check_told(capture: Capture, report: Report) -> None:
-    """What is missing beside must have a reason."""
+    """Assert that missing values have a problem."""
     check_sound(capture, report)
     if report.values != capture.whole.values or report.properties != capture.whole.properties:
         assert report.problems
 
 
 def check_all(capture: Capture, report: Report) -> None:
-    """Everything must still be understood."""
+    """Assert that all values are parsed."""
     assert (report.values, report.properties) == (capture.whole.values, capture.whole.properties)
 
 
 def reordered(capture: Capture, random: Random) -> str:
-    """Return the report with its lines in another order, within each block."""
-    found: list[str] = []
+    """Return the report with the lines of each block in another order."""
+    lines: list[str] = []
     block: list[str] = []
     for line in [*capture.text.splitlines(keepends=True), ""]:
         if line and not re.match(FIXED[capture.command], line):
             block.append(line)
         else:
             random.shuffle(block)
-            found += [*block, line]
+            lines += [*block, line]
             block = []
-    return "".join(found)
+    return "".join(lines)
 
 
 def respaced(text: str, random: Random) -> str:
-    """Return the text with other blanks between its words, but for the empty lines."""
+    """Return the text with other blanks between words; empty lines stay."""
     lines = [_BLANKS.sub(lambda _: random.choice((" ", "  ", "\t", "      ")), line) for line in text.split("\n")]
     return "\n".join(random.choice((line, line.strip(), f"  {line}")) if line.strip() else line for line in lines)
 
 
 def localised(text: str, point: str, group: str) -> str:
-    """Return the text with numbers as another language writes them."""
+    """Return the text with numbers in the format of another locale."""
 
     def other(match: re.Match[str]) -> str:
         whole, _, rest = match[0].partition(".")
@@ -98,12 +98,12 @@ def localised(text: str, point: str, group: str) -> str:
 
 
 def digits(text: str) -> str:
-    """Return the text with the digits of Arabic in its numbers."""
+    """Return the text with Arabic digits in its numbers."""
     return _NUMBER.sub(lambda match: match[0].translate({48 + digit: 0x660 + digit for digit in range(10)}), text)
 
 
 def renumbered(line: str, random: Random) -> str:
-    """Return the line with another number in the place of one of its own, if it has any."""
+    """Return the line with one of its numbers replaced, if it has any."""
     numbers = list(_NUMBER.finditer(line))
     if not numbers:
         return line

@@ -32,12 +32,12 @@ SNAPSHOTS = gauge("table_snapshots_bytes", "Text.", TABLE + "SnapshotsSize", scr
 COMPACTIONS = gauge("compaction_pending", "Text.", PENDING)
 
 Beans = dict[str, dict[str, Any]]
-# No test has more tables than these.
+# More tables than any test has.
 ALL_TABLES = Selection(tables=1000)
 
 
 def own(start_ms: int = 1_700_000_000_000, schema: str = "v1") -> Beans:
-    """Return what every node has."""
+    """Return the MBeans of every node."""
     return {RUNTIME: {"StartTime": start_ms}, SERVICE: {"SchemaVersion": schema}}
 
 
@@ -62,23 +62,23 @@ def table(keyspace: str, name: str) -> Beans:
 
 
 def real_table(keyspace: str, name: str, reads: int = 0, writes: int = 0) -> Beans:
-    """Return a table as the catalogue reads it."""
+    """Return the MBeans of a table that the catalogue reads."""
     prefix = TABLE.format(keyspace=keyspace, table=name)
-    found: Beans = {
-        f"{prefix}{operation}{what}": {"Count": count, "values()": [0] * 128}
+    beans: Beans = {
+        f"{prefix}{operation}{suffix}": {"Count": count, "values()": [0] * 128}
         for operation, count in (("Read", reads), ("Write", writes), ("Range", 0))
-        for what in ("Latency", "TotalLatency")
+        for suffix in ("Latency", "TotalLatency")
     }
-    return found | {prefix + what: {"Value": 3, "Count": 3} for what in ("LiveSSTableCount", "LiveDiskSpaceUsed")}
+    return beans | {prefix + name: {"Value": 3, "Count": 3} for name in ("LiveSSTableCount", "LiveDiskSpaceUsed")}
 
 
 def real_keyspace(keyspace: str, reads: int = 0, writes: int = 0) -> Beans:
-    """Return a keyspace as the catalogue reads it."""
+    """Return the MBeans of a keyspace that the catalogue reads."""
     prefix = KEYSPACE.format(keyspace=keyspace)
     return {
-        f"{prefix}{operation}{what}": {"Count": count, "values()": [0] * 128}
+        f"{prefix}{operation}{suffix}": {"Count": count, "values()": [0] * 128}
         for operation, count in (("Read", reads), ("Write", writes), ("Range", 0))
-        for what in ("Latency", "TotalLatency")
+        for suffix in ("Latency", "TotalLatency")
     }
 
 
@@ -113,12 +113,12 @@ class Node:
             self.clock.busy(began_s + after_s - self.clock.monotonic_s())
 
     def read_times(self, mbean: str, ticks: int, interval_s: float = 1.0) -> list[float]:
-        """Return at which of the next ticks the MBean is asked for, in seconds from now."""
+        """Return the times of the ticks in which the MBean is read, in seconds from now."""
         began_s = self.clock.monotonic_s()
-        found = []
+        times_s = []
         for _ in range(ticks):
             at_s = self.clock.monotonic_s() - began_s
             self.tick(interval_s)
             if mbean in self.jolokia.asked_last():
-                found.append(round(at_s, 3))
-        return found
+                times_s.append(round(at_s, 3))
+        return times_s

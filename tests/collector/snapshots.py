@@ -1,4 +1,4 @@
-"""A small catalogue, and snapshots of a node that has just these metrics."""
+"""A small catalogue, and snapshots of a node with only these metrics."""
 
 from collections.abc import Iterable, Sequence
 
@@ -48,13 +48,13 @@ def counted(at_s: float, value: Value, origin: str = "1") -> Snapshot:
 
 
 def samples(snapshots: Iterable[Snapshot]) -> list[Sample]:
-    """Return what follows from each snapshot and those before it."""
+    """Return the sample of each snapshot."""
     before: Readings = {}
-    found = []
-    for each in snapshots:
-        found.append(rates(CATALOGUE, before, each))
-        update_readings(before, each)
-    return found
+    derived = []
+    for now in snapshots:
+        derived.append(rates(CATALOGUE, before, now))
+        update_readings(before, now)
+    return derived
 
 
 def last(*snapshots: Snapshot) -> Sample:

@@ -1,4 +1,4 @@
-"""The catalogue: what must hold for every metric, whoever adds one."""
+"""The catalogue: rules for every metric."""
 
 import re
 from collections import Counter
@@ -14,73 +14,73 @@ from exporters.line.operation_columns import Operations
 from exporters.line.view import View
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-# node_exporter's own name, which dashboards know.
+# A name of node_exporter.
 NOT_IN_TOTAL = {"node_netstat_Tcp_RetransSegs"}
 UNITS = {"seconds", "bytes", "1", "ratio", ""}
 OPERATIONS = [Operations(), Operations("ks"), Operations("ks", "t1")]
 
 
-def breakers(holds: Callable[[Metric], bool]) -> list[str]:
-    """Return which metrics a rule does not hold for."""
+def violations(holds: Callable[[Metric], bool]) -> list[str]:
+    """Return the metrics that violate a rule."""
     return [metric.name for metric in CATALOGUE.values() if not holds(metric)]
 
 
-def test_every_metric_has_a_name_that_prometheus_takes() -> None:
-    assert breakers(lambda metric: bool(NAME.fullmatch(metric.name))) == []
+def test_every_metric_name_is_valid_in_prometheus() -> None:
+    assert violations(lambda metric: bool(NAME.fullmatch(metric.name))) == []
     assert [metric.name for metric in CATALOGUE.values()] == list(CATALOGUE)
 
 
-def test_every_help_is_one_line_with_its_full_stop() -> None:
+def test_every_help_is_one_line_with_a_full_stop() -> None:
     line = re.compile(r"[A-Z0-9].*[^.\s]\.")
-    assert breakers(lambda metric: bool(line.fullmatch(metric.help))) == []
+    assert violations(lambda metric: bool(line.fullmatch(metric.help))) == []
 
 
-def test_every_label_is_legal_and_stands_once() -> None:
+def test_every_label_is_valid_and_unique() -> None:
     def legal(metric: Metric) -> bool:
         fits = all(NAME.fullmatch(label) and not label.startswith("__") and label != "le" for label in metric.labels)
         return fits and len(set(metric.labels)) == len(metric.labels)
 
-    assert breakers(legal) == []
+    assert violations(legal) == []
 
 
 def test_counters_and_only_counters_end_in_total() -> None:
-    wrong = breakers(lambda metric: metric.name.endswith("_total") == (metric.kind is Kind.COUNTER))
+    wrong = violations(lambda metric: metric.name.endswith("_total") == (metric.kind is Kind.COUNTER))
     assert set(wrong) == NOT_IN_TOTAL
 
 
-def test_every_unit_is_a_base_unit_and_stands_in_the_name() -> None:
+def test_every_unit_is_a_base_unit_and_part_of_the_name() -> None:
     assert {metric.unit for metric in CATALOGUE.values()} <= UNITS
-    assert breakers(lambda metric: (metric.unit == "") == (metric.kind is Kind.TEXT)) == []
-    assert breakers(lambda metric: metric.unit in ("", "1") or metric.unit in metric.name.split("_")) == []
-    assert breakers(lambda metric: metric.scale > 0) == []
+    assert violations(lambda metric: (metric.unit == "") == (metric.kind is Kind.TEXT)) == []
+    assert violations(lambda metric: metric.unit in ("", "1") or metric.unit in metric.name.split("_")) == []
+    assert violations(lambda metric: metric.scale > 0) == []
 
 
-def test_a_histograms_counters_exist_and_have_its_labels() -> None:
+def test_the_counters_of_a_histogram_exist_and_have_its_labels() -> None:
     def paired(metric: Metric) -> bool:
         named = [CATALOGUE[name] for name in (metric.count, metric.total) if name]
         return all(each.kind is Kind.COUNTER and each.labels == metric.labels for each in named)
 
-    assert breakers(paired) == []
-    assert breakers(lambda metric: metric.kind is Kind.HISTOGRAM or not (metric.count or metric.total)) == []
+    assert violations(paired) == []
+    assert violations(lambda metric: metric.kind is Kind.HISTOGRAM or not (metric.count or metric.total)) == []
 
 
-def test_a_histograms_total_is_in_microseconds_as_the_check_of_its_unit_takes_it() -> None:
+def test_the_total_of_a_histogram_is_in_microseconds() -> None:
     totals = [(CATALOGUE[metric.total], metric) for metric in CATALOGUE.values() if metric.total]
     assert totals
     assert all(total.unit == metric.unit == "seconds" and total.scale == 1e-6 for total, metric in totals)
 
 
-def test_no_histogram_is_scaled_since_its_unit_follows_from_its_length() -> None:
-    assert breakers(lambda metric: metric.kind is not Kind.HISTOGRAM or metric.scale == 1.0) == []
+def test_no_histogram_is_scaled() -> None:
+    assert violations(lambda metric: metric.kind is not Kind.HISTOGRAM or metric.scale == 1.0) == []
 
 
 def test_a_column_names_one_series_of_its_metric() -> None:
-    assert breakers(lambda metric: all(len(column.labels) == len(metric.labels) for column in metric.columns)) == []
-    assert breakers(lambda metric: not metric.columns or metric.kind in (Kind.COUNTER, Kind.GAUGE)) == []
+    assert violations(lambda metric: all(len(column.labels) == len(metric.labels) for column in metric.columns)) == []
+    assert violations(lambda metric: not metric.columns or metric.kind in (Kind.COUNTER, Kind.GAUGE)) == []
 
 
-def test_a_column_needs_only_what_is_read_every_tick() -> None:
-    assert breakers(lambda metric: not metric.columns or metric.scrape_interval is ScrapeInterval.TICK) == []
+def test_columns_need_only_metrics_read_on_every_tick() -> None:
+    assert violations(lambda metric: not metric.columns or metric.scrape_interval is ScrapeInterval.TICK) == []
 
 
 def test_the_catalogue_has_every_row_of_every_source_and_every_report() -> None:
@@ -91,30 +91,30 @@ def test_the_catalogue_has_every_row_of_every_source_and_every_report() -> None:
 
 def test_every_gauge_says_how_nodes_are_aggregated() -> None:
     numbers = {Aggregation.SUM, Aggregation.MEAN, Aggregation.MAX, Aggregation.MIN}
-    assert breakers(lambda metric: metric.kind is not Kind.GAUGE or metric.across in numbers) == []
+    assert violations(lambda metric: metric.kind is not Kind.GAUGE or metric.across in numbers) == []
 
 
-def test_rates_add_up_or_are_averaged_and_ratios_never_add_up() -> None:
+def test_ratios_are_never_summed() -> None:
     rates = {Aggregation.SUM, Aggregation.MEAN}
-    assert breakers(lambda metric: metric.kind is not Kind.COUNTER or metric.aggregation in rates) == []
-    assert breakers(lambda metric: metric.unit != "ratio" or metric.aggregation is not Aggregation.SUM) == []
+    assert violations(lambda metric: metric.kind is not Kind.COUNTER or metric.aggregation in rates) == []
+    assert violations(lambda metric: metric.unit != "ratio" or metric.aggregation is not Aggregation.SUM) == []
     # The rate of a counter of seconds that is shown in percent is a ratio.
-    assert breakers(lambda metric: not _has_percent(metric) or metric.aggregation is Aggregation.MEAN) == []
+    assert violations(lambda metric: not _has_percent(metric) or metric.aggregation is Aggregation.MEAN) == []
 
 
 def _has_percent(metric: Metric) -> bool:
     return any(column.name.endswith("_pct") for column in metric.columns)
 
 
-def test_no_two_beans_read_one_series() -> None:
-    found = Counter((bean.metric.name, bean.name, bean.attribute) for bean in BEANS)
-    assert set(found.values()) == {1}
+def test_no_two_beans_read_the_same_series() -> None:
+    readers = Counter((bean.metric.name, bean.name, bean.attribute) for bean in BEANS)
+    assert set(readers.values()) == {1}
     assert max(Counter((bean.metric.name, bean.fixed) for bean in BEANS).values()) == 1
     several = [name for name, number in Counter(bean.metric.name for bean in BEANS).items() if number > 1]
     assert all(bean.fixed for bean in BEANS if bean.metric.name in several)
 
 
-def test_a_beans_labels_are_those_of_its_metric() -> None:
+def test_the_labels_of_a_bean_are_those_of_its_metric() -> None:
     for bean in BEANS:
         assert set(bean.only) <= set(bean.placeholders) <= set(bean.metric.labels), bean
         fixed = len(bean.fixed)
@@ -123,7 +123,7 @@ def test_a_beans_labels_are_those_of_its_metric() -> None:
         assert not (fixed and bean.many), bean
 
 
-def test_histograms_and_only_histograms_are_read_through_their_operation() -> None:
+def test_only_histograms_are_read_by_operation() -> None:
     for bean in BEANS:
         assert (bean.attribute == VALUES) == (bean.metric.kind is Kind.HISTOGRAM), bean
 
@@ -132,7 +132,7 @@ def test_no_bean_is_read_twice_under_an_older_name() -> None:
     assert not [bean.name for bean in BEANS if bean.name.startswith(METRICS + "type=ColumnFamily")]
 
 
-def test_every_part_of_the_machine_has_a_name_of_its_own() -> None:
+def test_machine_subjects_have_unique_names() -> None:
     assert len({part.name for part in HOST}) == len(HOST)
 
 
@@ -148,7 +148,7 @@ def test_names_and_headers_of_the_widest_line_are_unique(operations: Operations)
 
 
 @pytest.mark.parametrize("operations", OPERATIONS, ids=str)
-def test_names_of_the_widest_line_are_words_for_programs_and_headers_have_no_blanks(operations: Operations) -> None:
+def test_column_names_are_identifiers_and_headers_have_no_blanks(operations: Operations) -> None:
     for column in wide(operations).columns:
         assert re.fullmatch(r"[a-z][a-z0-9_]*", column.name)
         assert column.header.strip()
@@ -157,15 +157,15 @@ def test_names_of_the_widest_line_are_words_for_programs_and_headers_have_no_bla
 
 
 @pytest.mark.parametrize("operations", OPERATIONS, ids=str)
-def test_the_line_shows_nothing_that_is_read_more_rarely(operations: Operations) -> None:
+def test_the_line_shows_only_metrics_read_on_every_tick(operations: Operations) -> None:
     view = View(operations, disk="vda", interface="eth0", wide=True, compactions=True)
     for name in view.metrics(view.columns):
         assert CATALOGUE[name].scrape_interval is ScrapeInterval.TICK
 
 
 def test_every_column_of_a_metric_is_in_the_widest_line() -> None:
-    def names(shown: tuple[WideColumn, ...]) -> list[str]:
-        return [each.name for each in shown]
+    def names(columns: tuple[WideColumn, ...]) -> list[str]:
+        return [column.name for column in columns]
 
     columns = {column.name for column in wide(Operations()).columns}
     assert {name for metric in CATALOGUE.values() for name in names(metric.columns)} <= columns

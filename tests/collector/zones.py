@@ -1,4 +1,4 @@
-"""A local time zone of the test's own."""
+"""Local time zones for tests."""
 
 import time
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-# As Paris has it, told so that no list of zones is needed.
+# The rules of Paris, spelled out so that no time zone database is needed.
 CENTRAL_EUROPE = "CET-1CEST,M3.5.0,M10.5.0/3"
 
 

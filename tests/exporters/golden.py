@@ -7,7 +7,7 @@ FOLDER = Path(__file__).parent.parent / "golden"
 
 
 def check(name: str, text: str) -> None:
-    """LastKnown `text` against the file of this name."""
+    """Compare `text` with the golden file of this name; UPDATE_GOLDEN=1 rewrites the file."""
     path = FOLDER / name
     if os.environ.get("UPDATE_GOLDEN") == "1":
         FOLDER.mkdir(exist_ok=True)

@@ -67,7 +67,7 @@ def is_node_exporters(complaint: str) -> bool:
 
 
 def check(machines: Page, own: Page) -> None:
-    """LastKnown promtool's word against a page with and one without the names that node_exporter has."""
+    """Check pages with and without metrics of node_exporter with promtool."""
     assert complaints(own) == []
     assert [each for each in complaints(machines) if not is_node_exporters(each)] == []
     for page in (machines, own):

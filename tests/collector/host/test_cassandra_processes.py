@@ -1,4 +1,4 @@
-"""Cassandra's processes on this machine: what their command lines tell, and which of them a node is."""
+"""Cassandra processes on this machine: settings in their command lines, and which process is a given node."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ JAR = "-javaagent:/opt/jolokia-agent-jvm-2.3.0-javaagent.jar"
         ("=user=a=b,nonsense,port=8780", "http://127.0.0.1:8780/jolokia"),
     ],
 )
-def test_the_agents_url_follows_from_its_options(options: str, expected: str) -> None:
+def test_the_agent_url_follows_from_its_options(options: str, expected: str) -> None:
     assert agent_url(["java", "-Xmx1G", f"{JAR}{options}", "org.apache.cassandra.service.CassandraDaemon"]) == expected
 
 
@@ -66,7 +66,7 @@ def test_without_an_agent_there_is_no_url(command: list[str]) -> None:
     assert agent_url(command) == ""
 
 
-def test_any_name_of_the_agents_file_will_do() -> None:
+def test_the_agent_jar_may_have_any_name() -> None:
     for name in ("jolokia.jar", "jolokia-jvm-1.7.2.jar", "my_jolokia_agent.jar"):
         assert agent_url([f"-javaagent:lib/{name}=port=1"]) == "http://127.0.0.1:1/jolokia"
 
@@ -92,17 +92,17 @@ def local(pid: int, started_s: float = STARTED_S) -> LocalNode:
         pytest.param("7@elsewhere", STARTED_S + 1000, [local(7)], None, id="same number on another machine"),
         pytest.param(f"7@{HERE}", STARTED_S + 1000, [local(7)], 7, id="the clock was set since"),
         pytest.param(f"7@{HERE}", STARTED_S + 1000, [local(8)], None, id="neither number nor start fit"),
-        pytest.param("", 0, [local(7)], None, id="a node that says nothing"),
+        pytest.param("", 0, [local(7)], None, id="a node without facts"),
         pytest.param("7@host", STARTED_S + round(START_SLACK_S) + 1, [local(8)], None, id="a start too far off"),
     ],
 )
-def test_the_process_is_known_by_its_start_and_its_number(
+def test_the_process_is_identified_by_start_time_and_pid(
     jvm: str, started_s: int, nodes: list[LocalNode], expected: int | None
 ) -> None:
     assert local_pid(NodeFacts(jvm=jvm, started_ms=1000 * started_s), nodes) == expected
 
 
-def test_a_program_that_started_when_a_node_did_is_not_taken_for_it() -> None:
+def test_another_program_with_the_same_start_time_is_not_the_node() -> None:
     me = psutil.Process()
     started_s = me.create_time()
     facts = NodeFacts(jvm=f"{me.pid}@{HERE}", started_ms=round(1000 * started_s))
@@ -111,7 +111,7 @@ def test_a_program_that_started_when_a_node_did_is_not_taken_for_it() -> None:
 
 
 @pytest.mark.parametrize("number", ["", "x", "1" * 30, "0", "-1"])
-def test_a_number_that_is_none_leaves_the_start_to_decide(number: str) -> None:
+def test_without_a_valid_pid_the_start_time_decides(number: str) -> None:
     facts = NodeFacts(jvm=f"{number}@{HERE}", started_ms=1000 * STARTED_S)
     assert local_pid(facts, [local(8)]) == 8
 
@@ -132,11 +132,11 @@ def of(*command: str) -> LocalNode:
         ("-Dcassandra.native_transport_port=9042", None),
     ],
 )
-def test_the_jmx_port_stands_in_the_command_line(argument: str, port: int | None) -> None:
+def test_the_jmx_port_comes_from_the_command_line(argument: str, port: int | None) -> None:
     assert of(argument).jmx_port == port
 
 
-def test_the_agent_stands_in_the_command_line() -> None:
+def test_the_agent_comes_from_the_command_line() -> None:
     assert of(f"{JAR}=port=8779").url == "http://127.0.0.1:8779/jolokia"
     assert of().url == ""
 
@@ -155,18 +155,18 @@ def test_the_nodetool_is_the_one_beside_its_configuration_or_jars(
 ) -> None:
     tool = executable(tmp_path / "bin/nodetool")
     class_path = ":".join(f"{tmp_path}/{entry}" for entry in entries)
-    found = of(flag, class_path).nodetool
-    assert found is not None
-    assert found.resolve() == tool
+    match = of(flag, class_path).nodetool
+    assert match is not None
+    assert match.resolve() == tool
 
 
-def test_the_nodetool_of_a_package_is_found_beside_its_jars_of_its_own_folder_only(tmp_path: Path) -> None:
+def test_the_nodetool_of_a_package_is_found_only_beside_jars_in_its_own_folder(tmp_path: Path) -> None:
     tool = executable(tmp_path / "usr/share/cassandra/bin/nodetool")
     class_path = f"{tmp_path}/etc/cassandra:{tmp_path}/usr/share/cassandra/lib/a.jar"
     assert of("-cp", class_path).nodetool == tool
 
 
-def test_what_cannot_be_run_is_no_nodetool(tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_not_nodetool(tmp_path: Path) -> None:
     executable(tmp_path / "bin/nodetool").chmod(0o644)
     assert of("-cp", f"{tmp_path}/conf").nodetool is None
     (tmp_path / "other/bin/nodetool").mkdir(parents=True)
@@ -197,36 +197,36 @@ YAML = {
 
 
 @pytest.mark.parametrize(("text", "expected"), YAML.values(), ids=YAML)
-def test_the_datas_directories_stand_in_the_configuration(text: str, expected: list[str], tmp_path: Path) -> None:
+def test_data_directories_come_from_the_configuration(text: str, expected: list[str], tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf/cassandra.yaml").write_bytes(text.encode("latin-1"))
     assert of("-cp", f"{tmp_path}/conf:{tmp_path}/lib/a.jar").directories == tuple(map(Path, expected))
 
 
 @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
-def test_a_configuration_that_was_named_goes_first(prefix: str, tmp_path: Path) -> None:
+def test_a_named_configuration_takes_precedence(prefix: str, tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf/cassandra.yaml").write_text("data_file_directories: [/beside]\n")
     (tmp_path / "named.yaml").write_text("data_file_directories: [/named]\n")
-    found = of(f"-Dcassandra.config={prefix}{tmp_path}/named.yaml", "-cp", f"{tmp_path}/conf").directories
-    assert found == (Path("/named"),)
+    match = of(f"-Dcassandra.config={prefix}{tmp_path}/named.yaml", "-cp", f"{tmp_path}/conf").directories
+    assert match == (Path("/named"),)
 
 
-def test_without_a_word_in_the_configuration_the_data_is_in_the_storage_folder(tmp_path: Path) -> None:
+def test_without_data_directories_in_the_configuration_the_storage_folder_is_used(tmp_path: Path) -> None:
     assert of("-Dcassandra.storagedir=/opt/c/bin/../data").directories == (Path("/opt/c/bin/../data/data"),)
     (tmp_path / "cassandra.yaml").write_text("data_file_directories:\n  - /data\n")
     assert of("-Dcassandra.storagedir=/opt", "-cp", str(tmp_path)).directories == (Path("/data"),)
     assert of().directories == ()
 
 
-def test_a_configuration_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+def test_an_unreadable_configuration_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "cassandra.yaml").mkdir()
     assert of("-Dcassandra.config=/nosuch.yaml", "-cp", f"{tmp_path}:/nosuch").directories == ()
 
 
 @contextmanager
 def process(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run something whose command line has these words, until the block ends."""
+    """Run a process with this command line until the block ends."""
     command = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
         assert started.stdout is not None
@@ -239,7 +239,7 @@ def here(pid: int) -> LocalNode | None:
     return next((node for node in local_nodes() if node.pid == pid), None)
 
 
-def test_cassandras_processes_are_known_by_their_main_class() -> None:
+def test_cassandra_processes_are_identified_by_main_class() -> None:
     with process(f"{JAR}=port=8123", "-Dcassandra.jmx.local.port=7123", DAEMON) as cassandra, process("Other") as other:
         node = here(cassandra.pid)
         assert node is not None
@@ -247,14 +247,14 @@ def test_cassandras_processes_are_known_by_their_main_class() -> None:
         assert here(other.pid) is None
 
 
-def test_those_with_an_agent_come_first_and_then_the_oldest() -> None:
+def test_nodes_with_an_agent_come_first_then_the_oldest() -> None:
     with process(DAEMON) as old, process(DAEMON) as young, process(JAR, DAEMON) as asked:
         ours = [node.pid for node in local_nodes() if node.pid in (old.pid, young.pid, asked.pid)]
         assert ours[0] == asked.pid
         assert set(ours[1:]) == {old.pid, young.pid}
 
 
-def test_a_process_lives_until_it_ends_even_while_nobody_has_asked_for_its_end() -> None:
+def test_a_zombie_is_not_running() -> None:
     with process(DAEMON) as cassandra:
         node = here(cassandra.pid)
         assert node is not None
@@ -265,12 +265,12 @@ def test_a_process_lives_until_it_ends_even_while_nobody_has_asked_for_its_end()
     assert not node.is_running()
 
 
-def test_a_setting_of_the_clock_ends_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_the_clock_does_not_end_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     with process(DAEMON) as cassandra:
         node = here(cassandra.pid)
         assert node is not None
         with monkeypatch.context() as patch:
-            # As when the kernel's idea of when it booted has moved with the clock.
+            # Setting the clock moves the kernel's boot time.
             patch.setattr("psutil._pslinux.boot_time", lambda: 1000.0)
             patch.setattr("psutil._pslinux.BOOT_TIME", 1000.0, raising=False)
             assert node.is_running()

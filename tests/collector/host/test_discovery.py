@@ -1,4 +1,4 @@
-"""Finding things out: what a node says of itself, the disk and the interface."""
+"""Discovery: facts about a node, its disk and its interface."""
 
 import os
 import socket
@@ -21,25 +21,27 @@ def facts(service: dict[str, Any], runtime: dict[str, Any]) -> NodeFacts:
 
 
 @pytest.mark.parametrize("endpoint", ["10.0.0.2", "/10.0.0.2", "node2.example/10.0.0.2"])
-def test_a_node_tells_its_address_directories_and_start(endpoint: str) -> None:
+def test_facts_have_address_directories_and_start_time(endpoint: str) -> None:
     service = {
         "LocalHostId": "b",
         "EndpointToHostId": {"/10.0.0.1": "a", endpoint: "b"},
         "AllDataFileLocations": ["/data1", "/data2"],
     }
-    found = facts(service, {"Name": "7@host", "StartTime": 1_700_000_000_500})
+    node_facts = facts(service, {"Name": "7@host", "StartTime": 1_700_000_000_500})
     peers = ("10.0.0.1", "10.0.0.2")
-    assert found == NodeFacts("10.0.0.2", (Path("/data1"), Path("/data2")), "7@host", 1_700_000_000_500, peers=peers)
+    assert node_facts == NodeFacts(
+        "10.0.0.2", (Path("/data1"), Path("/data2")), "7@host", 1_700_000_000_500, peers=peers
+    )
 
 
-def test_what_a_starting_node_does_not_say_stays_empty() -> None:
-    found = facts({"LocalHostId": None, "EndpointToHostId": {}}, {"Name": "7@host", "StartTime": 1000})
-    assert found == NodeFacts("", (), "7@host", 1000)
+def test_facts_missing_in_a_starting_node_stay_empty() -> None:
+    node_facts = facts({"LocalHostId": None, "EndpointToHostId": {}}, {"Name": "7@host", "StartTime": 1000})
+    assert node_facts == NodeFacts("", (), "7@host", 1000)
     assert ask_facts(FakeJolokia(), 1.0) == NodeFacts()
 
 
 class Placed(PosixPath):
-    """A path that lies on a device of our choice."""
+    """A path on a given device."""
 
     device = os.makedev(8, 1)
 
@@ -55,13 +57,13 @@ WHOLE = {
     "9:0": "virtual/block/md0",
 }
 PARTITIONS = {"8:1": "pci0/block/sda/sda1", "259:2": "pci1/block/nvme0n1/nvme0n1p2", "9:1": "virtual/block/md0/md0p1"}
-# Every Linux has these two; here they stand for the device files of disks.
+# Every Linux has these two devices; here they stand for disks.
 DEVICE_FILES = {"/dev/null": (1, 3), "/dev/zero": (1, 5)}
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return a machine that has a few block devices."""
+    """Return a machine with a few block devices."""
     devices = {**WHOLE, **PARTITIONS, "1:3": "pci0/block/sdb", "1:5": "pci0/block/sdb/sdb1"}
     links = tmp_path / "sys/dev/block"
     links.mkdir(parents=True)
@@ -75,7 +77,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def process(root: Path, *mounts: tuple[str, str]) -> Path:
-    """Return the folder of a process that sees these mount points, each with what is mounted there."""
+    """Return the folder of a process with these mount points and their devices."""
     folder = root / "proc/7"
     folder.mkdir(parents=True)
     lines = [f"36 35 0:40 / {point} rw,noatime shared:1 - btrfs {source} rw,space_cache\n" for point, source in mounts]
@@ -96,14 +98,14 @@ def process(root: Path, *mounts: tuple[str, str]) -> Path:
         ((8, 77), ""),
     ],
 )
-def test_the_disk_is_the_whole_one_under_the_data(root: Path, number: tuple[int, int], disk: str) -> None:
+def test_the_disk_is_the_whole_disk_of_the_data_directory(root: Path, number: tuple[int, int], disk: str) -> None:
     path = Placed("/data")
     path.device = os.makedev(*number)
     assert disk_of(path, process(root), root) == disk
 
 
 @pytest.mark.parametrize(("source", "disk"), [("/dev/null", "sdb"), ("/dev/zero", "sdb")])
-def test_a_file_system_with_a_number_of_its_own_is_looked_up_by_its_mount(root: Path, source: str, disk: str) -> None:
+def test_a_file_system_with_its_own_device_number_is_found_by_its_mount(root: Path, source: str, disk: str) -> None:
     assert os.stat(source).st_rdev == os.makedev(*DEVICE_FILES[source])  # noqa: PTH116 - as the code sees it
     path = Placed("/data/cassandra")
     path.device = os.makedev(0, 40)
@@ -111,20 +113,20 @@ def test_a_file_system_with_a_number_of_its_own_is_looked_up_by_its_mount(root: 
 
 
 @pytest.mark.parametrize("source", ["overlay", "tmpfs", "none", "server:/export", "/dev/nosuch"])
-def test_what_no_disk_is_under_has_none(root: Path, source: str) -> None:
+def test_a_directory_without_a_block_device_has_no_disk(root: Path, source: str) -> None:
     path = Placed("/data")
     path.device = os.makedev(0, 40)
     assert disk_of(path, process(root, ("/", source)), root) == ""
 
 
-def test_the_mount_nearest_to_the_data_counts(root: Path) -> None:
+def test_the_innermost_mount_is_used(root: Path) -> None:
     path = Placed("/data/cassandra/data")
     path.device = os.makedev(0, 40)
     mounts = (("/data/cassandra", "/dev/null"), ("/data", "overlay"), ("/", "overlay"))
     assert disk_of(path, process(root, *mounts), root) == "sdb"
 
 
-def test_of_two_mounts_at_one_place_the_later_covers_the_earlier(root: Path) -> None:
+def test_a_later_mount_hides_an_earlier_one(root: Path) -> None:
     path = Placed("/data")
     path.device = os.makedev(0, 40)
     assert disk_of(path, process(root, ("/data", "overlay"), ("/data", "/dev/null")), root) == "sdb"
@@ -143,12 +145,12 @@ def test_without_the_data_or_its_process_there_is_no_disk(root: Path) -> None:
     assert disk_of(path, root / "proc/8", root) == ""
 
 
-def test_the_data_is_looked_for_where_its_process_sees_it(root: Path) -> None:
+def test_the_data_directory_is_looked_up_in_the_mount_namespace_of_the_process(root: Path) -> None:
     folder = process(root)
     (folder / "root/data").mkdir(parents=True)
     path = Placed("/data")
     path.device = os.makedev(8, 1)
-    # The process' own view is another device than the one that `path` would be here.
+    # In the mount namespace of the process, `path` is on another device than here.
     assert disk_of(path, folder, root) != "sda"
 
 
@@ -165,14 +167,14 @@ def test_the_interface_is_the_one_with_the_address() -> None:
     loopback = [
         name
         for name, addresses in psutil.net_if_addrs().items()
-        if any(each.family is socket.AF_INET and each.address == "127.0.0.1" for each in addresses)
+        if any(entry.family is socket.AF_INET and entry.address == "127.0.0.1" for entry in addresses)
     ]
     assert [interface_of("127.0.0.1", NET)] == loopback
     assert [interface_of("127.0.0.2", NET)] == loopback
 
 
 @pytest.mark.parametrize("address", ["", "no address", "192.0.2.77", "2001:db8::77"])
-def test_an_address_that_is_not_here_has_the_default_routes_interface(address: str) -> None:
+def test_an_unknown_address_has_the_interface_of_the_default_route(address: str) -> None:
     assert interface_of(address, NET) == "eth0"
 
 
@@ -182,7 +184,7 @@ def test_without_a_default_route_there_is_no_interface(tmp_path: Path) -> None:
     assert interface_of("", tmp_path / "nosuch") == ""
 
 
-def test_of_two_default_routes_the_first_counts(tmp_path: Path) -> None:
+def test_the_first_default_route_is_used(tmp_path: Path) -> None:
     lines = [
         f"{name}\t00000000\t010200C0\t0003\t0\t0\t{metric}\t00000000\t0\t0\t0"
         for name, metric in (("eth2", 100), ("wlan0", 600))
@@ -195,11 +197,11 @@ def test_a_loopback_address_is_this_machine(host: str) -> None:
     assert is_this_machine(host)
 
 
-def test_this_machines_own_addresses_are_this_machine() -> None:
+def test_addresses_of_this_machine_are_this_machine() -> None:
     for addresses in psutil.net_if_addrs().values():
-        for each in addresses:
-            if each.family is socket.AF_INET:
-                assert is_this_machine(each.address)
+        for entry in addresses:
+            if entry.family is socket.AF_INET:
+                assert is_this_machine(entry.address)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.77", "2001:db8::77"])

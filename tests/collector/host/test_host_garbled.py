@@ -1,4 +1,4 @@
-"""Files of the kernel cut short or garbled: an error of the source at worst, never one of the program."""
+"""Truncated and garbled kernel files raise SourceError and nothing else."""
 
 import shutil
 from collections.abc import Iterator
@@ -57,17 +57,17 @@ def replaced(path: Path, content: bytes) -> Iterator[None]:
 
 
 def read(name: str, root: Path, pid: int) -> Values | None:
-    """Return what is read, or None for the one error that is expected."""
+    """Return the values, or None after a SourceError."""
     try:
         return dict(HostSource(PARTS[name], lambda: Host(root, pid), FakeClock()).read(1.0).values)
     except SourceError as error:
-        told = str(error)
-    assert len(told.splitlines()) == 1
+        message = str(error)
+    assert len(message.splitlines()) == 1
     return None
 
 
 def sound(name: str, values: Values | None) -> bool:
-    """Return whether all series are the part's own, and numbers."""
+    """Return whether all series belong to the subject and are numbers."""
     arity = {metric.name: len(metric.labels) for metric in PARTS[name].metrics}
     return all(
         len(series) == 1 + arity[series[0]] and isinstance(value, int | float)
@@ -86,7 +86,7 @@ noise = st.one_of(
 
 @pytest.mark.parametrize(("name", "pid", "file"), FILES, ids=lambda value: str(value).replace("/", "."))
 @given(cut=st.floats(0, 1))
-def test_a_file_cut_short_raises_nothing_unexpected(machine: Path, name: str, pid: int, file: str, cut: float) -> None:
+def test_a_truncated_file_raises_only_source_errors(machine: Path, name: str, pid: int, file: str, cut: float) -> None:
     content = (machine / file).read_bytes()
     with replaced(machine / file, content[: round(cut * len(content))]):
         assert sound(name, read(name, machine, pid))
@@ -94,7 +94,7 @@ def test_a_file_cut_short_raises_nothing_unexpected(machine: Path, name: str, pi
 
 @pytest.mark.parametrize(("name", "pid", "file"), FILES, ids=lambda value: str(value).replace("/", "."))
 @given(changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 8), noise), min_size=1, max_size=4))
-def test_a_garbled_file_raises_nothing_unexpected(
+def test_a_garbled_file_raises_only_source_errors(
     machine: Path, name: str, pid: int, file: str, changes: list[tuple[float, int, bytes]]
 ) -> None:
     content = (machine / file).read_bytes()
@@ -109,7 +109,9 @@ def test_a_garbled_file_raises_nothing_unexpected(
 @pytest.mark.parametrize(
     "content", [b"", b"\n", b" ", b"0", b"0 0", b"100000 0", b"\xff\xfe", b"a\nb c\n", b"::", b"cpu \n"]
 )
-def test_an_odd_file_raises_nothing_unexpected(machine: Path, name: str, pid: int, file: str, content: bytes) -> None:
+def test_an_unusual_file_raises_only_source_errors(
+    machine: Path, name: str, pid: int, file: str, content: bytes
+) -> None:
     with replaced(machine / file, content):
         assert sound(name, read(name, machine, pid))
 
@@ -129,9 +131,7 @@ def test_an_odd_file_raises_nothing_unexpected(machine: Path, name: str, pid: in
         ("cgroup", "proc/4242/cgroup", b"no colons here\n"),
     ],
 )
-def test_what_is_not_in_the_known_form_is_told_and_not_guessed_at(
-    machine: Path, name: str, file: str, content: bytes
-) -> None:
+def test_an_unexpected_format_is_reported(machine: Path, name: str, file: str, content: bytes) -> None:
     with replaced(machine / file, content):
         source = HostSource(PARTS[name], lambda: Host(machine, 4242), FakeClock())
         with pytest.raises(SourceError):
@@ -139,7 +139,7 @@ def test_what_is_not_in_the_known_form_is_told_and_not_guessed_at(
 
 
 @given(file=st.sampled_from([file for _, _, file in FILES if not file.startswith("sys")]))
-def test_one_parts_trouble_is_not_anothers(machine: Path, file: str) -> None:
+def test_a_failing_subject_does_not_affect_others(machine: Path, file: str) -> None:
     with replaced(machine / file, b"\xff garbage \n"):
         for name, pid, needs in FILES:
             if name not in {owner for owner, _, theirs in FILES if theirs == file}:

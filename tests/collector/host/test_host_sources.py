@@ -1,4 +1,4 @@
-"""The machine's figures, read from a small captured tree: every value as the file has it."""
+"""Machine metrics, read from a small captured tree."""
 
 from pathlib import Path
 
@@ -29,16 +29,16 @@ def read(name: str, host: Host = NODE) -> Values:
 
 
 def tree(root: Path, files: dict[str, str]) -> Host:
-    """Return a machine with just these files, and a Cassandra."""
+    """Return a machine with only these files and a Cassandra process."""
     for name, text in {f"proc/{CASSANDRA}/comm": "java\n", **files}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return Host(root, CASSANDRA)
 
 
-def test_cpu_time_is_read_by_mode_for_all_and_for_each() -> None:
-    found = read("cpu")
-    assert {series[1]: value for series, value in found.items() if series[0] == "casstat_cpu_seconds_total"} == {
+def test_cpu_time_is_read_by_mode_and_by_processor() -> None:
+    values = read("cpu")
+    assert {series[1]: value for series, value in values.items() if series[0] == "casstat_cpu_seconds_total"} == {
         "user": 22869,
         "nice": 120,
         "system": 6660,
@@ -48,13 +48,13 @@ def test_cpu_time_is_read_by_mode_for_all_and_for_each() -> None:
         "softirq": 263,
         "steal": 32,
     }
-    assert found["node_cpu_seconds_total", "1", "softirq"] == 162
-    assert len(found) == 3 * 8
+    assert values["node_cpu_seconds_total", "1", "softirq"] == 162
+    assert len(values) == 3 * 8
 
 
-def test_disks_are_read_as_the_kernel_counts_them() -> None:
-    found = read("disk", Host(captures.HOST, disks=("vda",)))
-    assert found == {
+def test_disk_counters() -> None:
+    values = read("disk", Host(captures.HOST, disks=("vda",)))
+    assert values == {
         (f"node_disk_{name}", "vda"): value
         for name, value in {
             "reads_completed_total": 51234,
@@ -76,25 +76,23 @@ def test_disks_are_read_as_the_kernel_counts_them() -> None:
     ("wanted", "expected"),
     [((), {"vda", "vda1", "md0"}), (("vda1", "md0"), {"vda1", "md0"}), (("loop0",), {"loop0"}), (("sda",), set())],
 )
-def test_wanted_disks_are_read_and_without_a_choice_all_that_were_used(
-    wanted: tuple[str, ...], expected: set[str]
-) -> None:
+def test_without_a_selection_all_used_disks_are_read(wanted: tuple[str, ...], expected: set[str]) -> None:
     assert {series[1] for series in read("disk", Host(captures.HOST, disks=wanted))} == expected
 
 
-def test_a_disk_scales_sectors_to_bytes_and_milliseconds_to_seconds() -> None:
+def test_disk_metrics_scale_sectors_and_milliseconds() -> None:
     scales = {metric.name: metric.scale for metric in PARTS["disk"].metrics}
     assert scales["node_disk_read_bytes_total"] == scales["node_disk_written_bytes_total"] == 512
     assert scales["node_disk_read_time_seconds_total"] == scales["node_disk_io_time_seconds_total"] == 0.001
 
 
-def test_an_old_kernels_shorter_lines_are_read() -> None:
-    found = read("disk", Host(captures.HOST, disks=("md0",)))
-    assert found["node_disk_reads_completed_total", "md0"] == 400
-    assert found["node_disk_written_bytes_total", "md0"] == 4000
+def test_shorter_lines_of_old_kernels_are_read() -> None:
+    values = read("disk", Host(captures.HOST, disks=("md0",)))
+    assert values["node_disk_reads_completed_total", "md0"] == 400
+    assert values["node_disk_written_bytes_total", "md0"] == 4000
 
 
-def test_interfaces_are_read_even_where_the_colon_touches_the_number() -> None:
+def test_an_interface_name_may_be_followed_directly_by_a_number() -> None:
     assert read("network", Host(captures.HOST, interfaces=("eth0",))) == {
         ("node_network_receive_bytes_total", "eth0"): 123456789012,
         ("node_network_receive_packets_total", "eth0"): 91234567,
@@ -108,20 +106,20 @@ def test_interfaces_are_read_even_where_the_colon_touches_the_number() -> None:
     }
 
 
-def test_without_a_choice_all_interfaces_are_read() -> None:
+def test_without_a_selection_all_interfaces_are_read() -> None:
     devices = {series[1] for series in read("network") if len(series) > 1}
     assert devices == {"lo", "eth0", "veth0@if7"}
 
 
-def test_a_container_has_a_network_of_its_own() -> None:
+def test_a_container_has_its_own_network() -> None:
     own = Host(captures.HOST, CASSANDRA, separate_network=True)
-    found = read("network", own)
-    assert found["node_network_receive_bytes_total", "eth0"] == 5000
-    assert found[("node_netstat_Tcp_RetransSegs",)] == 99
+    values = read("network", own)
+    assert values["node_network_receive_bytes_total", "eth0"] == 5000
+    assert values[("node_netstat_Tcp_RetransSegs",)] == 99
     assert PARTS["network"].origin(own) != PARTS["network"].origin(NODE)
 
 
-def test_memory_is_read_in_the_kernels_unit() -> None:
+def test_memory_is_read_in_kib() -> None:
     assert read("memory") == {
         (f"node_memory_{field}_bytes",): value
         for field, value in {
@@ -149,11 +147,11 @@ def test_pressure_is_read_in_microseconds() -> None:
     }
 
 
-def test_a_kernel_without_pressure_accounts_has_none(tmp_path: Path) -> None:
+def test_without_pressure_files_pressure_is_absent(tmp_path: Path) -> None:
     assert read("pressure", tree(tmp_path, {})) == {}
 
 
-def test_a_process_is_read_whatever_its_command_is_called() -> None:
+def test_a_process_is_read_with_any_command_name() -> None:
     assert "(java (C) :) 1 2)" in read_text(captures.HOST / f"proc/{CASSANDRA}/stat")
     assert read("process") == {
         ("casstat_process_minor_faults_total",): 912345,
@@ -170,7 +168,7 @@ def test_a_process_is_read_whatever_its_command_is_called() -> None:
 
 @pytest.mark.parametrize("pid", [None, 99999])
 @pytest.mark.parametrize("name", ["process", "cgroup"])
-def test_without_a_cassandra_here_nothing_of_its_process_is_read(name: str, pid: int | None) -> None:
+def test_without_a_process_its_metrics_are_absent(name: str, pid: int | None) -> None:
     assert read(name, Host(captures.HOST, pid)) == {}
 
 
@@ -204,14 +202,14 @@ OWN_ROOT = f"proc/{CASSANDRA}/root/"
 MEMBER = f"1\n{CASSANDRA}\n"
 
 
-def test_no_limit_is_no_number_in_version_2(tmp_path: Path) -> None:
+def test_version_2_without_a_limit(tmp_path: Path) -> None:
     files = {V2 + "memory.max": "max\n", V2 + "memory.current": "5\n", V2 + "cpu.max": "max 100000\n"}
     files[V2 + PROCESSES] = MEMBER
     host = tree(tmp_path, {f"proc/{CASSANDRA}/cgroup": "0::/\n", **files})
     assert read("cgroup", host) == {("casstat_cgroup_memory_bytes",): 5}
 
 
-def test_no_limit_is_no_number_in_version_1(tmp_path: Path) -> None:
+def test_version_1_without_a_limit(tmp_path: Path) -> None:
     files = {
         V1["memory"] + "memory.limit_in_bytes": "9223372036854771712\n",
         V1["cpu"] + "cpu.cfs_quota_us": "-1\n",
@@ -222,15 +220,15 @@ def test_no_limit_is_no_number_in_version_1(tmp_path: Path) -> None:
     assert read("cgroup", host) == {}
 
 
-def test_inside_a_container_the_mount_itself_is_the_group(tmp_path: Path) -> None:
+def test_inside_a_container_the_mount_is_the_group(tmp_path: Path) -> None:
     files = {V2 + "memory.max": "1000\n", f"proc/{CASSANDRA}/cgroup": "0::/docker/0123456789ab\n"}
     files[V2 + PROCESSES] = MEMBER
     assert read("cgroup", tree(tmp_path, files)) == {("casstat_cgroup_memory_limit_bytes",): 1000}
 
 
 @pytest.mark.parametrize("path", ["/", "/../cri-containerd-0123.scope", "/kubepods/pod1/0123"])
-def test_in_a_sidecar_the_group_is_the_one_that_cassandra_itself_sees(tmp_path: Path, path: str) -> None:
-    # What is mounted here is the group of the agent's own container.
+def test_in_a_sidecar_the_group_of_cassandra_is_read(tmp_path: Path, path: str) -> None:
+    # The group of the agent's container is mounted here.
     agents = {V2 + "memory.max": "1000\n", V2 + PROCESSES: "7\n8\n", f"proc/{CASSANDRA}/cgroup": f"0::{path}\n"}
     assert read("cgroup", tree(tmp_path / "hidden", agents)) == {}
     cassandras = {OWN_ROOT + V2 + "memory.max": "2000\n", OWN_ROOT + V2 + PROCESSES: MEMBER}
@@ -238,7 +236,7 @@ def test_in_a_sidecar_the_group_is_the_one_that_cassandra_itself_sees(tmp_path: 
     assert read("cgroup", host) == {("casstat_cgroup_memory_limit_bytes",): 2000}
 
 
-def test_in_a_sidecar_version_1_is_read_where_cassandra_sees_it(tmp_path: Path) -> None:
+def test_in_a_sidecar_the_version_1_group_of_cassandra_is_read(tmp_path: Path) -> None:
     mount, limit = V2 + "memory/", "memory.limit_in_bytes"
     files = {mount + limit: "1000\n", mount + PROCESSES: "7\n", f"proc/{CASSANDRA}/cgroup": "4:memory:/docker/0123\n"}
     assert read("cgroup", tree(tmp_path / "hidden", files)) == {}
@@ -246,16 +244,16 @@ def test_in_a_sidecar_version_1_is_read_where_cassandra_sees_it(tmp_path: Path) 
     assert read("cgroup", tree(tmp_path / "visible", files)) == {("casstat_cgroup_memory_limit_bytes",): 2000}
 
 
-def test_a_kernel_without_control_group_accounts_has_none(tmp_path: Path) -> None:
+def test_without_control_group_files_their_metrics_are_absent(tmp_path: Path) -> None:
     assert read("cgroup", tree(tmp_path, {f"proc/{CASSANDRA}/cgroup": "0::/\n"})) == {}
 
 
-def test_file_systems_of_the_data_are_read_each_once() -> None:
+def test_each_file_system_is_read_once() -> None:
     folders = (captures.FOLDER, captures.FOLDER / "5.0.6", captures.FOLDER / "nosuch")
-    found = read("filesystem", Host(directories=folders))
-    assert len({series[1] for series in found}) == 1
-    values = {series[0]: value for series, value in found.items()}
-    size, free, available = (values[f"node_filesystem_{what}_bytes"] for what in ("size", "free", "avail"))
+    values = read("filesystem", Host(directories=folders))
+    assert len({series[1] for series in values}) == 1
+    by_name = {series[0]: value for series, value in values.items()}
+    size, free, available = (by_name[f"node_filesystem_{name}_bytes"] for name in ("size", "free", "avail"))
     assert isinstance(size, int)
     assert isinstance(free, int)
     assert isinstance(available, int)
@@ -263,17 +261,17 @@ def test_file_systems_of_the_data_are_read_each_once() -> None:
     assert size > 0
 
 
-def test_what_is_read_once_a_minute_is_read_once_a_minute() -> None:
+def test_slow_metrics_are_read_once_a_minute() -> None:
     clock = FakeClock()
     source = HostSource(PARTS["filesystem"], lambda: Host(directories=(captures.FOLDER,)), clock)
-    found = []
+    has_values = []
     for _ in range(150):
-        found.append(bool(source.read(1.0).values))
+        has_values.append(bool(source.read(1.0).values))
         clock.busy(1.0)
-    assert [second for second, read_now in enumerate(found) if read_now] == [0, 60, 120]
+    assert [second for second, is_read in enumerate(has_values) if is_read] == [0, 60, 120]
 
 
-def test_what_is_read_once_a_minute_is_in_every_tick_of_a_minute_though_ticks_are_never_quite_on_time() -> None:
+def test_slow_metrics_are_read_on_every_tick_of_a_minute_despite_jitter() -> None:
     clock = FakeClock()
     source = HostSource(PARTS["filesystem"], lambda: Host(directories=(captures.FOLDER,)), clock)
     for late_s in (0.003, 0.001, 0.002, 0.0):
@@ -282,7 +280,7 @@ def test_what_is_read_once_a_minute_is_in_every_tick_of_a_minute_though_ticks_ar
         clock.busy(60.0 - late_s)
 
 
-def test_of_a_node_elsewhere_nothing_of_this_machine_is_read() -> None:
+def test_for_a_remote_node_this_machine_is_not_read() -> None:
     for part in HOST:
         scrape = HostSource(part, lambda: None, FakeClock()).read(1.0)
         assert scrape == Scrape(part.name, FakeClock().monotonic_s())
@@ -291,24 +289,24 @@ def test_of_a_node_elsewhere_nothing_of_this_machine_is_read() -> None:
 @pytest.mark.parametrize(
     "name", [name for name in PARTS if name not in ("filesystem", "pressure", "process", "cgroup", "timekeeping")]
 )
-def test_a_missing_file_is_told_by_its_name(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_reported_by_name(tmp_path: Path, name: str) -> None:
     source = HostSource(PARTS[name], lambda: tree(tmp_path, {}), FakeClock())
     with pytest.raises(SourceError, match=str(tmp_path)):
         source.read(1.0)
 
 
-def test_a_file_that_is_a_folder_cannot_be_read(tmp_path: Path) -> None:
+def test_a_folder_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=str(tmp_path)):
         read_text(tmp_path)
 
 
-def test_no_file_is_read_without_end(tmp_path: Path) -> None:
+def test_reading_is_bounded(tmp_path: Path) -> None:
     endless = tmp_path / "endless"
     endless.write_bytes(b"x" * (MAX_FILE_BYTES + (1 << 18)))
     assert len(read_text(endless)) < MAX_FILE_BYTES + (1 << 17)
 
 
-def test_every_part_reads_only_its_own_metrics() -> None:
+def test_every_subject_reads_only_its_own_metrics() -> None:
     for name, part in PARTS.items():
         labels = {metric.name: len(metric.labels) for metric in part.metrics}
         host = Host(captures.HOST, CASSANDRA, directories=(captures.FOLDER,))
@@ -317,7 +315,7 @@ def test_every_part_reads_only_its_own_metrics() -> None:
             assert isinstance(value, int | float)
 
 
-def test_the_clock_is_this_machines_and_no_captured_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clock_is_not_read_for_a_captured_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         clock_synchronisation, "read", lambda: ClockState(synchronised=True, max_error_s=0.25, estimated_error_s=0.001)
     )
@@ -325,7 +323,7 @@ def test_the_clock_is_this_machines_and_no_captured_trees(monkeypatch: pytest.Mo
     assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 1, ("casstat_clock_error_seconds",): 0.25}
 
 
-def test_a_clock_that_nothing_keeps_right_has_no_largest_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_not_synchronised_has_no_maximum_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         clock_synchronisation, "read", lambda: ClockState(synchronised=False, max_error_s=16.0, estimated_error_s=16.0)
     )
@@ -333,7 +331,7 @@ def test_a_clock_that_nothing_keeps_right_has_no_largest_error(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("error", [PermissionError(1, "Operation not permitted"), AttributeError("adjtimex")])
-def test_a_kernel_that_does_not_tell_is_no_problem(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_without_adjtimex_the_clock_is_absent(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def refuse() -> ClockState:
         raise error
 

@@ -1,4 +1,4 @@
-"""Ticks: on the grid, honest about being late, never a burst, whatever is done to the wall clock."""
+"""Ticks: on the grid, with their delay, and never in a burst, even if the wall clock is set."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True)
 class Seen:
-    """A tick, and by the monotonic clock when it came and how long it was waited for."""
+    """A tick, its monotonic time, and how long it was waited for."""
 
     tick: Tick
     at_s: float
@@ -26,7 +26,7 @@ class Seen:
 
 
 def watched(clock: FakeClock, interval_s: float, busy: Iterable[float], *, aligned: bool = False) -> Iterator[Seen]:
-    """Yield one tick for each time in `busy`, which is how long its consumer takes."""
+    """Yield one tick for each entry of `busy`, the time that the consumer takes."""
     grid = ticks(clock, interval_s, aligned=aligned)
     for busy_s in busy:
         since_s = clock.monotonic_s()
@@ -39,9 +39,9 @@ def idle(clock: FakeClock, interval_s: float, number: int, *, aligned: bool = Fa
     return list(islice(ticks(clock, interval_s, aligned=aligned), number))
 
 
-def names(found: Iterable[Tick]) -> list[float]:
-    """Return what the ticks are called, in milliseconds after the start."""
-    return [round(1000 * (tick.time_s - START_S)) for tick in found]
+def names(collected: Iterable[Tick]) -> list[float]:
+    """Return the times of the ticks, in milliseconds after the start."""
+    return [round(1000 * (tick.time_s - START_S)) for tick in collected]
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def names(found: Iterable[Tick]) -> list[float]:
     ],
 )
 def test_ticks_fall_on_whole_seconds_and_tenths(interval_s: float, after_start_s: float, expected: list[int]) -> None:
-    found = idle(FakeClock(START_S + after_start_s), interval_s, 3)
-    assert names(found) == expected
-    assert [tick.late_s for tick in found] == pytest.approx([0.0] * 3, abs=1e-6)
-    assert [tick.missed for tick in found] == [0, 0, 0]
+    collected = idle(FakeClock(START_S + after_start_s), interval_s, 3)
+    assert names(collected) == expected
+    assert [tick.late_s for tick in collected] == pytest.approx([0.0] * 3, abs=1e-6)
+    assert [tick.missed for tick in collected] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("interval_s", [0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 7.0, 10.0, 60.0])
@@ -71,71 +71,73 @@ def test_aligned_ticks_fall_on_multiples_of_the_interval(interval_s: float) -> N
         assert round(1000 * tick.time_s) % round(1000 * interval_s) == 0
 
 
-def test_a_tick_comes_when_it_is_called() -> None:
+def test_a_tick_comes_at_its_time() -> None:
     clock = FakeClock(START_S + 0.25)
     for tick in islice(ticks(clock, 1.0), 5):
         assert clock.wall_s() == pytest.approx(tick.time_s, abs=1e-6)
 
 
-def test_the_time_that_a_consumer_takes_moves_no_tick() -> None:
-    found = [seen.tick for seen in watched(FakeClock(START_S), 1.0, [0.0, 0.3, 0.99, 0.5])]
-    assert names(found) == [1000, 2000, 3000, 4000]
-    assert [tick.missed for tick in found] == [0, 0, 0, 0]
+def test_a_slow_consumer_does_not_move_ticks() -> None:
+    collected = [seen.tick for seen in watched(FakeClock(START_S), 1.0, [0.0, 0.3, 0.99, 0.5])]
+    assert names(collected) == [1000, 2000, 3000, 4000]
+    assert [tick.missed for tick in collected] == [0, 0, 0, 0]
 
 
-def test_a_busy_consumers_missed_ticks_are_counted_and_not_made_up_for() -> None:
-    found = list(watched(FakeClock(START_S), 1.0, [0.0, 3.5, 0.0, 0.0]))
-    assert names(seen.tick for seen in found) == [1000, 2000, 6000, 7000]
-    assert [seen.tick.missed for seen in found] == [0, 0, 3, 0]
-    assert [seen.tick.late_s for seen in found] == pytest.approx([0.0] * 4, abs=1e-6)
-    assert found[2].waited_s == pytest.approx(0.5)
-    assert found[3].waited_s == pytest.approx(1.0)
+def test_missed_ticks_are_counted_and_not_repeated() -> None:
+    collected = list(watched(FakeClock(START_S), 1.0, [0.0, 3.5, 0.0, 0.0]))
+    assert names(seen.tick for seen in collected) == [1000, 2000, 6000, 7000]
+    assert [seen.tick.missed for seen in collected] == [0, 0, 3, 0]
+    assert [seen.tick.late_s for seen in collected] == pytest.approx([0.0] * 4, abs=1e-6)
+    assert collected[2].waited_s == pytest.approx(0.5)
+    assert collected[3].waited_s == pytest.approx(1.0)
 
 
-def test_a_late_tick_says_how_late_it_is() -> None:
+def test_a_late_tick_has_its_delay() -> None:
     clock = FakeClock(START_S, [Disturbance(), Disturbance(longer_s=0.3), Disturbance()])
-    found = list(watched(clock, 1.0, [0.0, 0.0, 0.0]))
-    assert names(seen.tick for seen in found) == [1000, 2000, 3000]
-    assert [seen.tick.late_s for seen in found] == pytest.approx([0.0, 0.3, 0.0], abs=1e-6)
-    assert [seen.tick.missed for seen in found] == [0, 0, 0]
-    assert found[2].waited_s == pytest.approx(0.7)
+    collected = list(watched(clock, 1.0, [0.0, 0.0, 0.0]))
+    assert names(seen.tick for seen in collected) == [1000, 2000, 3000]
+    assert [seen.tick.late_s for seen in collected] == pytest.approx([0.0, 0.3, 0.0], abs=1e-6)
+    assert [seen.tick.missed for seen in collected] == [0, 0, 0]
+    assert collected[2].waited_s == pytest.approx(0.7)
 
 
-def test_a_process_that_was_stopped_counts_what_it_missed() -> None:
+def test_a_stopped_process_counts_missed_ticks() -> None:
     clock = FakeClock(START_S, [Disturbance(), Disturbance(longer_s=5.25), Disturbance()])
-    found = idle(clock, 1.0, 3)
-    assert names(found) == [1000, 7000, 8000]
-    assert found[1].late_s == pytest.approx(0.25, abs=1e-6)
-    assert [tick.missed for tick in found] == [0, 5, 0]
+    collected = idle(clock, 1.0, 3)
+    assert names(collected) == [1000, 7000, 8000]
+    assert collected[1].late_s == pytest.approx(0.25, abs=1e-6)
+    assert [tick.missed for tick in collected] == [0, 5, 0]
 
 
 @pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S, -86_400.0, 7 * HOUR_S])
 @pytest.mark.parametrize("interval_s", [0.1, 1.0, 1.5, 10.0, 60.0])
-def test_a_clock_set_while_sleeping_moves_the_names_and_nothing_else(step_s: float, interval_s: float) -> None:
+def test_setting_the_clock_during_sleep_only_changes_tick_times(step_s: float, interval_s: float) -> None:
     clock = FakeClock(START_S, [Disturbance(), Disturbance(wall_step_s=step_s)])
-    found = list(watched(clock, interval_s, [0.0] * 6))
-    assert all(seen.waited_s <= interval_s + 1e-6 for seen in found)
-    assert [seen.tick.missed for seen in found] == [0] * 6
-    assert len({seen.tick.time_s for seen in found}) == 6
-    assert found[-1].tick.time_s - found[0].tick.time_s == pytest.approx(step_s + 5 * interval_s, abs=interval_s)
+    collected = list(watched(clock, interval_s, [0.0] * 6))
+    assert all(seen.waited_s <= interval_s + 1e-6 for seen in collected)
+    assert [seen.tick.missed for seen in collected] == [0] * 6
+    assert len({seen.tick.time_s for seen in collected}) == 6
+    assert collected[-1].tick.time_s - collected[0].tick.time_s == pytest.approx(
+        step_s + 5 * interval_s, abs=interval_s
+    )
 
 
 @pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S])
-def test_a_clock_set_while_the_consumer_works_moves_the_names_and_nothing_else(step_s: float) -> None:
+def test_setting_the_clock_between_ticks_only_changes_tick_times(step_s: float) -> None:
     clock = FakeClock(START_S)
     grid = ticks(clock, 1.0)
-    found = [next(grid), next(grid)]
+    collected = [next(grid), next(grid)]
     clock.busy(0.25)
     clock.step(step_s)
     since_s = clock.monotonic_s()
-    found += [next(grid), next(grid)]
+    collected += [next(grid), next(grid)]
     assert clock.monotonic_s() - since_s == pytest.approx(1.75)
-    assert names(found) == [1000, 2000, 3000 + 1000 * step_s, 4000 + 1000 * step_s]
-    assert [tick.missed for tick in found] == [0] * 4
+    assert names(collected) == [1000, 2000, 3000 + 1000 * step_s, 4000 + 1000 * step_s]
+    assert [tick.missed for tick in collected] == [0] * 4
 
 
 @pytest.mark.parametrize("back_s", [0.999, 0.75, 0.5, 0.2, 0.06])
-def test_a_clock_set_back_by_less_than_an_interval_makes_no_longer_wait(back_s: float) -> None:
+def test_a_small_step_back_does_not_lengthen_the_wait(back_s: float) -> None:
     clock = FakeClock(START_S)
     grid = ticks(clock, 1.0)
     next(grid)
@@ -147,14 +149,14 @@ def test_a_clock_set_back_by_less_than_an_interval_makes_no_longer_wait(back_s: 
 
 @pytest.mark.parametrize("slew_s", [-0.001, 0.001])
 @pytest.mark.parametrize("interval_s", [0.1, 1.0, 10.0])
-def test_a_clock_that_is_slewed_changes_nothing(slew_s: float, interval_s: float) -> None:
+def test_slewing_the_clock_changes_nothing(slew_s: float, interval_s: float) -> None:
     clock = FakeClock(START_S, [Disturbance(wall_step_s=slew_s)] * 20)
-    found = list(watched(clock, interval_s, [0.0] * 20))
+    collected = list(watched(clock, interval_s, [0.0] * 20))
     expected = [round(1000 * interval_s * position) for position in range(1, 21)]
-    assert names(seen.tick for seen in found) == expected
-    assert all(seen.tick.missed == 0 for seen in found)
-    assert all(seen.tick.late_s <= 0.0011 for seen in found)
-    assert all(seen.waited_s <= interval_s + 0.0011 for seen in found)
+    assert names(seen.tick for seen in collected) == expected
+    assert all(seen.tick.missed == 0 for seen in collected)
+    assert all(seen.tick.late_s <= 0.0011 for seen in collected)
+    assert all(seen.waited_s <= interval_s + 0.0011 for seen in collected)
 
 
 intervals = st.sampled_from((0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 10.0, 60.0))
@@ -162,35 +164,35 @@ starts = st.integers(0, 119_999).map(lambda ms: START_S + ms / 1000)
 
 
 def lengths(longest_ms: int) -> st.SearchStrategy[float]:
-    """Return times in whole milliseconds, often none at all."""
+    """Return times in whole milliseconds, often zero."""
     return st.one_of(st.just(0.0), st.integers(0, longest_ms).map(lambda ms: ms / 1000))
 
 
-def test_a_machine_that_slept_says_for_how_long() -> None:
+def test_a_tick_has_the_time_of_suspension() -> None:
     clock = FakeClock(START_S, [Disturbance(), Disturbance(suspended_s=5.25), Disturbance()])
-    found = [tick for tick, _ in zip(ticks(clock, 1.0), range(3), strict=False)]
-    assert [tick.missed for tick in found] == [0, 5, 0]
-    assert [tick.suspended_s for tick in found] == [0, 5.25, 0]
+    collected = [tick for tick, _ in zip(ticks(clock, 1.0), range(3), strict=False)]
+    assert [tick.missed for tick in collected] == [0, 5, 0]
+    assert [tick.suspended_s for tick in collected] == [0, 5.25, 0]
 
 
 @given(intervals, starts, st.booleans(), st.lists(st.tuples(lengths(200_000), lengths(5_000)), min_size=2, max_size=20))
-def test_every_point_of_the_grid_is_ticked_or_counted_as_missed(
+def test_every_point_is_a_tick_or_is_counted_as_missed(
     interval_s: float, start_s: float, aligned: bool, troubles: list[tuple[float, float]]
 ) -> None:
     clock = FakeClock(start_s, [Disturbance(longer_s=longer_s) for _, longer_s in troubles])
-    found = list(watched(clock, interval_s, [busy_s for busy_s, _ in troubles], aligned=aligned))
-    for before, after in pairwise(found):
+    collected = list(watched(clock, interval_s, [busy_s for busy_s, _ in troubles], aligned=aligned))
+    for before, after in pairwise(collected):
         points = (after.tick.time_s - before.tick.time_s) / interval_s
         assert points == pytest.approx(round(points), abs=1e-3)
         assert round(points) == 1 + after.tick.missed
-    for seen in found:
-        # Up to the slew's tolerance early is on time.
+    for seen in collected:
+        # A tick that is early by up to the slew tolerance is on time.
         assert 0.0 <= seen.tick.late_s < interval_s
         assert seen.tick.time_s + seen.tick.late_s == pytest.approx(wall_at(seen, start_s), abs=SLEW_MS / 1000 + 1e-6)
 
 
 def wall_at(seen: Seen, start_s: float) -> float:
-    """Return what the wall clock said, had nobody set it."""
+    """Return the wall clock time without the steps."""
     return start_s + seen.at_s - FakeClock().monotonic_s()
 
 
@@ -201,7 +203,7 @@ steps = st.one_of(
 
 @dataclass(frozen=True)
 class Trouble:
-    """What befalls one tick: a busy consumer, the clock set after it and during the sleep, a long sleep."""
+    """Disturbances of one tick: a busy consumer, steps of the clock after it and during the sleep, a long sleep."""
 
     busy_s: float
     then_step_s: float
@@ -213,10 +215,10 @@ troubles = st.lists(
 )
 
 
-def through(clock: FakeClock, interval_s: float, befalls: list[Trouble], see: Callable[[Tick, float], None]) -> None:
-    """Tick through all troubles; `see` is given each tick and how long was slept for it, as it was meant to be."""
+def through(clock: FakeClock, interval_s: float, troubles: list[Trouble], see: Callable[[Tick, float], None]) -> None:
+    """Tick through all troubles; call `see` with each tick and the intended sleep before it."""
     grid = ticks(clock, interval_s)
-    for trouble in befalls:
+    for trouble in troubles:
         already = len(clock.slept)
         see(next(grid), sum(clock.slept[already:]))
         clock.busy(trouble.busy_s)
@@ -224,36 +226,35 @@ def through(clock: FakeClock, interval_s: float, befalls: list[Trouble], see: Ca
 
 
 @given(intervals, starts, troubles)
-def test_no_wait_is_longer_than_an_interval_whatever_is_done_to_the_clock(
-    interval_s: float, start_s: float, befalls: list[Trouble]
+def test_no_wait_is_longer_than_an_interval_when_the_clock_is_set(
+    interval_s: float, start_s: float, troubles: list[Trouble]
 ) -> None:
     slept: list[float] = []
-    clock = FakeClock(start_s, [trouble.sleep for trouble in befalls])
-    through(clock, interval_s, befalls, lambda _, slept_s: slept.append(slept_s))
-    # Up to the slew's tolerance the clock may be early at a tick, and then has that much further to the next.
+    clock = FakeClock(start_s, [trouble.sleep for trouble in troubles])
+    through(clock, interval_s, troubles, lambda _, slept_s: slept.append(slept_s))
+    # A tick may be early by up to the slew tolerance, which lengthens the next wait.
     assert max(slept) <= interval_s + min(SLEW_MS / 1000, interval_s / 10) + 1e-6
 
 
 @given(intervals, starts, troubles)
-def test_no_name_comes_twice_in_succession_unless_the_clock_was_set_back(
-    interval_s: float, start_s: float, befalls: list[Trouble]
+def test_tick_times_ascend_unless_the_clock_is_set_back(
+    interval_s: float, start_s: float, troubles: list[Trouble]
 ) -> None:
     forward = [
-        Trouble(each.busy_s, abs(each.then_step_s), Disturbance(each.sleep.longer_s, abs(each.sleep.wall_step_s)))
-        for each in befalls
+        Trouble(t.busy_s, abs(t.then_step_s), Disturbance(t.sleep.longer_s, abs(t.sleep.wall_step_s))) for t in troubles
     ]
-    found: list[Tick] = []
+    collected: list[Tick] = []
     clock = FakeClock(start_s, [trouble.sleep for trouble in forward])
-    through(clock, interval_s, forward, lambda tick, _: found.append(tick))
-    assert all(before.time_s < after.time_s for before, after in pairwise(found))
+    through(clock, interval_s, forward, lambda tick, _: collected.append(tick))
+    assert all(before.time_s < after.time_s for before, after in pairwise(collected))
 
 
 @given(intervals, starts, troubles)
-def test_lateness_is_less_than_an_interval_and_no_count_is_negative(
-    interval_s: float, start_s: float, befalls: list[Trouble]
+def test_the_delay_is_less_than_an_interval_and_counts_are_not_negative(
+    interval_s: float, start_s: float, troubles: list[Trouble]
 ) -> None:
-    found: list[Tick] = []
-    clock = FakeClock(start_s, [trouble.sleep for trouble in befalls])
-    through(clock, interval_s, befalls, lambda tick, _: found.append(tick))
-    assert all(0.0 <= tick.late_s < interval_s for tick in found)
-    assert all(tick.missed >= 0 for tick in found)
+    collected: list[Tick] = []
+    clock = FakeClock(start_s, [trouble.sleep for trouble in troubles])
+    through(clock, interval_s, troubles, lambda tick, _: collected.append(tick))
+    assert all(0.0 <= tick.late_s < interval_s for tick in collected)
+    assert all(tick.missed >= 0 for tick in collected)

@@ -1,4 +1,4 @@
-"""Histograms against a reference: values are put into buckets as Cassandra does, and asked for again."""
+"""Histograms against a reference that puts values into buckets as Cassandra does."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from collector.model.histogram import (
     upper_bounds_of,
 )
 
-# As Cassandra's own manual and `nodetool tablehistograms` show them.
+# From Cassandra's manual and `nodetool tablehistograms`.
 KNOWN = (
     *(1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 60, 72, 86, 103, 124, 149, 179, 215, 258, 310),
     *(372, 446, 535, 642, 770, 924, 1109, 1331, 1597, 1916, 2299, 2759, 3311, 3973, 4768, 5722, 6866, 8239, 9887),
@@ -35,7 +35,7 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class Layout:
-    """A histogram as one of Cassandra's versions writes it: upper bounds of its buckets but the last, in raw units."""
+    """The histogram of a Cassandra version: finite upper bounds in raw units."""
 
     unit: str
     length: int
@@ -55,7 +55,7 @@ class Layout:
         return tuple(counts)
 
     def around(self, value: Fraction | int) -> tuple[float, float]:
-        """Return the edges, in the unit, of the bucket that holds a raw value."""
+        """Return the bounds, in the unit, of the bucket that holds a raw value."""
         index = bisect_left(self.bounds, value)
         low = self.bounds[index - 1] if index else 0
         return low / self.per_unit, (self.bounds[index] / self.per_unit if index < len(self.bounds) else inf)
@@ -91,79 +91,79 @@ def around_share(ordered: Sequence[int], q: float) -> tuple[int, int]:
     return nth(ordered, rank - 1e-6), nth(ordered, rank)
 
 
-def test_the_offsets_are_those_that_cassandra_documents() -> None:
+def test_offsets_match_the_documentation_of_cassandra() -> None:
     assert offsets(len(KNOWN)) == KNOWN
 
 
-def test_the_offsets_grow_by_a_fifth_and_at_least_by_one() -> None:
+def test_offsets_grow_by_a_fifth_and_at_least_by_one() -> None:
     for last, following in zip(offsets(164), offsets(164)[1:], strict=False):
         assert following == max(last + 1, (12 * last + 5) // 10) or last > 2**50
 
 
 @pytest.mark.parametrize(("length", "per_second"), [(165, 10**9), (128, 10**6)])
-def test_a_timers_unit_follows_from_its_length(length: int, per_second: int) -> None:
+def test_the_unit_of_a_timer_follows_from_its_length(length: int, per_second: int) -> None:
     upper_bounds = upper_bounds_of("seconds", length)
     assert len(upper_bounds) == length
     assert upper_bounds[:-1] == tuple(offset / per_second for offset in offsets(length - 1))
     assert upper_bounds[-1] == inf
 
 
-def test_a_histogram_of_counts_has_the_offsets_themselves() -> None:
+def test_a_histogram_of_counts_has_the_offsets_as_bounds() -> None:
     assert upper_bounds_of("1", 165) == (*offsets(164), inf)
 
 
-def test_one_more_bucket_of_counts_is_that_of_zero() -> None:
+def test_an_additional_bucket_of_counts_is_for_zero() -> None:
     assert upper_bounds_of("1", 166) == (0, *offsets(164), inf)
     assert upper_bounds_of("bytes", 166) == upper_bounds_of("1", 166)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 90, 91, 127, 129, 130, 164, 166])
-def test_a_timer_of_unknown_length_is_refused_and_not_guessed_at(length: int) -> None:
+def test_a_timer_of_unknown_length_is_rejected(length: int) -> None:
     with pytest.raises(LayoutError, match=str(length)):
         upper_bounds_of("seconds", length)
 
 
 @pytest.mark.parametrize("length", [0, 1])
-def test_too_few_buckets_are_refused(length: int) -> None:
+def test_too_few_buckets_are_rejected(length: int) -> None:
     with pytest.raises(LayoutError):
         upper_bounds_of("1", length)
 
 
-def test_no_buckets_at_all_are_refused_as_an_unknown_layout() -> None:
+def test_an_empty_histogram_is_an_unknown_layout() -> None:
     with pytest.raises(LayoutError):
         difference("1", (), ())
 
 
 @given(layout=layouts, values=values)
-def test_no_value_gets_lost(layout: Layout, values: list[int]) -> None:
+def test_no_value_is_lost(layout: Layout, values: list[int]) -> None:
     assert layout.buckets(values).total == len(values)
 
 
 @given(layout=layouts, values=some_values, q=shares)
 def test_a_percentile_lies_in_the_bucket_of_the_true_one(layout: Layout, values: list[int], q: float) -> None:
     least, greatest = around_share(sorted(values), q)
-    found = quantile(layout.buckets(values), q)
-    assert found is not None
-    assert layout.around(least)[0] <= found <= layout.around(greatest)[1]
-    assert found < inf
+    result = quantile(layout.buckets(values), q)
+    assert result is not None
+    assert layout.around(least)[0] <= result <= layout.around(greatest)[1]
+    assert result < inf
 
 
 @pytest.mark.parametrize(("q", "expected"), [(0.0, 61.0), (0.25, 63.0), (0.5, 66.0), (1.0, 72.0)])
-def test_values_are_taken_as_evenly_spread_inside_their_bucket(q: float, expected: float) -> None:
+def test_values_are_assumed_evenly_spread_inside_their_bucket(q: float, expected: float) -> None:
     assert quantile(Layout("1", 165, 1).buckets([70] * 8), q) == pytest.approx(expected)
 
 
 @given(layout=layouts, values=some_values, q=shares)
 def test_a_percentile_of_counts_is_a_whole_number(layout: Layout, values: list[int], q: float) -> None:
-    found = quantile(layout.buckets(values), q)
-    assert layout.unit != "1" or found == round(found or 0)
+    result = quantile(layout.buckets(values), q)
+    assert layout.unit != "1" or result == round(result or 0)
 
 
 @given(values=st.lists(st.integers(0, 8), min_size=1, max_size=40), q=st.sampled_from((0.5, 0.9, 0.99, 1.0)))
 def test_percentiles_of_small_counts_are_exact(values: list[int], q: float) -> None:
     # Up to 8 each bucket holds one number.
-    found = quantile(Layout("1", 166, 1, zero=True).buckets(values), q)
-    assert found in around_share(sorted(values), q)
+    result = quantile(Layout("1", 166, 1, zero=True).buckets(values), q)
+    assert result in around_share(sorted(values), q)
 
 
 @given(layout=layouts, values=some_values, first=shares, second=shares)
@@ -175,7 +175,7 @@ def test_a_higher_percentile_is_never_lower(layout: Layout, values: list[int], f
 
 
 @given(layout=layouts, values=some_values)
-def test_the_highest_is_the_edge_above_the_greatest_value(layout: Layout, values: list[int]) -> None:
+def test_highest_is_the_bound_above_the_greatest_value(layout: Layout, values: list[int]) -> None:
     low, high = layout.around(max(values))
     assert highest(layout.buckets(values)) == (low if high == inf else high)
 
@@ -189,7 +189,7 @@ def test_the_true_mean_lies_within_the_bounds(layout: Layout, values: list[int])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_of_nothing_nothing_is_known(layout: Layout) -> None:
+def test_an_empty_histogram_has_no_quantiles(layout: Layout) -> None:
     nothing = layout.buckets([])
     assert quantile(nothing, 0.5) is None
     assert highest(nothing) is None
@@ -197,20 +197,20 @@ def test_of_nothing_nothing_is_known(layout: Layout) -> None:
 
 
 @given(before=counts, increase=counts)
-def test_a_difference_is_what_was_added(before: list[int], increase: list[int]) -> None:
+def test_the_difference_is_the_increase(before: list[int], increase: list[int]) -> None:
     after = [a + b for a, b in zip(before, increase, strict=True)]
-    found = difference("seconds", before, after)
-    assert found == Buckets(upper_bounds_of("seconds", 128), tuple(increase))
+    result = difference("seconds", before, after)
+    assert result == Buckets(upper_bounds_of("seconds", 128), tuple(increase))
 
 
 @given(before=counts, increase=counts, bucket=st.integers(0, 127))
-def test_there_is_no_difference_when_a_bucket_went_back(before: list[int], increase: list[int], bucket: int) -> None:
+def test_a_decreased_bucket_has_no_difference(before: list[int], increase: list[int], bucket: int) -> None:
     after = [a + b for a, b in zip(before, increase, strict=True)]
     before[bucket] = after[bucket] + 1
     assert difference("seconds", before, after) is None
 
 
-def test_there_is_no_difference_between_two_layouts() -> None:
+def test_two_layouts_have_no_difference() -> None:
     assert difference("seconds", [0] * 165, [1] * 128) is None
 
 
@@ -222,7 +222,7 @@ def test_merging_equal_layouts_adds_exactly(parts: list[list[int]]) -> None:
 
 
 @given(layout=layouts, first=values, second=values, third=values)
-def test_merging_equal_layouts_knows_no_order(
+def test_merging_equal_layouts_is_independent_of_order(
     layout: Layout, first: list[int], second: list[int], third: list[int]
 ) -> None:
     a, b, c = (layout.buckets(values) for values in (first, second, third))
@@ -235,7 +235,7 @@ def test_merged_histograms_are_the_histogram_of_all_values(layout: Layout, first
     assert merge([layout.buckets(first), layout.buckets(second)]) == layout.buckets([*first, *second])
 
 
-def test_nothing_cannot_be_merged() -> None:
+def test_merging_nothing_raises() -> None:
     with pytest.raises(ValueError, match="no histograms"):
         merge([])
 
@@ -257,7 +257,7 @@ def test_merging_nanoseconds_and_microseconds_keeps_the_total(fine: list[int], c
 
 
 def check_mixed(fine: list[int], coarse: list[int], q: float) -> None:
-    """LastKnown a percentile of the merged histogram against that of the values, all in nanoseconds."""
+    """Compare a percentile of the merged histogram with that of the values, in nanoseconds."""
     least, greatest = around_share(sorted([*fine, *(1_000 * value for value in coarse)]), q)
     found_s = quantile(merge([NANOSECONDS.buckets(fine), MICROSECONDS.buckets(coarse)]), q)
     assert found_s is not None
@@ -283,7 +283,7 @@ def test_mixed_units_merge_the_same_in_either_order(fine: list[int], coarse: lis
     assert merge([a, b]) == merge([b, a])
 
 
-def test_what_overflowed_stays_above_the_last_offset_when_units_are_mixed() -> None:
+def test_overflow_stays_above_the_last_offset_when_units_are_mixed() -> None:
     beyond = MICROSECONDS.buckets([10**16])
     merged = merge([NANOSECONDS.buckets([1_000]), beyond])
     assert merged.total == 2

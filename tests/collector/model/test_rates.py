@@ -1,4 +1,4 @@
-"""Rates: what is known of an interval, and above all when nothing is."""
+"""Rates: values of an interval, and when they are absent."""
 
 from dataclasses import dataclass
 
@@ -27,37 +27,37 @@ from tests.collector.snapshots import (
 )
 
 
-def test_a_rate_is_the_gain_over_the_time_between_the_readings() -> None:
-    found = rate(last(counted(10.0, 100), counted(12.5, 350)))
-    assert found == Rate(250.0, 2.5)
-    assert found.per_s == 100.0
+def test_a_rate_is_the_increase_over_the_time_between_the_readings() -> None:
+    result = rate(last(counted(10.0, 100), counted(12.5, 350)))
+    assert result == Rate(250.0, 2.5)
+    assert result.per_s == 100.0
 
 
-def test_a_counter_that_stood_still_has_the_rate_zero() -> None:
+def test_an_unchanged_counter_has_rate_zero() -> None:
     assert rate(last(counted(10.0, 100), counted(11.0, 100))) == Rate(0.0, 1.0)
 
 
 def test_a_rate_is_in_the_unit_of_its_metric() -> None:
-    found = rate(last(one(10.0, {SECONDS: 1_000_000}), one(11.0, {SECONDS: 3_500_000})), SECONDS)
-    assert found is not None
-    assert found.increase == pytest.approx(2.5)
+    result = rate(last(one(10.0, {SECONDS: 1_000_000}), one(11.0, {SECONDS: 3_500_000})), SECONDS)
+    assert result is not None
+    assert result.increase == pytest.approx(2.5)
 
 
-def test_a_rate_is_absent_at_first_sight() -> None:
+def test_a_rate_is_absent_on_the_first_reading() -> None:
     sample = last(counted(10.0, 100))
     assert sample.values == {}
     assert sample.elapsed_s == {}
     assert sample.events == ()
 
 
-def test_a_rate_is_absent_at_the_first_sight_of_its_series() -> None:
+def test_a_rate_is_absent_on_the_first_reading_of_its_series() -> None:
     sample = last(counted(10.0, 100), one(11.0, {REQUESTS: 110, SECONDS: 5}))
     assert rate(sample) is not None
     assert rate(sample, SECONDS) is None
 
 
 @pytest.mark.parametrize("origins", [("", "1"), ("1", "")])
-def test_an_origin_that_is_not_known_is_no_restart(origins: tuple[str, str]) -> None:
+def test_an_unknown_origin_is_not_a_restart(origins: tuple[str, str]) -> None:
     sample = last(counted(10.0, 100, origins[0]), counted(11.0, 350, origins[1]))
     assert rate(sample) == Rate(250.0, 1.0)
     assert sample.events == ()
@@ -72,13 +72,13 @@ def test_a_rate_is_absent_across_a_restart(after: int) -> None:
     assert "node" in sample.events[0].text
 
 
-def test_the_first_rate_after_a_restart_covers_the_new_life_alone() -> None:
-    found = samples([counted(10.0, 100, "1"), counted(11.0, 500, "2"), counted(12.0, 507, "2")])
-    assert rate(found[2]) == Rate(7.0, 1.0)
-    assert kinds(found[2]) == []
+def test_the_first_rate_after_a_restart_covers_only_time_since_the_restart() -> None:
+    result = samples([counted(10.0, 100, "1"), counted(11.0, 500, "2"), counted(12.0, 507, "2")])
+    assert rate(result[2]) == Rate(7.0, 1.0)
+    assert kinds(result[2]) == []
 
 
-def test_a_restart_within_a_gap_is_seen_after_it() -> None:
+def test_a_restart_during_a_gap_is_reported_after_it() -> None:
     nothing = snapshot(scrape(11.0, {}, origin="", problem="no answer"))
     sample = last(counted(10.0, 100, "1"), nothing, counted(12.0, 150, "2"))
     assert rate(sample) is None
@@ -86,43 +86,43 @@ def test_a_restart_within_a_gap_is_seen_after_it() -> None:
 
 
 def test_a_rate_is_absent_when_the_counter_went_back() -> None:
-    found = samples([counted(10.0, 100), counted(11.0, 99), counted(12.0, 104)])
-    assert rate(found[1]) is None
-    assert rate(found[2]) == Rate(5.0, 1.0)
+    result = samples([counted(10.0, 100), counted(11.0, 99), counted(12.0, 104)])
+    assert rate(result[1]) is None
+    assert rate(result[2]) == Rate(5.0, 1.0)
 
 
 @pytest.mark.parametrize("at_s", [9.0, 10.0])
 def test_a_rate_is_absent_when_the_clock_went_back_or_stood(at_s: float) -> None:
-    found = samples([counted(10.0, 100), counted(at_s, 200), counted(at_s + 1, 230)])
-    assert rate(found[1]) is None
-    assert found[1].elapsed_s == {}
-    assert rate(found[2]) == Rate(30.0, 1.0)
+    result = samples([counted(10.0, 100), counted(at_s, 200), counted(at_s + 1, 230)])
+    assert rate(result[1]) is None
+    assert result[1].elapsed_s == {}
+    assert rate(result[2]) == Rate(30.0, 1.0)
 
 
 def test_a_gauge_is_in_the_unit_of_its_metric() -> None:
     assert last(one(10.0, {BYTES: 3})).values[BYTES] == 3072.0
 
 
-def test_a_gauge_and_a_text_are_known_at_once_and_across_a_restart() -> None:
+def test_gauges_and_texts_are_present_on_the_first_reading_and_across_a_restart() -> None:
     values: Values = {BYTES: 1, STATE: "NORMAL", REQUESTS: 4}
     for sample in samples([one(10.0, values, "1"), one(11.0, values, "2")]):
         assert sample.values == {BYTES: 1024.0, STATE: "NORMAL"}
 
 
-def test_what_the_catalogue_does_not_have_is_left_out() -> None:
+def test_metrics_missing_in_the_catalogue_are_left_out() -> None:
     stranger: Values = {("stranger_total",): 5, ("stranger_seconds",): (1, 2, 3)}
     assert last(one(10.0, stranger), one(11.0, stranger)).values == {}
 
 
-def test_a_counter_that_is_no_number_has_no_rate() -> None:
+def test_a_counter_that_is_not_a_number_has_no_rate() -> None:
     assert last(one(10.0, {REQUESTS: "many"}), one(11.0, {REQUESTS: 5}), one(12.0, {REQUESTS: "more"})).values == {}
 
 
-def test_missed_ticks_are_told() -> None:
+def test_missed_ticks_are_reported() -> None:
     assert last(snapshot(scrape(1.0, {}), missed=3)).events == (Event("missed", "3 ticks missed"),)
 
 
-def test_a_source_without_an_answer_is_told_with_its_reason() -> None:
+def test_a_source_without_an_answer_is_reported_with_its_problem() -> None:
     sample = last(snapshot(scrape(1.0, {}, source="disk", problem="/proc/diskstats: gone")))
     assert kinds(sample) == ["no_answer"]
     assert "disk" in sample.events[0].text
@@ -140,7 +140,7 @@ def test_each_source_has_its_own_time() -> None:
     assert sample.elapsed_s == {"node": 1.0, "disk": 1.25}
 
 
-def test_a_restart_of_one_source_leaves_the_others_alone() -> None:
+def test_a_restart_of_one_source_does_not_affect_others() -> None:
     def both(at_s: float, origin: str) -> Snapshot:
         return snapshot(
             scrape(at_s, {REQUESTS: int(at_s)}, origin, "node"),
@@ -153,7 +153,7 @@ def test_a_restart_of_one_source_leaves_the_others_alone() -> None:
     assert "disk" not in sample.events[0].text
 
 
-def test_a_series_read_more_rarely_does_not_stretch_the_rows_time() -> None:
+def test_a_slow_series_does_not_lengthen_the_time_of_the_row() -> None:
     values: list[Values] = [{REQUESTS: 0, SECONDS: 0}, {REQUESTS: 5}, {REQUESTS: 9, SECONDS: 10**6}]
     sample = last(*(one(10.0 + at, each) for at, each in enumerate(values)))
     assert rate(sample, REQUESTS) == Rate(4.0, 1.0)
@@ -161,14 +161,14 @@ def test_a_series_read_more_rarely_does_not_stretch_the_rows_time() -> None:
     assert sample.elapsed_s == {"node": 1.0}
 
 
-def test_an_earlier_life_is_forgotten_whole() -> None:
+def test_after_a_restart_all_earlier_readings_are_deleted() -> None:
     before: Readings = {}
     update_readings(before, one(10.0, {REQUESTS: 100, SECONDS: 100}, "1"))
     update_readings(before, one(11.0, {REQUESTS: 1}, "2"))
     assert set(before) == {REQUESTS}
 
 
-def test_what_is_read_again_long_after_a_restart_is_no_second_restart() -> None:
+def test_a_series_read_long_after_a_restart_is_not_a_second_restart() -> None:
     is_running: list[tuple[str, Values]] = [
         ("1", {REQUESTS: 100, SECONDS: 100}),
         ("2", {REQUESTS: 1}),
@@ -179,7 +179,7 @@ def test_what_is_read_again_long_after_a_restart_is_no_second_restart() -> None:
     assert rate(sample, SECONDS) is None
 
 
-def test_a_batch_without_values_leaves_what_was_known() -> None:
+def test_a_scrape_without_values_keeps_earlier_readings() -> None:
     before: Readings = {}
     update_readings(before, counted(10.0, 100))
     update_readings(before, snapshot(scrape(11.0, {}, origin="", problem="no answer")))
@@ -188,7 +188,7 @@ def test_a_batch_without_values_leaves_what_was_known() -> None:
 
 @dataclass(frozen=True)
 class Tried:
-    """One tick: how long after the one before, what the counter gained meanwhile, and whether the node answered."""
+    """One tick: time since the previous one, increase of the counter, and whether the node answered."""
 
     after_s: float
     increase: int
@@ -201,12 +201,12 @@ tries = st.lists(
 
 
 def answers(ticks: list[Tried]) -> list[tuple[float, int, bool]]:
-    """Return when each tick was, the counter then, and whether it was answered."""
-    at_s, count, found = 1000.0, 7, []
-    for each in ticks:
-        at_s, count = at_s + each.after_s, count + each.increase
-        found.append((at_s, count, each.answered))
-    return found
+    """Return the time, counter and answer of each tick."""
+    at_s, count, result = 1000.0, 7, []
+    for tick in ticks:
+        at_s, count = at_s + tick.after_s, count + tick.increase
+        result.append((at_s, count, tick.answered))
+    return result
 
 
 def snapshots_of(ticks: list[Tried]) -> list[Snapshot]:
@@ -219,18 +219,18 @@ def snapshots_of(ticks: list[Tried]) -> list[Snapshot]:
 
 
 @given(tries)
-def test_rates_times_their_intervals_add_up_to_what_happened(ticks: list[Tried]) -> None:
+def test_rates_times_intervals_sum_to_the_increase(ticks: list[Tried]) -> None:
     known = [(at_s, count) for at_s, count, answered in answers(ticks) if answered]
-    found = [each for sample in samples(snapshots_of(ticks)) if (each := rate(sample))]
-    assert sum(each.per_s * each.elapsed_s for each in found) == pytest.approx(known[-1][1] - known[0][1], rel=1e-9)
-    assert sum(each.elapsed_s for each in found) == pytest.approx(known[-1][0] - known[0][0], rel=1e-9)
+    result = [each for sample in samples(snapshots_of(ticks)) if (each := rate(sample))]
+    assert sum(each.per_s * each.elapsed_s for each in result) == pytest.approx(known[-1][1] - known[0][1], rel=1e-9)
+    assert sum(each.elapsed_s for each in result) == pytest.approx(known[-1][0] - known[0][0], rel=1e-9)
 
 
 @given(tries)
-def test_the_rows_time_is_that_of_its_rates(ticks: list[Tried]) -> None:
+def test_the_time_of_a_row_is_that_of_its_rates(ticks: list[Tried]) -> None:
     for sample in samples(snapshots_of(ticks)):
-        found = rate(sample)
-        assert sample.elapsed_s == ({"node": found.elapsed_s} if found else {})
+        result = rate(sample)
+        assert sample.elapsed_s == ({"node": result.elapsed_s} if result else {})
 
 
 @given(tries)
@@ -241,5 +241,5 @@ def test_an_interval_without_an_answer_has_no_values(ticks: list[Tried]) -> None
             assert kinds(sample) == ["no_answer"]
 
 
-def test_the_catalogue_used_here_is_a_whole_one() -> None:
+def test_the_catalogue_of_these_tests_has_all_kinds() -> None:
     assert {metric.kind.value for metric in CATALOGUE.values()} == {"counter", "gauge", "histogram", "text"}

@@ -1,4 +1,4 @@
-"""Histograms of an interval: the buckets' difference, believed only while the counters beside it agree."""
+"""Interval histograms: differences of buckets, absent if the counters of the same events disagree."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ from tests.collector.snapshots import (
 
 US, NS = 128, 165
 FAST, SLOW = 20, 40
-"""Two buckets: 73 to 86, and 2760 to 3311, of whatever the unit is."""
+"""Two buckets: 73 to 86, and 2760 to 3311, in raw units."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """What a node's counters say after some requests."""
+    """Counters of a node after some requests."""
 
     counts: tuple[int, ...]
     counted: int
@@ -55,12 +55,12 @@ def buckets(snapshots: Sequence[Snapshot]) -> Buckets | None:
 
 def test_a_histogram_of_the_interval_is_the_difference_of_the_buckets() -> None:
     before, after = node(US, {FAST: 5000}, 80.0), node(US, {FAST: 5000, SLOW: 1000}, 567.0)
-    found = buckets([before.read(10.0), after.read(11.0)])
-    assert found == Buckets(upper_bounds_of("seconds", US), bucket_counts(US, {SLOW: 1000}))
-    assert quantile(found, 0.5) == pytest.approx(3.0e-3, rel=0.2)
+    result = buckets([before.read(10.0), after.read(11.0)])
+    assert result == Buckets(upper_bounds_of("seconds", US), bucket_counts(US, {SLOW: 1000}))
+    assert quantile(result, 0.5) == pytest.approx(3.0e-3, rel=0.2)
 
 
-def test_a_histogram_is_absent_at_first_sight() -> None:
+def test_a_histogram_is_absent_on_the_first_reading() -> None:
     sample = last(node(US, {FAST: 5000}, 80.0).read(10.0))
     assert sample.values == {}
     assert sample.events == ()
@@ -89,9 +89,9 @@ def test_a_histogram_is_absent_when_the_clock_went_back() -> None:
 
 def test_a_histogram_of_another_length_than_before_is_absent_once() -> None:
     first, second, third = node(NS, {45: 5000}, 19.0), node(US, {FAST: 50}, 80.0), node(US, {FAST: 90}, 80.0)
-    found = samples([first.read(10.0), second.read(11.0), third.read(12.0)])
-    assert DURATIONS not in found[1].values
-    assert DURATIONS in found[2].values
+    result = samples([first.read(10.0), second.read(11.0), third.read(12.0)])
+    assert DURATIONS not in result[1].values
+    assert DURATIONS in result[2].values
 
 
 def test_a_histogram_is_flagged_when_the_counter_counted_more() -> None:
@@ -110,7 +110,7 @@ def test_a_histogram_is_flagged_when_the_counter_counted_less() -> None:
 @pytest.mark.parametrize(
     ("in_buckets", "counted"), [(1000, 980), (980, 1000), (3, 30), (30, 3), (0, 10), (9600, 10000)]
 )
-def test_a_histogram_read_a_moment_beside_its_counter_is_believed(in_buckets: int, counted: int) -> None:
+def test_a_small_difference_from_the_counter_is_accepted(in_buckets: int, counted: int) -> None:
     before = node(US, {FAST: 5000}, 80.0)
     after = node(US, {FAST: 5000 + in_buckets}, 80.0, counted=5000 + counted)
     sample = last(before.read(10.0), after.read(11.0))
@@ -118,8 +118,8 @@ def test_a_histogram_read_a_moment_beside_its_counter_is_believed(in_buckets: in
     assert sample.events == ()
 
 
-def test_nanoseconds_taken_for_microseconds_are_flagged() -> None:
-    # A version that writes 128 counts in nanoseconds: 100 us stand in the bucket of 100 000.
+def test_nanoseconds_read_as_microseconds_are_flagged() -> None:
+    # A version that writes 128 counts in nanoseconds: 100 us are in the bucket of 100 000.
     bucket = bisect_left(offsets(US - 1), 100_000)
     before, after = node(US, {bucket: 5000}, 100.0), node(US, {bucket: 9000}, 100.0)
     sample = last(before.read(10.0), after.read(11.0))
@@ -127,20 +127,20 @@ def test_nanoseconds_taken_for_microseconds_are_flagged() -> None:
     assert kinds(sample) == ["disagreement"]
 
 
-def test_microseconds_taken_for_nanoseconds_are_flagged() -> None:
+def test_microseconds_read_as_nanoseconds_are_flagged() -> None:
     before, after = node(NS, {FAST: 5000}, 80.0), node(NS, {FAST: 9000}, 80.0)
     sample = last(before.read(10.0), after.read(11.0))
     assert DURATIONS not in sample.values
     assert kinds(sample) == ["disagreement"]
 
 
-def test_a_flagged_histogram_spoils_nothing_beside_it() -> None:
+def test_a_flagged_histogram_does_not_affect_others() -> None:
     before, after = node(NS, {FAST: 5000}, 80.0), node(NS, {FAST: 9000}, 80.0)
     sample = last(before.read(10.0), after.read(11.0))
     assert {REQUESTS, SECONDS} <= set(sample.values)
 
 
-def test_one_slow_request_that_only_the_time_has_yet_is_no_wrong_unit() -> None:
+def test_one_slow_request_missing_in_the_buckets_is_not_a_wrong_unit() -> None:
     before = node(US, {FAST: 5000}, 80.0)
     after = Node(plus(before.counts, bucket_counts(US, {FAST: 10})), 5011, before.total_us + 10 * 80 + 250_000)
     sample = last(before.read(10.0), after.read(11.0))
@@ -148,8 +148,8 @@ def test_one_slow_request_that_only_the_time_has_yet_is_no_wrong_unit() -> None:
     assert sample.events == ()
 
 
-def test_microseconds_cut_off_are_no_wrong_unit() -> None:
-    # Requests of 0.9 us each: the node adds up 0 us, the bucket is that of 1.
+def test_truncated_microseconds_are_not_a_wrong_unit() -> None:
+    # Requests of 0.9 us each: the counter adds 0 us, and the bucket is that of 1.
     before, after = node(US, {0: 5000}, 0.0), node(US, {0: 9000}, 0.0)
     assert DURATIONS in last(before.read(10.0), after.read(11.0)).values
 
@@ -163,12 +163,12 @@ def test_a_timer_of_unknown_length_is_flagged(length: int) -> None:
     assert str(length) in sample.events[0].text
 
 
-def test_a_histogram_without_counters_beside_it_is_believed() -> None:
+def test_a_histogram_without_counters_is_accepted() -> None:
     before, after = bucket_counts(US, {FAST: 5}), bucket_counts(US, {FAST: 9000})
     assert DURATIONS in last(one(10.0, {DURATIONS: before}), one(11.0, {DURATIONS: after})).values
 
 
-def test_a_histogram_missing_in_one_tick_is_not_held_against_the_other_interval() -> None:
+def test_a_histogram_missing_in_one_tick_is_not_compared_with_another_interval() -> None:
     first, second, third = (node(US, {FAST: number}, 80.0) for number in (5000, 9000, 13000))
     without: Values = {REQUESTS: second.counted, SECONDS: second.total_us}
     sample = last(first.read(10.0), one(11.0, without), third.read(12.0))
@@ -176,7 +176,7 @@ def test_a_histogram_missing_in_one_tick_is_not_held_against_the_other_interval(
     assert sample.values[DURATIONS] == Buckets(upper_bounds_of("seconds", US), bucket_counts(US, {FAST: 8000}))
 
 
-def test_a_counter_missing_in_one_tick_is_not_held_against_the_histogram() -> None:
+def test_a_counter_missing_in_one_tick_is_not_compared_with_the_histogram() -> None:
     first, second, third = (node(US, {FAST: number}, 80.0) for number in (5000, 9000, 13000))
     sample = last(first.read(10.0), one(11.0, {DURATIONS: second.counts}), third.read(12.0))
     assert sample.events == ()
@@ -191,7 +191,7 @@ gains = st.lists(
 
 
 @given(gains)
-def test_the_intervals_histograms_add_up_to_what_happened(ticks: list[tuple[dict[int, int], bool]]) -> None:
+def test_interval_histograms_sum_to_the_total(ticks: list[tuple[dict[int, int], bool]]) -> None:
     counts = first = bucket_counts(US, {FAST: 3})
     snapshots = [one(0.0, {DURATIONS: first})]
     known = first

@@ -1,4 +1,4 @@
-"""Many intervals as one: the average row says what one long interval would have said."""
+"""Summaries: combined intervals equal one long interval."""
 
 from dataclasses import dataclass
 
@@ -24,19 +24,19 @@ from tests.collector.snapshots import (
 )
 
 WRITES = (DURATION.name, "Write")
-"""Durations without a counter that they could contradict."""
+"""Durations without a counter."""
 
 
-def summary(found: list[Sample]) -> Sample:
-    whole = Summary()
-    for sample in found:
-        whole.add(sample)
-    result = whole.sample()
+def summary(parts: list[Sample]) -> Sample:
+    combined = Summary()
+    for sample in parts:
+        combined.add(sample)
+    result = combined.sample()
     assert result is not None
     return result
 
 
-def test_of_no_interval_there_is_no_summary() -> None:
+def test_without_intervals_there_is_no_summary() -> None:
     assert Summary().sample() is None
 
 
@@ -45,42 +45,42 @@ def test_a_summary_of_one_interval_is_that_interval() -> None:
     assert summary([sample]) == sample
 
 
-def test_a_rate_over_uneven_intervals_is_no_mean_of_rates() -> None:
-    found = samples([counted(0.0, 0), counted(1.0, 100), counted(10.0, 100)])
-    assert summary(found[1:]).values[REQUESTS] == Rate(100.0, 10.0)
+def test_a_rate_over_uneven_intervals_is_not_the_mean_of_rates() -> None:
+    result = samples([counted(0.0, 0), counted(1.0, 100), counted(10.0, 100)])
+    assert summary(result[1:]).values[REQUESTS] == Rate(100.0, 10.0)
 
 
-def test_a_gauge_is_the_mean_over_the_intervals_that_know_it() -> None:
+def test_a_gauge_is_the_mean_over_the_intervals_that_have_it() -> None:
     values: list[Values] = [{BYTES: 1}, {}, {BYTES: 2}, {BYTES: 6}]
-    found = samples(one(float(at), each) for at, each in enumerate(values))
-    assert summary(found).values[BYTES] == pytest.approx(3 * 1024)
+    result = samples(one(float(at), each) for at, each in enumerate(values))
+    assert summary(result).values[BYTES] == pytest.approx(3 * 1024)
 
 
 def test_a_text_is_the_last_one() -> None:
-    found = samples(one(float(at), {STATE: mode}) for at, mode in enumerate(["STARTING", "JOINING", "NORMAL"]))
-    assert summary(found).values[STATE] == "NORMAL"
+    result = samples(one(float(at), {STATE: mode}) for at, mode in enumerate(["STARTING", "JOINING", "NORMAL"]))
+    assert summary(result).values[STATE] == "NORMAL"
 
 
-def test_what_was_never_known_is_absent() -> None:
-    found = samples([counted(0.0, 0), counted(1.0, 10)])
-    assert set(summary(found).values) == {REQUESTS}
+def test_a_series_without_values_is_absent() -> None:
+    result = samples([counted(0.0, 0), counted(1.0, 10)])
+    assert set(summary(result).values) == {REQUESTS}
 
 
-def test_events_are_not_told_twice() -> None:
-    found = samples([counted(0.0, 100, "1"), counted(1.0, 100, "2"), counted(2.0, 130, "2")])
-    assert found[1].events
-    assert summary(found[1:]).events == ()
+def test_events_are_left_out() -> None:
+    result = samples([counted(0.0, 100, "1"), counted(1.0, 100, "2"), counted(2.0, 130, "2")])
+    assert result[1].events
+    assert summary(result[1:]).events == ()
 
 
-def test_both_lives_of_a_restarted_node_count() -> None:
-    found = samples([counted(0.0, 0, "1"), counted(1.0, 10, "1"), counted(2.0, 3, "2"), counted(3.0, 8, "2")])
-    assert summary(found[1:]).values[REQUESTS] == Rate(15.0, 2.0)
-    assert summary(found[1:]).elapsed_s == {"node": 2.0}
+def test_intervals_before_and_after_a_restart_count() -> None:
+    result = samples([counted(0.0, 0, "1"), counted(1.0, 10, "1"), counted(2.0, 3, "2"), counted(3.0, 8, "2")])
+    assert summary(result[1:]).values[REQUESTS] == Rate(15.0, 2.0)
+    assert summary(result[1:]).elapsed_s == {"node": 2.0}
 
 
 @dataclass(frozen=True)
 class Step:
-    """What came in one interval; `known` says which of counter, histogram and gauge were read at its end."""
+    """Changes in one interval; `known` tells which of counter, histogram and gauge were read at its end."""
 
     after_s: float
     count: int
@@ -104,21 +104,21 @@ steps = st.lists(
 
 
 def readings(intervals: list[Step]) -> list[tuple[float, Values]]:
-    """Return all readings; the first and the last one are whole."""
+    """Return all readings; the first and the last are complete."""
     at_s, count, buckets = 50.0, 5, bucket_counts(128, {30: 9})
-    found: list[tuple[float, Values]] = [(at_s, {REQUESTS: count, WRITES: buckets, BYTES: 0})]
+    result: list[tuple[float, Values]] = [(at_s, {REQUESTS: count, WRITES: buckets, BYTES: 0})]
     for position, each in enumerate(intervals, 1):
         at_s, count = at_s + each.after_s, count + each.count
         buckets = plus(buckets, bucket_counts(128, each.filled))
         whole: Values = {REQUESTS: count, WRITES: buckets, BYTES: each.load}
         all_known = position == len(intervals)
         parts = zip(whole.items(), each.known, strict=True)
-        found.append((at_s, {series: value for (series, value), known in parts if known or all_known}))
-    return found
+        result.append((at_s, {series: value for (series, value), known in parts if known or all_known}))
+    return result
 
 
 @given(steps)
-def test_intervals_added_up_equal_one_interval_over_the_ends(intervals: list[Step]) -> None:
+def test_combined_intervals_equal_one_long_interval(intervals: list[Step]) -> None:
     read = readings(intervals)
     added = summary(samples(one(at_s, values) for at_s, values in read)[1:]).values
     whole = last(*(one(at_s, values) for at_s, values in (read[0], read[-1]))).values
@@ -132,7 +132,7 @@ def test_intervals_added_up_equal_one_interval_over_the_ends(intervals: list[Ste
 
 
 @given(steps)
-def test_a_gauges_summary_is_the_mean_of_what_was_known(intervals: list[Step]) -> None:
+def test_the_summary_of_a_gauge_is_the_mean_of_its_values(intervals: list[Step]) -> None:
     read = readings(intervals)
     known = [value * 1024 for _, values in read if isinstance(value := values.get(BYTES), int)]
     added = summary(samples(one(at_s, {s: v for s, v in values.items() if s == BYTES}) for at_s, values in read))

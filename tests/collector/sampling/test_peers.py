@@ -1,4 +1,4 @@
-"""The list of a node's peers follows its cluster, whatever the order in which the node learns of changes."""
+"""The peers of a node follow its cluster, in whatever order gossip and the ring change."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -20,7 +20,7 @@ Change = Callable[["Cluster"], None]
 
 
 class Cluster:
-    """A node whose gossip and ring a test changes; it counts the questions about peers."""
+    """A node with adjustable gossip and ring; counts the requests for peers."""
 
     name = kind = "fake"
     paced = False
@@ -61,7 +61,7 @@ class Cluster:
         return set()
 
     def close(self) -> None:
-        """Nothing to leave."""
+        """Do nothing."""
 
 
 def gossip_gains(address: str) -> Change:
@@ -85,12 +85,12 @@ def nothing(_: Cluster) -> None:
 
 
 JOINS = gossip_gains(FIRST), ring_gains(FIRST), gossip_gains(SECOND), ring_gains(SECOND)
-# As many nodes afterwards as before.
+# The number of nodes does not change.
 REPLACEMENT = gossip_gains(FIRST), ring_gains(FIRST), gossip_loses(OLD), ring_loses(OLD)
 
 
-def run(cluster: Cluster, watch: NodeSampler, *changes: Change, seconds: int = 0) -> None:
-    """Let one change happen before each tick, then this many seconds pass with a tick each."""
+def run(cluster: Cluster, sampler: NodeSampler, *changes: Change, seconds: int = 0) -> None:
+    """Apply one change before each tick, then tick once per second for `seconds`."""
 
     def ticks() -> Iterator[Tick]:
         for number, change in enumerate([*changes, *repeat(nothing, seconds)]):
@@ -98,16 +98,16 @@ def run(cluster: Cluster, watch: NodeSampler, *changes: Change, seconds: int = 0
             cluster.clock.busy(1.0)
             yield Tick(float(number))
 
-    for _ in watch.snapshots(ticks(), 1.0):
+    for _ in sampler.snapshots(ticks(), 1.0):
         pass
 
 
-def watched(cluster: Cluster) -> NodeSampler:
+def sampler_of(cluster: Cluster) -> NodeSampler:
     return NodeSampler(cluster, Selection(frozenset()), NameOverrides(), cluster.clock)
 
 
-def peers(watch: NodeSampler) -> tuple[str, ...]:
-    return watch.facts.peers
+def peers(sampler: NodeSampler) -> tuple[str, ...]:
+    return sampler.facts.peers
 
 
 @pytest.mark.parametrize("early", range(5), ids="{} before the first reading".format)
@@ -116,74 +116,74 @@ def peers(watch: NodeSampler) -> tuple[str, ...]:
     [(JOINS, (OWN, OLD, FIRST, SECOND)), (REPLACEMENT, (OWN, FIRST))],
     ids=["two join", "one is replaced"],
 )
-def test_in_every_order_the_list_becomes_the_ring(
+def test_peers_match_the_ring_after_changes_in_any_order(
     changes: Sequence[Change], expected: tuple[str, ...], early: int
 ) -> None:
     for order in permutations(changes):
         cluster = Cluster(OWN, OLD)
-        with closing(watched(cluster)) as watch:
-            watch.learn()
+        with closing(sampler_of(cluster)) as sampler:
+            sampler.learn()
             for change in order[:early]:
                 change(cluster)
-            run(cluster, watch, *order[early:], seconds=9)
-            assert peers(watch) == expected
+            run(cluster, sampler, *order[early:], seconds=9)
+            assert peers(sampler) == expected
             asked = cluster.asked
-            run(cluster, watch, seconds=20)
+            run(cluster, sampler, seconds=20)
             assert (cluster.asked, cluster.learned) == (asked, 1)
 
 
-def test_the_ring_may_follow_minutes_later() -> None:
+def test_the_ring_may_change_minutes_after_gossip() -> None:
     cluster = Cluster(OWN)
-    with closing(watched(cluster)) as watch:
-        watch.learn()
-        run(cluster, watch, gossip_gains(FIRST), gossip_gains(SECOND), seconds=300)
-        run(cluster, watch, ring_gains(FIRST), ring_gains(SECOND), seconds=61)
-        assert peers(watch) == (OWN, FIRST, SECOND)
+    with closing(sampler_of(cluster)) as sampler:
+        sampler.learn()
+        run(cluster, sampler, gossip_gains(FIRST), gossip_gains(SECOND), seconds=300)
+        run(cluster, sampler, ring_gains(FIRST), ring_gains(SECOND), seconds=61)
+        assert peers(sampler) == (OWN, FIRST, SECOND)
 
 
-def test_a_member_that_never_joins_the_ring_costs_one_question_a_minute() -> None:
+def test_a_member_that_never_joins_the_ring_costs_one_request_per_minute() -> None:
     cluster = Cluster(OWN)
-    with closing(watched(cluster)) as watch:
-        watch.learn()
-        run(cluster, watch, gossip_gains(FIRST), seconds=3600)
+    with closing(sampler_of(cluster)) as sampler:
+        sampler.learn()
+        run(cluster, sampler, gossip_gains(FIRST), seconds=3600)
         assert cluster.asked <= 6 + 60
-        # It hides nobody who joins now.
-        run(cluster, watch, gossip_gains(SECOND), ring_gains(SECOND), seconds=2)
-        assert peers(watch) == (OWN, SECOND)
+        # A node that joins now is still found.
+        run(cluster, sampler, gossip_gains(SECOND), ring_gains(SECOND), seconds=2)
+        assert peers(sampler) == (OWN, SECOND)
 
 
-def test_without_changes_nothing_is_asked() -> None:
+def test_without_changes_there_are_no_requests() -> None:
     cluster = Cluster(OWN, OLD)
-    with closing(watched(cluster)) as watch:
-        watch.learn()
-        run(cluster, watch, seconds=600)
+    with closing(sampler_of(cluster)) as sampler:
+        sampler.learn()
+        run(cluster, sampler, seconds=600)
         assert (cluster.learned, cluster.asked) == (1, 0)
 
 
-def test_a_question_that_fails_keeps_the_list_and_is_repeated() -> None:
+def test_a_failed_request_keeps_the_peers_and_is_repeated() -> None:
     cluster = Cluster(OWN)
-    with closing(watched(cluster)) as watch:
-        watch.learn()
+    with closing(sampler_of(cluster)) as sampler:
+        sampler.learn()
         cluster.fails = True
-        run(cluster, watch, gossip_gains(FIRST), ring_gains(FIRST), seconds=10)
-        assert peers(watch) == (OWN,)
+        run(cluster, sampler, gossip_gains(FIRST), ring_gains(FIRST), seconds=10)
+        assert peers(sampler) == (OWN,)
         cluster.fails = False
-        run(cluster, watch, seconds=60)
-        assert peers(watch) == (OWN, FIRST)
+        run(cluster, sampler, seconds=60)
+        assert peers(sampler) == (OWN, FIRST)
 
 
-def test_a_restarted_node_starts_with_a_short_list() -> None:
+def test_a_restarted_node_starts_with_few_peers() -> None:
     cluster = Cluster(OWN, FIRST)
-    with closing(watched(cluster)) as watch:
-        watch.learn()
-        run(cluster, watch, seconds=2)
+    with closing(sampler_of(cluster)) as sampler:
+        sampler.learn()
+        run(cluster, sampler, seconds=2)
         cluster.origin = "b"
         for change in (gossip_loses(FIRST), ring_loses(FIRST)):
             change(cluster)
-        run(cluster, watch, seconds=2)
-        assert peers(watch) == (OWN,)
-        run(cluster, watch, gossip_gains(FIRST), ring_gains(FIRST), seconds=4)
-        assert peers(watch) == (OWN, FIRST)
+        run(cluster, sampler, seconds=2)
+        assert peers(sampler) == (OWN,)
+        run(cluster, sampler, gossip_gains(FIRST), ring_gains(FIRST), seconds=4)
+        assert peers(sampler) == (OWN, FIRST)
         assert cluster.learned == 2
 
 
@@ -198,5 +198,5 @@ def test_a_restarted_node_starts_with_a_short_list() -> None:
         (None, set()),
     ],
 )
-def test_members_are_live_and_unreachable_nodes_where_both_are_known(value: Any, expected: set[str]) -> None:
+def test_members_are_live_and_unreachable_nodes_if_both_are_present(value: Any, expected: set[str]) -> None:
     assert members({"value": value}) == expected

@@ -1,4 +1,4 @@
-"""What of the catalogue is wanted, by metric, keyspace and table."""
+"""Selection of metrics, keyspaces and tables."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -53,11 +53,11 @@ def of_keyspace(keyspace: str) -> set[tuple[str, ...]]:
     return {("keyspace_reads_total", keyspace)}
 
 
-def test_without_a_choice_no_single_table_is_read() -> None:
+def test_without_a_selection_no_table_is_read() -> None:
     assert read(node(Selection()), range(70)) == {*GENERAL, *of_keyspace("ks"), *of_keyspace("other")}
 
 
-def test_within_the_budget_all_but_cassandras_own_tables_are_read() -> None:
+def test_within_the_budget_all_tables_except_system_tables_are_read() -> None:
     assert read(node(Selection(tables=3))) == {
         *GENERAL,
         *of_keyspace("ks"),
@@ -68,7 +68,7 @@ def test_within_the_budget_all_but_cassandras_own_tables_are_read() -> None:
     }
 
 
-def test_of_tables_that_are_not_named_only_the_operations_are_read_every_tick() -> None:
+def test_only_operations_of_unnamed_tables_are_read_on_every_tick() -> None:
     watched = Node(BEANS, *(real_table("ks", name) for name in ("t1", "t2")), selection=Selection(tables=2))
     seconds: dict[str, list[int]] = {}
     for second in range(130):
@@ -80,27 +80,27 @@ def test_of_tables_that_are_not_named_only_the_operations_are_read_every_tick() 
     assert all(2 <= len(at) <= 5 for at in rare.values())
 
 
-def test_keyspaces_that_nobody_named_are_read_every_ten_seconds() -> None:
+def test_unnamed_keyspaces_are_read_every_ten_seconds() -> None:
     watched = Node(BEANS, real_keyspace("ks"), selection=Selection())
-    found = [{series[0] for series in watched.tick().values if series[1:2] == ("ks",)} for _ in range(25)]
-    assert [second for second, names in enumerate(found) if set(REMAINDERS) <= names] == [0, 10, 20]
-    assert "cassandra_keyspace_operation_duration_seconds" in found[0]
-    assert not any("cassandra_keyspace_operation_duration_seconds" in names for names in found[1:25])
+    metrics_read = [{series[0] for series in watched.tick().values if series[1:2] == ("ks",)} for _ in range(25)]
+    assert [second for second, names in enumerate(metrics_read) if set(REMAINDERS) <= names] == [0, 10, 20]
+    assert "cassandra_keyspace_operation_duration_seconds" in metrics_read[0]
+    assert not any("cassandra_keyspace_operation_duration_seconds" in names for names in metrics_read[1:25])
 
 
-def test_a_keyspace_of_ones_own_may_have_a_name_like_cassandras() -> None:
+def test_a_user_keyspace_may_have_a_name_like_a_system_keyspace() -> None:
     watched = node(Selection(tables=4))
     watched.add(table("systems", "t1"))
     assert read(watched) >= {*of_keyspace("systems"), *of_table("systems", "t1")}
 
 
-def test_a_chosen_keyspace_is_read_every_tick_and_no_other_is_read() -> None:
+def test_only_a_selected_keyspace_is_read_on_every_tick() -> None:
     watched = node(Selection(keyspace="ks", tables=10))
     assert read(watched) == {*GENERAL, *of_keyspace("ks"), *of_table("ks", "t1"), *of_table("ks", "t2")}
     assert read(watched) == {*GENERAL, *of_keyspace("ks")}
 
 
-def test_named_tables_are_read_whole_each_thing_at_its_own_pace() -> None:
+def test_all_metrics_of_named_tables_are_read_at_their_scrape_intervals() -> None:
     watched = node(Selection(keyspace="ks", table="*"))
     assert read(watched) == {*GENERAL, *of_keyspace("ks"), *of_table("ks", "t1"), *of_table("ks", "t2")}
     assert read(watched) == {
@@ -111,11 +111,11 @@ def test_named_tables_are_read_whole_each_thing_at_its_own_pace() -> None:
     }
 
 
-def test_of_a_chosen_table_and_its_keyspace_all_is_read_and_of_its_neighbours_nothing() -> None:
+def test_a_selected_table_and_its_keyspace_are_read_and_other_tables_are_not() -> None:
     assert read(node(Selection(keyspace="ks", table="t2"))) == {*GENERAL, *of_keyspace("ks"), *of_table("ks", "t2")}
 
 
-def test_a_named_table_has_neighbours_within_the_budget() -> None:
+def test_other_tables_are_read_within_the_budget() -> None:
     watched = node(Selection(keyspace="ks", table="t2", tables=1))
     assert read(watched) == {*GENERAL, *of_keyspace("ks"), *of_table("ks", "t1"), *of_table("ks", "t2")}
     assert read(watched) == {*GENERAL, *of_keyspace("ks"), ("table_sstables", "ks", "t2")}
@@ -134,15 +134,15 @@ def test_a_named_table_has_neighbours_within_the_budget() -> None:
     ],
 )
 def test_patterns_name_keyspaces_and_tables(keyspace: str, table_name: str, expected: set[tuple[str, str]]) -> None:
-    found = read(node(Selection(keyspace=keyspace, table=table_name)))
-    assert {(series[1], series[2]) for series in found if series[0] == "table_sstables"} == expected
+    metrics_read = read(node(Selection(keyspace=keyspace, table=table_name)))
+    assert {(series[1], series[2]) for series in metrics_read if series[0] == "table_sstables"} == expected
 
 
-def test_cassandras_own_keyspace_is_read_when_it_is_chosen() -> None:
+def test_a_system_keyspace_is_read_when_selected() -> None:
     assert read(node(Selection(keyspace="system_auth", tables=1))) >= of_table("system_auth", "roles")
 
 
-def test_what_touches_the_disk_is_read_once_an_hour_and_only_when_asked_for() -> None:
+def test_hourly_metrics_are_read_only_on_demand() -> None:
     name = TABLE.format(keyspace="ks", table="t1") + "SnapshotsSize"
     for selection in (Selection(keyspace="ks", table="t1"), Selection(tables=9)):
         assert selection_times(selection, name) == []
@@ -157,7 +157,7 @@ def selection_times(selection: Selection, mbean: str) -> list[float]:
     return watched.read_times(mbean, 180, interval_s=60.0)
 
 
-def test_only_chosen_metrics_are_read() -> None:
+def test_only_selected_metrics_are_read() -> None:
     wanted = frozenset({"requests_total", "table_sstables"})
     watched = node(Selection(metrics=wanted, keyspace="ks", table="t1"))
     assert read(watched) == {
@@ -169,14 +169,14 @@ def test_only_chosen_metrics_are_read() -> None:
     assert not watched.source.provides("pool_active")
 
 
-def test_what_is_not_chosen_is_not_searched_for() -> None:
+def test_unselected_metrics_are_not_searched_for() -> None:
     watched = node(Selection(metrics=frozenset({"requests_total"})))
     for _ in range(70):
         watched.tick()
     assert watched.jolokia.searches() == []
 
 
-def test_start_and_schema_are_read_whatever_is_chosen() -> None:
+def test_start_time_and_schema_version_are_always_read() -> None:
     watched = node(Selection(metrics=frozenset({"requests_total"})))
     for _ in range(3):
         scrape = watched.tick()
@@ -185,13 +185,13 @@ def test_start_and_schema_are_read_whatever_is_chosen() -> None:
 
 
 @pytest.mark.parametrize(("keyspace", "table_name"), [("nosuch", ""), ("ks", "nosuch")])
-def test_a_keyspace_or_table_that_is_not_there_is_not_asked_for(keyspace: str, table_name: str) -> None:
+def test_missing_keyspaces_and_tables_are_not_requested(keyspace: str, table_name: str) -> None:
     watched = node(Selection(keyspace=keyspace, table=table_name))
     watched.tick()
     assert not watched.source.provides("table_sstables")
 
 
-def test_a_keyspace_made_later_is_read_from_then_on() -> None:
+def test_a_new_keyspace_is_read_from_then_on() -> None:
     watched = node(Selection(keyspace="later", table="*"))
     read(watched, range(5))
     watched.add(table("later", "t1"))

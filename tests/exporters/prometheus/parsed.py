@@ -1,4 +1,4 @@
-"""Expositions as prometheus_client reads them, and values to be exposed."""
+"""Expositions as parsed by prometheus_client, and values to expose."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -20,22 +20,22 @@ Found = dict[tuple[str, Labels], float]
 
 
 class Parsed(NamedTuple):
-    """Every series with its value, and every family's kind."""
+    """The value of every series, and the type of every family."""
 
     values: Found
     kinds: dict[str, str]
 
     def of(self, name: str, **labels: str) -> float | None:
-        """Return a series' value; None when there is no such series."""
+        """Return the value of a series, or None if it does not exist."""
         return self.values.get((name, frozenset(labels.items())))
 
 
 def parsed(text: str, *, openmetrics: bool = False) -> Parsed:
-    """Read an exposition back; no series may be there twice."""
+    """Parse an exposition; every series must be unique."""
     values: Found = {}
     kinds: dict[str, str] = {}
     for family in (openmetrics_families if openmetrics else text_families)(text):
-        # As the format has it: there the counter's name is that of its series.
+        # In the text format a counter has the name of its series.
         name = f"{family.name}_total" if family.type == "counter" and not openmetrics else family.name
         assert name not in kinds
         kinds[name] = family.type
@@ -54,13 +54,13 @@ def rendered(
     upper_bounds: UpperBounds | None = None,
     catalogue: Mapping[str, Metric] = CATALOGUE,
 ) -> str:
-    """Return an exposition of these values, of which none is left out."""
-    rendering = Rendering(Options(upper_bounds or UpperBounds(), limit=1_000_000), catalogue, _nothing_is_said)
+    """Return an exposition of all these values."""
+    rendering = Rendering(Options(upper_bounds or UpperBounds(), limit=1_000_000), catalogue, _log_nothing)
     text = document(rendering.parts(shown, identity, 0), openmetrics=openmetrics)
     return f"{text}# EOF\n" if openmetrics else text
 
 
-def _nothing_is_said(text: str) -> None:
+def _log_nothing(text: str) -> None:
     raise AssertionError(text)
 
 
@@ -89,35 +89,35 @@ def values_of(draw: st.DrawFn, metric: Metric) -> Value:
 
 @st.composite
 def any_values(draw: st.DrawFn) -> dict[Series, Value]:
-    """Return series of some of the catalogue's metrics, histograms with their sums where these are counted."""
-    found: dict[Series, Value] = {}
+    """Return series of some metrics of the catalogue, and histograms with the counters of their sums."""
+    series_values: dict[Series, Value] = {}
     for metric in draw(st.lists(st.sampled_from(list(CATALOGUE.values())), max_size=6, unique_by=lambda m: m.name)):
         for _ in range(draw(st.integers(1, 3)) if metric.labels else 1):
             labels = ["0.5" if label == "quantile" else draw(LABELS) for label in metric.labels]
-            found[series_of(metric, labels)] = draw(values_of(metric))
+            series_values[series_of(metric, labels)] = draw(values_of(metric))
             if metric.total and draw(st.booleans()):
-                found[series_of(CATALOGUE[metric.total], labels)] = draw(st.integers(0, 1 << 60))
-    return found
+                series_values[series_of(CATALOGUE[metric.total], labels)] = draw(st.integers(0, 1 << 60))
+    return series_values
 
 
 def one_of_each() -> dict[Series, Value]:
-    """Return a series of every metric there is, with values that tell them apart."""
-    found: dict[Series, Value] = {}
+    """Return one series of every metric, with distinct values."""
+    series_values: dict[Series, Value] = {}
     for number, metric in enumerate(CATALOGUE.values(), 1):
         labels = ["0.99" if label == "quantile" else f"{label} {number}" for label in metric.labels]
         if metric.total:
             labels = [f"{label} {metric.name}" for label in metric.labels]
-            found[series_of(CATALOGUE[metric.total], labels)] = 1000 * number
+            series_values[series_of(CATALOGUE[metric.total], labels)] = 1000 * number
         value: Value = number
         if metric.kind is Kind.HISTOGRAM:
             value = tuple((place * number) % 7 for place in range(LENGTHS[metric.unit][number % 2]))
         elif metric.kind is Kind.TEXT:
             value = f"text {number}"
-        found[series_of(metric, labels)] = value
-    return found
+        series_values[series_of(metric, labels)] = value
+    return series_values
 
 
 def counted(metric: Metric, values: Sequence[float], length: int) -> tuple[int, ...]:
-    """Return the bucket counts, `length` of them, that a node has after these values."""
+    """Return `length` bucket counts of a node after these values."""
     buckets = Counter(bisect_left(upper_bounds_of(metric.unit, length), value) for value in values)
     return tuple(buckets[index] for index in range(length))

@@ -1,4 +1,4 @@
-"""Names: whatever a node has, no two metrics are one in either format, and no label means two things."""
+"""Names of metrics and labels are unique in both formats."""
 
 from collections import Counter
 
@@ -24,20 +24,20 @@ SUFFIXES = {
 
 
 @pytest.mark.parametrize("openmetrics", [False, True])
-def test_no_name_is_another_metrics(openmetrics: bool) -> None:
+def test_metric_names_are_unique(openmetrics: bool) -> None:
     kinds = parsed(complete_page(openmetrics=openmetrics), openmetrics=openmetrics).kinds
     suffixes = SUFFIXES if openmetrics else {**SUFFIXES, "counter": (), "info": ()}
     names = [name + suffix for name, kind in kinds.items() for suffix in {"", *suffixes.get(kind, ())}]
     assert [name for name, number in Counter(names).items() if number > 1] == []
 
 
-def test_every_metric_is_there() -> None:
+def test_every_metric_is_on_the_page() -> None:
     text = complete_page(openmetrics=False)
     for name in families_of(CATALOGUE):
         assert f"\n# TYPE {name} " in f"\n{text}"
 
 
-def test_no_label_is_one_of_the_nodes() -> None:
+def test_no_label_is_an_identity_label() -> None:
     reserved = {*Identity("c", "d", "r", "n").labels(), "le", "job", "instance"}
     for metric in (each for each in CATALOGUE.values() if (each.name,) not in IDENTITY_LABELS):
         labels = [*metric.labels, *([text_label(metric)] if metric.kind is Kind.TEXT else [])]
@@ -45,28 +45,28 @@ def test_no_label_is_one_of_the_nodes() -> None:
         assert len(labels) == len(set(labels))
 
 
-def test_a_counter_whose_name_is_anothers_is_whole_in_openmetrics() -> None:
+def test_a_counter_with_an_ambiguous_name_keeps_total_in_openmetrics() -> None:
     shown: Values = {("cassandra_pool_blocked", "request", "p"): 2, ("cassandra_pool_blocked_total", "request", "p"): 9}
-    found = parsed(rendered(shown, openmetrics=True), openmetrics=True)
-    assert found.kinds["cassandra_pool_blocked"] == "gauge"
-    assert found.kinds["cassandra_pool_blocked_total"] == "unknown"
-    assert found.of("cassandra_pool_blocked_total", path="request", pool="p") == 9
+    exposition = parsed(rendered(shown, openmetrics=True), openmetrics=True)
+    assert exposition.kinds["cassandra_pool_blocked"] == "gauge"
+    assert exposition.kinds["cassandra_pool_blocked_total"] == "unknown"
+    assert exposition.of("cassandra_pool_blocked_total", path="request", pool="p") == 9
 
 
-def test_percentiles_that_cassandra_itself_makes_are_a_summary() -> None:
-    found = parsed(rendered({("cassandra_client_request_decayed_seconds", "Read", "0.99"): 1000}))
-    assert found.kinds["cassandra_client_request_decayed_seconds"] == "summary"
+def test_decaying_percentiles_are_a_summary() -> None:
+    exposition = parsed(rendered({("cassandra_client_request_decayed_seconds", "Read", "0.99"): 1000}))
+    assert exposition.kinds["cassandra_client_request_decayed_seconds"] == "summary"
 
 
-def test_texts_that_hardly_change_are_labels_of_one_series_and_others_have_their_own() -> None:
-    told: Values = {
+def test_texts_that_rarely_change_are_labels_of_one_series() -> None:
+    values: Values = {
         ("cassandra_release_version",): "5.0.8",
         ("cassandra_operation_mode",): "NORMAL",
         ("cassandra_schema_version",): "abc",
         ("cassandra_cluster_name",): "c",
     }
-    found = parsed(rendered(told, {"cluster": "c"})).values
-    assert {(name, *sorted(labels)): value for (name, labels), value in found.items() if "series" not in name} == {
+    exposition = parsed(rendered(values, {"cluster": "c"})).values
+    assert {(name, *sorted(labels)): value for (name, labels), value in exposition.items() if "series" not in name} == {
         ("cassandra_info", ("cluster", "c"), ("release_version", "5.0.8")): 1,
         ("cassandra_operation_mode", ("cluster", "c"), ("operation_mode", "NORMAL")): 1,
         ("cassandra_schema_version", ("cluster", "c"), ("schema_version", "abc")): 1,
@@ -74,7 +74,7 @@ def test_texts_that_hardly_change_are_labels_of_one_series_and_others_have_their
     assert [metric.name for metric in CATALOGUE.values() if is_info(metric)]
 
 
-def test_what_a_node_exporter_tells_can_be_left_out() -> None:
+def test_node_exporter_metrics_can_be_left_out() -> None:
     page = Page(Options(machine=False), CollectorRegistry(), lambda: HEALTH, print, lambda: 10.0)
     page.add(snapshot(scrape(10.0, one_of_each())), Identity())
     kinds = parsed(page.get(openmetrics=False, compressed=False).decode()).kinds

@@ -110,10 +110,10 @@ def test_the_labels_of_all_series_follow_the_identity_of_the_node() -> None:
 
 
 def test_before_the_first_tick_there_are_only_self_metrics() -> None:
-    found = parsed(Agent().text())
-    assert found.of("casstat_build_info", version="1.2.3") == 1
-    assert found.of("casstat_ticks_total") == 0
-    assert not [name for name, _ in found.values if not name.startswith(("casstat_", "process_"))]
+    exposition = parsed(Agent().text())
+    assert exposition.of("casstat_build_info", version="1.2.3") == 1
+    assert exposition.of("casstat_ticks_total") == 0
+    assert not [name for name, _ in exposition.values if not name.startswith(("casstat_", "process_"))]
 
 
 def test_when_ticks_stop_only_self_metrics_remain() -> None:
@@ -173,8 +173,8 @@ def test_run_times() -> None:
     agent = Agent(health=AgentHealth("1", runs=runs))
     agent.tick({})
     times = {
-        (what, name): agent.value(f"casstat_run_{what}_time_seconds", run=name, id=number)
-        for what in ("begin", "end")
+        (edge, name): agent.value(f"casstat_run_{edge}_time_seconds", run=name, id=number)
+        for edge in ("begin", "end")
         for name, number in (("ramp", "1"), ("soak", "2"))
     }
     assert times == {("begin", "ramp"): 10.0, ("begin", "soak"): 30.0, ("end", "ramp"): 20.5, ("end", "soak"): None}
@@ -199,17 +199,17 @@ def test_the_page_does_not_exceed_the_limit() -> None:
     agent = Agent(Options(limit=1000))
     for count in (0, 100, 200, 3000, 50):
         agent.tick({("cassandra_table_live_sstables", "ks", f"t{number}"): 1 for number in range(count)})
-        found = parsed(agent.text())
-        assert len(found.values) == found.of("casstat_series", **NODE)
-        assert len(found.values) <= 1000
+        exposition = parsed(agent.text())
+        assert len(exposition.values) == exposition.of("casstat_series", **NODE)
+        assert len(exposition.values) <= 1000
 
 
 @pytest.mark.parametrize("openmetrics", [False, True])
 def test_names_that_are_not_valid_utf8_are_escaped(openmetrics: bool) -> None:
     agent = Agent(health=AgentHealth("1", sinks=(SinkHealth("s\udcff"),)))
     agent.tick({HINTS: 1}, Identity("\ud800", node='n\0"\n'))
-    found = parsed(agent.text(openmetrics=openmetrics), openmetrics=openmetrics)
-    assert found.of("cassandra_hints_total", cluster="\\ud800", node='n\ufffd"\n') == 1
+    exposition = parsed(agent.text(openmetrics=openmetrics), openmetrics=openmetrics)
+    assert exposition.of("cassandra_hints_total", cluster="\\ud800", node='n\ufffd"\n') == 1
 
 
 def test_concurrent_requests_during_ticks() -> None:

@@ -64,8 +64,8 @@ def test_a_metric_near_the_limit_does_not_flap() -> None:
 def test_an_absent_metric_stays_left_out() -> None:
     limited, messages = limited_to(100)
     for sizes in ({TABLE: 80, PLAIN: 41}, {PLAIN: 41}, {TABLE: 55, PLAIN: 41}):
-        found = limited.left_out(sizes, 0)
-        assert found == ({TABLE: sizes[TABLE]} if TABLE in sizes else {})
+        left_out_now = limited.left_out(sizes, 0)
+        assert left_out_now == ({TABLE: sizes[TABLE]} if TABLE in sizes else {})
     assert len(messages) == 1
 
 
@@ -92,12 +92,12 @@ def many_tables(count: int) -> Values:
 def test_the_page_reports_metrics_that_are_left_out() -> None:
     messages: list[str] = []
     rendering = Rendering(Options(limit=2000), CATALOGUE, messages.append)
-    found = parsed(document(rendering.parts(many_tables(200), {}, 50), openmetrics=False))
-    assert len(found.values) + 50 == found.of("casstat_series")
-    assert found.of("casstat_series") == found.of("casstat_series_limit") == 2000 or len(found.values) < 1950
-    left_out = {dict(labels)["metric"]: n for (name, labels), n in found.values.items() if name.endswith("_refused")}
+    page = parsed(document(rendering.parts(many_tables(200), {}, 50), openmetrics=False))
+    assert len(page.values) + 50 == page.of("casstat_series")
+    assert page.of("casstat_series") == page.of("casstat_series_limit") == 2000 or len(page.values) < 1950
+    left_out = {dict(labels)["metric"]: n for (name, labels), n in page.values.items() if name.endswith("_refused")}
     assert left_out == {"cassandra_table_operation_duration_seconds": 201 * 24}
     for name in left_out:
-        assert not [each for each, _ in found.values if each.startswith(name)]
+        assert not [each for each, _ in page.values if each.startswith(name)]
         assert name in messages[0]
-    assert found.of("cassandra_table_live_sstables", keyspace="ks", table="t7") == 7
+    assert page.of("cassandra_table_live_sstables", keyspace="ks", table="t7") == 7

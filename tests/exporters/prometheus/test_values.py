@@ -1,4 +1,4 @@
-"""What is exposed is what was read: every value, in both formats, read back by prometheus_client."""
+"""Exposed values equal the values read, in both formats, as parsed by prometheus_client."""
 
 from itertools import accumulate
 
@@ -24,8 +24,8 @@ EDGES = UpperBounds()
 
 
 def expected(shown: Values, *, openmetrics: bool) -> Found:
-    """Return what must be there, worked out the plain way."""
-    found: Found = {}
+    """Return the expected series, computed independently."""
+    actual: Found = {}
     info: dict[str, str] = {}
     for (name, *values), value in shown.items():
         metric = CATALOGUE[name]
@@ -34,49 +34,49 @@ def expected(shown: Values, *, openmetrics: bool) -> Found:
             continue
         if isinstance(value, tuple):
             total = shown.get((metric.total, *values))
-            found.update(histogram(metric, value, labels, total, openmetrics=openmetrics))
+            actual.update(histogram(metric, value, labels, total, openmetrics=openmetrics))
         elif isinstance(value, str):
             if is_info(metric):
                 info[name.removeprefix("cassandra_")] = value
             else:
-                found[name, labels | {(name.removeprefix("cassandra_"), value)}] = 1
+                actual[name, labels | {(name.removeprefix("cassandra_"), value)}] = 1
         else:
-            found[name, labels] = float(value if metric.scale == 1 else value * metric.scale)
+            actual[name, labels] = float(value if metric.scale == 1 else value * metric.scale)
     if info:
-        found["cassandra_info", frozenset([*IDENTITY.items(), *info.items()])] = 1
-    return found
+        actual["cassandra_info", frozenset([*IDENTITY.items(), *info.items()])] = 1
+    return actual
 
 
 def histogram(
     metric: Metric, counts: tuple[int, ...], labels: Labels, total: Value | None, *, openmetrics: bool
 ) -> Found:
     cumulative = list(accumulate(counts))
-    found: Found = {
+    actual: Found = {
         (f"{metric.name}_bucket", labels | {("le", bound.le)}): cumulative[bound.bucket]
         for bound in EDGES.bounds(metric.unit, len(counts))
     }
-    found[f"{metric.name}_bucket", labels | {("le", "+Inf")}] = cumulative[-1]
+    actual[f"{metric.name}_bucket", labels | {("le", "+Inf")}] = cumulative[-1]
     if total is not None:
         assert isinstance(total, int)
-        found[f"{metric.name}_sum", labels] = total * CATALOGUE[metric.total].scale
+        actual[f"{metric.name}_sum", labels] = total * CATALOGUE[metric.total].scale
     if total is not None or not openmetrics:
-        found[f"{metric.name}_count", labels] = cumulative[-1]
-    return found
+        actual[f"{metric.name}_count", labels] = cumulative[-1]
+    return actual
 
 
 @given(any_values(), st.booleans())
-def test_every_value_is_read_back_as_it_was_read_of_the_node(shown: Values, openmetrics: bool) -> None:
-    found = parsed(rendered(shown, IDENTITY, openmetrics=openmetrics), openmetrics=openmetrics).values
+def test_every_value_is_exposed_exactly(shown: Values, openmetrics: bool) -> None:
+    actual = parsed(rendered(shown, IDENTITY, openmetrics=openmetrics), openmetrics=openmetrics).values
     wanted = expected(shown, openmetrics=openmetrics)
-    # As Prometheus reads them: all are floats.
-    assert {key: float(value) for key, value in found.items() if key[0] not in OWN} == wanted
+    # Prometheus parses all values as floats.
+    assert {key: float(value) for key, value in actual.items() if key[0] not in OWN} == wanted
 
 
 @given(any_values())
 @settings(max_examples=30)
-def test_the_number_of_series_is_told(shown: Values) -> None:
-    found = parsed(rendered(shown))
-    assert found.of("casstat_series") == len(found.values)
+def test_the_number_of_series_is_exposed(shown: Values) -> None:
+    actual = parsed(rendered(shown))
+    assert actual.of("casstat_series") == len(actual.values)
 
 
 @pytest.mark.parametrize("openmetrics", [False, True])
@@ -84,13 +84,13 @@ def test_the_number_of_series_is_told(shown: Values) -> None:
     ("value", "kind"),
     [("text", "gauge"), (float("nan"), "gauge"), (float("inf"), "gauge"), (-1, "counter"), ((1, 2, 3), "gauge")],
 )
-def test_what_cannot_be_a_value_is_absent(value: Value, kind: str, openmetrics: bool) -> None:
+def test_an_invalid_value_is_absent(value: Value, kind: str, openmetrics: bool) -> None:
     name = {"gauge": "cassandra_load_bytes", "counter": "cassandra_hints_total"}[kind]
     assert name not in rendered({(name,): value}, openmetrics=openmetrics)
 
 
 @pytest.mark.parametrize("counts", [5, "five", (1, 2, 3), (-1,) + (0,) * 127, (0,) * 166])
-def test_buckets_that_cannot_be_are_absent(counts: Value) -> None:
+def test_invalid_buckets_are_absent(counts: Value) -> None:
     shown: Values = {("cassandra_client_request_duration_seconds", "Read"): counts}
     assert "cassandra_client" not in rendered(shown)
 
@@ -99,11 +99,11 @@ def test_a_gauge_may_be_negative() -> None:
     assert parsed(rendered({("cassandra_compaction_pending",): -3})).of("cassandra_compaction_pending") == -3
 
 
-def test_large_counts_lose_nothing() -> None:
+def test_large_counts_are_exact() -> None:
     assert f"\ncassandra_hints_total {2**63 - 1}\n" in rendered({("cassandra_hints_total",): 2**63 - 1})
 
 
-def test_what_the_catalogue_does_not_have_is_absent() -> None:
+def test_metrics_missing_in_the_catalogue_are_absent() -> None:
     assert "stranger" not in rendered({("stranger_total",): 5, ("stranger", "a"): (1, 2), ("strange",): "text"})
 
 
@@ -111,25 +111,25 @@ def test_what_the_catalogue_does_not_have_is_absent() -> None:
 @pytest.mark.parametrize(
     "label", ['"', "\\", "\n", "\\n", '\\"', "a b", "ü€𝄞", "\r", "\x85\u2028", "}", ",", "=", "%d"]
 )
-def test_labels_are_what_they_were(label: str, openmetrics: bool) -> None:
+def test_labels_survive_a_round_trip(label: str, openmetrics: bool) -> None:
     series: Series = ("cassandra_jvm_gc_total", label)
     text = rendered(
         {series: 7, ("cassandra_table_sstables_per_read", label, label): (1,) * 165}, openmetrics=openmetrics
     )
-    found = parsed(text, openmetrics=openmetrics)
-    assert found.of("cassandra_jvm_gc_total", collector=label) == 7
-    bucket = found.of("cassandra_table_sstables_per_read_bucket", keyspace=label, table=label, le="+Inf")
+    actual = parsed(text, openmetrics=openmetrics)
+    assert actual.of("cassandra_jvm_gc_total", collector=label) == 7
+    bucket = actual.of("cassandra_table_sstables_per_read_bucket", keyspace=label, table=label, le="+Inf")
     assert bucket == 165
 
 
 @pytest.mark.parametrize(("label", "written"), [("a\0b", "a\ufffdb"), ("\ud800", "\\ud800"), ("ü\ud800", "ü\\ud800")])
-def test_labels_that_no_scrape_survives_are_spelt_out(label: str, written: str) -> None:
+def test_labels_that_would_end_a_scrape_are_escaped(label: str, written: str) -> None:
     text = rendered({("cassandra_jvm_gc_total", label): 7}).encode().decode()
     assert parsed(text).of("cassandra_jvm_gc_total", collector=written) == 7
 
 
 class Theirs(Collector):
-    """The values of `SMALL` as prometheus_client's own families."""
+    """The values of `SMALL` as families of prometheus_client."""
 
     def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
         counter = CounterMetricFamily("cassandra_client_requests", "", labels=("node", "operation"))
@@ -137,7 +137,7 @@ class Theirs(Collector):
         gauge = GaugeMetricFamily("cassandra_table_repaired_ratio", "", labels=("node", "keyspace", "table"))
         gauge.add_metric(("n", "ks", 't"1'), 0.125)
         durations = HistogramMetricFamily("cassandra_client_request_duration_seconds", "", labels=("node", "operation"))
-        ends = [(repr(upper_bounds_of("seconds", 128)[place]), float(place + 1)) for place in (27, 40, 60)]
+        ends = [(repr(upper_bounds_of("seconds", 128)[index]), float(index + 1)) for index in (27, 40, 60)]
         durations.add_metric(("n", "Read"), [*ends, ("+Inf", 128.0)], sum_value=2.5)
         return [counter, gauge, durations]
 
@@ -150,7 +150,7 @@ SMALL: Values = {
 }
 
 
-def test_it_is_what_prometheus_client_would_have_written() -> None:
+def test_the_text_equals_that_of_prometheus_client() -> None:
     registry = CollectorRegistry()
     registry.register(Theirs())
     theirs = parsed(generate_latest(registry).decode())
@@ -169,11 +169,11 @@ def test_a_histogram_that_changes_its_layout_keeps_its_labels() -> None:
     assert labels <= set(upper_bounds_of("seconds", 128))
 
 
-def test_every_kind_is_among_the_catalogues() -> None:
+def test_the_catalogue_has_every_kind() -> None:
     assert {metric.kind for metric in CATALOGUE.values()} == set(Kind)
 
 
-def test_series_that_come_and_go_do_not_fill_the_memory() -> None:
+def test_cached_text_of_removed_series_is_deleted() -> None:
     lines = SeriesLines(CATALOGUE, EDGES, IDENTITY)
     for number in range(3000):
         gone: Values = {
