@@ -1,4 +1,4 @@
-"""`nodetool gcstats`: garbage collections since anybody last asked; asking begins anew."""
+"""`nodetool gcstats`: garbage collections since the last call by any client; each call resets the counts."""
 
 from collector.model.metric import Aggregation, Kind, Metric
 from collector.nodetool.reports.report import Columns, Draft, Report, columns, whole

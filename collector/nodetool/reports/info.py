@@ -1,4 +1,4 @@
-"""`nodetool info`: the node's load, heap, exceptions and caches, and who it is."""
+"""`nodetool info`: the node's load, heap, exceptions, caches and identity."""
 
 import re
 

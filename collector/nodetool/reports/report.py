@@ -1,4 +1,4 @@
-"""What the parsers of nodetool's reports return, and what all of them need: lines, numbers, doubts and tables."""
+"""The result of the parsers of nodetool's reports, and their common parts: lines, numbers, problems and tables."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from collector.jolokia.mbean import LARGEST
 from collector.model.metric import Series, Value, Values
 
 QUANTILES = {"50%": "0.5", "75%": "0.75", "95%": "0.95", "98%": "0.98", "99%": "0.99", "Max": "1"}
-"""The rows of nodetool's histograms that are read, and the label that each has as a quantile."""
+"""The rows that are read from nodetool's histograms, and their `quantile` labels."""
 
 _WHOLE = re.compile(r"[0-9]{1,19}")
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]+(?:[eE]-?[0-9]{1,3})?|[eE]-?[0-9]{1,3})")
@@ -24,11 +24,11 @@ _SHOWN = 100
 
 @dataclass(frozen=True)
 class Report:
-    """What one report says.
+    """The content of one report.
 
-    values    raw values, before their metric's scale.
-    problems  one line each: what was not understood, and where.
-    said      words that others need to know which node this is.
+    values      raw values, before their metric's scale.
+    problems    one line each: what was malformed, and where.
+    properties  texts that identify the node, such as its host id.
     """
 
     values: Values = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Report:
 
 
 class Draft:
-    """A report in the making. A series that is told twice, and differently, is in doubt and thus absent."""
+    """Collects a report. A series with two different values is ambiguous, and therefore absent."""
 
     def __init__(self, text: str) -> None:
         *self.lines, rest = (line.rstrip("\r") for line in text.split("\n"))
@@ -47,20 +47,20 @@ class Draft:
         self._problems: dict[str, list[str]] = {}
         self.understood = False
         if rest.strip():
-            # A number that is cut short looks like another number.
+            # A truncated number looks like a different number.
             self.problem("its last line has no end and is not believed")
         for line in self.lines:
             if _COMPLAINT.match(line):
                 self.problem(f"nodetool says {shown(line)}")
 
     def problem(self, what: str, where: str = "") -> None:
-        """Note what was not understood; of several places that have the same problem one is told, and how many more."""
+        """Add a problem; of several places with the same problem, the report names one and counts the others."""
         places = self._problems.setdefault(what, [])
         if where and where not in places:
             places.append(where)
 
     def put(self, series: Series, value: Value | None) -> None:
-        """Note a value; None is one that the report knows to be unknown, such as the mean of nothing."""
+        """Add a value; None if the report states that it is unknown, such as the mean of no operations."""
         self.understood = True
         if value is None or series in self._doubtful:
             return
@@ -72,14 +72,14 @@ class Draft:
     def take(
         self, series: Series, convert: Callable[[object], Value | None], raw: object, what: str, where: str = ""
     ) -> None:
-        """Convert and note a value, or the problem that it cannot be converted: the error says what it is not."""
+        """Convert and add a value, or a problem with the message of the conversion's ValueError."""
         try:
             self.put(series, convert(raw))
         except ValueError as error:
             self.problem(f"{what} {error}", f"{shown(raw)} of {where}" if where else shown(raw))
 
     def report(self, properties: Mapping[str, str] | None = None) -> Report:
-        """Return what was noted."""
+        """Return the collected report."""
         problems = [_told(what, places) for what, places in self._problems.items()]
         if not self.understood:
             begins = f"it begins with {shown(self._first)}" if self._first else "it is empty"
@@ -95,13 +95,13 @@ def _told(what: str, places: list[str]) -> str:
 
 
 def shown(raw: object) -> str:
-    """Return what was found as one short line."""
+    """Return a malformed text as one short line."""
     text = ascii(raw)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def whole(raw: object) -> int:
-    """Return a count; raises ValueError for all that is not written as plain digits."""
+    """Return a count. Raises ValueError for anything but digits."""
     if isinstance(raw, str) and _WHOLE.fullmatch(raw):
         raw = int(raw)
     if type(raw) is int and 0 <= raw <= LARGEST:
@@ -110,7 +110,7 @@ def whole(raw: object) -> int:
 
 
 def decimal(raw: object) -> float | None:
-    """Return a number with a decimal point; None for NaN. Raises ValueError for all else, such as a comma."""
+    """Return a number with a decimal point, None for NaN. Raises ValueError for other formats, such as a comma."""
     if raw is None or raw == "NaN":
         return None
     if isinstance(raw, str) and _DECIMAL.fullmatch(raw):
@@ -121,7 +121,7 @@ def decimal(raw: object) -> float | None:
 
 
 def milliseconds(raw: object) -> float | None:
-    """Return the number before `ms`; None for NaN. Raises ValueError for all else."""
+    """Return the number before `ms`, None for NaN. Raises ValueError for other formats."""
     if isinstance(raw, str) and raw.endswith("ms"):
         with suppress(ValueError):
             number = decimal(raw[:-2].rstrip())
@@ -131,7 +131,7 @@ def milliseconds(raw: object) -> float | None:
 
 
 def size(raw: object) -> int:
-    """Return bytes, those of a unit rounded as nodetool rounds them; raises ValueError for other units and forms."""
+    """Return a size in bytes, as precise as nodetool's rounding. Raises ValueError for other units and formats."""
     if isinstance(raw, str):
         if human := _SIZE.fullmatch(raw):
             return round(float(human[1]) * _UNITS[human[2]])
@@ -143,13 +143,13 @@ def size(raw: object) -> int:
 
 
 def parted(line: str) -> tuple[str, str]:
-    """Return the label before the first colon, its blanks made single, and the value behind; no label without one."""
+    """Return the label before the first colon, with single spaces, and the value after it; ("", "") without a colon."""
     label, colon, value = line.partition(":")
     return (" ".join(label.split()), value.strip()) if colon else ("", "")
 
 
 def unique(lines: Iterable[str], labels: Iterable[str], draft: Draft) -> dict[str, str]:
-    """Return what each of the labels says; one that is missing, or says two things, is a problem."""
+    """Return the value of each label; a missing or ambiguous one is a problem."""
     told: dict[str, set[str]] = {label: set() for label in labels}
     for label, value in map(parted, lines):
         if label in told:

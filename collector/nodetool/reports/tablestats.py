@@ -59,7 +59,7 @@ _RULE = re.compile(r"-{4,}")
 
 def _ratio(raw: object) -> float | None:
     number = decimal(raw)
-    # Of a table that holds nothing, or does not compress, it says -1.
+    # -1 for an empty or uncompressed table.
     return number if number is not None and number >= 0 else None
 
 
@@ -85,7 +85,7 @@ _OF_KEYSPACE = ("Read Count", "Read Latency", "Write Count", "Write Latency", "P
 
 @dataclass(frozen=True)
 class Section:
-    """What is told of a keyspace (`table` is "") or of a table, by the text's labels: once each, when all is well."""
+    """The values of a keyspace (`table` is "") or of a table, by label; a well-formed report has one per label."""
 
     keyspace: str
     table: str
