@@ -1,4 +1,4 @@
-"""LineEncoder are taken apart by the pattern that wrote them, whatever the pattern and whatever stands in them."""
+"""Lines are taken apart by the pattern that wrote them, whatever the pattern and whatever stands in them."""
 
 import re
 import time
