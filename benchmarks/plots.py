@@ -19,8 +19,8 @@ def run() -> Iterator[Figure]:
     paths = synthesised.cluster(recorded.under_load(), recorded.folder() / "three", NODES, TICKS)
     with tempfile.TemporaryDirectory() as out:
         cost = measured([sys.executable, "-m", "cli", "plot", *map(str, paths), "-o", out])
-        pictures = sum(path.suffix in (".png", ".svg") for path in Path(out).iterdir())
+        plots = sum(path.suffix in (".png", ".svg") for path in Path(out).iterdir())
     yield Figure("casstat plot", cost.wall_s, "s", MOST_S)
     yield Figure("casstat plot, CPU", cost.cpu_s, "s")
     yield Figure("casstat plot, memory", cost.resident / 2**20, "MiB")
-    yield Figure("pictures, as PNG and as SVG", pictures, "of them")
+    yield Figure("pictures, as PNG and as SVG", plots, "of them")

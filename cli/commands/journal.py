@@ -15,7 +15,7 @@ from cli.recordings.recording_arguments import finding_text
 from cli.safe_echo import echo
 
 if TYPE_CHECKING:
-    from collector.journal.summary import Info
+    from collector.journal.summary import Summary
 
 PATHS = click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
 
@@ -38,17 +38,17 @@ def check(paths: tuple[Path, ...], max_series: int) -> None:
     A recording is complete if its last file ends with a footer, and open while a recorder is writing it. The exit
     code is 0 if every recording is complete or open, else 1.
     """
-    found = _info(paths, max_series)
-    for path, finding in found.findings:
+    summary = _info(paths, max_series)
+    for path, finding in summary.findings:
         echo(finding_text(path, finding))
-    for folder in found.unfinished:
-        echo(f"{folder}: ended without a footer: the recorder was killed, or the file was cut off")
-    for folder in found.continued:
-        echo(f"{folder}: a later file is missing: the last one says that the recording goes on")
-    wrong = found.integrity
-    counts = f"{wrong.damaged} damaged places, {wrong.lost} ticks lost, {wrong.repeated} ticks repeated"
-    echo(f"{found.ticks} ticks, {counts}, {found.missed} ticks missed: {found.state}")
-    if not found.is_sound:
+    for folder in summary.unfinished:
+        echo(f"{folder}: no footer: the recorder was killed, or the file was truncated")
+    for folder in summary.continued:
+        echo(f"{folder}: a later file is missing: the recording continues after the last file")
+    integrity = summary.integrity
+    counts = f"{integrity.damaged} damaged places, {integrity.lost} ticks lost, {integrity.repeated} ticks repeated"
+    echo(f"{summary.ticks} ticks, {counts}, {summary.missed} ticks missed: {summary.state}")
+    if not summary.is_sound:
         sys.exit(1)
 
 
@@ -58,32 +58,32 @@ def check(paths: tuple[Path, ...], max_series: int) -> None:
 @read_limits
 def info(paths: tuple[Path, ...], output: str, max_series: int) -> None:
     """Print the nodes, time range, size and state of recordings"""
-    found = _info(paths, max_series)
-    bits = found.bits_per_point
+    summary = _info(paths, max_series)
+    bits = summary.bits_per_point
     figures = {
-        "nodes": sorted(found.nodes),
-        "begin": found.begin_s,
-        "end": found.end_s,
-        "ticks": found.ticks,
-        "missed": found.missed,
-        "series": len(found.series),
-        "points": found.points,
-        "histograms": found.histograms,
-        "bytes": found.bytes,
+        "nodes": sorted(summary.nodes),
+        "begin": summary.begin_s,
+        "end": summary.end_s,
+        "ticks": summary.ticks,
+        "missed": summary.missed,
+        "series": len(summary.series),
+        "points": summary.points,
+        "histograms": summary.histograms,
+        "bytes": summary.bytes,
         "bits_per_point": None if bits is None else round(bits, 3),
-        "damaged": found.integrity.damaged,
-        "lost": found.integrity.lost,
-        "repeated": found.integrity.repeated,
-        "state": found.state,
+        "damaged": summary.integrity.damaged,
+        "lost": summary.integrity.lost,
+        "repeated": summary.integrity.repeated,
+        "state": summary.state,
     }
     if output == "json":
         echo(json.dumps(figures))
         return
     for name, value in figures.items():
-        echo(f"{name:15} {_shown(name, value)}")
+        echo(f"{name:15} {_text_of(name, value)}")
 
 
-def _shown(name: str, value: object) -> str:
+def _text_of(name: str, value: object) -> str:
     if value is None:
         return "-"
     if name in ("begin", "end") and isinstance(value, float | int):
@@ -91,7 +91,7 @@ def _shown(name: str, value: object) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
-def _info(paths: Iterable[Path], max_series: int) -> "Info":
+def _info(paths: Iterable[Path], max_series: int) -> "Summary":
     from collector.journal.summary import info as read_info
 
     try:

@@ -10,10 +10,10 @@ from cli.parameters.time_types import Duration
 from cli.recordings.merge_program import merge_options
 from cli.safe_echo import echo
 
-# With more points, lines become bands of noise.
+# More points turn lines into bands of noise.
 POINTS = 300
-# No recording is so long: some clock was off by years.
-MOST_POINTS = 1_000_000
+# No recording is that long: a clock was off by years.
+MAX_POINTS = 1_000_000
 
 
 class Pixels(click.ParamType["tuple[int, int]"]):
@@ -25,16 +25,16 @@ class Pixels(click.ParamType["tuple[int, int]"]):
         """Return width and height."""
         width, _, height = str(value).partition("x")
         if not (width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 8000 and 200 <= int(height) <= 8000):
-            self.fail(f"'{value}' is no size such as 1600x1200, of 200 to 8000", param, ctx)
+            self.fail(f"'{value}' is not WIDTHxHEIGHT, each 200 to 8000, such as 1600x1200", param, ctx)
         return int(width), int(height)
 
 
 def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from exporters.gnuplot.all_plots import PICTURES
+        from exporters.gnuplot.all_plots import PLOTS
 
-        for picture in PICTURES:
-            echo(f"{picture.name:20} {picture.help}")
+        for plot in PLOTS:
+            echo(f"{plot.name:20} {plot.help}")
         context.exit()
 
 
@@ -77,20 +77,23 @@ def command(
     from cli.errors import CasstatError
     from cli.parameters.output_folder import output_folder
     from cli.recordings.merge_program import MergeSettings, merged
-    from exporters.gnuplot.all_plots import PICTURES, write
+    from exporters.gnuplot.all_plots import PLOTS, write
     from exporters.gnuplot.gnuplot_process import GnuplotError, draw
     from exporters.gnuplot.merged_run import node_rows, run_of
 
     names = [name.strip() for name in only.split(",") if name.strip()]
-    known = [picture.name for picture in PICTURES]
+    known = [plot.name for plot in PLOTS]
     for name in names:
         if name not in known:
-            raise click.BadParameter(f"no picture '{name}'; there are {', '.join(known)}", param_hint="--only")
+            raise click.BadParameter(
+                f"unknown plot '{name}'; hint: choose from {', '.join(known)}", param_hint="--only"
+            )
     settings = MergeSettings(**options, points=POINTS)
     run, choice = merged(settings, node_rows)
-    if len(run.indices) > MOST_POINTS:
-        told = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
-        raise CasstatError(f"{len(run.indices)} points ({told}) are no picture: choose --from, --until or --interval")
+    if len(run.indices) > MAX_POINTS:
+        span = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
+        hint = "use --from, --until or --interval"
+        raise CasstatError(f"{len(run.indices)} points ({span}) are too many for a plot; hint: {hint}")
     title = settings.paths[0].resolve().name if len(settings.paths) == 1 else f"{len(run.nodes)} nodes"
     with output_folder(folder):
         scripts = write(run_of(run, choice, title, warm_up_s), folder, theme=theme, only=names or None, size=size)

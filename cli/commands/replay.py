@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collector.journal.reader import Entry
     from collector.model.sample import Sample
 
-# The line's options that say what to show and how; the others say where to look.
+# The line's options that select and format columns; the others select the node.
 OF_THE_LINE = (
     "count_option",
     "with_time",
@@ -74,9 +74,11 @@ def command(
     entries = _within(_entries(files, max_series), *recorded_bounds(begin, end, files))
     first = next(entries, None)
     if first is None:
-        raise CasstatError(f"{path}: nothing is recorded there (for that time)")
+        raise CasstatError(f"{path}: no data (in this time range)")
     if interval is not None and interval < first.head.interval_s:
-        raise click.BadParameter(f"it was recorded every {first.head.interval_s:g} s", param_hint="--interval")
+        raise click.BadParameter(
+            f"the recording has an interval of {first.head.interval_s:g} s", param_hint="--interval"
+        )
     view = view_of(settings, first.head.way)
     devices = first.head.disk, first.head.interface
 
@@ -94,7 +96,7 @@ def command(
 def _played(
     entries: Iterable["Entry"], interval: float | None, speed: float | None
 ) -> Iterator[tuple["Header", "Sample"]]:
-    """Yield what each session's samples say, at the pace that was chosen."""
+    """Yield the samples of each session, at the chosen interval and speed."""
     from collector.journal.replay import at_interval
     from collector.sampling.sample_stream import SampleStream
 
@@ -111,7 +113,7 @@ def _played(
 
 
 class _Pace:
-    """Hands entries on, as fast as they came times `speed`; None for at once. `head` is the last one's."""
+    """Yields entries at `speed` times their original pace, or without delay for None; `head` is the last entry's."""
 
     def __init__(self, entries: Iterable["Entry"], speed: float | None) -> None:
         self._entries = iter(entries)
@@ -132,27 +134,27 @@ class _Pace:
 
 
 def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
-    """Yield what is recorded; say what is damaged. Raises CasstatError."""
+    """Yield the recorded entries; print a note for each finding. Raises CasstatError."""
     from collector.journal.read_limits import SeriesLimit
     from collector.journal.reader import Entry, read
-    from collector.journal.segments import is_written
+    from collector.journal.segments import is_being_written
     from collector.journal.tick_order import TickOrder
     from collector.journal.writer import SUFFIX
 
     sequence, limit = TickOrder(), SeriesLimit(max_series, str(files[0].parent) if files else "")
     for file in files:
         try:
-            for each in sequence.filtered(read(file, limit)):
-                if isinstance(each, Entry):
-                    yield each
+            for record in sequence.filtered(read(file, limit)):
+                if isinstance(record, Entry):
+                    yield record
                 else:
-                    note(finding_text(file, each))
+                    note(finding_text(file, record))
         except OSError as error:
             raise CasstatError(f"{file}: {error.strerror}") from None
     for footer, lost in sequence.missing_ends():
         note(finding_text(files[0].with_name(f"{footer.file}{SUFFIX}"), lost))
-    if sequence.integrity().unfinished and not is_written(file.parent):
-        note(f"{file}: ended without a footer: the recorder was killed, or the file was cut off")
+    if sequence.integrity().unfinished and not is_being_written(file.parent):
+        note(f"{file}: no footer: the recorder was killed, or the file was truncated")
 
 
 def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterator["Entry"]:
@@ -160,7 +162,7 @@ def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterato
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the files of the one node there. Raises CasstatError."""
+    """Return the files of the node. Raises CasstatError for several nodes."""
     from collector.journal.segments import journal_files
 
     try:
@@ -169,7 +171,7 @@ def _files(path: Path) -> list[Path]:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
     folders = sorted({str(file.parent) for file in files})
     if len(folders) > 1:
-        raise CasstatError(f"{path}: recordings of several nodes: choose one of {', '.join(folders)}")
+        raise CasstatError(f"{path}: recordings of several nodes; hint: choose one of {', '.join(folders)}")
     return files
 
 

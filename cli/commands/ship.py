@@ -47,7 +47,7 @@ def command(
 
     and the same with +https, which accepts ca_file, cert_file and key_file. Files with secrets must have mode 0600.
     The exit code is 1 if a store refused points, or accepted nothing for longer than --patience.
-    """  # noqa: D301 - a backspace is click's word for lines that stay as they are
+    """  # noqa: D301 - click keeps the line breaks after a backspace
     from cli.recordings.ship_program import Order, ship
 
     if not ship(Order(path, urls, begin, end, state, patience)):

@@ -13,7 +13,7 @@ from collector.catalogue import CATALOGUE
 from collector.host import clock_synchronisation
 from collector.host.host_source import identity_of
 from collector.journal.header import Header
-from collector.journal.writer import Journal, JournalError, Limits, bounded
+from collector.journal.writer import Journal, JournalError, Limits, bounded_name
 from collector.model.snapshot import Snapshot
 from collector.sampling.node_sampler import NodeSampler
 from collector.sampling.selection import Selection
@@ -74,7 +74,7 @@ def recorded(snapshots: Iterable[Snapshot], journal: Journal) -> Iterator[Snapsh
 
 def folder_name(node: str) -> str:
     """Return the directory name for a node, which may be an IPv6 address or any text."""
-    name = bounded(quote(node, safe=":", errors="replace"))
+    name = bounded_name(quote(node, safe=":", errors="replace"))
     return name if name.strip(".") else f"%{name}"
 
 

@@ -1,1 +1,1 @@
-"""Commands on recordings: their arguments, merging and shipping."""
+"""The parts that commands on recordings share: arguments, merging and shipping."""

@@ -1,4 +1,4 @@
-"""Recordings on the command line: how they are named, found and complained of."""
+"""Recordings on the command line: findings as text, and time ranges."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 
 
 def finding_text(file: Path, finding: "Finding") -> str:
-    """Return in one line what is wrong with a file."""
+    """Return the one-line text of a finding in a file."""
     return f"{file}: byte {finding.offset}: {finding.reason}"
 
 
 def integrity_text(integrity: "Integrity") -> str:
-    """Return in words what is wrong with recordings; "" for nothing."""
+    """Return the counts of all defects as text; "" for none."""
     counts = [
         (integrity.damaged, "damaged place", "damaged places"),
         (integrity.lost, "tick lost", "ticks lost"),
         (integrity.repeated, "tick repeated or out of order", "ticks repeated or out of order"),
-        (integrity.unfinished, "session ended without a footer", "sessions ended without a footer"),
-        (integrity.continued, "session of which a later file is missing", "sessions of which a later file is missing"),
+        (integrity.unfinished, "session without a footer", "sessions without a footer"),
+        (integrity.continued, "session without its last file", "sessions without their last file"),
     ]
-    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count)
+    return ", ".join(f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count)
 
 
 def recorded_bounds(
     begin: float | TimeOfDay | None, end: float | TimeOfDay | None, files: Sequence[Path]
 ) -> tuple[float, float]:
-    """Return a range of times as seconds since the epoch; a time of day is one of the recording in `files`.
+    """Return a time range in seconds since the epoch; a time of day refers to the recording in `files`.
 
     Raises CasstatError.
     """
@@ -45,5 +45,5 @@ def recorded_bounds(
             raise CasstatError(f"{error.filename}: {error.strerror}") from None
         if not recorded:
             return first_s, last_s
-        first_s, last_s = min(each.begin_s for each in recorded), max(each.end_s for each in recorded)
+        first_s, last_s = min(session.begin_s for session in recorded), max(session.end_s for session in recorded)
     return bounds(begin, end, first_s, last_s)

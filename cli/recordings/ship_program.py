@@ -14,7 +14,7 @@ from cli.parameters.time_types import TimeOfDay
 from cli.recordings.recording_arguments import recorded_bounds
 from cli.safe_echo import echo
 from collector.journal.segments import journal_files
-from collector.journal.writer import Position, order
+from collector.journal.writer import Position, sort_key
 from exporters.shipping.checkpoint import file_name
 from exporters.shipping.runtime import Runtime
 from exporters.shipping.shipper import Plan, Shipper
@@ -120,7 +120,7 @@ def _opened(files: list[Path]) -> Callable[[Position | None], Journal]:
             return RecordingReader(files)
         if start.file in names:
             return RecordingReader(files[names.index(start.file) :])
-        return RecordingReader(file for file in files if order(file) >= order(Path(start.file)))
+        return RecordingReader(file for file in files if sort_key(file) >= sort_key(Path(start.file)))
 
     return opened
 

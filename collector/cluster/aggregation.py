@@ -1,6 +1,6 @@
-"""Many nodes' intervals as one: the same for nodes that are just read and for their recordings.
+"""Aggregation across nodes, the same for live nodes and for recordings.
 
-How the values of several nodes become the cluster's is said by each metric's row (`Metric.aggregation`), and so is what
+The row of each metric defines how the values of several nodes are aggregated (`Metric.aggregation`), and which values
 nodes on one machine share (`Metric.owner`).
 """
 
@@ -16,16 +16,16 @@ from collector.model.snapshot import Tick
 
 NAME = "cluster"
 WATCHED = "watched"
-"""Device label of a node's watched disk and interface, which have another name on each machine."""
+"""The device label of a node's watched disk and interface, whose real names differ between machines."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a node runs. Nodes on one machine report the same series of it.
+    """Where a node runs. Nodes on one machine report the same series of the machine.
 
-    machine    its boot id; "" where it is not known, and nothing is shared.
+    machine    the machine's boot id; "" if unknown: then nothing is shared.
     network    the network namespace on that machine.
-    disk       the disk that the node's samples call WATCHED, and `interface` the network interface.
+    disk       the disk that the node's samples call WATCHED; `interface` is the network interface.
     """
 
     machine: str = ""
@@ -34,7 +34,7 @@ class Placement:
     interface: str = ""
 
     def shared(self, metric: Metric | None, series: Series) -> Series:
-        """Return what identifies a series among all nodes that report it; () for a series of the node alone."""
+        """Return the key of a series among the nodes that share it; () for a series of the node alone."""
         if not self.machine or metric is None or metric.owner is Owner.NODE:
             return ()
         is_network = metric.owner is Owner.NETWORK
@@ -44,55 +44,58 @@ class Placement:
 
 
 def counted_once(catalogue: Mapping[str, Metric], nodes: Iterable[tuple[Placement, Sample]]) -> list[Sample]:
-    """Return the nodes' samples, each without the series of a machine or network that a node before it reports too."""
+    """Return the samples without duplicates: a machine's series stay only in the first sample that contains them."""
     seen: set[Series] = set()
     samples = []
     for placement, sample in nodes:
         shared = {series: placement.shared(catalogue.get(series[0]), series) for series in sample.values}
-        again = {series for series, key in shared.items() if key in seen}
+        reported = {series for series, key in shared.items() if key in seen}
         seen.update(key for key in shared.values() if key)
-        kept = {series: value for series, value in sample.values.items() if series not in again}
-        samples.append(replace(sample, values=kept) if again else sample)
+        kept = {series: value for series, value in sample.values.items() if series not in reported}
+        samples.append(replace(sample, values=kept) if reported else sample)
     return samples
 
 
 def merged(
-    catalogue: Mapping[str, Metric], samples: Sequence[Sample], tick: Tick, lacking: Collection[Series] = ()
+    catalogue: Mapping[str, Metric], samples: Sequence[Sample], tick: Tick, incomplete: Collection[Series] = ()
 ) -> Sample:
-    """Return what the nodes did together in one interval, of which each of them has one sample.
+    """Return the cluster's sample of one interval from one sample per node.
 
-    Increases and buckets add up: percentiles come from the buckets of all, and are absent where a node that counted
-    something has none, as they would be those of the others. Rates and gauges are aggregated as their metrics say; a
-    gauge has the lowest and the highest value of any node beside it. Elapsed times are the longest of any node.
+    Increases and buckets are added; percentiles are absent if a node with operations lacks buckets, because they would
+    exclude that node. Rates and gauges are aggregated as their metrics define, and `spread` contains the lowest and the
+    highest value of each gauge. Elapsed times are the longest of any node.
 
-    lacking  series that some node did not report in this interval: a sum without that node would look like a drop.
+    incomplete  series that some node did not report in this interval; their sums are absent: they would
+                appear to drop.
     """
-    parts: dict[Series, list[tuple[Sample, Derived]]] = {}
+    by_series: dict[Series, list[tuple[Sample, Derived]]] = {}
     elapsed: dict[str, float] = {}
     for sample in samples:
         for series, value in sample.values.items():
-            parts.setdefault(series, []).append((sample, value))
+            by_series.setdefault(series, []).append((sample, value))
         for source, elapsed_s in sample.elapsed_s.items():
             elapsed[source] = max(elapsed_s, elapsed.get(source, 0.0))
     nodes = Counter(name for sample in samples for name in {series[0] for series in sample.values})
     values: dict[Series, Derived] = {}
     spread: dict[Series, tuple[float, float]] = {}
-    for series, known in parts.items():
+    for series, reported in by_series.items():
         metric = catalogue.get(series[0])
-        whole = _aggregated(metric, [value for _, value in known], nodes[series[0]])
-        if whole is None or (isinstance(whole, Buckets) and not _complete(metric, series, samples)):
+        value_of_all = _aggregated(metric, [value for _, value in reported], nodes[series[0]])
+        if value_of_all is None or (isinstance(value_of_all, Buckets) and not _complete(metric, series, samples)):
             continue
-        if isinstance(whole, float):
-            if is_own_sum(metric) and series in lacking:
+        if isinstance(value_of_all, float):
+            if is_own_sum(metric) and series in incomplete:
                 continue
-            ranges = [sample.spread.get(series, (value, value)) for sample, value in known if isinstance(value, float)]
-            spread[series] = min(least for least, _ in ranges), max(most for _, most in ranges)
-        values[series] = whole
+            ranges = [
+                sample.spread.get(series, (value, value)) for sample, value in reported if isinstance(value, float)
+            ]
+            spread[series] = min(low for low, _ in ranges), max(high for _, high in ranges)
+        values[series] = value_of_all
     return Sample(NAME, tick, values, elapsed, spread=spread)
 
 
 def is_own_sum(metric: Metric | None) -> bool:
-    """Return whether the cluster's value is the sum of values that every node has for itself."""
+    """Return whether the cluster's value is the sum of values that each node has on its own."""
     return metric is not None and metric.aggregation is Aggregation.SUM and metric.owner is Owner.NODE
 
 
@@ -109,7 +112,7 @@ _GAUGES: Mapping[Aggregation, Callable[[Sequence[float]], float]] = {
 
 
 def _aggregated(metric: Metric | None, values: Sequence[Derived], nodes: int) -> Derived | None:
-    """Return the cluster's value of a series; its metric is known on that many nodes."""
+    """Return the cluster's value of a series; `nodes` is the number of nodes with its metric."""
     rates = [value for value in values if isinstance(value, Rate)]
     if rates:
         return _rate(metric, rates, nodes)
@@ -125,14 +128,14 @@ def _aggregated(metric: Metric | None, values: Sequence[Derived], nodes: int) ->
 def _rate(metric: Metric | None, rates: Sequence[Rate], nodes: int) -> Rate:
     if nodes == 1:
         return rates[0]
-    # A node that has the metric, but not with these labels, counted nothing there.
+    # A node with the metric but without this series has a rate of 0.
     divisor = nodes if metric and metric.aggregation is Aggregation.MEAN else 1
     per_s = sum(rate.per_s for rate in rates) / divisor
     return Rate(sum(rate.increase for rate in rates), max(rate.elapsed_s for rate in rates), per_s)
 
 
 def _complete(metric: Metric | None, series: Series, samples: Sequence[Sample]) -> bool:
-    """Return whether every node that counted something has it in buckets too."""
+    """Return whether every node with an increase of the counter has buckets too."""
     counter = (metric.count, *series[1:]) if metric else series
     for sample in samples:
         counted = sample.values.get(counter)

@@ -1,4 +1,4 @@
-"""What all nodes did together in an interval."""
+"""The cluster's sample of an interval."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from collector.model.sample import Sample
 
 @dataclass(frozen=True)
 class ClusterSample:
-    """What the nodes did together in one interval.
+    """The cluster's sample of one interval.
 
-    answered  how many of them had a Cassandra that answered.
+    answered  the number of nodes on which Cassandra answered.
     """
 
     sample: Sample

@@ -1,4 +1,4 @@
-"""Which recordings there are of which node: the same node under two names, two recordings of one, and other traps."""
+"""Finds recordings and assigns them to nodes: resolves duplicate names, renamed nodes and overlapping recordings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,26 +7,25 @@ from pathlib import Path
 from collector.cluster import aggregation
 from collector.journal.footer import Footer, footer_of, last_footer
 from collector.journal.frames import MAGIC, Damage, Frames
-from collector.journal.header import Header, head_of
+from collector.journal.header import Header, header_of
 from collector.journal.read_limits import SeriesLimit
-from collector.journal.reader import Entry, lines_of, read
+from collector.journal.reader import Entry, entries, read, read_lines
 from collector.journal.record_lines import parsed
 from collector.journal.segments import journal_files
-from collector.journal.validation import MALFORMED, names, tick_of
+from collector.journal.validation import MALFORMED, texts_of, tick_of
 
-# So many beginnings of a frame are looked at from the end of a file, before all of it is read.
-TRIES = 64
-# A recorder writes one into a file; somebody may have put files together.
-MOST_SESSIONS = 100
+# Frames tried from the end of a file before the complete file is read.
+MAX_FRAMES_TRIED = 64
+# A recorder writes one session per file, but people may concatenate files.
+MAX_SESSIONS = 100
 
 
 @dataclass(frozen=True)
 class Session:
-    """One run of a recorder: what it wrote about one node, without a break.
+    """The ticks of one node from one run of a recorder.
 
-    begin_s, end_s  between which its ticks are, by the clock of the machine that recorded; where that was set, some
-                    may be elsewhere.
-    processes       of the node, by whatever name it is called, as they were at the beginning and at the end.
+    begin_s, end_s  the time range, by the recorder's clock; ticks before a clock step may lie outside.
+    processes       the node's process at the beginning and at the end.
     """
 
     node: str
@@ -38,26 +37,26 @@ class Session:
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """The folder of the files."""
         return self.files[0].parent
 
     def overlaps(self, other: "Session") -> bool:
-        """Return whether there are moments of which both tell."""
-        # A copy does so always; one of a single tick has no length.
+        """Return whether both sessions cover a common moment."""
+        # A copy always overlaps, even if it has a single tick.
         if self.head.session and (self.head.session, self.begin_s) == (other.head.session, other.begin_s):
             return True
         return self.begin_s < other.end_s and other.begin_s < self.end_s
 
     def read(self, limit: SeriesLimit) -> Iterator[Entry | Damage | Footer]:
-        """Yield what was recorded, and what is damaged. Raises OSError, TooManySeriesError."""
+        """Yield the records of the session, and damage. Raises OSError, TooManySeriesError."""
         for path in self.files:
-            for found in read(path, limit):
-                if isinstance(found, Damage) or session_of(found) == self.head.session:
-                    yield found
+            for record in read(path, limit):
+                if isinstance(record, Damage) or session_of(record) == self.head.session:
+                    yield record
 
 
 def session_of(record: Entry | Footer) -> str:
-    """Return which session a record is of."""
+    """Return the session of a record."""
     return record.head.session if isinstance(record, Entry) else record.session
 
 
@@ -72,30 +71,30 @@ class _End:
 
 @dataclass(frozen=True)
 class Recording:
-    """All that is to be counted of one node: sessions, one after the other."""
+    """The sessions of one node in order of time, without overlap."""
 
     node: str
     sessions: tuple[Session, ...]
 
 
 def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
-    """Return the sessions in all files there, and what is no recording, a line for each. Raises OSError.
+    """Return the sessions in all files, and a note for each file without a recording. Raises OSError.
 
-    Of a file that ends with its footer only the ends are read, since all of it belongs to one session.
+    If a file ends with its footer, only its first and last frames are read: it contains one session.
     """
     found: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
     notes: list[str] = []
     for file in {file.resolve(): file for path in paths for file in journal_files(path)}.values():
-        ends, footers = _ends(file)
+        ends, footers = _file_ends(file)
         readable = {first.head.session for first, _ in ends}
         lost = sum(footer.next - footer.first for footer in footers if footer.session not in readable)
         if lost:
-            notes.append(f"{file}: no tick of its session can be read: {lost} ticks are lost")
+            notes.append(f"{file}: no readable tick: {lost} ticks lost")
         elif not ends:
-            notes.append(f"{file}: nothing is recorded there")
-        if len(ends) > MOST_SESSIONS:
-            notes.append(f"{file}: more than {MOST_SESSIONS} sessions in one file: the others are left out")
-        for first, last in ends[:MOST_SESSIONS]:
+            notes.append(f"{file}: no recording found")
+        if len(ends) > MAX_SESSIONS:
+            notes.append(f"{file}: more than {MAX_SESSIONS} sessions in one file, ignoring the others")
+        for first, last in ends[:MAX_SESSIONS]:
             found.setdefault((file.parent, first.head.session), []).append((file, first, last))
     return [_session(files) for files in found.values()], notes
 
@@ -108,26 +107,26 @@ def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:
     return Session(last.node, last.head, paths, min(times), max(times), frozenset(processes))
 
 
-def _ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
+def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
     """Return the first and the last tick of each session in a file, and the footers in it. Raises OSError."""
     footer = last_footer(file)
     if footer is None:
-        return _all_ends(lines_of(file))
-    entry = next((record for record in read(file) if isinstance(record, Entry)), None)
+        return _all_ends(read_lines(file))
+    entry = next(entries(read(file)), None)
     if entry is None:
         return [], [footer]
     first = _End(entry.head, entry.snapshot.node, entry.snapshot.tick.time_s)
     data = file.read_bytes()[: footer.offset]
     frame_offset = len(data)
-    for _ in range(TRIES):
+    for _ in range(MAX_FRAMES_TRIED):
         frame_offset = data.rfind(MAGIC, 0, frame_offset)
         if frame_offset <= 0:
             break
-        # A frame can be read alone; what only looks like the beginning of one holds nothing.
+        # Frames are independent; bytes that only look like the beginning of a frame yield nothing.
         ends, _ = _all_ends(Frames().feed(data[frame_offset:]))
         if ends:
             return [(first, ends[-1][1])], [footer]
-    ends, _ = _all_ends(lines_of(file))
+    ends, _ = _all_ends(read_lines(file))
     return [(first, ends[-1][1] if ends else first)], [footer]
 
 
@@ -143,7 +142,7 @@ def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]],
     node = ""
     for text in lines:
         if isinstance(text, Damage):
-            # The next lines are differences to a line that is not known.
+            # The following records are differences from a lost one.
             head = None
             continue
         try:
@@ -151,8 +150,8 @@ def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]],
                 content = parsed(text)
                 if "end" in content:
                     footers.append(footer_of(content["end"], 0))
-                head = head_of(content["head"]) if "head" in content else None if "end" in content else head
-                (node,) = names([content.get("n", node)])
+                head = header_of(content["head"]) if "head" in content else None if "end" in content else head
+                (node,) = texts_of([content.get("n", node)])
                 if head is not None and head.session not in begins:
                     begins[head.session] = _End(head, node, tick_of(content).time_s)
         except MALFORMED:
@@ -171,16 +170,16 @@ def _end(last: tuple[Header, str, bytes], first: _End) -> _End:
 
 
 def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
-    """Return what is to be counted of which node, in the order of their names, and what is to be known of it.
+    """Return the recordings sorted by node, and notes about conflicts.
 
-    A node is told by its process: what was recorded of one process under two names is of one node, called as it was
-    last. Of two sessions of one node that overlap, the longer counts. Two processes that have one name at one time
-    are two nodes.
+    The process identifies a node: sessions of one process under two names belong to one node, which gets the last name.
+    Of two overlapping sessions of a node, the longer one counts. Two processes with the same name at the same time are
+    two nodes.
     """
     notes: list[str] = []
     groups: list[list[Session]] = []
-    for session in sorted(found, key=lambda each: (each.begin_s, each.folder)):
-        group = next((group for group in groups if any(_same(session, other) for other in group)), None)
+    for session in sorted(found, key=lambda session: (session.begin_s, session.folder)):
+        group = next((group for group in groups if any(_is_same_node(session, other) for other in group)), None)
         if group is None:
             groups.append([session])
         else:
@@ -188,14 +187,14 @@ def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
     named: dict[str, Recording] = {}
     for group in groups:
         name = _name(group, named, notes)
-        named[name] = Recording(name, tuple(_one_at_a_time(group, notes)))
+        named[name] = Recording(name, tuple(_without_overlaps(group, notes)))
     return [named[name] for name in sorted(named)], notes
 
 
-def _same(one: Session, other: Session) -> bool:
+def _is_same_node(one: Session, other: Session) -> bool:
     if one.processes & other.processes:
         return True
-    # Its process is another after a restart, and not known of every node.
+    # The process changes with a restart, and is unknown for some nodes.
     return one.node == other.node and not (one.processes and other.processes and one.overlaps(other))
 
 
@@ -203,24 +202,26 @@ def _name(group: Sequence[Session], named: Iterable[str], notes: list[str]) -> s
     name = group[-1].node
     others = sorted({session.node for session in group} - {name})
     if others:
-        notes.append(f"{name} was also recorded as {', '.join(others)}: it is the same process")
-    taken = {aggregation.NAME, *named}
-    if name not in taken:
+        notes.append(f"{name} was also recorded as {', '.join(others)} (same process)")
+    used_names = {aggregation.NAME, *named}
+    if name not in used_names:
         return name
-    free = next(f"{name}~{number}" for number in range(2, len(taken) + 3) if f"{name}~{number}" not in taken)
+    free = next(f"{name}~{number}" for number in range(2, len(used_names) + 3) if f"{name}~{number}" not in used_names)
     if name == aggregation.NAME:
-        notes.append(f"{name} is what all nodes together are called: the node in {group[-1].folder} is {free} here")
+        notes.append(f"{name} is the name of the total over all nodes: the node in {group[-1].folder} is called {free}")
         return free
-    notes.append(f"two nodes are called {name} at the same time: the one in {group[-1].folder} is {free} here")
+    notes.append(f"two nodes are called {name} at the same time: the one in {group[-1].folder} is called {free}")
     return free
 
 
-def _one_at_a_time(group: Sequence[Session], notes: list[str]) -> list[Session]:
+def _without_overlaps(group: Sequence[Session], notes: list[str]) -> list[Session]:
     chosen: list[Session] = []
-    for session in sorted(group, key=lambda each: each.begin_s - each.end_s):
-        rival = next((other for other in chosen if session.overlaps(other)), None)
-        if rival is None:
+    for session in sorted(group, key=lambda session: session.begin_s - session.end_s):
+        overlapping = next((other for other in chosen if session.overlaps(other)), None)
+        if overlapping is None:
             chosen.append(session)
         else:
-            notes.append(f"{session.folder}: {session.node} is recorded in {rival.folder} too: only that one counts")
-    return sorted(chosen, key=lambda each: each.begin_s)
+            notes.append(
+                f"{session.folder}: {session.node} is recorded in {overlapping.folder} too: only that one counts"
+            )
+    return sorted(chosen, key=lambda session: session.begin_s)

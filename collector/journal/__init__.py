@@ -1,1 +1,1 @@
-"""The journal: what was read of a node, tick by tick, on disk; the one source of truth for all that comes after."""
+"""The journal: the snapshots of a node on disk, from which replay, merges and shipping read."""

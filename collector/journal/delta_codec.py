@@ -1,32 +1,34 @@
-"""What a histogram gained, as letters: nearly all buckets gain little, and a letter costs two bits once compressed.
+"""The delta codec of histograms: increases of buckets as text. Most are small; a letter compresses to two bits.
 
-A bucket that gained 0 to 25 is a letter from a to z, another one its number with a comma behind it; those before the
-first and after the last that gained anything are left out.
+An increase of 0 to 25 is a letter from a to z; any other is a decimal number followed by a comma. Zeros before the
+first and after the last increase are left out.
 """
 
 import re
 from collections.abc import Sequence
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_GAIN = re.compile(r"([a-z])|(-?\d+),")
+_INCREASE = re.compile(r"([a-z])|(-?\d+),")
 
 
-def spelled(gains: Sequence[int]) -> tuple[int, str]:
-    """Return the place of the first bucket that gained anything, and the gains from there on; (0, "") for none."""
-    first = next((place for place, gain in enumerate(gains) if gain), 0)
-    text = "".join(LETTERS[gain] if 0 <= gain < len(LETTERS) else f"{gain}," for gain in gains[first:])
+def encode(increases: Sequence[int]) -> tuple[int, str]:
+    """Return the index of the first bucket with an increase, and the encoded increases from there; (0, "") for none."""
+    first = next((index for index, increase in enumerate(increases) if increase), 0)
+    text = "".join(
+        LETTERS[increase] if 0 <= increase < len(LETTERS) else f"{increase}," for increase in increases[first:]
+    )
     return first, text.rstrip("a")
 
 
-def read(text: str) -> list[int]:
-    """Return the gains. Raises ValueError for a text that says something else."""
-    gains = []
+def decode(text: str) -> list[int]:
+    """Return the increases. Raises ValueError for malformed text."""
+    increases = []
     end = 0
-    for found in _GAIN.finditer(text):
-        if found.start() != end:
+    for match in _INCREASE.finditer(text):
+        if match.start() != end:
             break
-        end = found.end()
-        gains.append(ord(found[1]) - ord("a") if found[1] else int(found[2]))
+        end = match.end()
+        increases.append(ord(match[1]) - ord("a") if match[1] else int(match[2]))
     if end != len(text):
-        raise ValueError(f"'{text[end : end + 20]}' is no gain of a bucket")
-    return gains
+        raise ValueError(f"'{text[end : end + 20]}' is not an increase of a bucket")
+    return increases

@@ -1,18 +1,18 @@
-"""What a line says of a tick: only what has changed since the line before; a full line knows of nothing before it.
+"""Encodes snapshots as records: only the changes since the previous record, or everything in a full record.
 
-    t  time of the tick, seconds since the epoch        n  the node's name, when new
-    l  how late it was                                  s  series that are new: source, name, labels …
-    m  ticks missed before it                           x  series that come or go
-    z  how long the machine was suspended before it     i  whole numbers that changed    d  by how much
-    r  gaps, suspends and restarts in words             j  other values that changed     f  to what
-    b  the sources, in order, when new                  k  histograms that changed       g  from which bucket on
-    a  when each finished: the first since the last     h  by how much (see `delta_codec`)   w  how many, at first
-       tick, the others since the first                 e  events: source's place, kind, text, time
-    c  what each cost: wall and CPU time, 0.1 ms        p  problems: source's place, text
-    o  what its counters count from, when new
+    t  time of the tick, seconds since the epoch        n  the node's name, if changed
+    l  lateness of the tick                             s  new series: source, name, labels …
+    m  ticks missed before it                           x  series that appear or disappear
+    z  time suspended before it                         i  integers that changed          d  their differences
+    r  gaps, suspends and restarts as text              j  other values that changed      f  their new values
+    b  the sources in order, if changed                 k  histograms that changed        g  their first bucket
+    a  completion times: of the first source since      h  increases (see `delta_codec`)  w  number of buckets, if new
+       the last tick, of the others since the first     e  events: source's index, kind, text, time
+    c  cost of each source: wall and CPU time, 0.1 ms   p  problems: source's index, text
+    o  origins of counters, if changed
 
-Times without a unit are in 10 µs. Series are numbered in the order of their first sight, and numbers in a list written
-as distances from the one before: they hardly change from tick to tick, and cost next to nothing once compressed.
+Times without a unit are in 10 µs. Series are numbered in the order of their appearance. Lists of numbers are encoded as
+distances from the previous number: they hardly change between ticks, and so compress well.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,27 +28,27 @@ Line = dict[str, Any]
 
 
 @dataclass
-class State:
-    """What the lines since the last full one have said; writing and reading keep the same.
+class DeltaState:
+    """The state since the last full record, the same for writer and reader.
 
-    series, last      by number: source and series, and its last value; None before its first one.
-    there             the numbers of the series in the last line.
-    sources, origins  of the last line, in order; and what each source last counted from.
+    series, last      by number: source and series, and the last value; None before the first value.
+    there             the numbers of the series in the last record.
+    sources, origins  the sources of the last record in order, and the last origin of each source.
     """
 
     series: list[tuple[str, Series]] = field(default_factory=list)
     last: list[Value | None] = field(default_factory=list)
     numbers: dict[tuple[str, Series, int], int] = field(default_factory=dict)
-    there: frozenset[int] = frozenset()
+    present: frozenset[int] = frozenset()
     sources: list[str] = field(default_factory=list)
     origins: dict[str, str] = field(default_factory=dict)
     at: int = 0
     node: str = ""
 
     def number(self, source: str, series: Series, value: Value) -> int:
-        """Return the number of a source's series, a new one at first sight.
+        """Return the number of a source's series, assigning one to a new series.
 
-        A histogram that changes its layout is another one: under one number there is one number of buckets.
+        A histogram that changes its layout becomes a new series: a number implies a number of buckets.
         """
         key = source, series, len(value) if isinstance(value, tuple) else 0
         known = self.numbers.get(key)
@@ -57,14 +57,14 @@ class State:
         return known
 
     def add(self, source: str, series: Series) -> int:
-        """Give the next number to a series."""
+        """Assign the next number to a series and return it."""
         self.series.append((source, series))
         self.last.append(None)
         return len(self.series) - 1
 
 
-def encoded(state: State, snapshot: Snapshot) -> Line:
-    """Return what to write of a snapshot, which has rounded times and each source once, and take note of it."""
+def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
+    """Return the record of a snapshot with rounded times, in which each source occurs once, and update the state."""
     tick, scrapes = snapshot.tick, snapshot.scrapes
     line: Line = {"t": tick.time_s, "l": round(tick.late_s * TIME_UNITS_PER_S)}
     if tick.missed:
@@ -84,35 +84,35 @@ def encoded(state: State, snapshot: Snapshot) -> Line:
     }
     if new := state.series[known:]:
         line["s"] = [[source, *series] for source, series in new]
-    if differing := values.keys() ^ state.there:
+    if differing := values.keys() ^ state.present:
         line["x"] = _distances(sorted(differing))
-        state.there = frozenset(values)
+        state.present = frozenset(values)
     line.update(_changes(state.last, values))
     for number, value in values.items():
         state.last[number] = value
     return line
 
 
-def _records(state: State, snapshot: Snapshot) -> list[list[str]]:
-    """Return in words what breaks the row of ticks: for those who search a journal; reading does not need it."""
+def _records(state: DeltaState, snapshot: Snapshot) -> list[list[str]]:
+    """Return gaps, suspends and restarts as text, for people who search a journal; readers ignore it."""
     tick = snapshot.tick
-    found = [["gap", f"{tick.missed} ticks missed"]] if tick.missed else []
+    records = [["gap", f"{tick.missed} ticks missed"]] if tick.missed else []
     if tick.suspended_s:
-        found.append(["suspend", f"suspended for {tick.suspended_s:.1f} s"])
+        records.append(["suspend", f"suspended for {tick.suspended_s:.1f} s"])
     before = state.origins
-    anew = [b.source for b in snapshot.scrapes if b.origin and before.get(b.source, "") not in ("", b.origin)]
-    return [*found, ["restart", f"{', '.join(anew)} counted anew"]] if anew else found
+    restarted = [b.source for b in snapshot.scrapes if b.origin and before.get(b.source, "") not in ("", b.origin)]
+    return [*records, ["restart", f"{', '.join(restarted)} counted anew"]] if restarted else records
 
 
-def _sources(state: State, scrapes: Sequence[Scrape]) -> Line:
-    """Return what there is to say of the scrapes themselves."""
+def _sources(state: DeltaState, scrapes: Sequence[Scrape]) -> Line:
+    """Return the keys about the scrapes themselves."""
     line: Line = {}
     names = [scrape.source for scrape in scrapes]
     if names != state.sources:
         line["b"] = state.sources = names
     if scrapes:
         at = [round(scrape.at_s * TIME_UNITS_PER_S) for scrape in scrapes]
-        line["a"] = [at[0] - state.at, *(each - at[0] for each in at[1:])]
+        line["a"] = [at[0] - state.at, *(time - at[0] for time in at[1:])]
         line["c"] = [round(cost * COST_UNITS_PER_S) for scrape in scrapes for cost in (scrape.wall_s, scrape.cpu_s)]
         state.at = at[0]
     origins = {
@@ -121,14 +121,14 @@ def _sources(state: State, scrapes: Sequence[Scrape]) -> Line:
     if origins:
         line["o"] = origins
         state.origins.update(origins)
-    if problems := [[place, scrape.problem] for place, scrape in enumerate(scrapes) if scrape.problem]:
+    if problems := [[index, scrape.problem] for index, scrape in enumerate(scrapes) if scrape.problem]:
         line["p"] = problems
-    events = [[place, e.kind, e.text, e.time_s] for place, scrape in enumerate(scrapes) for e in scrape.events]
+    events = [[index, e.kind, e.text, e.time_s] for index, scrape in enumerate(scrapes) for e in scrape.events]
     return {**line, "e": events} if events else line
 
 
 def _changes(last: Sequence[Value | None], values: Mapping[int, Value]) -> Line:
-    whole: list[tuple[int, int]] = []
+    integers: list[tuple[int, int]] = []
     other: list[tuple[int, Value]] = []
     histograms: list[tuple[int, int, str]] = []
     lengths: list[list[int]] = []
@@ -140,26 +140,26 @@ def _changes(last: Sequence[Value | None], values: Mapping[int, Value]) -> Line:
             if not isinstance(before, tuple):
                 lengths.append([number, len(value)])
                 before = (0,) * len(value)
-            histograms.append((number, *delta_codec.spelled(list(map(sub, value, before)))))
+            histograms.append((number, *delta_codec.encode(list(map(sub, value, before)))))
         elif isinstance(value, int) and (before is None or isinstance(before, int)):
-            whole.append((number, value - (before or 0)))
+            integers.append((number, value - (before or 0)))
         else:
             other.append((number, value))
     line: Line = {}
-    if whole:
-        line["i"], line["d"] = _distances(number for number, _ in whole), [change for _, change in whole]
+    if integers:
+        line["i"], line["d"] = _distances(number for number, _ in integers), [change for _, change in integers]
     if other:
         line["j"], line["f"] = _distances(number for number, _ in other), [value for _, value in other]
     if histograms:
-        numbers, first, gains = zip(*histograms, strict=True)
-        line["k"], line["g"], line["h"] = _distances(numbers), first, gains
+        numbers, first, increases = zip(*histograms, strict=True)
+        line["k"], line["g"], line["h"] = _distances(numbers), first, increases
     return {**line, "w": lengths} if lengths else line
 
 
 def _distances(numbers: Iterable[int]) -> list[int]:
-    """Return how far each of the ascending numbers is from the one before."""
-    found, before = [], 0
+    """Return the difference of each of the ascending numbers from its predecessor."""
+    records, before = [], 0
     for number in numbers:
-        found.append(number - before)
+        records.append(number - before)
         before = number
-    return found
+    return records

@@ -1,4 +1,4 @@
-"""A journal followed while it is written: each byte is read once, and nothing is read when nothing has come."""
+"""Follows a journal while it is being written; each byte is read once."""
 
 import os
 from collections.abc import Iterator
@@ -9,63 +9,68 @@ from typing import BinaryIO
 
 from collector.journal.reader import CHUNK_BYTES, Entry, Reader
 from collector.journal.tick_order import Finding, TickOrder
-from collector.journal.writer import Position, files_of, order
+from collector.journal.writer import Position, files_of, sort_key
 
 
 @dataclass(frozen=True)
 class Removed:
-    """Between what was read before and what comes next, files may be missing: the oldest are removed for room."""
+    """Files may be missing at this point: the recorder removes the oldest files to stay within its limit."""
 
 
 class JournalFollower:
     """Follows a node's folder from its oldest file to its newest, and the newest as it grows."""
 
     def __init__(self, folder: Path, start: Position | None = None) -> None:
-        """Take the folder, and where to begin: at the oldest file, or at a position that was reached before."""
+        """Begin at a position that an earlier follower returned, or at the oldest file."""
         self._folder = folder
         self._start = start
         self._path: Path | None = None
         self._file: BinaryIO | None = None
         self._reader = Reader()
-        self._sequence = TickOrder(resumed=start is not None)
+        self._order = TickOrder(resumed=start is not None)
         self.read_bytes = 0
 
     def position(self, entry: Entry) -> Position:
-        """Return where the frame begins of the entry that came last."""
+        """Return the position of the frame of the last entry."""
         return Position(self._path.name if self._path else "", entry.frame)
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield what has come since the last call. Raises OSError."""
+        """Yield the records since the last call. Raises OSError."""
         if self._start is not None:
             start, self._start = self._start, None
-            if not self._begin(start):
+            if not self._open_at(start):
                 yield Removed()
         while True:
-            yield from self._more()
-            # Only a file that has a successor is whole; what came to it meanwhile is read first.
+            yield from self._read_more()
+            # A file is complete once it has a successor; read what was appended in the meantime first.
             following = next(
-                (path for path in files_of(self._folder) if self._path is None or order(path) > order(self._path)), None
+                (
+                    path
+                    for path in files_of(self._folder)
+                    if self._path is None or sort_key(path) > sort_key(self._path)
+                ),
+                None,
             )
             if following is None:
                 return
-            yield from self._more()
-            # The oldest go first: while this one is there, so are those behind it.
-            gone = self._file is not None and not os.fstat(self._file.fileno()).st_nlink
+            yield from self._read_more()
+            # Files are removed in order: while this one exists, none of its successors is missing.
+            was_removed = self._file is not None and not os.fstat(self._file.fileno()).st_nlink
             if self._file is not None:
-                yield from self._sequence.filtered(self._reader.end())
+                yield from self._order.filtered(self._reader.end())
                 self.close()
-            if gone:
+            if was_removed:
                 yield Removed()
             self._file, self._path, self._reader = following.open("rb"), following, Reader()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
-    def _begin(self, start: Position) -> bool:
-        """Go to where to begin; return whether it is there."""
+    def _open_at(self, start: Position) -> bool:
+        """Open the file at the position; return False if the position does not exist."""
         self._path = self._folder / start.file
         with suppress(FileNotFoundError):
             file = self._path.open("rb")
@@ -76,7 +81,7 @@ class JournalFollower:
             file.close()
         return False
 
-    def _more(self) -> Iterator[Entry | Finding]:
+    def _read_more(self) -> Iterator[Entry | Finding]:
         while self._file is not None and (data := self._file.read(CHUNK_BYTES)):
             self.read_bytes += len(data)
-            yield from self._sequence.filtered(self._reader.feed(data))
+            yield from self._order.filtered(self._reader.feed(data))

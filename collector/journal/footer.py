@@ -1,4 +1,4 @@
-"""The footer with which a file ends that its writer closed: what should stand before it."""
+"""The footer at the end of a file that its writer closed; it states what the file should contain."""
 
 import json
 from collections.abc import Mapping
@@ -9,22 +9,22 @@ from typing import Any
 
 from collector.journal.frames import MAGIC, Frames
 from collector.journal.header import is_number
-from collector.journal.validation import LAST_S, MALFORMED, CodingError, names
+from collector.journal.validation import MALFORMED, MAX_TIME_S, CodingError, texts_of
 
-# More than a footer takes, whose longest part is a name.
+# Upper bound on the size of a footer; its longest part is a name.
 LARGEST_BYTES = 4096
 
 
 @dataclass(frozen=True)
 class Footer:
-    """The end of a file that its writer closed.
+    """The footer of a file.
 
-    file, first     as in `Start`.
-    next            the sequence number behind the last tick.
-    more            whether the session goes on in another file.
-    begin_s, end_s  the least and the greatest time of its ticks.
-    offset          the byte of the file at which it stands, and at which it was written.
-    written_at
+    file, first     as in `FileStart`.
+    next            the sequence number after the last tick.
+    more            whether the session continues in another file.
+    begin_s, end_s  the lowest and the highest time of its ticks.
+    offset          the byte of the file at which the footer is.
+    written_at      the byte of the file at which the footer was written.
     """
 
     session: str
@@ -38,25 +38,25 @@ class Footer:
     offset: int = 0
 
     def content(self) -> dict[str, Any]:
-        """Return what to write."""
+        """Return the content of the record."""
         return {"end": {key: value for key, value in asdict(self).items() if key != "offset"}}
 
 
 def footer_of(content: Mapping[str, Any], offset: int) -> Footer:
-    """Return what a footer says. Raises CodingError, and what nonsense leads to."""
+    """Return the footer of a record. Raises CodingError and other errors of MALFORMED."""
     known = {key: content[key] for key in Footer.__dataclass_fields__ if key != "offset"}
     footer = Footer(**known, offset=offset)
-    names([footer.session, footer.file])
+    texts_of([footer.session, footer.file])
     numbers = footer.first, footer.next, footer.written_at
     if not all(map(is_number, numbers)) or footer.first > footer.next or type(footer.more) is not bool:
-        raise CodingError("a footer that is none")
-    if not 0 <= footer.begin_s <= footer.end_s <= LAST_S:
-        raise CodingError("a footer with a time that cannot be")
+        raise CodingError("malformed footer")
+    if not 0 <= footer.begin_s <= footer.end_s <= MAX_TIME_S:
+        raise CodingError("footer with an impossible time")
     return footer
 
 
 def last_footer(path: Path) -> Footer | None:
-    """Return the footer with which a file ends, as it was written; None where there is none. Raises OSError."""
+    """Return the footer at the end of a file; None if it is missing, or was copied from elsewhere. Raises OSError."""
     with path.open("rb") as file:
         size = file.seek(0, SEEK_END)
         begin = file.seek(max(size - LARGEST_BYTES, 0))

@@ -1,6 +1,6 @@
-"""What the journal's format fixes, in constants that cost nothing to import."""
+"""Constants of the journal's format, in a module without imports."""
 
 VERSION = 2
-"""Of the format: 2 added sequence numbers and footers."""
+"""The version of the format; version 2 added sequence numbers and footers."""
 FULL_EVERY = 600
-"""Ticks from one full record, with which a frame begins, to the next: damage reaches no further."""
+"""Ticks per frame, each of which begins with a full record; damage affects one frame at most."""

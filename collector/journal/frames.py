@@ -1,8 +1,8 @@
-"""The compressed bytes of a journal as they come: the lines they hold, and where they are damaged.
+"""Decompresses a journal incrementally: yields its lines, and the places where it is damaged.
 
-A journal is a row of zstd frames (RFC 8878), each of which can be read alone; within one, every line ends a block, so
-that all that was written can be read. After damage reading goes on with the next frame, because the lines that follow a
-lost one are differences to it. Blocks are decompressed one by one: a damaged one takes none of those before it along.
+A journal is a sequence of independent zstd frames (RFC 8878). Each line ends a block, so every line that was written
+can be read. After damage, reading resumes at the next frame, because lines are differences from their predecessors.
+Blocks are decompressed one by one, so that a damaged block does not affect the blocks before it.
 """
 
 import re
@@ -22,40 +22,40 @@ CHECKSUM_BYTES = 4
 BLOCK_HEADER_BYTES = 3
 RLE, RESERVED = 1, 3
 LARGEST_BLOCK_BYTES = 128 << 10
-# More than one tick of a node with tens of thousands of series.
+# More than one tick of a node with tens of thousands of series takes.
 LONGEST_LINE_BYTES = 32 << 20
-# A line unpacks to at most so much, and so many times what it takes compressed; series' names take a fiftieth.
+# Limits on the uncompressed size of a line; names of series compress to a fiftieth of their size.
 LEAST_LINE_BYTES = 1 << 20
 LARGEST_RATIO = 256
-# A recorder needs far less: a foreign file must not take all memory.
+# A recorder needs far less; the limit protects memory from foreign files.
 LARGEST_WINDOW_BYTES = 32 << 20
 LARGEST_FRAME_BYTES = 1 << 30
-# What reading again after damage may cost, in bytes read and unpacked in vain: so much, and so much for each byte.
-# Beyond it, frames inside of what was read already are not looked for, so that time stays linear in the input.
-VAIN_BYTES = 2 * LONGEST_LINE_BYTES
-VAIN_SHARE = 16
+# Budget for reading again after damage, in wasted bytes: a constant, and a share per byte of input. Beyond it, the
+# reader does not search bytes that it has already read for frames, so that time stays linear in the input.
+RETRY_BYTES = 2 * LONGEST_LINE_BYTES
+RETRY_BYTES_PER_BYTE = 16
 
 
 @dataclass(frozen=True)
 class Damage:
-    """What cannot be read: from which byte of the file on, and why."""
+    """Unreadable data: the byte of the file at which it begins, and the reason."""
 
     offset: int
     reason: str
 
 
 class Frames:
-    """Takes bytes and yields the texts of lines that fit their checksums, and damage."""
+    """Takes bytes and yields the verified text of lines, and damage."""
 
     def __init__(self, offset: int = 0) -> None:
-        """Take the byte of the file at which the first bytes stand; a frame begins there."""
-        self._held = bytearray()
+        """Begin at a byte of the file at which a frame begins."""
+        self._buffer = bytearray()
         self._offset = offset
-        # Positions in what is held: behind the last line that was checked, behind the last block that was read, and
-        # behind the last one that reading was tried of.
+        # Positions in the buffer: after the last verified line, after the last block read, and after the last block
+        # that was attempted.
         self._checked = 0
         self._read = 0
-        self._tried = 0
+        self._attempted = 0
         self._begin = offset
         self._in_frame = False
         self._decompressor: zstandard.ZstdDecompressionObj | None = None
@@ -63,39 +63,39 @@ class Frames:
         self._header_bytes = 0
         self._text = bytearray()
         self._unpacked = 0
-        self._unpacked_vainly = 0
-        self._allowed = VAIN_BYTES
+        self._wasted_bytes = 0
+        self._retry_budget = RETRY_BYTES
         self._lost = False
 
     def feed(self, data: bytes) -> Iterator[bytes | Damage]:
-        """Take the bytes that come next."""
-        self._held += data
-        self._allowed += VAIN_SHARE * len(data)
+        """Take the next bytes; yield the lines that they complete."""
+        self._buffer += data
+        self._retry_budget += RETRY_BYTES_PER_BYTE * len(data)
         yield from self._records()
         self._drop()
 
     def end(self) -> Iterator[bytes | Damage]:
-        """Report what is missing when nothing comes any more: the end of a line that was being written, if so.
+        """Report what is missing at the end of the input, such as the rest of a line.
 
-        A frame that waits for its rest, and in which another begins, is one whose block claims to be too large.
+        If another frame begins inside an incomplete block, the block's size is wrong.
         """
-        while self._in_frame and FRAME.search(self._held, self._search_from()):
-            yield from self._skip("is damaged")
+        while self._in_frame and FRAME.search(self._buffer, self._search_from()):
+            yield from self._skip("damaged block")
             yield from self._records()
         if not self._in_frame:
-            if len(self._held) > self._read and not self._lost:
-                yield Damage(self.place, "is no zstd frame")
-        elif (self._text or len(self._held) > self._read) and not self._lost:
-            yield Damage(self.place, "ends within a line")
+            if len(self._buffer) > self._read and not self._lost:
+                yield Damage(self.position, "not a zstd frame")
+        elif (self._text or len(self._buffer) > self._read) and not self._lost:
+            yield Damage(self.position, "truncated within a record")
 
     @property
     def begin(self) -> int:
-        """The byte of the file at which the frame begins that is being read."""
+        """The byte of the file at which the current frame begins."""
         return self._begin
 
     @property
-    def place(self) -> int:
-        """The byte of the file up to which all is read."""
+    def position(self) -> int:
+        """The byte of the file up to which everything has been read."""
         return self._offset + self._read
 
     def _records(self) -> Iterator[bytes | Damage]:
@@ -105,28 +105,28 @@ class Frames:
                 if size is None:
                     return
                 yield from self._block(size)
-            elif len(self._held) < self._read + SHORTEST_HEADER:
+            elif len(self._buffer) < self._read + SHORTEST_HEADER:
                 return
-            elif not FRAME.match(self._held, self._read):
-                yield from self._skip("is no zstd frame")
+            elif not FRAME.match(self._buffer, self._read):
+                yield from self._skip("not a zstd frame")
             else:
                 self._begin_frame()
 
     def _begin_frame(self) -> None:
-        descriptor = self._held[self._read + len(MAGIC)]
+        descriptor = self._buffer[self._read + len(MAGIC)]
         single = descriptor >> 5 & 1
         content_size_bytes = (single, 2, 4, 8)[descriptor >> 6]
         self._header_bytes = SHORTEST_HEADER + (not single) + content_size_bytes
         self._has_checksum = bool(descriptor >> 2 & 1)
         self._in_frame, self._decompressor = True, None
-        self._begin = self.place
-        self._checked = self._tried = self._read
-        self._unpacked = self._unpacked_vainly = 0
+        self._begin = self.position
+        self._checked = self._attempted = self._read
+        self._unpacked = self._wasted_bytes = 0
 
     def _block_bytes(self) -> int | None:
-        """Return the size of the next block, with what stands before it; 0 for none, None where it is not all there."""
+        """Return the size of the next block with its headers; 0 if it is malformed, None if it is incomplete."""
         begin = self._read + self._header_bytes
-        header = self._held[begin : begin + BLOCK_HEADER_BYTES]
+        header = self._buffer[begin : begin + BLOCK_HEADER_BYTES]
         if len(header) < BLOCK_HEADER_BYTES:
             return None
         number = int.from_bytes(header, "little")
@@ -134,19 +134,19 @@ class Frames:
         if kind == RESERVED or size > LARGEST_BLOCK_BYTES:
             return 0
         size = 1 if kind == RLE else size
-        whole = (
+        size_with_headers = (
             self._header_bytes + BLOCK_HEADER_BYTES + size + (CHECKSUM_BYTES if is_last and self._has_checksum else 0)
         )
-        return whole if len(self._held) >= self._read + whole else None
+        return size_with_headers if len(self._buffer) >= self._read + size_with_headers else None
 
     def _block(self, size: int) -> Iterator[bytes | Damage]:
         begin = self._read
         out = self._decompressed(size)
         if out is None:
-            yield from self._skip("is damaged")
+            yield from self._skip("damaged block")
             return
         self._unpacked += len(out)
-        self._unpacked_vainly += len(out)
+        self._wasted_bytes += len(out)
         yield from self._lines(out, begin)
         if not self._in_frame:
             return
@@ -154,21 +154,21 @@ class Frames:
         if not self._text:
             self._checked = self._read
         if len(self._text) > self._longest_line() or self._unpacked > LARGEST_FRAME_BYTES:
-            yield from self._skip("holds more than any recorder writes")
+            yield from self._skip("larger than a recorder writes")
         elif self._decompressor is not None and self._decompressor.eof:
             if self._text and not self._lost:
-                yield Damage(self._begin, "holds a line without an end")
+                yield Damage(self._begin, "record without an end")
             self._end_frame()
 
     def _decompressed(self, size: int) -> bytes | None:
-        """Return what the next block unpacks to; None for one that is damaged, of which there is no size."""
-        self._tried = self._read + size
+        """Return the decompressed block; None if it is damaged or `size` is 0."""
+        self._attempted = self._read + size
         if not size:
             return None
         if self._decompressor is None:
             self._decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW_BYTES).decompressobj()
         try:
-            return self._decompressor.decompress(bytes(self._held[self._read : self._tried]))
+            return self._decompressor.decompress(bytes(self._buffer[self._read : self._attempted]))
         except zstandard.ZstdError:
             return None
 
@@ -182,43 +182,43 @@ class Frames:
             try:
                 body = checked(bytes(self._text[: end + 1]))
             except LineError as error:
-                yield from self._skip(f"holds a line that {error}")
+                yield from self._skip(f"malformed record: {error}")
                 return
             self._lost = False
             yield body
             del self._text[: end + 1]
-            searched, self._checked, self._unpacked_vainly = 0, begin, 0
+            searched, self._checked, self._wasted_bytes = 0, begin, 0
 
     def _skip(self, reason: str) -> Iterator[Damage]:
-        """Go on with the next frame."""
+        """Continue with the next frame."""
         if not self._lost:
-            yield Damage(self.place, reason)
-        # Reported once, until there is a line again.
+            yield Damage(self.position, reason)
+        # Damage is reported once until the next intact line.
         self._lost = True
-        self._allowed -= self._tried - self._checked + self._unpacked_vainly
-        found = FRAME.search(self._held, self._search_from())
-        # The beginning of the next one may be all that there is yet.
-        self._read = found.start() if found else max(len(self._held) - SHORTEST_HEADER + 1, self._search_from())
+        self._retry_budget -= self._attempted - self._checked + self._wasted_bytes
+        frame = FRAME.search(self._buffer, self._search_from())
+        # The buffer may end within the header of the next frame.
+        self._read = frame.start() if frame else max(len(self._buffer) - SHORTEST_HEADER + 1, self._search_from())
         self._end_frame()
 
     def _search_from(self) -> int:
-        """Return from where to look for the next frame: a damaged block may have seemed to reach into it."""
+        """Return the position from which to search the next frame: the size of a damaged block may be wrong."""
         if not self._in_frame:
             return self._read + 1
-        if self._allowed < 0:
-            return max(self._read + 1, self._tried)
+        if self._retry_budget < 0:
+            return max(self._read + 1, self._attempted)
         return max(self._checked, self._begin - self._offset + 1)
 
     def _end_frame(self) -> None:
         self._in_frame, self._header_bytes = False, 0
-        self._checked = self._tried = self._read
-        self._unpacked_vainly = 0
+        self._checked = self._attempted = self._read
+        self._wasted_bytes = 0
         self._text.clear()
 
     def _drop(self) -> None:
-        """Let go of what is never read again."""
-        del self._held[: self._checked]
+        """Drop the bytes that are not needed again."""
+        del self._buffer[: self._checked]
         self._offset += self._checked
         self._read -= self._checked
-        self._tried -= self._checked
+        self._attempted -= self._checked
         self._checked = 0

@@ -1,4 +1,4 @@
-"""What a journal says of itself in every full line, so that it can be read whatever becomes of the catalogue."""
+"""The header in every full record: it makes a journal readable independently of the catalogue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -15,22 +15,21 @@ DAY_S = 86400
 
 @dataclass(frozen=True)
 class Header:
-    """Who wrote what, and where.
+    """The header of a recording.
 
     writer      casstat's version.
-    session     of which run of it: what was recorded before and after is not one row of ticks.
-    interval_s  between two ticks.
+    session     the run of the recorder; ticks of different sessions are not contiguous.
+    interval_s  the time between two ticks.
     zone        the machine's time zone, as an offset from UTC in seconds.
-    boot        the machine's boot id; "" where the node runs on another machine than the one that records.
-    network     which of the machine's networks the node is in: a container has its own.
-    process     of the node, whatever the node is called: which one, where, and when it started.
-    error_s     how far off the clock of the machine that records may be, as its kernel says; None when nothing keeps
-                it right.
-    way         how the node was asked, in a word; `sources` are those that ask it, and `paced` says whether they
-                answer at their own pace.
+    boot        the machine's boot id; "" if the node runs on another machine than the recorder.
+    network     the node's network namespace; a container has its own.
+    process     the node's process: its id, its host and its start; it identifies the node under any name.
+    error_s     the kernel's bound on the error of the recorder's clock; None if the clock is not synchronised.
+    way         the transport, such as "jolokia"; `sources` are the sources that use it, and `paced` whether they have
+                intervals of their own.
     met         whether the node had answered before the first tick.
-    disk        the block device and the network interface that the line shows; "" for none.
-    metrics     of all series that follow.
+    disk        the block device that the line shows, and `interface` the network interface; "" for none.
+    metrics     the metrics of all series in the recording.
     """
 
     writer: str
@@ -51,18 +50,17 @@ class Header:
 
     @cached_property
     def catalogue(self) -> dict[str, Metric]:
-        """The metrics by name, without those that are something else here by the same name."""
+        """The metrics by name, without those to which this version gives another meaning."""
         known = CATALOGUE.get
-        return {each.name: each for each in self.metrics if each.meaning == known(each.name, each).meaning}
+        return {metric.name: metric for metric in self.metrics if metric.meaning == known(metric.name, metric).meaning}
 
     def content(self) -> dict[str, Any]:
-        """Return what to write."""
-        found = asdict(self)
-        return {**found, "metrics": [_row(metric) for metric in self.metrics]}
+        """Return the content of the record's header."""
+        return {**asdict(self), "metrics": [_row(metric) for metric in self.metrics]}
 
 
-def head_of(content: Mapping[str, Any]) -> Header:
-    """Return what a full line says; fields of a newer writer are left out. Raises TypeError, ValueError, KeyError."""
+def header_of(content: Mapping[str, Any]) -> Header:
+    """Return the header of a full record, without unknown fields. Raises TypeError, ValueError, KeyError."""
     known = {key: content[key] for key in Header.__dataclass_fields__ if key in content}
     known["metrics"] = tuple(_metric(row) for row in content.get("metrics", ()))
     known["sources"] = tuple(content.get("sources", ()))
@@ -79,18 +77,18 @@ def head_of(content: Mapping[str, Any]) -> Header:
         *head.sources,
     )
     if not all(isinstance(text, str) for text in texts):
-        raise ValueError("has a number for a name")
+        raise ValueError("header with a name that is not text")
     error_s = 0 if head.error_s is None else head.error_s
     if not 1e-3 <= head.interval_s <= DAY_S or not -DAY_S < head.zone < DAY_S or not isfinite(error_s):
-        raise ValueError("has an interval, a zone or an error of a clock that cannot be")
+        raise ValueError("header with an impossible interval, time zone or clock error")
     return head
 
 
 @dataclass(frozen=True)
-class Start:
-    """What a full line says of its file, whatever the file is called by now.
+class FileStart:
+    """The identity of a file, independent of its present name.
 
-    file   the name with which it was created, without its suffix: files sort by it.
+    file   the name at its creation, without suffix; files are sorted by it.
     first  the sequence number of its first tick.
     """
 
@@ -98,15 +96,15 @@ class Start:
     first: int
 
 
-def start_of(content: Mapping[str, Any]) -> Start | None:
-    """Return what a full line says of its file; None in format 1. Raises ValueError."""
+def file_start_of(content: Mapping[str, Any]) -> FileStart | None:
+    """Return the file's identity from a header; None in format 1. Raises ValueError."""
     version = content.get("format", 1)
     if version == 1:
         return None
     file, first = content.get("file"), content.get("first")
     if not isinstance(version, int) or not isinstance(file, str) or not is_number(first):
-        raise ValueError("has a format, a file or a sequence number that cannot be")
-    return Start(file, first)
+        raise ValueError("header with an impossible format, file or sequence number")
+    return FileStart(file, first)
 
 
 def is_number(value: Any) -> TypeGuard[int]:
@@ -114,11 +112,11 @@ def is_number(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < LARGEST
 
 
-def lost_of(content: Mapping[str, Any]) -> int:
-    """Return how many ticks the writer of a full line could not write. Raises ValueError."""
+def lost_ticks_of(content: Mapping[str, Any]) -> int:
+    """Return the number of ticks that the writer could not write so far. Raises ValueError."""
     lost = content.get("lost", 0)
     if not isinstance(lost, int) or not 0 <= lost < LARGEST:
-        raise ValueError(f"says that {str(lost)[:20]} ticks are lost")
+        raise ValueError(f"header with {str(lost)[:20]} lost ticks")
     return lost
 
 
@@ -138,8 +136,8 @@ def _row(metric: Metric) -> list[Any]:
 def _metric(row: Sequence[Any]) -> Metric:
     name, kind, unit, labels, scale, scrape_interval, count, total, *_ = row
     if not all(isinstance(text, str) for text in (name, unit, count, total, *labels)) or not isfinite(scale):
-        raise ValueError("has a metric that is none")
+        raise ValueError("header with a malformed metric")
     metric = Metric(name, Kind(kind), unit, "", tuple(labels), ScrapeInterval(scrape_interval), scale, count, total)
     known = CATALOGUE.get(name, metric)
-    # How nodes are aggregated is not recorded: this version's catalogue says it for all recordings alike.
+    # Aggregation rules are not recorded: the present catalogue applies to all recordings.
     return replace(metric, across=known.across, owner=known.owner) if known.meaning == metric.meaning else metric

@@ -1,29 +1,29 @@
-"""What reading a recording may take, whoever wrote it."""
+"""Limits on the resources that reading a recording may take."""
 
 from collections.abc import Iterable, Sequence
 
 from collector.printable import one_line
 
 MAX_SERIES = 50_000
-"""Of one node; a node with a thousand tables has some ten thousand."""
+"""Series of one node; a node with a thousand tables has about ten thousand."""
 MAX_MEMORY_BYTES = 1 << 30
 
 
 class TooManySeriesError(Exception):
-    """A recording has more series than may be read; the message says which and how many, in one line."""
+    """A recording has more series than the limit; the one-line message contains both."""
 
 
 class SeriesLimit:
-    """Counts the different series of a node's recording."""
+    """Counts the distinct series of a node's recording."""
 
-    def __init__(self, most: int, node: str) -> None:
-        """Take how many there may be, and what to call the recording in the message."""
-        self._most = most
+    def __init__(self, limit: int, node: str) -> None:
+        """Take the highest number of series, and the node's name for the message."""
+        self._limit = limit
         self._node = node
         self._seen: set[tuple[str, ...]] = set()
 
     def take(self, series: Iterable[Sequence[str]]) -> None:
-        """Take the series of a line, as they are written there. Raises TooManySeriesError."""
+        """Count the series of a record. Raises TooManySeriesError."""
         self._seen.update(map(tuple, series))
-        if len(self._seen) > self._most:
-            raise TooManySeriesError(f"{one_line(self._node)}: more than {self._most} series")
+        if len(self._seen) > self._limit:
+            raise TooManySeriesError(f"{one_line(self._node)}: more than {self._limit} series")

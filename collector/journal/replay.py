@@ -1,4 +1,4 @@
-"""A recording replayed row by row, at the interval at which it was made or at a longer one."""
+"""Replays a recording at its own interval or at a longer one."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -9,30 +9,30 @@ from collector.model.snapshot import Scrape, Snapshot, Tick
 
 
 def at_interval(entries: Iterable[Entry], interval_s: float) -> Iterator[Entry]:
-    """Yield the entries at multiples of the interval, all of them for 0, each with what only earlier ones contain.
+    """Yield the entries at multiples of the interval, or all entries for 0.
 
-    What was read more rarely, and every event, is in the next entry that is kept, so nothing is lost: rates and
-    percentiles are those of the raw counts at its two ends.
+    Each entry also contains the series and events that only the dropped entries before it have, so nothing is lost:
+    rates and percentiles are those of the raw counts at both ends of the interval.
     """
-    held: _Held | None = None
+    pending: _Pending | None = None
     for entry in entries:
-        if held is None:
-            held = _Held(entry)
+        if pending is None:
+            pending = _Pending(entry)
         else:
-            held.add(entry)
+            pending.add(entry)
         if not interval_s or is_multiple(entry.snapshot.tick.time_s, interval_s):
-            yield held.joined()
-            held = None
+            yield pending.joined()
+            pending = None
 
 
 def is_multiple(time_s: float, interval_s: float) -> bool:
-    """Return whether a tick falls on the grid of the interval."""
+    """Return whether a time is a multiple of the interval, within 1 ms."""
     steps = time_s / interval_s
     return abs(steps - round(steps)) * interval_s < 1e-3
 
 
-class _Held:
-    """The last entry, and of those before it what no later one contains: each value is taken up and dropped once."""
+class _Pending:
+    """The last entry, and the values of earlier ones that no later entry contains."""
 
     def __init__(self, entry: Entry) -> None:
         self._last = entry
@@ -42,7 +42,7 @@ class _Held:
         self._holder: dict[tuple[str, Series], int] = {}
 
     def add(self, entry: Entry) -> None:
-        """Take the next entry."""
+        """Add the next entry."""
         for scrape in self._last.snapshot.scrapes:
             if not scrape.values and not scrape.events:
                 continue
@@ -65,7 +65,7 @@ class _Held:
             del self._earlier[number]
 
     def joined(self) -> Entry:
-        """Return the last entry with what only earlier ones contain."""
+        """Return the last entry with the values and events that only earlier ones contain."""
         snapshot = self._last.snapshot
         earlier = [
             replace(scrape, values=values, problem="")

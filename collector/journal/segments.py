@@ -1,4 +1,4 @@
-"""A recording's files: which there are, in which order they were written, and whether a recorder still writes there."""
+"""The files of a recording: their order, and whether a recorder is writing to them."""
 
 import fcntl
 import os
@@ -8,32 +8,32 @@ from pathlib import Path
 
 from collector.journal.footer import last_footer
 from collector.journal.frames import Damage
-from collector.journal.header import Start, start_of
-from collector.journal.reader import lines_of
+from collector.journal.header import FileStart, file_start_of
+from collector.journal.reader import read_lines
 from collector.journal.record_lines import LineError, parsed
-from collector.journal.writer import LOCK, files_of, order
+from collector.journal.writer import LOCK, files_of, sort_key
 
 
 def journal_files(path: Path) -> Iterator[Path]:
-    """Yield the files of a journal: the one, or those of a folder and the folders in it, the oldest of each first.
+    """Yield the files of a journal: a single file, or those of a folder and its subfolders, the oldest first.
 
-    Raises OSError, also for what is no file: a pipe might never end.
+    Raises OSError, also for a pipe or a device, which might never end.
     """
     if path.is_dir():
-        folders = sorted(each for each in path.iterdir() if each.is_dir())
-        yield from in_order(files_of(path))
+        folders = sorted(child for child in path.iterdir() if child.is_dir())
+        yield from in_creation_order(files_of(path))
         for folder in folders:
             yield from journal_files(folder)
     elif path.exists() and not path.is_file():
-        raise OSError(EINVAL, "is neither a file nor a folder", str(path))
+        raise OSError(EINVAL, "neither a file nor a folder", str(path))
     else:
         yield path
 
 
-def in_order(files: Iterable[Path]) -> list[Path]:
-    """Return a folder's files in the order in which they were created, whatever they are called by now.
+def in_creation_order(files: Iterable[Path]) -> list[Path]:
+    """Return a folder's files in the order of their creation, independent of their present names.
 
-    Of copies the one that is complete comes first, then the larger one. Raises OSError.
+    Among copies, a complete file comes first, then the larger one. Raises OSError.
     """
     return sorted(files, key=_written)
 
@@ -42,22 +42,22 @@ def _written(path: Path) -> tuple[tuple[str, int, str], int, bool, int, str]:
     start = _start(path)
     name = start.file if start else path.name
     is_cut = start is not None and last_footer(path) is None
-    return order(Path(name)), start.first if start else 0, is_cut, -path.stat().st_size, path.name
+    return sort_key(Path(name)), start.first if start else 0, is_cut, -path.stat().st_size, path.name
 
 
-def _start(path: Path) -> Start | None:
-    """Return what the first full line that can be read says of its file."""
-    for line in lines_of(path):
+def _start(path: Path) -> FileStart | None:
+    """Return the file's identity from its first readable full record."""
+    for line in read_lines(path):
         if not isinstance(line, Damage) and line.startswith(b'{"head"'):
             try:
-                return start_of(parsed(line)["head"])
+                return file_start_of(parsed(line)["head"])
             except (LineError, ValueError, TypeError, AttributeError):
                 continue
     return None
 
 
-def is_written(folder: Path) -> bool:
-    """Return whether a recorder holds the folder's lock; False where that cannot be found out."""
+def is_being_written(folder: Path) -> bool:
+    """Return whether a recorder holds the folder's lock; False if that is unknown."""
     try:
         lock = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

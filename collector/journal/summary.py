@@ -1,4 +1,4 @@
-"""What is inside a journal, in figures, and what of it is damaged."""
+"""A summary of a journal: counts, time range and damage."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -9,22 +9,23 @@ from pathlib import Path
 from collector.journal.frames import Damage
 from collector.journal.read_limits import MAX_SERIES, SeriesLimit
 from collector.journal.reader import Entry, read
-from collector.journal.segments import is_written, journal_files
+from collector.journal.segments import is_being_written, journal_files
 from collector.journal.tick_order import Finding, Integrity, TickOrder
 from collector.journal.writer import SUFFIX, files_of
 from collector.model.metric import Series
 
 
 @dataclass
-class Info:
-    """Of all files together.
+class Summary:
+    """The summary of all files.
 
-    points     scalar values that were read; a histogram's buckets are not counted.
-    missed     ticks that passed without a reading, or could not be written.
-    findings   what is wrong, each with its file.
-    integrity  the same in figures.
-    open       folders to which a recorder is writing now.
-    unfinished, continued  folders with sessions that have no footer, or of which a later file is missing.
+    points     scalar values; buckets of histograms are not counted.
+    missed     ticks that passed without a scrape, or could not be written.
+    findings   all defects, each with its file.
+    integrity  the defects as counts.
+    open       the number of folders to which a recorder is writing.
+    unfinished  folders with a session that has no footer.
+    continued  folders with a session that lacks a later file.
     """
 
     ticks: int = 0
@@ -45,31 +46,31 @@ class Info:
 
     @property
     def bits_per_point(self) -> float | None:
-        """All bytes, histograms' too, for each scalar value; None without any."""
+        """Bits per scalar value, including the bytes of histograms; None without scalar values."""
         return 8 * self.bytes / self.points if self.points else None
 
     @property
     def state(self) -> str:
-        """In words: "complete", "open" while a recorder is writing, or else what is wrong."""
+        """The state as text: "complete", "open" while a recorder is writing, or else the defects."""
         wrong = self.integrity
         parts = [
             "damaged" if wrong.damaged or wrong.lost else "",
             "ticks repeated or out of order" if wrong.repeated else "",
-            "ended without a footer" if wrong.unfinished else "",
+            "no footer" if wrong.unfinished else "",
             "a later file is missing" if wrong.continued else "",
         ]
         return ", ".join(filter(None, parts)) or ("open" if self.open else "complete")
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no defects."""
         return self.integrity == Integrity()
 
     def take(self, entry: Entry) -> None:
-        """Count one tick."""
+        """Add one tick."""
         snapshot = entry.snapshot
         self.ticks += 1
-        # It begins anew with each writer.
+        # Each writer counts its lost ticks from zero.
         self.missed += snapshot.tick.missed + (entry.lost - self._lost if entry.lost > self._lost else 0)
         self._lost = entry.lost
         self.nodes.add(snapshot.node)
@@ -82,58 +83,60 @@ class Info:
             self.series.update(scrape.values)
 
 
-def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Info:
-    """Read all files there. Raises OSError for one that cannot be read at all, and TooManySeriesError."""
-    found = Info()
+def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Summary:
+    """Return the summary of all files below the paths. Raises OSError, TooManySeriesError."""
+    summary = Summary()
     for path in paths:
         files = journal_files(path)
         for folder, of_folder in groupby(files, key=lambda file: file.parent):
-            _take_folder(found, folder, of_folder, SeriesLimit(max_series, str(folder)), is_whole=path.is_dir())
-    return found
+            _take_folder(summary, folder, of_folder, SeriesLimit(max_series, str(folder)), is_directory=path.is_dir())
+    return summary
 
 
-def _take_folder(found: Info, folder: Path, files: Iterable[Path], limit: SeriesLimit, *, is_whole: bool) -> None:
-    """Read what is there of a folder; of a single file it is no wonder that others are missing."""
-    sequence, places = TickOrder(), 0
+def _take_folder(
+    summary: Summary, folder: Path, files: Iterable[Path], limit: SeriesLimit, *, is_directory: bool
+) -> None:
+    """Add the files of a folder; unless all files are given, missing files are not a defect."""
+    order, damaged = TickOrder(), 0
     for path in files:
         size = path.stat().st_size
-        found.bytes += size
-        if not size and not is_written(folder):
-            found.findings.append((path, Damage(0, "is empty")))
-            places += 1
-        for record in sequence.filtered(read(path, limit)):
+        summary.bytes += size
+        if not size and not is_being_written(folder):
+            summary.findings.append((path, Damage(0, "empty file")))
+            damaged += 1
+        for record in order.filtered(read(path, limit)):
             if isinstance(record, Entry):
-                found.take(record)
+                summary.take(record)
             else:
-                found.findings.append((path, record))
-                places += isinstance(record, Damage)
-    found.findings += [(folder / f"{footer.file}{SUFFIX}", lost) for footer, lost in sequence.missing_ends()]
-    integrity, is_open = settled(sequence.integrity(places), folder, is_whole=is_whole)
-    found.open += is_open
-    found.unfinished += [folder] * bool(integrity.unfinished)
-    found.continued += [folder] * bool(integrity.continued)
-    found.integrity += integrity
+                summary.findings.append((path, record))
+                damaged += isinstance(record, Damage)
+    summary.findings += [(folder / f"{footer.file}{SUFFIX}", lost) for footer, lost in order.missing_ends()]
+    integrity, is_open = without_open_session(order.integrity(damaged), folder, is_directory=is_directory)
+    summary.open += is_open
+    summary.unfinished += [folder] * bool(integrity.unfinished)
+    summary.continued += [folder] * bool(integrity.continued)
+    summary.integrity += integrity
 
 
-def settled(integrity: Integrity, folder: Path, *, is_whole: bool) -> tuple[Integrity, bool]:
-    """Return what remains wrong with what is in a folder, and whether a recorder is writing there now.
+def without_open_session(integrity: Integrity, folder: Path, *, is_directory: bool) -> tuple[Integrity, bool]:
+    """Return the defects of a folder, and whether a recorder is writing to it.
 
-    The session that it writes has no footer yet; and when single files were asked for, others may be missing.
+    An open session has no footer yet, and of single files others may be missing: neither is a defect.
     """
-    is_open = integrity.unfinished > 0 and is_written(folder)
+    is_open = integrity.unfinished > 0 and is_being_written(folder)
     unfinished = integrity.unfinished - is_open
-    return replace(integrity, unfinished=unfinished, continued=integrity.continued if is_whole else 0), is_open
+    return replace(integrity, unfinished=unfinished, continued=integrity.continued if is_directory else 0), is_open
 
 
 def size_of(folder: Path) -> int | None:
-    """Return the bytes of a journal that is being written; None where its folder cannot be read."""
+    """Return the size of a journal in bytes; None if its folder cannot be read."""
     try:
         files = files_of(folder)
     except OSError:
         return None
-    found = 0
+    summary = 0
     for file in files:
-        # It may have been removed for room a moment ago.
+        # The recorder may just have removed it.
         with suppress(FileNotFoundError):
-            found += file.stat().st_size
-    return found
+            summary += file.stat().st_size
+    return summary

@@ -1,4 +1,4 @@
-"""A journal being written: a folder of files for one node, flushed in every tick, bounded, with one writer."""
+"""Writes a journal: one folder per node, flushed at every tick, of bounded size, with one writer."""
 
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ from zlib import crc32
 
 import zstandard
 
-from collector.journal.encoding import Line, State, encoded
+from collector.journal.encoding import DeltaState, Line, encoded
 from collector.journal.footer import Footer
 from collector.journal.format_version import FULL_EVERY, VERSION
 from collector.journal.header import Header
@@ -24,28 +24,28 @@ from collector.model.snapshot import Snapshot
 SUFFIX = ".jsonl.zst"
 LOCK = ".lock"
 MODE = 0o644
-# Whoever can open the lock can take it, and keep the recorder from starting.
+# Everyone who can open the lock can take it, and keep the recorder from starting.
 LOCK_MODE = 0o600
 LOCK_TRIES, LOCK_WAIT_S = 5, 0.02
 BEGUN = re.compile(r"\d{8}T\d{6}")
-MOST_DIGITS = 10
-# Linux has 255 for the whole.
+MAX_DIGITS = 10
+# Linux allows 255 bytes for the complete name.
 LONGEST_NAME = 200
-# The tables of a level of its own would take 11 MB; these, of 1 MB, find as much: what repeats is near.
+# The default tables of this level take 11 MB; tables of 1 MB compress as well, because repetitions are close.
 COMPRESSION = zstandard.ZstdCompressionParameters.from_level(
     12, window_log=19, chain_log=17, hash_log=17, write_content_size=0
 )
-# An empty last block (RFC 8878, 3.1.1.2) ends a frame whose rest could not be written.
+# An empty last block (RFC 8878, 3.1.1.2) ends a frame that could not be written completely.
 END_OF_FRAME = b"\x01\x00\x00"
 
 
 class JournalError(Exception):
-    """A journal cannot be written; the message says where, why and what to do, in one line."""
+    """A journal cannot be written; the one-line message contains the folder, the cause and a hint."""
 
 
 @dataclass(frozen=True, order=True)
 class Position:
-    """Where in a node's folder a frame begins, and reading may: the name of a file, and the byte."""
+    """The position of a frame in a node's folder: a file's name and a byte. Reading can start there."""
 
     file: str
     offset: int = 0
@@ -53,9 +53,9 @@ class Position:
 
 @dataclass(frozen=True)
 class Limits:
-    """How large and how old a file may become, and how large all of them together; when to wait for the disk.
+    """Limits on the size and age of a file and on the total size, and when to sync to disk.
 
-    sync  "never", "frame" (whenever a frame begins) or "tick".
+    sync  "never", "frame" (whenever a frame ends) or "tick".
     """
 
     file_bytes: int = 64 << 20
@@ -65,17 +65,17 @@ class Limits:
 
 
 class Journal:
-    """Writes what is read of a node. Trouble with the disk never stops the program: what is lost is counted."""
+    """Writes the snapshots of a node. Disk errors never stop the program; lost ticks are counted."""
 
-    def __init__(self, folder: Path, head: Callable[[], Header], limits: Limits, say: Callable[[str], None]) -> None:
-        """Take the folder as its only writer; `head` is asked anew for each full line, `say` tells people.
+    def __init__(self, folder: Path, head: Callable[[], Header], limits: Limits, warn: Callable[[str], None]) -> None:
+        """Lock the folder; `head` is called for each full record, `warn` with messages for the user.
 
-        Raises JournalError.
+        Raises JournalError if the folder is locked or cannot be written to.
         """
         self._folder = folder
         self._head = head
         self._limits = limits
-        self._say = say
+        self._warn = warn
         self._lock = _locked(folder)
         self._file: int | None = None
         self._name = ""
@@ -84,9 +84,9 @@ class Journal:
         self._frame: zstandard.ZstdCompressionObj | None = None
         self._frame_at = 0
         self._in_frame = 0
-        self._state = State()
+        self._state = DeltaState()
         self._session = ""
-        # The sequence numbers of the file's first tick and of the next one, and between which times the file's are.
+        # The sequence numbers of the file's first tick and of the next tick, and the time range of the file.
         self._first = 0
         self._next = 0
         self._times_s = inf, -inf
@@ -97,33 +97,33 @@ class Journal:
 
     @property
     def position(self) -> Position:
-        """Where the frame begins that holds the last tick."""
+        """The position of the frame with the last tick."""
         return Position(self._name, self._frame_at)
 
     def append(self, snapshot: Snapshot) -> None:
-        """Write a snapshot with rounded times; what cannot be written is lost, counted and said."""
+        """Write a snapshot with rounded times; a tick that cannot be written is counted and reported."""
         try:
             self._append(snapshot)
         except OSError as error:
             self._frame = None
             self.lost += 1
             if not self._failing:
-                self._say(f"{self._folder}: {error.strerror}: nothing is recorded until it can be written to again")
+                self._warn(f"{self._folder}: {error.strerror}: recording is suspended until the disk is writable again")
             self._failing = True
             return
         if self._failing:
-            self._say(f"{self._folder}: can be written to again; {self.lost} ticks are lost so far")
+            self._warn(f"{self._folder}: writable again; {self.lost} ticks lost so far")
             self._failing = False
 
     def close(self) -> None:
-        """End the file and let others write here; say what was lost."""
+        """End the file and release the lock; report lost ticks and removed files."""
         if self._file is not None:
             self._close_file(self._file, more=False)
         os.close(self._lock)
         if self.lost:
-            self._say(f"{self._folder}: {self.lost} ticks were lost")
+            self._warn(f"{self._folder}: {self.lost} ticks lost")
         if self.removed > 1:
-            self._say(f"{self._folder}: the {self.removed} oldest files were removed")
+            self._warn(f"{self._folder}: removed the {self.removed} oldest files")
 
     def _append(self, snapshot: Snapshot) -> None:
         file = self._open_file(snapshot.tick.time_s)
@@ -145,7 +145,7 @@ class Journal:
             os.fdatasync(file)
 
     def _full(self) -> Line:
-        """Return the head of a full line."""
+        """Return the header of a full record."""
         head = self._head()
         self._session = head.session
         of_file = {"format": VERSION, "file": self._name.removesuffix(SUFFIX), "first": self._first}
@@ -158,7 +158,7 @@ class Journal:
             while rest:
                 rest = rest[os.write(file, rest) :]
         except OSError:
-            # What comes later stands where a reader looks for it.
+            # Later records must follow the last complete one.
             os.ftruncate(file, self._size)
             self._unended = self._unended or self._in_frame > 1
             raise
@@ -167,7 +167,7 @@ class Journal:
     def _begin_frame(self) -> "zstandard.ZstdCompressionObj":
         self._end_frame()
         frame = self._frame = zstandard.ZstdCompressor(compression_params=COMPRESSION).compressobj()
-        self._state, self._in_frame, self._frame_at = State(), 0, self._size
+        self._state, self._in_frame, self._frame_at = DeltaState(), 0, self._size
         return frame
 
     def _end_frame(self) -> None:
@@ -178,7 +178,7 @@ class Journal:
                 os.fdatasync(self._file)
 
     def _close_file(self, file: int, *, more: bool) -> None:
-        """End a file with its footer, in a frame of its own: damage to the last ticks leaves it. Raises nothing."""
+        """End a file with its footer, in a separate frame, which damage to the last ticks does not affect."""
         with contextlib.suppress(OSError):
             self._end_frame()
         with contextlib.suppress(OSError):
@@ -194,7 +194,7 @@ class Journal:
         self._file = None
 
     def _open_file(self, now_s: float) -> int:
-        """Return the file to write to, a new one when the last is large or old enough."""
+        """Return the file to write to, a new one if the last one has reached its size or age."""
         limits = self._limits
         if self._file is not None and (
             self._size >= min(limits.file_bytes, limits.total_bytes // 4) or now_s - self._begun_s >= limits.file_s
@@ -208,7 +208,7 @@ class Journal:
         return self._file
 
     def _make_room(self) -> None:
-        """Remove the oldest files while all together are too large."""
+        """Remove the oldest files while the total size exceeds the limit."""
         files = files_of(self._folder)
         sizes = [file.stat().st_size for file in files]
         allowed = self._limits.total_bytes - min(self._limits.file_bytes, self._limits.total_bytes // 4)
@@ -217,41 +217,41 @@ class Journal:
             oldest.unlink()
             sizes.pop(0)
             if not self.removed:
-                limit = f"all that is recorded there may take {self._limits.total_bytes} bytes"
-                self._say(f"{self._folder}: {limit}: the oldest file, {oldest.name}, was removed")
+                limit = f"the limit is {self._limits.total_bytes} bytes"
+                self._warn(f"{self._folder}: {limit}: removed the oldest file, {oldest.name}")
             self.removed += 1
 
 
 def files_of(folder: Path) -> list[Path]:
     """Return a journal's files, the oldest first."""
-    return sorted((path for path in folder.iterdir() if path.name.endswith(SUFFIX) and path.is_file()), key=order)
+    return sorted((path for path in folder.iterdir() if path.name.endswith(SUFFIX) and path.is_file()), key=sort_key)
 
 
-def order(path: Path) -> tuple[str, int, str]:
-    """Return what a journal's files are sorted by: when they began, and which one of that second each is."""
+def sort_key(path: Path) -> tuple[str, int, str]:
+    """Return the sort key of a journal's file: the second of its creation, and its number within that second."""
     begun, _, number = path.name.removesuffix(SUFFIX).partition("-")
-    return begun, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else 0, path.name
+    return begun, int(number) if number.isdecimal() and len(number) < MAX_DIGITS else 0, path.name
 
 
-def bounded(name: str) -> str:
-    """Return a name that a file may have: the beginning of one that is too long, and what tells it from others."""
+def bounded_name(name: str) -> str:
+    """Return a name that is short enough for a file; a long name is cut and gets a checksum."""
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}~{crc32(name.encode()):08x}"
 
 
 def _created(folder: Path, now_s: float) -> tuple[int, str]:
-    """Return a new file that is open, and its name. Raises OSError."""
+    """Create a file; return its descriptor and its name. Raises OSError."""
     begun, first = datetime.fromtimestamp(now_s, timezone.utc).strftime("%Y%m%dT%H%M%S"), 0
-    known = [order(path)[:2] for path in files_of(folder)]
-    newest, number = max((each for each in known if BEGUN.fullmatch(each[0])), default=("", 0))
+    known = [sort_key(path)[:2] for path in files_of(folder)]
+    newest, number = max((key for key in known if BEGUN.fullmatch(key[0])), default=("", 0))
     if newest >= begun:
-        # The clock may have been set back: what is written later comes later all the same.
+        # The clock may have been set back: the new file must sort after the existing ones.
         begun, first = newest, number + 1
-    names = [f"{begun}-{each}" if each else begun for each in range(first, first + 100)]
-    for name in (f"{each}{SUFFIX}" for each in names):
+    stems = [f"{begun}-{index}" if index else begun for index in range(first, first + 100)]
+    for name in (f"{stem}{SUFFIX}" for stem in stems):
         with contextlib.suppress(FileExistsError):
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             return os.open(folder / name, flags, MODE), name
-    raise FileExistsError(0, "a hundred files of the same second are there already")
+    raise FileExistsError(0, "a hundred files of the same second exist already")
 
 
 def _locked(folder: Path) -> int:
@@ -260,15 +260,15 @@ def _locked(folder: Path) -> int:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
 
     except OSError as error:
-        raise JournalError(f"{folder}: {error.strerror}: nothing can be recorded there") from None
+        raise JournalError(f"{folder}: {error.strerror}: cannot record there") from None
     with contextlib.suppress(PermissionError):
-        # Earlier versions created it for everybody.
+        # Earlier versions created the lock readable for everyone.
         os.fchmod(lock, LOCK_MODE)
     for _ in range(LOCK_TRIES):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
-        # A reader that tests the lock holds it for an instant.
+        # A reader that tests the lock holds it briefly.
         time.sleep(LOCK_WAIT_S)
     os.close(lock)
-    raise JournalError(f"{folder}: another casstat records there: give each its own folder")
+    raise JournalError(f"{folder}: another casstat is recording there; hint: choose another folder")

@@ -23,7 +23,7 @@ from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
 
-MOST_BUCKETS = 512
+MAX_BUCKETS = 512
 _SECONDS, _COUNT = "seconds", "1"
 _NOT_FINITE = {"NaN": float("nan"), "Infinity": inf, "-Infinity": -inf}
 
@@ -97,7 +97,7 @@ def _histogram(buckets: Buckets) -> dict[str, Any]:
     filled = [[index, count] for index, count in enumerate(buckets.counts) if count]
     length = len(buckets.upper_bounds)
     if not buckets.low:
-        for unit, fits in ((_SECONDS, length in TIMER_UNITS_S), (_COUNT, 2 <= length <= MOST_BUCKETS)):
+        for unit, fits in ((_SECONDS, length in TIMER_UNITS_S), (_COUNT, 2 <= length <= MAX_BUCKETS)):
             if fits and buckets.upper_bounds == upper_bounds_of(unit, length):
                 return {"unit": unit, "length": length, "filled": filled}
     return {"edges": list(buckets.upper_bounds[:-1]), "low": buckets.low, "filled": filled}
@@ -163,7 +163,7 @@ def _buckets(content: Mapping[str, Any]) -> Buckets:
 
 
 def _layout(unit: Any, length: Any) -> tuple[float, ...]:
-    if type(length) is not int or not 2 <= length <= MOST_BUCKETS or unit not in (_SECONDS, _COUNT):
+    if type(length) is not int or not 2 <= length <= MAX_BUCKETS or unit not in (_SECONDS, _COUNT):
         raise MalformedSampleError("has a histogram of an unknown layout")
     try:
         return upper_bounds_of(unit, length)

@@ -1,4 +1,4 @@
-"""Rows of a merged run: the columns of the line's wide view, of every node and of all of them together."""
+"""Rows of a merged run: the columns of the wide view, for every node and for the cluster."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from exporters.line.view import View, events_text, interval_s
 
 OPERATIONS = (("Read", "reads"), ("Write", "writes"))
 Row = dict[str, Cell]
-# Of a run without a node, for the names of the columns alone.
+# The tick of the empty sample from which the header is built.
 NEVER = Tick(0.0)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which reads and writes the rows are about (see `Operations`)."""
+    """The reads and writes in the rows (see `Operations`)."""
 
     keyspace: str = ""
     table: str = ""
@@ -38,7 +38,7 @@ class Table:
 
     @cached_property
     def needs(self) -> frozenset[str | Series]:
-        """What the columns are made of: metrics, and single series of others."""
+        """The metrics that the columns need, and single series of other metrics."""
         columns = self.view.columns
         alone = {column.alone for column in columns if column.alone}
         return self.view.metrics(column for column in columns if not column.alone) | alone
@@ -48,19 +48,19 @@ class Table:
         """The names of the columns."""
         return list(self.row(NAME, Sample("", NEVER, {}, {}), 0, 0, ("", "")))
 
-    def cluster_row(self, found: ClusterSample, nodes: int) -> Row:
-        """Return the row of all `nodes` together in an interval."""
-        return self.row(NAME, found.sample, found.answered, nodes - found.answered, ("", ""))
+    def cluster_row(self, cluster: ClusterSample, nodes: int) -> Row:
+        """Return the cluster's row of an interval; `nodes` is the number of nodes in the run."""
+        return self.row(NAME, cluster.sample, cluster.answered, nodes - cluster.answered, ("", ""))
 
     def node_rows(self, node: NodeRun) -> Iterator[tuple[int, Row]]:
-        """Yield the intervals of one node, and the row of each."""
+        """Yield the index and the row of each interval of a node."""
         head = node.head
-        for place, found in node.intervals.items():
-            answered = int(any(source in found.sample.elapsed_s for source in head.sources))
-            yield place, self.row(node.node, found.sample, answered, 1 - answered, (head.disk, head.interface))
+        for index, cluster in node.intervals.items():
+            answered = int(any(source in cluster.sample.elapsed_s for source in head.sources))
+            yield index, self.row(node.node, cluster.sample, answered, 1 - answered, (head.disk, head.interface))
 
     def row(self, name: str, sample: Sample, answered: int, missing: int, devices: tuple[str, str]) -> Row:
-        """Return one row: of the `answered` nodes that it is made of, `missing` being how many are not in it."""
+        """Return one row; `answered` nodes are in it, `missing` nodes are not."""
         operations = self.view.operations
         return {
             "time": rounded(sample.tick.time_s),

@@ -1,7 +1,7 @@
-"""Recordings as Parquet, for whoever has a query engine: the merged rows, all values, what the histograms gained.
+"""Recordings as Parquet, for query engines: merged rows, all values, and the increases of histogram buckets.
 
-Each is partitioned by run and node (`run=…/node=…`). Values are sorted by series, and integers held as differences
-(Parquet's DELTA_BINARY_PACKED), which is what makes them small. It needs pyarrow, which comes with casstat[analysis].
+Each table is partitioned by run and node (`run=…/node=…`). Sorting values by series and storing integers as differences
+(Parquet's DELTA_BINARY_PACKED) keeps the files small. Needs pyarrow, which casstat[analysis] installs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,10 +24,10 @@ from collector.cluster.columnar.reduce import is_repeated
 from collector.cluster.columnar.series_rates import rates_of
 from collector.cluster.recordings import Recording
 from collector.journal.read_limits import SeriesLimit
-from collector.journal.reader import lines_of
+from collector.journal.reader import read_lines
 from collector.journal.tick_order import TickOrder
 from collector.journal.validation import MALFORMED
-from collector.journal.writer import bounded
+from collector.journal.writer import bounded_name
 from collector.model import histogram
 from collector.model.metric import Metric, Series
 
@@ -38,71 +38,71 @@ ROWS_A_GROUP = 1 << 20
 
 
 @dataclass
-class _Columns:
-    """Arrays of one table, block by block; `series` are numbered in the order of their first sight."""
+class _TableParts:
+    """The arrays of one table, block by block; `series` are numbered in the order of their appearance."""
 
     series: dict[Series, int] = field(default_factory=dict)
     parts: list[tuple[Any, ...]] = field(default_factory=list)
 
-    def numbers(self, keys: Sequence[SourceSeries]) -> Ints:
+    def series_numbers(self, keys: Sequence[SourceSeries]) -> Ints:
         return np.asarray([self.series.setdefault(series, len(self.series)) for _, series in keys], np.int64)
 
 
 def write_series(recording: Recording, offset_s: float, folder: Path, run: str, max_series: int) -> list[Path]:
-    """Write all that was recorded of a node, its clock being ahead by `offset_s`; return the files.
+    """Write all recorded values of a node, whose clock is ahead by `offset_s`; return the files.
 
     Raises OSError, UnsupportedError, TooManySeriesError.
 
-    values   time, metric, labels, and the raw value: `value` where it is a whole number, else `real`.
-    buckets  time, metric, labels, the bucket's upper edge `le`, and how many values came into it since the last tick.
+    values   time, metric, labels, and the raw value: `value` for integers, `real` for other numbers.
+    buckets  time, metric, labels, the bucket's upper bound `le`, and its increase since the previous tick.
     """
-    values, buckets, metrics = _Columns(), _Columns(), dict[str, Metric]()
+    values, buckets, metrics = _TableParts(), _TableParts(), dict[str, Metric]()
     limit = SeriesLimit(max_series, recording.node)
     for session in recording.sessions:
-        carry: LastReadings = {}
+        last_readings: LastReadings = {}
         sequence = TickOrder()
         for path in session.files:
-            for block in blocks(lines_of(path), limit):
+            for block in blocks(read_lines(path), limit):
                 if not isinstance(block, Block) or block.head.session != session.head.session:
                     continue
                 if not is_repeated(block, sequence):
                     metrics.update(block.head.catalogue)
                     try:
-                        _take(block, carry, values, buckets, offset_s)
+                        _take(block, last_readings, values, buckets, offset_s)
                     except MALFORMED as error:
                         raise UnsupportedError(str(error)) from None
     tables = {"values": _values(values, metrics), "buckets": _buckets(buckets, metrics)}
-    return [_written(table, _partition(folder, name, run, recording.node)) for name, table in tables.items()]
+    return [_write_table(table, _partition(folder, name, run, recording.node)) for name, table in tables.items()]
 
 
 def write_rows(rows: Path, folder: Path, run: str) -> list[Path]:
-    """Write the rows of a CSV file, in which those of a node stand together; return the files. Raises OSError."""
-    # A node may be called 1, NA, or have two lines.
+    """Write the rows of a CSV file, which are grouped by node; return the files. Raises OSError."""
+    # A node's name may be "1" or "NA", or contain a line break.
     types = {"node": pa.string(), "time": pa.float64()}
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], column_types=types)
     table = csv.read_csv(rows, csv.ReadOptions(), csv.ParseOptions(newlines_in_values=True), options)
     times = pc.round(pc.multiply(table.column("time"), 1000)).cast(pa.int64()).cast(TIME)
     table = table.set_column(table.column_names.index("time"), "time", times)
     nodes = [node or "" for node in table.column("node").to_pylist()]
-    written = []
+    paths = []
     begin = 0
     for node, group in groupby(nodes):
         length = len(list(group))
         part = table.slice(begin, length).drop_columns(["node"])
-        written.append(_written(part, _partition(folder, "rows", run, node)))
+        paths.append(_write_table(part, _partition(folder, "rows", run, node)))
         begin += length
-    return written
+    return paths
 
 
 def _partition(folder: Path, name: str, run: str, node: str) -> Path:
-    into = folder / name / f"run={quote(run, safe='')}" / f"node={bounded(quote(node, safe=':'))}"
-    into.mkdir(parents=True, exist_ok=True)
-    return into / "part-0.parquet"
+    partition = folder / name / f"run={quote(run, safe='')}" / f"node={bounded_name(quote(node, safe=':'))}"
+    partition.mkdir(parents=True, exist_ok=True)
+    return partition / "part-0.parquet"
 
 
-def _written(table: pa.Table, path: Path) -> Path:
+def _write_table(table: pa.Table, path: Path) -> Path:
     types = dict(zip(table.column_names, table.schema.types, strict=True))
-    # Times of intervals below a second are no whole numbers, and only those can be differences.
+    # Only integers and timestamps can be delta-encoded.
     packed = [
         name
         for name in ("time", "value", "count")
@@ -120,59 +120,65 @@ def _written(table: pa.Table, path: Path) -> Path:
     return path
 
 
-def _take(block: Block, carry: LastReadings, values: _Columns, buckets: _Columns, offset_s: float) -> None:
-    found = rates_of(block, carry, block.head.catalogue)
+def _take(
+    block: Block, last_readings: LastReadings, values: _TableParts, buckets: _TableParts, offset_s: float
+) -> None:
+    rates = rates_of(block, last_readings, block.head.catalogue)
     times = np.asarray([round((tick.time_s - offset_s) * 1000) for tick in block.ticks], np.int64)
-    number = values.numbers(found.keys)
-    odd = np.zeros(len(found.keys), bool)
-    odd[list(found.odd)] = True
-    line, column = np.nonzero(found.there & ~(np.isnan(found.values) & odd))
-    whole = ~odd[column]
-    real = np.where(whole, np.nan, found.values[line, column])
-    values.parts.append((times[line], number[column], found.exact[line, column], real, whole))
-    line, column, bucket, gain = found.buckets
-    length = np.asarray([found.lengths.get(place, 0) for place in range(len(found.keys))], np.int64)
-    kept = gain > 0
-    line, column = line[kept], column[kept]
-    number = buckets.numbers(found.keys)
-    buckets.parts.append((times[line], number[column], length[column], bucket[kept], gain[kept]))
+    number = values.series_numbers(rates.keys)
+    is_mixed = np.zeros(len(rates.keys), bool)
+    is_mixed[list(rates.mixed)] = True
+    line_index, column = np.nonzero(rates.present & ~(np.isnan(rates.values) & is_mixed))
+    is_integer = ~is_mixed[column]
+    real = np.where(is_integer, np.nan, rates.values[line_index, column])
+    values.parts.append((times[line_index], number[column], rates.exact[line_index, column], real, is_integer))
+    line_index, column, bucket, increase = rates.buckets
+    length = np.asarray([rates.lengths.get(index, 0) for index in range(len(rates.keys))], np.int64)
+    positive = increase > 0
+    line_index, column = line_index[positive], column[positive]
+    number = buckets.series_numbers(rates.keys)
+    buckets.parts.append((times[line_index], number[column], length[column], bucket[positive], increase[positive]))
 
 
-def _joined(columns: _Columns) -> list[Any]:
-    """Return the arrays of all blocks, sorted by series and time."""
+def _joined(columns: _TableParts) -> list[Any]:
+    """Return the arrays of all blocks, concatenated and sorted by series and time."""
     if not columns.parts:
         return [np.zeros(0, np.int64) for _ in range(5)]
-    arrays = [np.concatenate(each) for each in zip(*columns.parts, strict=True)]
+    arrays = [np.concatenate(pair) for pair in zip(*columns.parts, strict=True)]
     order = np.lexsort((arrays[0], arrays[1]))
-    return [each[order] for each in arrays]
+    return [pair[order] for pair in arrays]
 
 
-def _values(columns: _Columns, metrics: dict[str, Metric]) -> pa.Table:
-    time, number, value, real, whole = _joined(columns)
-    whole = whole.astype(bool)
+def _values(columns: _TableParts, metrics: dict[str, Metric]) -> pa.Table:
+    time, number, value, real, is_integer = _joined(columns)
+    is_integer = is_integer.astype(bool)
     return pa.table(
         {
             **_named(columns, metrics, time, number),
-            "value": pa.array(value, pa.int64(), mask=~whole),
-            "real": pa.array(real.astype(np.float64), pa.float64(), mask=whole),
+            "value": pa.array(value, pa.int64(), mask=~is_integer),
+            "real": pa.array(real.astype(np.float64), pa.float64(), mask=is_integer),
         }
     )
 
 
-def _buckets(columns: _Columns, metrics: dict[str, Metric]) -> pa.Table:
-    time, number, length, bucket, gain = _joined(columns)
+def _buckets(columns: _TableParts, metrics: dict[str, Metric]) -> pa.Table:
+    time, number, length, bucket, increase = _joined(columns)
     series = list(columns.series)
     upper_bounds: Floats = np.zeros(len(number))
-    for each in np.unique(np.stack([number, length], axis=1), axis=0).tolist() if len(number) else []:
-        of = (number == each[0]) & (length == each[1])
-        metric = metrics[series[each[0]][0]]
-        upper_bounds[of] = np.asarray(histogram.upper_bounds_of(metric.unit, each[1]))[bucket[of]]
+    for pair in np.unique(np.stack([number, length], axis=1), axis=0).tolist() if len(number) else []:
+        rows = (number == pair[0]) & (length == pair[1])
+        metric = metrics[series[pair[0]][0]]
+        upper_bounds[rows] = np.asarray(histogram.upper_bounds_of(metric.unit, pair[1]))[bucket[rows]]
     return pa.table(
-        {**_named(columns, metrics, time, number), "le": pa.array(upper_bounds), "count": pa.array(gain, pa.int64())}
+        {
+            **_named(columns, metrics, time, number),
+            "le": pa.array(upper_bounds),
+            "count": pa.array(increase, pa.int64()),
+        }
     )
 
 
-def _named(columns: _Columns, metrics: dict[str, Metric], time: Ints, number: Ints) -> dict[str, Any]:
+def _named(columns: _TableParts, metrics: dict[str, Metric], time: Ints, number: Ints) -> dict[str, Any]:
     names = [series[0] for series in columns.series]
     labels = [_labels(metrics.get(series[0]), series[1:]) for series in columns.series]
     return {
@@ -183,9 +189,9 @@ def _named(columns: _Columns, metrics: dict[str, Metric], time: Ints, number: In
 
 
 def _dictionary(texts: Sequence[str], number: Ints) -> Any:
-    known = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    places = np.asarray([known[text] for text in texts], np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(places[number], pa.int32()), pa.array(list(known), pa.string()))
+    numbers = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+    indices = np.asarray([numbers[text] for text in texts], np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(indices[number], pa.int32()), pa.array(list(numbers), pa.string()))
 
 
 def _labels(metric: Metric | None, values: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Tables as files: TSV and CSV with one header."""
+"""Tables as TSV and CSV files with one header."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from exporters.line.columns import Cell
 
-# What would end a cell or a row of TSV, and how it is written (IANA's text/tab-separated-values has no quoting).
+# Characters that end a cell or a row of TSV become spaces: IANA's text/tab-separated-values has no quoting.
 _ENDS = "\t\n\r\x0b\x0c\x85\u2028\u2029"
 _TSV = str.maketrans(dict.fromkeys(_ENDS, " "))
 _UNSAFE = re.compile(f"[{_ENDS}]")
@@ -19,12 +19,12 @@ Text = tuple[str, str]
 
 
 def header_text(header: Sequence[str]) -> Text:
-    """Return the line of names."""
+    """Return the header line."""
     return rows_text(header, [dict(zip(header, header, strict=True))])
 
 
 def rows_text(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Text:
-    """Return the rows' lines; absent values are empty."""
+    """Return the lines of the rows; absent values are empty cells."""
     tsv, out = io.StringIO(), io.StringIO()
     writer = csv.writer(out)
     for row in rows:
@@ -39,7 +39,7 @@ def rows_text(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Text
 
 
 def write_part(folder: Path, name: str, text: Text) -> tuple[Path, Path]:
-    """Write lines of both kinds into files of their own. Raises OSError."""
+    """Write the TSV and the CSV text to NAME.tsv and NAME.csv; return the paths. Raises OSError."""
     paths = folder / f"{name}.tsv", folder / f"{name}.csv"
     for path, lines in zip(paths, text, strict=True):
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -48,9 +48,9 @@ def write_part(folder: Path, name: str, text: Text) -> tuple[Path, Path]:
 
 
 def join(paths: Sequence[Path], parts: Iterable[Sequence[Path]]) -> None:
-    """Append the parts to the files, one kind each. Raises OSError."""
+    """Append the parts to the TSV and the CSV file. Raises OSError."""
     for number, path in enumerate(paths):
-        with path.open("ab") as whole:
+        with path.open("ab") as target:
             for part in parts:
                 with part[number].open("rb") as file:
-                    shutil.copyfileobj(file, whole)
+                    shutil.copyfileobj(file, target)

@@ -1,4 +1,4 @@
-"""All pictures. To add one, add a file in `pictures/` and a row here."""
+"""All pictures. To add one, add a file in `plots/` and a row here."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from exporters.gnuplot.plot_page import Drawing, Page
 from exporters.gnuplot.plots import heatmap, nodes, overview, percentiles, throughput_latency
 from exporters.gnuplot.script_template import data_file, script
 
-# Of a picture's own size; smaller its words would lie over one another.
-_LEAST = 0.75
+# Smallest scale of a plot: at smaller sizes its labels would overlap.
+_MIN_SCALE = 0.75
 
 
 @dataclass(frozen=True)
-class Picture:
-    """One picture: what its files are called, what it shows, how it is made, and its size when nobody gives one."""
+class Plot:
+    """One plot: the name of its files, its description, its drawing function, and its default size."""
 
     name: str
     help: str
@@ -26,25 +26,37 @@ class Picture:
     size: Callable[[Run], tuple[int, int]]
 
 
-PICTURES: tuple[Picture, ...] = (
-    Picture(
+PLOTS: tuple[Plot, ...] = (
+    Plot(
         "overview",
         "operations, latency, GC and compactions, CPU, disk and network of the cluster on one axis of time",
         overview.draw,
         overview.size,
     ),
-    Picture("nodes", "operations and p99 of each node on the same scales; of many, a band", nodes.draw, nodes.size),
-    Picture("heatmap_read", "how long reads took over time: the buckets' counts", heatmap.of("read"), heatmap.size),
-    Picture("heatmap_write", "how long writes took over time: the buckets' counts", heatmap.of("write"), heatmap.size),
-    Picture(
+    Plot(
+        "nodes", "operations and p99 of each node on the same scales, or a band for many nodes", nodes.draw, nodes.size
+    ),
+    Plot(
+        "heatmap_read",
+        "read latency over time: operations per histogram bucket",
+        heatmap.drawer_of("read"),
+        heatmap.size,
+    ),
+    Plot(
+        "heatmap_write",
+        "write latency over time: operations per histogram bucket",
+        heatmap.drawer_of("write"),
+        heatmap.size,
+    ),
+    Plot(
         "percentiles",
-        "latency by percentile in the whole run without its warm-up",
+        "latency by percentile over the run, without the warm-up",
         percentiles.draw,
         percentiles.size,
     ),
-    Picture(
+    Plot(
         "throughput_latency",
-        "p95 and p99 against the throughput, a point for each interval",
+        "p95 and p99 against throughput, one point per interval",
         throughput_latency.draw,
         throughput_latency.size,
     ),
@@ -59,36 +71,36 @@ def write(
     only: Sequence[str] | None = None,
     size: tuple[int, int] | None = None,
 ) -> list[Path]:
-    """Write the scripts and data files of all pictures, or of those named in `only`, and return the scripts.
+    """Write the scripts and data files of all plots, or of those named in `only`; return the scripts.
 
-    `theme` is one of THEMES. `size` is width and height in pixels, for every picture; None: each has its own, and none
-    becomes smaller than three quarters of that. Raises ValueError for a name of no picture or theme, and OSError.
+    `theme` is one of THEMES. `size` is the width and height in pixels, None for each plot's default; a plot never
+    becomes smaller than three quarters of its default. Raises OSError, and ValueError for an unknown plot or theme.
     """
-    unknown = set(only or ()) - {picture.name for picture in PICTURES}
+    unknown = set(only or ()) - {plot.name for plot in PLOTS}
     if unknown:
-        raise ValueError(f"no picture is called {min(unknown)}")
+        raise ValueError(f"unknown plot '{min(unknown)}'")
     if theme not in THEMES:
-        raise ValueError(f"no theme is called {theme}")
+        raise ValueError(f"unknown theme '{theme}'")
     folder.mkdir(parents=True, exist_ok=True)
-    found, lacking = [], missing(run)
-    for picture in PICTURES:
-        if only is None or picture.name in only:
-            page = Page(run, picture.name, *_size(picture, run, size), THEMES[theme], lacking)
-            found.append(_write(picture, page, folder))
-    return found
+    scripts, missing_nodes = [], missing(run)
+    for plot in PLOTS:
+        if only is None or plot.name in only:
+            page = Page(run, plot.name, *_size(plot, run, size), THEMES[theme], missing_nodes)
+            scripts.append(_write(plot, page, folder))
+    return scripts
 
 
-def _size(picture: Picture, run: Run, wanted: tuple[int, int] | None) -> tuple[int, int]:
-    width, height = picture.size(run)
+def _size(plot: Plot, run: Run, wanted: tuple[int, int] | None) -> tuple[int, int]:
+    width, height = plot.size(run)
     if wanted is None:
         return width, height
-    return max(wanted[0], round(_LEAST * width)), max(wanted[1], round(_LEAST * height))
+    return max(wanted[0], round(_MIN_SCALE * width)), max(wanted[1], round(_MIN_SCALE * height))
 
 
-def _write(picture: Picture, page: Page, folder: Path) -> Path:
-    drawing = picture.draw(page)
+def _write(plot: Plot, page: Page, folder: Path) -> Path:
+    drawing = plot.draw(page)
     for middle, columns in drawing.files.items():
-        (folder / data_file(picture.name, middle)).write_text(data_files.text(columns), encoding="utf-8")
-    path = folder / f"{picture.name}.gp"
-    path.write_text(script(page, picture.help, drawing), encoding="utf-8")
+        (folder / data_file(plot.name, middle)).write_text(data_files.text(columns), encoding="utf-8")
+    path = folder / f"{plot.name}.gp"
+    path.write_text(script(page, plot.help, drawing), encoding="utf-8")
     return path

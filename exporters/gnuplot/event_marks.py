@@ -1,4 +1,4 @@
-"""Events along an axis of time: those that cannot be told apart are one mark with a count."""
+"""Events along a time axis: events too close to distinguish share one mark with a count."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -8,34 +8,34 @@ from exporters.gnuplot.plot_data import Mark
 from exporters.gnuplot.time_axis import TimeAxis
 
 _NEAR_PX = 12.0
-_MOST = 60
+_MAX = 60
 _HOVER_LINES = 8
 _TIMES = "\u00d7"
 
 
 @dataclass(frozen=True)
 class Group:
-    """Marks of one kind that are near to one another, the first one first."""
+    """Marks of one kind that are close to each other, in order of time."""
 
     marks: Sequence[Mark]
 
     @property
     def kind(self) -> str:
-        """What they are."""
+        """The kind of the events."""
         return self.marks[0].kind
 
     @property
     def time_s(self) -> float:
-        """When the first of them was."""
+        """The time of the first mark."""
         return self.marks[0].time_s
 
     def text(self) -> str:
-        """Return its label: the kind, and which node, or how many."""
+        """Return the label: the kind with the node, or with the number of marks."""
         many = len(self.marks)
         return f"{self.kind} {_TIMES}{many}" if many > 1 else f"{self.kind} {self.marks[0].node}".strip()
 
     def details(self, zone_s: int) -> list[str]:
-        """Return what a pointer that rests on it is told."""
+        """Return the lines of the hover text."""
         lines = [
             " ".join(part for part in (_clock(mark.time_s + zone_s), mark.node, f"{mark.kind}: {mark.text}") if part)
             for mark in self.marks[:_HOVER_LINES]
@@ -45,22 +45,22 @@ class Group:
 
 
 def groups(marks: Sequence[Mark], axis: TimeAxis) -> list[Group]:
-    """Return the marks that can be seen: those of a kind within a few pixels are one, or more so that not too many."""
+    """Return the visible marks in groups; the distance within a group doubles until at most `_MAX` groups remain."""
     seen = sorted((mark for mark in marks if axis.begin_s <= mark.time_s <= axis.end_s), key=lambda mark: mark.time_s)
     near = _NEAR_PX
-    while len(found := _joined(seen, axis, near)) > _MOST and near < axis.right - axis.left:
+    while len(runs := _grouped(seen, axis, near)) > _MAX and near < axis.right - axis.left:
         near *= 2
-    return found
+    return runs
 
 
-def _joined(marks: Sequence[Mark], axis: TimeAxis, near_px: float) -> list[Group]:
+def _grouped(marks: Sequence[Mark], axis: TimeAxis, near_px: float) -> list[Group]:
     kinds: dict[str, list[list[Mark]]] = defaultdict(list)
     for mark in marks:
-        found = kinds[mark.kind]
-        if found and axis.px(mark.time_s) - axis.px(found[-1][0].time_s) <= near_px:
-            found[-1].append(mark)
+        runs = kinds[mark.kind]
+        if runs and axis.px(mark.time_s) - axis.px(runs[-1][0].time_s) <= near_px:
+            runs[-1].append(mark)
         else:
-            found.append([mark])
+            runs.append([mark])
     return [Group(group) for groups in kinds.values() for group in groups]
 
 

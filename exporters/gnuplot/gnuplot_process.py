@@ -1,4 +1,4 @@
-"""gnuplot itself: run on a script in its folder, without a shell, and never without an end."""
+"""The gnuplot process: run on a script in the script's folder, without a shell, with a deadline."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ _AT_ONCE = 2
 
 
 class GnuplotError(Exception):
-    """A picture could not be drawn; the message says which, why and what to do, in one line."""
+    """A plot could not be drawn; the one-line message contains the script, the cause and a hint."""
 
 
 def draw(
@@ -24,10 +24,10 @@ def draw(
     timeout_s: float = TIMEOUT_S,
     environ: Mapping[str, str] | None = None,
 ) -> list[Path]:
-    """Run gnuplot on each script, two at a time, and return the pictures.
+    """Run gnuplot on each script, two at a time; return the image files.
 
-    `environ` is gnuplot's environment, None for that of this process. Raises GnuplotError when there is no gnuplot,
-    when it fails or takes longer than `timeout_s` for a script. The other pictures are drawn all the same.
+    `environ` is gnuplot's environment, None for that of this process. Raises GnuplotError when gnuplot is missing,
+    fails, or takes longer than `timeout_s` for a script; the other plots are drawn nevertheless.
     """
 
     def run(script: Path) -> GnuplotError | None:
@@ -51,7 +51,7 @@ def _raise_first(errors: Sequence[GnuplotError]) -> None:
 
 def _run(script: Path, program: str, timeout_s: float, environ: Mapping[str, str] | None) -> None:
     try:
-        # -d: no settings of the user's own.
+        # -d ignores the user's gnuplot settings.
         done = subprocess.run(
             [program, "-d", script.name],
             cwd=script.parent,
@@ -66,19 +66,18 @@ def _run(script: Path, program: str, timeout_s: float, environ: Mapping[str, str
         if not script.parent.is_dir():
             raise GnuplotError(f"{script.parent}: no such folder") from None
         raise GnuplotError(
-            f"there is no {program} here to draw with: install it (Debian's package gnuplot-nox); the scripts and data"
-            f" are in {script.parent}"
+            f"{program}: not found; hint: install the package gnuplot-nox; the scripts and data are in {script.parent}"
         ) from None
     except OSError as error:
         raise GnuplotError(f"{program}: {error.strerror}") from None
     except subprocess.TimeoutExpired:
-        raise GnuplotError(f"{script}: gnuplot was not done after {timeout_s:g} s") from None
+        raise GnuplotError(f"{script}: gnuplot did not finish within {timeout_s:g} s") from None
     if done.returncode:
-        said = one_line(_telling(done.stderr.decode(errors="replace").splitlines()))
-        raise GnuplotError(f"{script}: gnuplot: {said or f'exit code {done.returncode}'}")
+        message = one_line(_script_errors(done.stderr.decode(errors="replace").splitlines()))
+        raise GnuplotError(f"{script}: gnuplot: {message or f'exit code {done.returncode}'}")
 
 
-def _telling(lines: Sequence[str]) -> str:
-    """Return what gnuplot says of the script's lines; what else it prints are the commands themselves."""
-    told = [line.strip().partition('" ')[2] for line in lines if re.match(r'\s*"[^"]*",? line \d+: ', line)]
-    return "; ".join(told) or next((line for line in reversed(lines) if line.strip()), "")
+def _script_errors(lines: Sequence[str]) -> str:
+    """Return gnuplot's error messages without the commands that it prints beside them."""
+    messages = [line.strip().partition('" ')[2] for line in lines if re.match(r'\s*"[^"]*",? line \d+: ', line)]
+    return "; ".join(messages) or next((line for line in reversed(lines) if line.strip()), "")

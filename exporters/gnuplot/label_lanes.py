@@ -1,4 +1,4 @@
-"""Labels in rows, none over another."""
+"""Labels in rows, without overlap."""
 
 from dataclasses import dataclass, field
 
@@ -6,14 +6,14 @@ from exporters.gnuplot.plot_page import SMALL_PT
 from exporters.gnuplot.text_escaping import shortened, width_px
 
 LANE_PX = 15
-_MOST = 4
+_MAX = 4
 _LABEL_PX = 230.0
 _BETWEEN_PX = 8.0
 
 
 @dataclass(frozen=True)
-class Word:
-    """A label: its colour, its row, counted from the lowest, and where its middle is."""
+class PlacedLabel:
+    """A label with its colour, its row (counted from the lowest) and the position of its middle in pixels."""
 
     text: str
     colour: str
@@ -23,28 +23,28 @@ class Word:
 
 @dataclass
 class LabelLanes:
-    """Rows of labels between two edges, filled from the lowest one on; what has no room is left out."""
+    """Rows of labels between two edges, filled from the lowest row; a label without room is left out."""
 
     left: float
     right: float
-    words: list[Word] = field(default_factory=list)
+    labels: list[PlacedLabel] = field(default_factory=list)
     _taken: list[list[tuple[float, float]]] = field(default_factory=list)
 
     @property
     def height(self) -> float:
-        """How much room the labels need, in pixels."""
+        """The height of all rows, in pixels."""
         return LANE_PX * len(self._taken)
 
-    def place(self, text: str, colour: str, middle: float) -> None:
-        """Put a label as near to `middle` as the edges allow, in the lowest row that has room there."""
+    def add(self, text: str, colour: str, middle: float) -> None:
+        """Add a label as close to `middle` as the edges allow, in the lowest row with room."""
         text = shortened(text, SMALL_PT, _LABEL_PX)
         half = width_px(text, SMALL_PT) / 2
         middle = max(min(middle, self.right - half), self.left + half)
         low, high = middle - half - _BETWEEN_PX / 2, middle + half + _BETWEEN_PX / 2
-        for lane in range(_MOST):
+        for lane in range(_MAX):
             if lane == len(self._taken):
                 self._taken.append([])
             if all(high <= begin or low >= end for begin, end in self._taken[lane]):
                 self._taken[lane].append((low, high))
-                self.words.append(Word(text, colour, lane, middle))
+                self.labels.append(PlacedLabel(text, colour, lane, middle))
                 return

@@ -1,4 +1,4 @@
-"""A merged run as pictures need it: its rows on one grid of times, its buckets, marks, and what is to be said below."""
+"""A merged run as plots need it: rows on one grid of times, buckets, marks and footer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from exporters.files.merged_rows import Choice, table_of
 from exporters.gnuplot.plot_data import Mark, Phase, Row, Run
 from exporters.line.view import logged
 
-# What single nodes' pictures show; a run may have hundreds of them.
+# The columns of single nodes; a run may have hundreds of nodes.
 SHOWN = ("time", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms")
-# What breaks a node's row of ticks; that it did not answer shows as a hole.
+# Events that interrupt a node's ticks; a node that does not answer appears as a gap.
 MARKED = {"restart", "suspended"}
 VERSION = ("cassandra_release_version",)
 
 
 @dataclass(frozen=True)
 class NodeRows:
-    """What pictures need of a node: rows by interval, what happened to it, and Cassandra's version."""
+    """One node as plots need it: rows by interval, marks, and Cassandra's version."""
 
     rows: dict[int, Row]
     marks: tuple[Mark, ...]
@@ -30,9 +30,9 @@ class NodeRows:
 
 
 def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
-    """Return what pictures need of a node."""
+    """Return the rows, marks and version of a node."""
     rows: dict[int, Row] = {
-        place: {name: row[name] for name in SHOWN} for place, row in table_of(choice).node_rows(node)
+        index: {name: row[name] for name in SHOWN} for index, row in table_of(choice).node_rows(node)
     }
     marks = tuple(
         _mark(node.node, event, found.sample.tick.time_s)
@@ -48,22 +48,22 @@ def _mark(node: str, event: Event, time_s: float) -> Mark:
 
 
 def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float = 0.0) -> Run:
-    """Return what pictures are made from; the first `warm_up_s` are not to be counted."""
-    table, grid, places = table_of(choice), merged.grid, merged.indices
+    """Return the run that the plots show; the first `warm_up_s` seconds are its warm-up."""
+    table, grid, indices = table_of(choice), merged.grid, merged.indices
     cluster: list[Row | None] = []
     buckets: dict[str, list[Buckets | None]] = {"read": [], "write": []}
-    for place in places:
-        found = merged.cluster.get(place)
+    for index in indices:
+        found = merged.cluster.get(index)
         cluster.append(None if found is None else table.cluster_row(found, len(merged.nodes)))
         for operation, of in buckets.items():
             of.append(None if found is None else table.view.operations.buckets(found.sample, operation.title()))
-    begin_s = grid.end_of(places.start) - grid.interval_s
+    begin_s = grid.end_of(indices.start) - grid.interval_s
     head = merged.nodes[0].head
     return Run(
         name,
         grid.interval_s,
-        [grid.end_of(place) for place in places],
-        {NAME: cluster, **{node.node: [node.product.rows.get(place) for place in places] for node in merged.nodes}},
+        [grid.end_of(index) for index in indices],
+        {NAME: cluster, **{node.node: [node.product.rows.get(index) for index in indices] for node in merged.nodes}},
         buckets,
         sorted((mark for node in merged.nodes for mark in node.product.marks), key=lambda mark: mark.time_s),
         (Phase(begin_s, begin_s + warm_up_s, "warm-up", True),) if warm_up_s else (),
@@ -73,14 +73,14 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
 
 
 def footer(merged: Merged[NodeRows]) -> list[str]:
-    """Return what is to be known of the figures."""
+    """Return the footer: versions, nodes, intervals, samples, damage and clock errors."""
     nodes = merged.nodes
     versions = sorted({node.product.version for node in nodes if node.product.version})
     intervals = sorted({node.head.interval_s for node in nodes})
     integrity = sum((node.integrity for node in nodes), Integrity())
     lost = sum(node.missed for node in nodes) + integrity.lost
     return [
-        f"Cassandra {', '.join(versions) or 'of unknown version'}",
+        f"Cassandra {', '.join(versions) or 'version unknown'}",
         f"casstat {', '.join(sorted({node.head.writer for node in nodes}))}",
         f"{len(nodes)} node{'s' if len(nodes) > 1 else ''}",
         f"sampled every {', '.join(f'{each:g}' for each in intervals)} s, shown every {merged.grid.interval_s:g} s",
@@ -92,11 +92,11 @@ def footer(merged: Merged[NodeRows]) -> list[str]:
 
 
 def clocks(heads: Sequence[Header]) -> str:
-    """Return how far apart the nodes' clocks may have been."""
+    """Return the largest clock error of the nodes, as text."""
     if len(heads) == 1 or (heads[0].boot and len({head.boot for head in heads}) == 1):
         return "one clock"
     errors = [head.error_s for head in heads]
     kept = [error_s for error_s in errors if error_s is not None]
     if len(kept) < len(errors):
-        return f"nothing keeps the clocks of {len(errors) - len(kept)} nodes right: how far off they are is not known"
-    return f"clocks off by {1000 * max(kept):.1f} ms at most"
+        return f"clocks of {len(errors) - len(kept)} nodes not synchronised: their error is unknown"
+    return f"clock error at most {1000 * max(kept):.1f} ms"

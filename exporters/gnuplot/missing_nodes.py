@@ -1,4 +1,4 @@
-"""Which nodes are missing when: the cluster's sums are of fewer nodes then."""
+"""The times at which nodes are missing: the cluster's sums then cover fewer nodes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _NAMES_LETTERS = 26
 
 @dataclass(frozen=True)
 class Gap:
-    """A time in which the same nodes are missing: their names, and how many (more, where names are not known)."""
+    """A time range in which the same nodes are missing; `count` may exceed the number of known names."""
 
     begin_s: float
     end_s: float
@@ -22,7 +22,7 @@ class Gap:
     count: int
 
     def text(self, of: int) -> str:
-        """Return it in words, of a cluster of so many nodes."""
+        """Return the label of the gap; `of` is the number of nodes in the cluster."""
         if self.count == of > 1:
             return f"all {of} nodes missing"
         names = ", ".join(self.nodes)
@@ -33,38 +33,38 @@ class Gap:
 
 @dataclass(frozen=True)
 class MissingNodes:
-    """What is missing in the whole run: the gaps, in order, and for each time whether it is in one."""
+    """The gaps of a run in order, and for each time whether any node is missing."""
 
     gaps: tuple[Gap, ...]
     incomplete: tuple[bool, ...]
 
 
 def missing(run: Run) -> MissingNodes:
-    """Return what is missing in the run. A time with the same nodes missing is one gap."""
-    found = _missing(run)
-    return MissingNodes(tuple(_gaps(run, found)), tuple(count > 0 for _, count in found))
+    """Return the missing nodes of a run; a range with the same missing nodes is one gap."""
+    missing_by_time = _missing(run)
+    return MissingNodes(tuple(_gaps(run, missing_by_time)), tuple(count > 0 for _, count in missing_by_time))
 
 
 def gaps_of(run: Run, node: str) -> list[Gap]:
-    """Return when this node is missing."""
+    """Return the gaps of one node."""
     return list(_gaps(run, [((node,), 1) if node in names else ((), 0) for names, _ in _missing(run)]))
 
 
 def _missing(run: Run) -> list[tuple[tuple[str, ...], int]]:
     cluster = run.rows.get(CLUSTER) or [None] * len(run.times)
-    found = []
-    for index, whole in enumerate(cluster):
+    missing_by_time = []
+    for index, cluster_row in enumerate(cluster):
         rows = {node: run.rows[node][index] for node in run.nodes}
-        names = tuple(node for node, row in rows.items() if row is None or _is_silent(row, whole))
-        in_sum = number(whole.get("nodes")) if whole else None
+        names = tuple(node for node, row in rows.items() if row is None or _is_silent(row, cluster_row))
+        in_sum = number(cluster_row.get("nodes")) if cluster_row else None
         uncounted = len(rows) - int(in_sum) if in_sum is not None else 0
-        found.append((names, max(len(names), uncounted)))
-    return found
+        missing_by_time.append((names, max(len(names), uncounted)))
+    return missing_by_time
 
 
-def _is_silent(row: Row, whole: Row | None) -> bool:
-    """Return whether the node is in none of the sums of operations that there are."""
-    in_sums = [name for name in _OPERATIONS if whole is not None and number(whole.get(name)) is not None]
+def _is_silent(row: Row, cluster_row: Row | None) -> bool:
+    """Return whether the node contributes to none of the cluster's sums of operations."""
+    in_sums = [name for name in _OPERATIONS if cluster_row is not None and number(cluster_row.get(name)) is not None]
     return bool(in_sums) and all(number(row.get(name)) is None for name in in_sums)
 
 

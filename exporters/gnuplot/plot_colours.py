@@ -1,20 +1,20 @@
-"""Colours: Okabe and Ito's palette, which people with any colour vision can tell apart, on light or dark ground."""
+"""Colours: the palette of Okabe and Ito, distinguishable with any colour vision, on light or dark background."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Theme:
-    """What things are drawn in; `colours` are variables of the script, by which its lines call them.
+    """The colours of a plot; each is a variable of the script.
 
-    dark  whether the ground is: the darkest colours of a scale cannot be seen there.
+    dark  whether the background is dark, where the darkest colours of a scale would be invisible.
     """
 
     colours: dict[str, str]
     dark: bool = False
 
     def script(self) -> list[str]:
-        """Return the script's lines that say so."""
+        """Return the script's lines that define the colours."""
         return [f"{name} = '{colour}'" for name, colour in self.colours.items()]
 
 

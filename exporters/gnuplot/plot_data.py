@@ -1,4 +1,4 @@
-"""What pictures of a run are made from: rows on one grid of times, buckets, marks, and what is to be said below."""
+"""The run that plots show: rows on one grid of times, buckets, marks and footer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from collector.model.histogram import Buckets
 CLUSTER = "cluster"
 
 Row = Mapping[str, float | str | None]
-"""One node's columns (see `exporters.line.view`) of one interval."""
+"""The columns (see `exporters.line.view`) of one node and interval."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened at a moment: to a node, or "" for all of them."""
+    """An event at a moment on a node; "" stands for all nodes."""
 
     time_s: float
     node: str
@@ -23,7 +23,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of the run with a name, from one time to another; a warm-up is not to be counted."""
+    """A named part of the run; plots leave a warm-up out of totals."""
 
     begin_s: float
     end_s: float
@@ -35,13 +35,13 @@ class Phase:
 class Run:
     """A merged run.
 
-    name      what to call it.
+    name      the run's name, the title of its plots.
     times     the end of each interval of the grid, seconds since the epoch, ascending, `interval_s` apart.
-    rows      by node, CLUSTER among them: one row for each time, None where nothing is known of the node.
-    buckets   by operation ("read", "write"): what took how long on all nodes in each interval, None where not known.
+    rows      by node, with CLUSTER among them: one row for each time, None where the node has no data.
+    buckets   by operation ("read", "write"): the merged latency histogram of each interval, None where unknown.
     marks     events; phases do not overlap.
-    zone_s    offset of the local time from UTC, seconds.
-    footer    what is to be known of the figures: versions, interval, samples lost, largest clock error.
+    zone_s    offset of local time from UTC, in seconds.
+    footer    versions, interval, lost samples, largest clock error.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The sheet that a picture is on: its size, its title above, and what is to be known of the figures below."""
+"""The page of a plot: its size, its title and its footer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ LEFT_PX = 78
 RIGHT_PX = 168
 TIME_AXIS_PX = 42
 _FOOTER_LINES = 4
-# To the left of it an SVG has a button of its own.
+# Left of the footer, gnuplot's SVG shows a button.
 _FOOTER_LEFT_PX = 34
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a picture is made of: the commands of its script, and its data files by what their names have in the middle.
+    """The commands of a plot's script, and its data files by the middle part of their names.
 
     "" is NAME.tsv, "nodes" is NAME.nodes.tsv.
     """
@@ -34,7 +34,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Box:
-    """Where something is, in pixels from the left and from the top."""
+    """A rectangle, in pixels from the left and the top."""
 
     left: float
     top: float
@@ -43,18 +43,18 @@ class Box:
 
     @property
     def width(self) -> float:
-        """Its width."""
+        """Width in pixels."""
         return self.right - self.left
 
     @property
     def height(self) -> float:
-        """Its height."""
+        """Height in pixels."""
         return self.bottom - self.top
 
 
 @dataclass(frozen=True)
 class Page:
-    """The sheet of one picture of a run, in pixels."""
+    """The page of one plot of a run; sizes are in pixels."""
 
     run: Run
     name: str
@@ -65,42 +65,42 @@ class Page:
 
     @property
     def data(self) -> str:
-        """The data file, as the script names it."""
+        """The quoted name of the data file."""
         return f"'{self.name}.tsv'"
 
     @property
     def footer(self) -> list[str]:
-        """The lines below."""
-        whole = " · ".join(part for part in self.run.footer if part)
-        return wrapped(whole, SMALL_PT, self.width - MARGIN_PX - _FOOTER_LEFT_PX, _FOOTER_LINES)
+        """The lines of the footer."""
+        text = " · ".join(part for part in self.run.footer if part)
+        return wrapped(text, SMALL_PT, self.width - MARGIN_PX - _FOOTER_LEFT_PX, _FOOTER_LINES)
 
     @property
     def inside(self) -> Box:
-        """What is left between title and footer."""
+        """The area between title and footer."""
         below = MARGIN_PX + FOOTER_LINE_PX * len(self.footer)
         return Box(0, TITLE_PX + SUBTITLE_PX, self.width, self.height - below)
 
     def x(self, px: float) -> str:
-        """Return pixels from the left as a coordinate of the screen."""
+        """Return pixels from the left as a gnuplot screen coordinate."""
         return f"{px / self.width:.4f}"
 
     def y(self, px: float) -> str:
-        """Return pixels from the top as a coordinate of the screen."""
+        """Return pixels from the top as a gnuplot screen coordinate."""
         return f"{1 - px / self.height:.4f}"
 
     def margins(self, box: Box) -> list[str]:
-        """Return the commands that put the next panel there."""
+        """Return the commands that position the next panel."""
         return [
             f"set lmargin at screen {self.x(box.left)}; set rmargin at screen {self.x(box.right)}",
             f"set tmargin at screen {self.y(box.top)}; set bmargin at screen {self.y(box.bottom)}",
         ]
 
-    def label(self, text: str, x: float, y: float, look: str, tag: int | None = None) -> str:
-        """Return the command that writes something there, in place of what has the same tag."""
-        return f"set label {f'{tag} ' if tag else ''}{quoted(text)} at screen {self.x(x)}, screen {self.y(y)} {look}"
+    def label(self, text: str, x: float, y: float, style: str, tag: int | None = None) -> str:
+        """Return the command that writes a label; a label with the same tag is replaced."""
+        return f"set label {f'{tag} ' if tag else ''}{quoted(text)} at screen {self.x(x)}, screen {self.y(y)} {style}"
 
     def labels(self, subtitle: str) -> list[str]:
-        """Return the commands for what is above and below; they belong to the first panel."""
+        """Return the commands for title, subtitle and footer; they belong to the first panel."""
         room = self.width - 2 * MARGIN_PX
         title = shortened(self.run.name or self.name, TITLE_PT * 1.1, room)
         lines = [
@@ -118,7 +118,7 @@ class Page:
 
 
 def span_text(run: Run) -> str:
-    """Return when the run was, how long, and of how many nodes it is."""
+    """Return the run's time range, duration, number of nodes and interval."""
     nodes = len(run.nodes)
     of = f"{nodes} node{'s' if nodes != 1 else ''}, interval {run.interval_s:g} s"
     if not run.times:
@@ -134,7 +134,7 @@ def span_text(run: Run) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Return a length of time as people say it: 45 s, 10 min, 1 h 5 min."""
+    """Return a readable duration: 45 s, 10 min, 1 h 5 min."""
     if seconds < 120:
         return f"{seconds:.4g} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -1,11 +1,11 @@
-"""One panel: lines over time, with an axis of its own, a legend beside it, and "no data" where there is none."""
+"""One panel: lines over time with an axis and a legend, or "no data"."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Values, has_lone, known
+from exporters.gnuplot.data_files import Values, has_isolated, present
 from exporters.gnuplot.plot_page import LEFT_PX, SMALL_PT, TEXT_PT, Box, Page
 from exporters.gnuplot.text_escaping import quoted
 from exporters.gnuplot.value_axis import Scale
@@ -13,14 +13,14 @@ from exporters.gnuplot.value_axis import Scale
 _MARKS = 14
 _GAP_PX = 14
 _HOVER_LINES = 4
-# So near to one another that a pointer finds one anywhere, and no nearer: each makes the SVG larger.
+# Distance of hover points: close enough to be found, and no closer, because each point enlarges the SVG.
 _HOVER_PX = 4.0
 HOVER = "hypertext point pt 7 ps 1 lc rgb '#FF000000'"
 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How a line is drawn: its colour (a variable of the script), and what tells it from the others without colour."""
+    """The style of a line: a colour variable of the script, and point and dash to tell lines apart without colour."""
 
     colour: str
     point: int = 0
@@ -32,43 +32,43 @@ class LineStyle:
 class Line:
     """One line.
 
-    value   what is drawn: an expression of gnuplot.
-    values  the same as numbers.
-    second  whether it is drawn against the axis on the right.
+    value   the gnuplot expression that is drawn.
+    values  its numbers.
+    second  whether the line uses the axis on the right.
     """
 
     title: str
     value: str
     values: Values
-    look: LineStyle
+    style: LineStyle
     second: bool = False
 
     def plot(self, page: Page) -> str:
-        """Return its part of the `plot` command."""
-        look, lone = self.look, has_lone(self.values)
-        style = f"lc rgb {look.colour} lw {look.width} dt {look.dash}"
-        if lone:
-            points = f"pt {look.point or 7} ps 0.5*dot"
-        elif look.point:
-            points = f"pt {look.point} ps 0.8*dot pi {max(1, len(self.values) // _MARKS)}"
+        """Return the line's part of the `plot` command."""
+        style, isolated = self.style, has_isolated(self.values)
+        options = f"lc rgb {style.colour} lw {style.width} dt {style.dash}"
+        if isolated:
+            points = f"pt {style.point or 7} ps 0.5*dot"
+        elif style.point:
+            points = f"pt {style.point} ps 0.8*dot pi {max(1, len(self.values) // _MARKS)}"
         else:
             points = ""
         return (
             f"{page.data} using (x(1)):({self.value}) with {'linespoints' if points else 'lines'}"
-            f" {style}{' ' + points if points else ''}{' axes x1y2' if self.second else ''}"
+            f" {options}{' ' + points if points else ''}{' axes x1y2' if self.second else ''}"
             f" {f'title {quoted(self.title)}' if self.title else 'notitle'}"
         )
 
 
 def column(name: str, factor: str = "") -> str:
-    """Return a column of the data file as an expression of gnuplot."""
+    """Return the gnuplot expression of a column of the data file."""
     return f"column('{name}'){factor}"
 
 
 def lines_panel(
     page: Page, box: Box, label: str, lines: Sequence[Line], *, log: bool = False, second_label: str = ""
 ) -> list[str]:
-    """Return the commands for a panel with these lines, so far as anything is known of them."""
+    """Return the commands of a panel; lines without data are left out."""
     drawn = [line for line in lines if can_be_drawn(line, log)]
     firsts = [line for line in drawn if not line.second] or drawn
     scale = (value_axis.logarithmic if log else value_axis.linear)(_all(firsts), box.height)
@@ -76,7 +76,7 @@ def lines_panel(
     commands = [*page.margins(box), *axis(page, box, label, scale)]
     if seconds:
         second = value_axis.linear(_all(seconds), box.height).commands("y2")
-        commands += ["set border 11", *second, *rotated(page, box, second_label, box.right + 48, 9002)]
+        commands += ["set border 11", *second, *rotated_label(page, box, second_label, box.right + 48, 9002)]
     commands += [
         *legend(page, box, 60 if seconds else 12),
         *plot([*(line.plot(page) for line in drawn), *hover(page, box, drawn)]),
@@ -100,33 +100,33 @@ def hover(page: Page, box: Box, lines: Sequence[Line]) -> list[str]:
 
 
 def can_be_drawn(line: Line, log: bool) -> bool:
-    """Return whether there is anything to be seen of a line on such an axis."""
-    return any(value > 0 or not log for value in known(line.values))
+    """Return whether a line has a value that the axis can show."""
+    return any(value > 0 or not log for value in present(line.values))
 
 
 def _all(lines: Iterable[Line]) -> list[float]:
-    return [value for line in lines for value in known(line.values)]
+    return [value for line in lines for value in present(line.values)]
 
 
 def axis(page: Page, box: Box, label: str, scale: Scale, *, numbers: bool = True) -> list[str]:
-    """Return the commands for the axis on the left. Its label keeps clear of the numbers, however wide these are."""
-    return [*rotated(page, box, label, box.left - LEFT_PX + 16, 9001), *scale.commands("y", numbers)]
+    """Return the commands for the axis on the left; its label never overlaps the numbers."""
+    return [*rotated_label(page, box, label, box.left - LEFT_PX + 16, 9001), *scale.commands("y", numbers)]
 
 
-def rotated(page: Page, box: Box, label: str, x: float, tag: int) -> list[str]:
-    """Return the command that writes a label along an axis."""
+def rotated_label(page: Page, box: Box, label: str, x: float, tag: int) -> list[str]:
+    """Return the command that writes a rotated label beside an axis."""
     y = (box.top + box.bottom) / 2
     return [page.label(label, x, y, "center rotate tc rgb ink", tag)]
 
 
 def legend(page: Page, box: Box, beside_px: float = 12) -> list[str]:
-    """Return the command that puts the legend to the right of the panel, where it covers nothing."""
+    """Return the command that places the legend to the right of the panel."""
     at = f"screen {page.x(box.right + beside_px)}, screen {page.y(box.top)}"
     return [f"set key at {at} left top Left reverse samplen 2.2 spacing 1.1 font ',{SMALL_PT}' tc rgb ink"]
 
 
 def plot(parts: Sequence[str], before: Sequence[str] = ()) -> list[str]:
-    """Return the `plot` command of these parts, or what says that there is no data."""
+    """Return the `plot` command of these parts, or the label "no data"."""
     if not parts:
         return [
             f"set label 9999 'no data' at graph 0.5, graph 0.5 center font ',{TEXT_PT + 2}' tc rgb faint front",
@@ -137,8 +137,8 @@ def plot(parts: Sequence[str], before: Sequence[str] = ()) -> list[str]:
     return [*before, " , \\\n     ".join([f"plot {first}", *rest]).replace(" , \\", ", \\")]
 
 
-def stacked(area: Box, number: int) -> list[Box]:
-    """Return the boxes of so many panels, one above the other."""
+def stack(area: Box, number: int) -> list[Box]:
+    """Return the boxes of `number` panels, one above the other."""
     height = (area.height - _GAP_PX * (number - 1)) / number
     return [
         Box(area.left, top, area.right, top + height)

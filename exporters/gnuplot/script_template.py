@@ -1,17 +1,17 @@
-"""What every script begins and ends with."""
+"""The parts that all scripts share."""
 
 from exporters.gnuplot.plot_page import TEXT_PT, TITLE_PT, Drawing, Page
 from exporters.gnuplot.text_escaping import cleaned
 
 
 def script(page: Page, about: str, drawing: Drawing) -> str:
-    """Return the whole script: it draws the picture as PNG and as SVG, from data files beside it."""
+    """Return the complete script: it draws the plot as PNG and SVG from the data files beside it."""
     name = page.name
-    files = " and ".join(data_file(name, middle) for middle in drawing.files) or "no data at all"
+    files = " and ".join(data_file(name, middle) for middle in drawing.files) or "no data"
     lines = [
         f"# {name}: {cleaned(about)}.",
         f"# Draws {name}.png and {name}.svg, from {files}: gnuplot {name}.gp",
-        f"# One of them alone: gnuplot -e \"kind='png'\" {name}.gp",
+        f"# Only one of them: gnuplot -e \"kind='png'\" {name}.gp",
         "",
         f"if (!exists('kind')) kind = 'png'; load '{name}.gp'; kind = 'svg'; load '{name}.gp'; exit",
         "reset",
@@ -22,7 +22,7 @@ def script(page: Page, about: str, drawing: Drawing) -> str:
         "",
         *_terminals(page),
         "",
-        "# Data: one header line; NaN is what is not known, and a gap in the line.",
+        "# Data: one header line; NaN is a missing value, which interrupts the line.",
         "set datafile separator '\\t'".replace("'", '"'),
         "set datafile columnheaders",
         "",
@@ -45,12 +45,12 @@ _FOR_SVG = "fontscale 1.333 mouse standalone"
 def _terminals(page: Page) -> list[str]:
     size = f"size {page.width},{page.height} noenhanced background rgb background"
     return [
-        "# The picture's kinds: an SVG's letters are measured in pixels.",
+        "# Formats: font sizes of an SVG are in pixels.",
         f"if (kind eq 'png') set terminal pngcairo {size} font 'DejaVu Sans,{TEXT_PT}'",
         f"if (kind eq 'svg') set terminal svg {size} font 'DejaVu Sans,{TEXT_PT}' {_FOR_SVG} name '{page.name}'",
         f"title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,{TITLE_PT}' : 'DejaVu Sans,{TITLE_PT}'",
         "dot = (kind eq 'png') ? 1.0 : 1.1",
-        "# What a pointer that rests on a point is told, in the SVG.",
+        "# Hover texts, in the SVG only.",
         "hover = (kind eq 'svg')",
         "clock(n) = strftime('%H:%M:%S', x(1))",
         f"set output '{page.name}.'.kind",
@@ -58,5 +58,5 @@ def _terminals(page: Page) -> list[str]:
 
 
 def data_file(name: str, middle: str) -> str:
-    """Return the name of a picture's data file."""
+    """Return the name of a plot's data file."""
     return f"{name}.{middle}.tsv" if middle else f"{name}.tsv"

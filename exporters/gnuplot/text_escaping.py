@@ -1,50 +1,50 @@
-"""Words from outside, made fit for a script: gnuplot and an SVG's own script take some letters for commands."""
+"""External text made safe for gnuplot scripts and for the JavaScript inside an SVG."""
 
 from collections.abc import Iterable
 from unicodedata import east_asian_width
 
 from collector.printable import printable
 
-# gnuplot understands a doubled quote inside single quotes, but not at their beginning, nor two of them in a row: what
-# follows would be commands. So there is none.
+# gnuplot fails on a doubled quote at the beginning of a single-quoted string and on two of them in a row, and takes the
+# rest for commands. So apostrophes are replaced.
 _APOSTROPHE = str.maketrans({"'": "\u2019"})
-# What would end the string of JavaScript, or the attribute around it, that gnuplot's SVG keeps hover texts in.
+# Characters that would end the JavaScript string, or the attribute around it, in which an SVG keeps hover texts.
 _LOOKALIKES = str.maketrans({"'": "\u2019", '"': "\u201d", "\\": "\u29f5", "`": "\u2018"})
-# DejaVu Sans, which is among the widest: what fits with it fits with the others.
+# Width of DejaVu Sans, one of the widest fonts.
 _LETTER_PX = 0.6
 _PX_PER_POINT = 4 / 3
-_MOST_LETTERS = 500
+_MAX_LETTERS = 500
 
 
-def cleaned(text: str, most: int = _MOST_LETTERS) -> str:
-    """Return the text as one line of printable letters, at most `most` of them: the rest is an ellipsis."""
-    line = printable(" ".join(text[: 4 * most].split()))
-    return line if len(line) <= most and len(text) <= 4 * most else f"{line[: most - 1]}…"
+def cleaned(text: str, limit: int = _MAX_LETTERS) -> str:
+    """Return the text as one line of at most `limit` printable characters; an ellipsis replaces the rest."""
+    line = printable(" ".join(text[: 4 * limit].split()))
+    return line if len(line) <= limit and len(text) <= 4 * limit else f"{line[: limit - 1]}…"
 
 
 def quoted(text: str) -> str:
-    """Return the text as a string of gnuplot. In single quotes nothing but the quote itself has a meaning."""
+    """Return the text as a single-quoted gnuplot string."""
     return f"'{cleaned(text).translate(_APOSTROPHE)}'"
 
 
-def hovered(lines: Iterable[str]) -> str:
-    r"""Return lines as a hypertext of gnuplot; the `\n` between them is read by the script inside the SVG."""
+def hypertext(lines: Iterable[str]) -> str:
+    r"""Return lines as a gnuplot hypertext; the `\n` between them is interpreted inside the SVG."""
     return "'" + r"\n".join(cleaned(line, 120).translate(_LOOKALIKES) for line in lines) + "'"
 
 
 def heading(text: str) -> str:
-    """Return the text as the name of a column in a data file: gnuplot reads quotes there as its own."""
+    """Return the text as a column heading of a data file, without quotes, which gnuplot would interpret."""
     return cleaned(text, 80).replace('"', "”")
 
 
 def width_px(text: str, points: float) -> float:
-    """Return about how wide the text is in letters of this size."""
+    """Return the approximate width of the text in a font of `points` size."""
     letters = sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
     return letters * _LETTER_PX * _PX_PER_POINT * points
 
 
 def shortened(text: str, points: float, room_px: float) -> str:
-    """Return the text, cut to the room there is; "" where not even three letters would fit."""
+    """Return the text cut to `room_px`; "" if fewer than three characters would fit."""
     text = cleaned(text)
     if width_px(text, points) <= room_px:
         return text
@@ -53,15 +53,15 @@ def shortened(text: str, points: float, room_px: float) -> str:
     return f"{text.rstrip()}…" if len(text) > 2 else ""
 
 
-def wrapped(text: str, points: float, room_px: float, most: int) -> list[str]:
-    """Return the text as at most `most` lines that fit, broken between words; what is too much ends in an ellipsis."""
+def wrapped(text: str, points: float, room_px: float, limit: int) -> list[str]:
+    """Return the text as at most `limit` lines, broken between words; an ellipsis replaces the rest."""
     lines: list[str] = []
-    for word in cleaned(text, 4 * _MOST_LETTERS).split():
+    for word in cleaned(text, 4 * _MAX_LETTERS).split():
         joined = f"{lines[-1]} {word}" if lines else ""
         if joined and width_px(joined, points) <= room_px:
             lines[-1] = joined
         else:
             lines.append(shortened(word, points, room_px))
-    if len(lines) > most:
-        lines = [*lines[: most - 1], shortened(f"{lines[most - 1]} {lines[most]} …", points, room_px)]
+    if len(lines) > limit:
+        lines = [*lines[: limit - 1], shortened(f"{lines[limit - 1]} {lines[limit]} …", points, room_px)]
     return lines

@@ -1,4 +1,4 @@
-"""The axis of time: local, with tics at round times of day."""
+"""The time axis: local time, with tics at round times of day."""
 
 from dataclasses import dataclass
 from math import ceil, floor
@@ -15,14 +15,14 @@ _STEPS_S = (
     *(86400 * days for days in (1, 2, 7, 14, 28, 56, 112, 365)),
 )
 _TIC_PX = 84.0
-# How far the last label may reach beyond the axis.
+# Pixels by which the last label may extend beyond the axis.
 END_PX = 60.0
-_MOST_TICS = 200
+_MAX_TICS = 200
 
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """From when to when, seconds since the epoch, and where that is, in pixels."""
+    """A time range in seconds since the epoch, and its position in pixels."""
 
     begin_s: float
     end_s: float
@@ -31,22 +31,22 @@ class TimeAxis:
     zone_s: int
 
     def px(self, time_s: float) -> float:
-        """Return where a time is."""
+        """Return the position of a time in pixels."""
         return self.left + (time_s - self.begin_s) / (self.end_s - self.begin_s) * (self.right - self.left)
 
     def inside(self, begin_s: float, end_s: float) -> tuple[float, float] | None:
-        """Return what of a span of time can be seen; None for nothing."""
+        """Return the visible part of a time range; None if there is none."""
         begin_s, end_s = max(begin_s, self.begin_s), min(end_s, self.end_s)
         return (begin_s, end_s) if begin_s < end_s else None
 
     def at(self, time_s: float) -> str:
-        """Return a time as a coordinate: the script's axis is in local seconds."""
+        """Return a time as a coordinate of the axis, which is in local seconds."""
         return f"{time_s + self.zone_s:.14g}"
 
     def commands(self, labels: bool, beyond_px: float = END_PX) -> list[str]:
-        """Return the commands that set the axis so, the lowest panel's with `labels`.
+        """Return the commands that set up the axis; only the lowest panel has `labels`.
 
-        The last label may reach so far beyond the axis, or is left out.
+        The last label is left out if it extends more than `beyond_px` beyond the axis.
         """
         step = self._step()
         begin, end = self.begin_s + self.zone_s, self.end_s + self.zone_s
@@ -55,7 +55,7 @@ class TimeAxis:
         half = width_px(form.replace("%Y", "0000").replace("%", "0"), TEXT_PT) / 2
         tics = ", ".join(
             f"{self._hidden(tic * step, half - beyond_px)}{tic * step:.14g}"
-            for tic in range(first, min(last, first + _MOST_TICS) + 1)
+            for tic in range(first, min(last, first + _MAX_TICS) + 1)
         )
         return [
             f"set xrange [{begin:.14g}:{end:.14g}]",
@@ -71,7 +71,7 @@ class TimeAxis:
         return next((step for step in _STEPS_S if step >= least), least)
 
     def _format(self, step: float) -> tuple[str, str]:
-        """Return how times are written, and what that means."""
+        """Return the time format and its description."""
         if step >= 86400:
             return "%Y-%m-%d", "date"
         if self.end_s - self.begin_s > 86400:
@@ -83,7 +83,7 @@ class TimeAxis:
 
 
 def time_axis(run: Run, left: float, right: float) -> TimeAxis:
-    """Return the axis of the whole run: the first interval begins before the first time."""
+    """Return the axis of a run; it begins with the first interval, one interval before the first time."""
     begin_s = run.times[0] - run.interval_s if run.times else 0.0
     end_s = run.times[-1] if run.times else run.interval_s or 1.0
     return TimeAxis(begin_s, max(end_s, begin_s + 1e-3), left, right, run.zone_s)

@@ -1,18 +1,18 @@
-"""Axes of values: from where to where, with tics at round numbers, as commands of gnuplot."""
+"""Value axes: range and tics at round numbers, as gnuplot commands."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
 _TIC_PX = 26.0
-# Beyond these a number is no measurement of anything; arithmetic with it would overflow.
-_LEAST, _MOST = 1e-30, 1e30
+# Numbers beyond these are not measurements, and arithmetic with them would overflow.
+_MIN, _MAX = 1e-30, 1e30
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis of values; with `log`, a logarithmic one."""
+    """A value axis, logarithmic with `log`."""
 
     low: float
     high: float
@@ -20,19 +20,19 @@ class Scale:
     log: bool = False
 
     def commands(self, axis: str, labels: bool = True) -> list[str]:
-        """Return the commands that set `axis` (y, y2, x) so, without numbers beside the tics if not `labels`."""
+        """Return the commands that set up `axis` (x, y or y2); without `labels` the tics have no numbers."""
         span = f"set {axis}range [{self.low:.6g}:{self.high:.6g}]"
-        # A logarithmic axis must at no time have the range of a linear one, which may begin at zero.
+        # gnuplot rejects a logarithmic axis whose range includes zero: set range and scale in the right order.
         both = [span, f"set logscale {axis}"] if self.log else [f"unset logscale {axis}", span]
         return [*both, f"set {axis}tics ({self.labelled(labels)})"]
 
     def labelled(self, labels: bool = True) -> str:
-        """Return the tics with the numbers beside them, as a list of gnuplot."""
+        """Return the tics with their numbers, as a gnuplot list."""
         return ", ".join(f"'{short(tic) if labels else ''}' {tic:.6g}" for tic in self.tics)
 
 
 def short(value: float) -> str:
-    """Return a number as people write it at an axis: 0.5, 200, 20k."""
+    """Return a short form of a number: 0.5, 200, 20k."""
     for power, letter in _PREFIXES:
         if value >= max(power, 1e4):
             return f"{value / power:.4g}{letter}"
@@ -40,11 +40,11 @@ def short(value: float) -> str:
 
 
 def linear(values: Iterable[float], height_px: float, low: float = 0.0) -> Scale:
-    """Return an axis from `low` (or lower) to the highest value, or a little more."""
-    inside = [min(max(value, -_MOST), _MOST) for value in values]
+    """Return a linear axis from at most `low` to at least the highest value."""
+    inside = [min(max(value, -_MAX), _MAX) for value in values]
     high, low = max(inside, default=low + 1), min([low, *inside])
-    if high - low < _LEAST:
-        high = low + (abs(low) if abs(low) > _LEAST else 1)
+    if high - low < _MIN:
+        high = low + (abs(low) if abs(low) > _MIN else 1)
     step = _round_step((high - low) / max(height_px / _TIC_PX, 2))
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     return Scale(first * step, last * step, tuple(tic * step for tic in range(first, last + 1)))
@@ -56,8 +56,8 @@ def _round_step(least: float) -> float:
 
 
 def logarithmic(values: Iterable[float], height_px: float) -> Scale:
-    """Return a logarithmic axis around all values above zero: one has no room for the others."""
-    inside = [min(max(value, _LEAST), _MOST) for value in values if value > 0]
+    """Return a logarithmic axis that contains all positive values."""
+    inside = [min(max(value, _MIN), _MAX) for value in values if value > 0]
     low, high = min(inside, default=1.0), max(inside, default=10.0)
     powers = range(floor(log10(low)) - 1, ceil(log10(high)) + 2)
     fine = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from collector.journal.follower import Removed
 from collector.journal.frames import Damage
 from collector.journal.reader import Entry
-from collector.journal.tick_order import Finding, Lost
+from collector.journal.tick_order import Finding, LostTicks
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.shipping.checkpoint import Checkpoint
 
@@ -44,7 +44,7 @@ class Gaps:
         if isinstance(finding, Removed):
             self._cause = self._cause or "journal files were removed before they were sent"
             return
-        if isinstance(finding, Lost):
+        if isinstance(finding, LostTicks):
             # `count` counts lost ticks when the next tick comes.
             return
         if isinstance(finding, Damage):

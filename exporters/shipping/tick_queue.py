@@ -10,7 +10,7 @@ from typing import Protocol
 from collector.journal.follower import Removed
 from collector.journal.header import Header
 from collector.journal.reader import Entry, read
-from collector.journal.tick_order import Finding, Repeated, TickOrder
+from collector.journal.tick_order import Finding, RepeatedTicks, TickOrder
 from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.model.metric import Metric
@@ -185,7 +185,7 @@ class TickQueue:
                     self._seek_to = None
                     self._last = tick
             else:
-                if not isinstance(item, Repeated):
+                if not isinstance(item, RepeatedTicks):
                     # The tick to seek may be missing.
                     self._seek_to = None
                 self._gaps.note(item)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from collector.model.histogram import Buckets
-from exporters.gnuplot.all_plots import PICTURES, write
+from exporters.gnuplot.all_plots import PLOTS, write
 from exporters.gnuplot.gnuplot_process import draw
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from tests.exporters.gnuplot.runs import synthetic
@@ -73,7 +73,7 @@ def test_odd_runs_are_drawn_without_a_word(what: str, tmp_path: Path) -> None:
 
 def test_the_pictures_are_those_that_draw_returns(tmp_path: Path) -> None:
     found = draw(write(SMALL, tmp_path, size=(1600, 1200), theme="dark"))
-    assert found == [tmp_path / f"{picture.name}.{kind}" for picture in PICTURES for kind in ("png", "svg")]
+    assert found == [tmp_path / f"{plot.name}.{kind}" for plot in PLOTS for kind in ("png", "svg")]
     assert all(path.stat().st_size > 1000 for path in found)
     assert 'width="1600" height="1200"' in (tmp_path / "overview.svg").read_text()
 

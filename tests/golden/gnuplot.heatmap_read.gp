@@ -1,6 +1,6 @@
-# heatmap_read: how long reads took over time: the buckets' counts.
+# heatmap_read: read latency over time: operations per histogram bucket.
 # Draws heatmap_read.png and heatmap_read.svg, from heatmap_read.tsv: gnuplot heatmap_read.gp
-# One of them alone: gnuplot -e "kind='png'" heatmap_read.gp
+# Only one of them: gnuplot -e "kind='png'" heatmap_read.gp
 
 if (!exists('kind')) kind = 'png'; load 'heatmap_read.gp'; kind = 'svg'; load 'heatmap_read.gp'; exit
 reset
@@ -25,17 +25,17 @@ blue = '#0072B2'
 vermillion = '#D55E00'
 purple = '#CC79A7'
 
-# The picture's kinds: an SVG's letters are measured in pixels.
+# Formats: font sizes of an SVG are in pixels.
 if (kind eq 'png') set terminal pngcairo size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9'
 if (kind eq 'svg') set terminal svg size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'heatmap_read'
 title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'
 dot = (kind eq 'png') ? 1.0 : 1.1
-# What a pointer that rests on a point is told, in the SVG.
+# Hover texts, in the SVG only.
 hover = (kind eq 'svg')
 clock(n) = strftime('%H:%M:%S', x(1))
 set output 'heatmap_read.'.kind
 
-# Data: one header line; NaN is what is not known, and a gap in the line.
+# Data: one header line; NaN is a missing value, which interrupts the line.
 set datafile separator "\t"
 set datafile columnheaders
 
@@ -46,7 +46,7 @@ unset key
 set multiplot
 
 x(n) = column(n) + 3600
-# Along the axis of time: phases, missing nodes, events.
+# Along the time axis: phases, missing nodes, events.
 set object rectangle from 1795258800, graph 0 to 1795258812, graph 1 behind fc rgb shade fs solid noborder
 set object rectangle from 1795258804, graph 0 to 1795258808, graph 1 behind fc rgb alarm fs transparent solid 0.12 noborder
 set arrow from 1795258804, graph 0 to 1795258808, graph 0 nohead front lw 4 lc rgb alarm
@@ -72,8 +72,8 @@ set label '11:00:08.0 node-2 up: is now UP' at 1795258808, graph 1 hypertext poi
 set label '11:00:09.6 schema: schema changed' at 1795258809.6, graph 1 hypertext point pt 11 ps dot lc rgb mark front
 set label '11:00:10.4 node-1 gc: GC in 212 ms' at 1795258810.4, graph 1 hypertext point pt 11 ps dot lc rgb mark front
 
-# Each cell from its begin to its end, from the bucket's lower edge to its upper one; and half a pixel more,
-# which the next one covers: no ground is to shine through between them.
+# Each cell spans its interval and its bucket, and half a pixel more, which the next cell covers:
+# otherwise the background would show between cells.
 wider = 0.00628931
 higher = 1.0056899
 set lmargin at screen 0.0650; set rmargin at screen 0.8600

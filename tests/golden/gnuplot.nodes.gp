@@ -1,6 +1,6 @@
-# nodes: operations and p99 of each node on the same scales; of many, a band.
+# nodes: operations and p99 of each node on the same scales, or a band for many nodes.
 # Draws nodes.png and nodes.svg, from nodes.tsv: gnuplot nodes.gp
-# One of them alone: gnuplot -e "kind='png'" nodes.gp
+# Only one of them: gnuplot -e "kind='png'" nodes.gp
 
 if (!exists('kind')) kind = 'png'; load 'nodes.gp'; kind = 'svg'; load 'nodes.gp'; exit
 reset
@@ -25,17 +25,17 @@ blue = '#0072B2'
 vermillion = '#D55E00'
 purple = '#CC79A7'
 
-# The picture's kinds: an SVG's letters are measured in pixels.
+# Formats: font sizes of an SVG are in pixels.
 if (kind eq 'png') set terminal pngcairo size 1200,740 noenhanced background rgb background font 'DejaVu Sans,9'
 if (kind eq 'svg') set terminal svg size 1200,740 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'nodes'
 title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'
 dot = (kind eq 'png') ? 1.0 : 1.1
-# What a pointer that rests on a point is told, in the SVG.
+# Hover texts, in the SVG only.
 hover = (kind eq 'svg')
 clock(n) = strftime('%H:%M:%S', x(1))
 set output 'nodes.'.kind
 
-# Data: one header line; NaN is what is not known, and a gap in the line.
+# Data: one header line; NaN is a missing value, which interrupts the line.
 set datafile separator "\t"
 set datafile columnheaders
 
@@ -47,13 +47,13 @@ set multiplot
 
 x(n) = column(n) + 3600
 set label 'mixed load, 5.0.8, RF 3' at screen 0.0100, screen 0.9757 font title_font tc rgb ink
-set label '2026-11-21 11:00:00 to 11:00:12 (UTC+01:00), 12 s, 3 nodes, interval 1 s; grey: warm-up; red: no data of the node' at screen 0.0100, screen 0.9514 font ',9' tc rgb faint
+set label '2026-11-21 11:00:00 to 11:00:12 (UTC+01:00), 12 s, 3 nodes, interval 1 s; grey: warm-up; red: no data from the node' at screen 0.0100, screen 0.9514 font ',9' tc rgb faint
 set label 'Cassandra 5.0.8 on 3 nodes · interval 1 s · samples lost: 200 of 1800 (node-2) · largest clock error ±1.2 ms · casstat 0.1.0 · cassandra-stress mixed ratio(write=2,read=3)' at screen 0.0283, screen 0.0365 font ',8' tc rgb faint
 set label 'n=1000000 cl=QUORUM -rate threads=64 throttle=1500/s' at screen 0.0283, screen 0.0176 font ',8' tc rgb faint
 
 # Node 1.
 unset arrow; unset object
-# Along the axis of time: phases, missing nodes, events.
+# Along the time axis: phases, missing nodes, events.
 set object rectangle from 1795258800, graph 0 to 1795258812, graph 1 behind fc rgb shade fs solid noborder
 set arrow from 1795258809.6, graph 0 to 1795258809.6, graph 1 nohead back lw 0.8 dt '-' lc rgb mark
 set arrow from 1795258810.4, graph 0 to 1795258810.4, graph 1 nohead back lw 0.8 dt '-' lc rgb mark
@@ -89,7 +89,7 @@ unset label; unset key
 
 # Node 2.
 unset arrow; unset object
-# Along the axis of time: phases, missing nodes, events.
+# Along the time axis: phases, missing nodes, events.
 set object rectangle from 1795258800, graph 0 to 1795258812, graph 1 behind fc rgb shade fs solid noborder
 set object rectangle from 1795258804, graph 0 to 1795258808, graph 1 behind fc rgb alarm fs transparent solid 0.12 noborder
 set arrow from 1795258804, graph 0 to 1795258808, graph 0 nohead front lw 4 lc rgb alarm
@@ -128,7 +128,7 @@ unset label; unset key
 
 # Node 3.
 unset arrow; unset object
-# Along the axis of time: phases, missing nodes, events.
+# Along the time axis: phases, missing nodes, events.
 set object rectangle from 1795258800, graph 0 to 1795258812, graph 1 behind fc rgb shade fs solid noborder
 set arrow from 1795258809.6, graph 0 to 1795258809.6, graph 1 nohead back lw 0.8 dt '-' lc rgb mark
 set label 'node-3' at screen 0.7375, screen 0.8878 center tc rgb ink

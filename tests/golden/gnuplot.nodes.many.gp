@@ -1,6 +1,6 @@
-# nodes: operations and p99 of each node on the same scales; of many, a band.
+# nodes: operations and p99 of each node on the same scales, or a band for many nodes.
 # Draws nodes.png and nodes.svg, from nodes.tsv: gnuplot nodes.gp
-# One of them alone: gnuplot -e "kind='png'" nodes.gp
+# Only one of them: gnuplot -e "kind='png'" nodes.gp
 
 if (!exists('kind')) kind = 'png'; load 'nodes.gp'; kind = 'svg'; load 'nodes.gp'; exit
 reset
@@ -25,17 +25,17 @@ blue = '#0072B2'
 vermillion = '#D55E00'
 purple = '#CC79A7'
 
-# The picture's kinds: an SVG's letters are measured in pixels.
+# Formats: font sizes of an SVG are in pixels.
 if (kind eq 'png') set terminal pngcairo size 1600,1200 noenhanced background rgb background font 'DejaVu Sans,9'
 if (kind eq 'svg') set terminal svg size 1600,1200 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'nodes'
 title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'
 dot = (kind eq 'png') ? 1.0 : 1.1
-# What a pointer that rests on a point is told, in the SVG.
+# Hover texts, in the SVG only.
 hover = (kind eq 'svg')
 clock(n) = strftime('%H:%M:%S', x(1))
 set output 'nodes.'.kind
 
-# Data: one header line; NaN is what is not known, and a gap in the line.
+# Data: one header line; NaN is a missing value, which interrupts the line.
 set datafile separator "\t"
 set datafile columnheaders
 
@@ -46,7 +46,7 @@ unset key
 set multiplot
 
 x(n) = column(n) + 3600
-# Along the axis of time: phases, missing nodes, events.
+# Along the time axis: phases, missing nodes, events.
 set object rectangle from 1795258800, graph 0 to 1795258806, graph 1 behind fc rgb shade fs solid noborder
 set arrow from 1795258802, graph 0 to 1795258802, graph 1 nohead back lw 0.8 dt '-' lc rgb mark
 set arrow from 1795258804, graph 0 to 1795258804, graph 1 nohead back lw 0.8 dt '-' lc rgb mark
@@ -62,7 +62,7 @@ set label '11:00:02.0 node-1 down: is now DOWN' at 1795258802, graph 1 hypertext
 set label '11:00:04.0 node-1 up: is now UP' at 1795258804, graph 1 hypertext point pt 11 ps dot lc rgb mark front
 set label '11:00:04.8 schema: schema changed' at 1795258804.8, graph 1 hypertext point pt 11 ps dot lc rgb mark front
 
-# reads/s: the lowest and the highest node, and the one in the middle.
+# reads/s: lowest, median and highest node.
 set xrange [1795258800:1795258806]
 set xtics time format '' (1795258800, 1795258800.5, 1795258801, 1795258801.5, 1795258802, 1795258802.5, 1795258803, 1795258803.5, 1795258804, 1795258804.5, 1795258805, 1795258805.5, 1795258806)
 set xlabel '' tc rgb ink
@@ -78,7 +78,7 @@ plot 'nodes.tsv' using (x(1)):(column('reads_per_s_min')):(column('reads_per_s_m
      for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column('reads_per_s_median')):(clock(0).sprintf('\nmedian node %.5g', column('reads_per_s_median'))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label
 
-# writes/s: the lowest and the highest node, and the one in the middle.
+# writes/s: lowest, median and highest node.
 set xrange [1795258800:1795258806]
 set xtics time format '' (1795258800, 1795258800.5, 1795258801, 1795258801.5, 1795258802, 1795258802.5, 1795258803, 1795258803.5, 1795258804, 1795258804.5, 1795258805, 1795258805.5, 1795258806)
 set xlabel '' tc rgb ink
@@ -94,7 +94,7 @@ plot 'nodes.tsv' using (x(1)):(column('writes_per_s_min')):(column('writes_per_s
      for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column('writes_per_s_median')):(clock(0).sprintf('\nmedian node %.5g', column('writes_per_s_median'))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label
 
-# read p99, ms: the lowest and the highest node, and the one in the middle.
+# read p99, ms: lowest, median and highest node.
 set xrange [1795258800:1795258806]
 set xtics time format '' (1795258800, 1795258800.5, 1795258801, 1795258801.5, 1795258802, 1795258802.5, 1795258803, 1795258803.5, 1795258804, 1795258804.5, 1795258805, 1795258805.5, 1795258806)
 set xlabel '' tc rgb ink
@@ -110,7 +110,7 @@ plot 'nodes.tsv' using (x(1)):(column('read_p99_ms_min')):(column('read_p99_ms_m
      for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column('read_p99_ms_median')):(clock(0).sprintf('\nmedian node %.5g', column('read_p99_ms_median'))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label
 
-# write p99, ms: the lowest and the highest node, and the one in the middle.
+# write p99, ms: lowest, median and highest node.
 set xrange [1795258800:1795258806]
 set xtics time format '%H:%M:%.1S' (1795258800, 1795258800.5, 1795258801, 1795258801.5, 1795258802, 1795258802.5, 1795258803, 1795258803.5, 1795258804, 1795258804.5, 1795258805, 1795258805.5, 1795258806)
 set xlabel 'local time, h:min:s' tc rgb ink

@@ -1,6 +1,6 @@
 # overview: operations, latency, GC and compactions, CPU, disk and network of the cluster on one axis of time.
 # Draws overview.png and overview.svg, from overview.tsv: gnuplot overview.gp
-# One of them alone: gnuplot -e "kind='png'" overview.gp
+# Only one of them: gnuplot -e "kind='png'" overview.gp
 
 if (!exists('kind')) kind = 'png'; load 'overview.gp'; kind = 'svg'; load 'overview.gp'; exit
 reset
@@ -25,17 +25,17 @@ blue = '#0072B2'
 vermillion = '#D55E00'
 purple = '#CC79A7'
 
-# The picture's kinds: an SVG's letters are measured in pixels.
+# Formats: font sizes of an SVG are in pixels.
 if (kind eq 'png') set terminal pngcairo size 1200,1500 noenhanced background rgb background font 'DejaVu Sans,9'
 if (kind eq 'svg') set terminal svg size 1200,1500 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'overview'
 title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'
 dot = (kind eq 'png') ? 1.0 : 1.1
-# What a pointer that rests on a point is told, in the SVG.
+# Hover texts, in the SVG only.
 hover = (kind eq 'svg')
 clock(n) = strftime('%H:%M:%S', x(1))
 set output 'overview.'.kind
 
-# Data: one header line; NaN is what is not known, and a gap in the line.
+# Data: one header line; NaN is a missing value, which interrupts the line.
 set datafile separator "\t"
 set datafile columnheaders
 
@@ -46,7 +46,7 @@ unset key
 set multiplot
 
 x(n) = column(n) + 3600
-# Along the axis of time: phases, missing nodes, events.
+# Along the time axis: phases, missing nodes, events.
 set object rectangle from 1795258800, graph 0 to 1795258812, graph 1 behind fc rgb shade fs solid noborder
 set object rectangle from 1795258804, graph 0 to 1795258808, graph 1 behind fc rgb alarm fs transparent solid 0.12 noborder
 set arrow from 1795258804, graph 0 to 1795258808, graph 0 nohead front lw 4 lc rgb alarm
@@ -58,7 +58,7 @@ set xrange [1795258800:1795258812]
 set xtics time format '' (1795258800, 1795258802, 1795258804, 1795258806, 1795258808, 1795258810, 1795258812)
 set xlabel '' tc rgb ink
 
-# Operations: the sum of all nodes is bold.
+# Operations; the sum over all nodes is bold.
 set label 'mixed load, 5.0.8, RF 3' at screen 0.0100, screen 0.9880 font title_font tc rgb ink
 set label '2026-11-21 11:00:00 to 11:00:12 (UTC+01:00), 12 s, 3 nodes, interval 1 s' at screen 0.0100, screen 0.9760 font ',9' tc rgb faint
 set label 'Cassandra 5.0.8 on 3 nodes · interval 1 s · samples lost: 200 of 1800 (node-2) · largest clock error ±1.2 ms · casstat 0.1.0 · cassandra-stress mixed ratio(write=2,read=3)' at screen 0.0283, screen 0.0180 font ',8' tc rgb faint
@@ -91,7 +91,7 @@ plot 'overview.tsv' using (x(1)):(column(24)) with lines lc rgb reads lw 0.7 dt 
      for [i=1:hover] 'overview.tsv' every 1 using (x(1)):(column('writes_per_s')):(clock(0).sprintf('\nreads, each node %.5g\nwrites, each node %.5g\nreads, sum %.5g\nwrites, sum %.5g', column(24), column(27), column('reads_per_s'), column('writes_per_s'))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label
 
-# Latency of reads, of the values of all nodes together.
+# Read latency over the requests of all nodes.
 set lmargin at screen 0.0650; set rmargin at screen 0.8600
 set tmargin at screen 0.8122; set bmargin at screen 0.6937
 set label 9001 'read latency, ms' at screen 0.0133, screen 0.7530 center rotate tc rgb ink
@@ -105,7 +105,7 @@ plot 'overview.tsv' using (x(1)):(column('read_max_ms')) with lines lc rgb faint
      'overview.tsv' using (x(1)):(column('read_p50_ms')) with linespoints lc rgb green lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'p50', \
      for [i=1:hover] 'overview.tsv' every 1 using (x(1)):(column('read_p50_ms')):(clock(0).sprintf('\nmax %.5g\np99 %.5g\np95 %.5g\np50 %.5g', column('read_max_ms'), column('read_p99_ms'), column('read_p95_ms'), column('read_p50_ms'))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 
-# Latency of writes.
+# Write latency over the requests of all nodes.
 set lmargin at screen 0.0650; set rmargin at screen 0.8600
 set tmargin at screen 0.6844; set bmargin at screen 0.5659
 set label 9001 'write latency, ms' at screen 0.0133, screen 0.6251 center rotate tc rgb ink
@@ -119,7 +119,7 @@ plot 'overview.tsv' using (x(1)):(column('write_max_ms')) with lines lc rgb fain
      'overview.tsv' using (x(1)):(column('write_p50_ms')) with linespoints lc rgb green lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'p50', \
      for [i=1:hover] 'overview.tsv' every 1 using (x(1)):(column('write_p50_ms')):(clock(0).sprintf('\nmax %.5g\np99 %.5g\np95 %.5g\np50 %.5g', column('write_max_ms'), column('write_p99_ms'), column('write_p95_ms'), column('write_p50_ms'))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 
-# Garbage collection, and compactions that are due.
+# Garbage collection and pending compactions.
 set lmargin at screen 0.0650; set rmargin at screen 0.8600
 set tmargin at screen 0.5566; set bmargin at screen 0.4381
 set label 9001 'GC, % of time' at screen 0.0133, screen 0.4973 center rotate tc rgb ink

@@ -1,6 +1,6 @@
-# percentiles: latency by percentile in the whole run without its warm-up.
+# percentiles: latency by percentile over the run, without the warm-up.
 # Draws percentiles.png and percentiles.svg, from percentiles.tsv: gnuplot percentiles.gp
-# One of them alone: gnuplot -e "kind='png'" percentiles.gp
+# Only one of them: gnuplot -e "kind='png'" percentiles.gp
 
 if (!exists('kind')) kind = 'png'; load 'percentiles.gp'; kind = 'svg'; load 'percentiles.gp'; exit
 reset
@@ -25,17 +25,17 @@ blue = '#0072B2'
 vermillion = '#D55E00'
 purple = '#CC79A7'
 
-# The picture's kinds: an SVG's letters are measured in pixels.
+# Formats: font sizes of an SVG are in pixels.
 if (kind eq 'png') set terminal pngcairo size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9'
 if (kind eq 'svg') set terminal svg size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'percentiles'
 title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'
 dot = (kind eq 'png') ? 1.0 : 1.1
-# What a pointer that rests on a point is told, in the SVG.
+# Hover texts, in the SVG only.
 hover = (kind eq 'svg')
 clock(n) = strftime('%H:%M:%S', x(1))
 set output 'percentiles.'.kind
 
-# Data: one header line; NaN is what is not known, and a gap in the line.
+# Data: one header line; NaN is a missing value, which interrupts the line.
 set datafile separator "\t"
 set datafile columnheaders
 
@@ -53,7 +53,7 @@ set lmargin at screen 0.0650; set rmargin at screen 0.8600
 set tmargin at screen 0.9086; set bmargin at screen 0.1171
 set xrange [0:2.0000]
 set xtics ('0 %%' -0, '50 %%' 0.30103, '90 %%' 1, '95 %%' 1.30103, '99 %%' 2)
-set xlabel 'percentile, % of operations that took no longer' tc rgb ink
+set xlabel 'percentile, % of operations' tc rgb ink
 set label 9001 'latency, ms' at screen 0.0133, screen 0.5129 center rotate tc rgb ink
 set yrange [1:10]
 set logscale y

@@ -1,6 +1,6 @@
-# throughput_latency: p95 and p99 against the throughput, a point for each interval.
+# throughput_latency: p95 and p99 against throughput, one point per interval.
 # Draws throughput_latency.png and throughput_latency.svg, from throughput_latency.tsv: gnuplot throughput_latency.gp
-# One of them alone: gnuplot -e "kind='png'" throughput_latency.gp
+# Only one of them: gnuplot -e "kind='png'" throughput_latency.gp
 
 if (!exists('kind')) kind = 'png'; load 'throughput_latency.gp'; kind = 'svg'; load 'throughput_latency.gp'; exit
 reset
@@ -25,17 +25,17 @@ blue = '#0072B2'
 vermillion = '#D55E00'
 purple = '#CC79A7'
 
-# The picture's kinds: an SVG's letters are measured in pixels.
+# Formats: font sizes of an SVG are in pixels.
 if (kind eq 'png') set terminal pngcairo size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9'
 if (kind eq 'svg') set terminal svg size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'throughput_latency'
 title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'
 dot = (kind eq 'png') ? 1.0 : 1.1
-# What a pointer that rests on a point is told, in the SVG.
+# Hover texts, in the SVG only.
 hover = (kind eq 'svg')
 clock(n) = strftime('%H:%M:%S', x(1))
 set output 'throughput_latency.'.kind
 
-# Data: one header line; NaN is what is not known, and a gap in the line.
+# Data: one header line; NaN is a missing value, which interrupts the line.
 set datafile separator "\t"
 set datafile columnheaders
 
@@ -47,7 +47,7 @@ set multiplot
 
 x(n) = column(n) + 3600
 set label 'mixed load, 5.0.8, RF 3' at screen 0.0100, screen 0.9743 font title_font tc rgb ink
-set label '2026-11-21 11:00:00 to 11:00:12 (UTC+01:00), 12 s, 3 nodes, interval 1 s; a point for each interval' at screen 0.0100, screen 0.9486 font ',9' tc rgb faint
+set label '2026-11-21 11:00:00 to 11:00:12 (UTC+01:00), 12 s, 3 nodes, interval 1 s; one point per interval' at screen 0.0100, screen 0.9486 font ',9' tc rgb faint
 set label 'Cassandra 5.0.8 on 3 nodes · interval 1 s · samples lost: 200 of 1800 (node-2) · largest clock error ±1.2 ms · casstat 0.1.0 · cassandra-stress mixed ratio(write=2,read=3)' at screen 0.0283, screen 0.0386 font ',8' tc rgb faint
 set label 'n=1000000 cl=QUORUM -rate threads=64 throttle=1500/s' at screen 0.0283, screen 0.0186 font ',8' tc rgb faint
 
@@ -57,7 +57,7 @@ set tmargin at screen 0.9086; set bmargin at screen 0.1171
 unset logscale x
 set xrange [0:2000]
 set xtics ('0' 0, '500' 500, '1000' 1000, '1500' 1500, '2000' 2000)
-set xlabel 'reads and writes of the cluster together, operations/s' tc rgb ink
+set xlabel 'reads and writes of the cluster, operations/s' tc rgb ink
 set label 9001 'read latency, ms' at screen 0.0133, screen 0.5129 center rotate tc rgb ink
 set yrange [1:200]
 set logscale y
@@ -77,7 +77,7 @@ set tmargin at screen 0.9086; set bmargin at screen 0.1171
 unset logscale x
 set xrange [0:2000]
 set xtics ('0' 0, '500' 500, '1000' 1000, '1500' 1500, '2000' 2000)
-set xlabel 'reads and writes of the cluster together, operations/s' tc rgb ink
+set xlabel 'reads and writes of the cluster, operations/s' tc rgb ink
 set label 9001 'write latency, ms' at screen 0.4450, screen 0.5129 center rotate tc rgb ink
 set yrange [1:200]
 set logscale y

@@ -1,1 +1,1 @@
-"""The vectorised merge. It returns what the plain merge in `collector.cluster` returns."""
+"""The columnar merge: vectorised, with the same results as the reference merge in `collector.cluster`."""

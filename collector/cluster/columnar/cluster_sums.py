@@ -1,4 +1,4 @@
-"""The sums of all nodes from their columns: `collector.cluster.aggregation` for all intervals at once."""
+"""Aggregation across nodes for all intervals at once; equivalent to `collector.cluster.aggregation`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from collector.model.snapshot import Tick
 
 Array = TypeVar("Array", Ints, Floats, Bools)
 Sum = TypeVar("Sum")
-# How the values of two nodes become one, and what adds nothing; a mean is a sum until it is divided.
+# The function that combines two nodes, and its neutral element; a mean is a sum until it is divided.
 _GAUGES: Mapping[Aggregation, tuple[np.ufunc, float]] = {
     Aggregation.SUM: (np.add, 0.0),
     Aggregation.MEAN: (np.add, 0.0),
@@ -29,24 +29,24 @@ _GAUGES: Mapping[Aggregation, tuple[np.ufunc, float]] = {
 }
 
 
-def _inside(known: Bools) -> Bools:
-    """Return the rows between the first and the last that is known."""
+def _between_known(known: Bools) -> Bools:
+    """Return the rows from the first to the last known one."""
     inside: Bools = np.logical_or.accumulate(known) & np.logical_or.accumulate(known[::-1])[::-1]
     return inside
 
 
 @dataclass
 class ClusterSums:
-    """Sums over nodes; every array has a row for each of the intervals `indices`, which ascend.
+    """Sums over nodes; each array has a row for each of the intervals `indices`, which ascend.
 
-    metrics     of the series that are added.
-    counters    gain, rate, longest time, nodes that know of it, nodes that gained anything.
-    averaged    nodes that have a counter whose rates are averaged, by metric.
-    gauges      nodes that know of it, the aggregate of their means, the least and the greatest.
-    lacking     where a node has no news of a gauge that adds up.
-    histograms  by number of buckets the counts; `told` and `told_of` count the nodes that know of it, and those of
-                them that gained anything.
-    texts       what all say; None where they do not say the same.
+    metrics     the metrics of the series.
+    counters    increase, rate, longest elapsed time, number of nodes, number of nodes with an increase.
+    averaged    the number of nodes by metric, for counters with averaged rates.
+    gauges      number of nodes, aggregate of their means, lowest and highest value.
+    lacking     where a node does not report a gauge that is summed.
+    histograms  counts, by number of buckets.
+    histogram_nodes, busy_histogram_nodes  number of nodes with the histogram, and of those with an increase.
+    texts       the text that all nodes report; None if they differ.
     """
 
     indices: Ints
@@ -56,8 +56,8 @@ class ClusterSums:
     gauges: dict[Series, tuple[Ints, Floats, Floats, Floats]] = field(default_factory=dict)
     lacking: dict[Series, Bools] = field(default_factory=dict)
     histograms: dict[Series, dict[int, Ints]] = field(default_factory=dict)
-    told: dict[Series, Ints] = field(default_factory=dict)
-    told_of: dict[Series, Ints] = field(default_factory=dict)
+    histogram_nodes: dict[Series, Ints] = field(default_factory=dict)
+    busy_histogram_nodes: dict[Series, Ints] = field(default_factory=dict)
     elapsed: dict[str, Floats] = field(default_factory=dict)
     texts: dict[int, dict[Series, str | None]] = field(default_factory=dict)
     answered: Ints = field(init=False)
@@ -74,9 +74,9 @@ class ClusterSums:
         return np.full(len(self.indices), value)
 
     def add(self, column: NodeColumns) -> None:
-        """Add a node. What its machine did is left out where another node on the same one has told of it."""
+        """Add a node. Skip the series of its machine that another node on the same machine has reported."""
         indices = np.asarray(column.indices, np.int64)
-        self._reach(indices)
+        self._extend(indices)
         rows = np.searchsorted(self.indices, indices)
         where = placement(column.head)
         self.nodes[rows] += 1
@@ -84,63 +84,66 @@ class ClusterSums:
         answered: Bools = np.any(covered, axis=0) if covered else np.zeros(len(rows), bool)
         self.answered[rows] += answered
         averaged: dict[str, Bools] = {}
-        for series, (increase, elapsed) in self._meant(column.sums.counters):
+        for series, (increase, elapsed) in self._with_one_meaning(column.sums.counters):
             metric = self.metrics[series[0]]
-            known = self._once(where.shared(metric, series), rows, elapsed > 0)
+            known = self._first_of_machine(where.shared(metric, series), rows, elapsed > 0)
             self._count(series, rows[known], increase[known], elapsed[known])
             if metric.aggregation is Aggregation.MEAN:
                 averaged[series[0]] = averaged.get(series[0], False) | known
         for name, known in averaged.items():
             self.averaged.setdefault(name, self._ints())[rows] += known
-        for series, gauge in self._meant(column.sums.gauges):
-            known = self._once(where.shared(self.metrics[series[0]], series), rows, gauge[0] > 0)
+        for series, gauge in self._with_one_meaning(column.sums.gauges):
+            known = self._first_of_machine(where.shared(self.metrics[series[0]], series), rows, gauge[0] > 0)
             self._gauge(series, rows[known], gauge[1][known] / gauge[0][known], gauge[2][known], gauge[3][known])
-            if aggregation.is_own_sum(self.metrics[series[0]]) and (holes := answered & _inside(known) & ~known).any():
-                self.lacking.setdefault(series, np.zeros(len(self.indices), bool))[rows[holes]] = True
-        for series, layouts in self._meant(column.sums.histograms):
+            if (
+                aggregation.is_own_sum(self.metrics[series[0]])
+                and (gaps := answered & _between_known(known) & ~known).any()
+            ):
+                self.lacking.setdefault(series, np.zeros(len(self.indices), bool))[rows[gaps]] = True
+        for series, layouts in self._with_one_meaning(column.sums.histograms):
             counter = column.sums.counters.get((self.metrics[series[0]].count, *series[1:]))
             self._histogram(series, rows, layouts, None if counter is None else counter[0] > 0)
         for source, covers in column.elapsed.items():
             of = self.elapsed.setdefault(source, self._floats())
             of[rows] = np.maximum(of[rows], covers)
-        for place, texts in zip(column.indices, column.texts, strict=True):
-            for series, text in self._meant(texts):
-                self._say(place, series, text)
+        for index, texts in zip(column.indices, column.texts, strict=True):
+            for series, text in self._with_one_meaning(texts):
+                self._set_text(index, series, text)
 
-    def _reach(self, indices: Ints) -> None:
-        """Make room for more intervals."""
+    def _extend(self, indices: Ints) -> None:
+        """Add rows for more intervals."""
         reached = np.union1d(self.indices, indices)
         if len(reached) == len(self.indices):
             return
         at = np.searchsorted(reached, self.indices)
 
         def wider(array: Array, empty: float = 0) -> Array:
-            found = np.full((len(reached), *array.shape[1:]), empty, array.dtype)
-            found[at] = array
-            return found
+            extended = np.full((len(reached), *array.shape[1:]), empty, array.dtype)
+            extended[at] = array
+            return extended
 
         self.indices = reached
         self.answered, self.nodes = wider(self.answered), wider(self.nodes)
-        for series, (gain, rate, longest, nodes, busy) in self.counters.items():
-            self.counters[series] = wider(gain), wider(rate), wider(longest), wider(nodes), wider(busy)
-        for series, (nodes, whole, low, high) in self.gauges.items():
+        for series, (increase_sum, rate_sum, longest, nodes, busy) in self.counters.items():
+            self.counters[series] = wider(increase_sum), wider(rate_sum), wider(longest), wider(nodes), wider(busy)
+        for series, (nodes, total, lowest, highest) in self.gauges.items():
             _, empty = _GAUGES[self.metrics[series[0]].aggregation]
-            self.gauges[series] = wider(nodes), wider(whole, empty), wider(low, np.inf), wider(high, -np.inf)
+            self.gauges[series] = wider(nodes), wider(total, empty), wider(lowest, np.inf), wider(highest, -np.inf)
         self.averaged = {name: wider(nodes) for name, nodes in self.averaged.items()}
-        self.lacking = {series: wider(holes) for series, holes in self.lacking.items()}
+        self.lacking = {series: wider(gaps) for series, gaps in self.lacking.items()}
         for layouts in self.histograms.values():
             layouts.update({length: wider(counts) for length, counts in layouts.items()})
-        for ints in (self.told, self.told_of):
+        for ints in (self.histogram_nodes, self.busy_histogram_nodes):
             ints.update({series: wider(nodes) for series, nodes in ints.items()})
         self.elapsed = {source: wider(elapsed) for source, elapsed in self.elapsed.items()}
         self.shared = {key: wider(taken) for key, taken in self.shared.items()}
 
-    def _meant(self, found: Mapping[Series, Sum]) -> Iterator[tuple[Series, Sum]]:
-        """Yield the series of metrics that mean the same everywhere."""
-        return ((series, each) for series, each in found.items() if series[0] in self.metrics)
+    def _with_one_meaning(self, sums: Mapping[Series, Sum]) -> Iterator[tuple[Series, Sum]]:
+        """Yield the series whose metric has the same meaning in all recordings."""
+        return ((series, series_sum) for series, series_sum in sums.items() if series[0] in self.metrics)
 
-    def _once(self, key: Series, rows: Ints, known: Bools) -> Bools:
-        """Return where a series is known of this node first, among those that share what `key` names."""
+    def _first_of_machine(self, key: Series, rows: Ints, known: Bools) -> Bools:
+        """Return the rows in which this node is the first to report the shared series `key`."""
         if not key:
             return known
         taken = self.shared.setdefault(key, np.zeros(len(self.indices), bool))
@@ -151,99 +154,99 @@ class ClusterSums:
     def _count(self, series: Series, rows: Ints, increase: Floats, elapsed: Floats) -> None:
         if series not in self.counters:
             self.counters[series] = self._floats(), self._floats(), self._floats(), self._ints(), self._ints()
-        gain, rate, longest, nodes, busy = self.counters[series]
-        gain[rows] += increase
-        rate[rows] += increase / elapsed
+        increase_sum, rate_sum, longest, nodes, busy = self.counters[series]
+        increase_sum[rows] += increase
+        rate_sum[rows] += increase / elapsed
         longest[rows] = np.maximum(longest[rows], elapsed)
         nodes[rows] += 1
         busy[rows] += increase > 0
 
-    def _gauge(self, series: Series, rows: Ints, mean: Floats, least: Floats, most: Floats) -> None:
+    def _gauge(self, series: Series, rows: Ints, mean: Floats, node_lowest: Floats, node_highest: Floats) -> None:
         join, empty = _GAUGES[self.metrics[series[0]].aggregation]
         if series not in self.gauges:
             self.gauges[series] = self._ints(), self._floats(empty), self._floats(np.inf), self._floats(-np.inf)
-        nodes, whole, low, high = self.gauges[series]
+        nodes, total, lowest, highest = self.gauges[series]
         nodes[rows] += 1
-        whole[rows] = join(whole[rows], mean)
-        low[rows] = np.minimum(low[rows], least)
-        high[rows] = np.maximum(high[rows], most)
+        total[rows] = join(total[rows], mean)
+        lowest[rows] = np.minimum(lowest[rows], node_lowest)
+        highest[rows] = np.maximum(highest[rows], node_highest)
 
     def _histogram(
         self, series: Series, rows: Ints, layouts: Mapping[int, tuple[Ints, Ints]], busy: Bools | None
     ) -> None:
         known = np.zeros(len(rows), bool)
-        whole = self.histograms.setdefault(series, {})
+        total = self.histograms.setdefault(series, {})
         for length, (number, counts) in layouts.items():
             if not number.any():
-                # What its buckets mean need not be known.
+                # Without counts, the bucket layout need not be known.
                 continue
-            if length not in whole:
-                whole[length] = np.zeros((len(self.indices), length), np.int64)
-            whole[length][rows] += counts
+            if length not in total:
+                total[length] = np.zeros((len(self.indices), length), np.int64)
+            total[length][rows] += counts
             known |= number > 0
-        self.told.setdefault(series, self._ints())[rows] += known
-        of = self.told_of.setdefault(series, self._ints())
+        self.histogram_nodes.setdefault(series, self._ints())[rows] += known
+        of = self.busy_histogram_nodes.setdefault(series, self._ints())
         if busy is not None:
             of[rows] += known & busy
 
     def join(self, other: "ClusterSums") -> None:
-        """Add what other nodes, on other machines, add up to."""
-        self._reach(other.indices)
-        other._reach(self.indices)
+        """Add the sums of other nodes, which run on other machines."""
+        self._extend(other.indices)
+        other._extend(self.indices)
         self.nodes += other.nodes
         self.answered += other.answered
         for series, counter in other.counters.items():
-            _join(self.counters, series, counter, (np.add, np.add, np.maximum, np.add, np.add))
+            _join_series(self.counters, series, counter, (np.add, np.add, np.maximum, np.add, np.add))
         for series, gauge in other.gauges.items():
             join, _ = _GAUGES[self.metrics[series[0]].aggregation]
-            _join(self.gauges, series, gauge, (np.add, join, np.minimum, np.maximum))
-        _combine(self.averaged, other.averaged, np.add)
-        _combine(self.lacking, other.lacking, np.logical_or)
+            _join_series(self.gauges, series, gauge, (np.add, join, np.minimum, np.maximum))
+        _join_arrays(self.averaged, other.averaged, np.add)
+        _join_arrays(self.lacking, other.lacking, np.logical_or)
         for series, layouts in other.histograms.items():
             for length, counts in layouts.items():
-                whole = self.histograms.setdefault(series, {})
-                whole[length] = whole[length] + counts if length in whole else counts
-        _combine(self.told, other.told, np.add)
-        _combine(self.told_of, other.told_of, np.add)
-        _combine(self.elapsed, other.elapsed, np.maximum)
-        for place, texts in other.texts.items():
+                total = self.histograms.setdefault(series, {})
+                total[length] = total[length] + counts if length in total else counts
+        _join_arrays(self.histogram_nodes, other.histogram_nodes, np.add)
+        _join_arrays(self.busy_histogram_nodes, other.busy_histogram_nodes, np.add)
+        _join_arrays(self.elapsed, other.elapsed, np.maximum)
+        for index, texts in other.texts.items():
             for series, text in texts.items():
-                self._say(place, series, text)
+                self._set_text(index, series, text)
 
-    def _say(self, place: int, series: Series, text: str | None) -> None:
-        said = self.texts.setdefault(place, {})
+    def _set_text(self, index: int, series: Series, text: str | None) -> None:
+        said = self.texts.setdefault(index, {})
         said[series] = text if said.get(series, text) == text else None
 
     def cluster_samples(self, grid: Grid) -> dict[int, ClusterSample]:
-        """Return what the nodes did together in each interval of which anything is known."""
+        """Return the cluster's sample of each interval with at least one node."""
         rows = np.nonzero(self.nodes)[0].tolist()
         values: dict[int, dict[Series, Derived]] = {row: {} for row in rows}
         spread: dict[int, dict[Series, tuple[float, float]]] = {row: {} for row in rows}
-        for series, (gain, rate, longest, nodes, _) in self.counters.items():
+        for series, (increase_sum, rate_sum, longest, nodes, _) in self.counters.items():
             if series[0] in self.averaged:
-                rate = rate / np.maximum(self.averaged[series[0]], 1)
+                rate_sum = rate_sum / np.maximum(self.averaged[series[0]], 1)
             for row in np.nonzero(nodes)[0].tolist():
-                values[row][series] = Rate(float(gain[row]), float(longest[row]), float(rate[row]))
-        for series, (nodes, whole, low, high) in self.gauges.items():
+                values[row][series] = Rate(float(increase_sum[row]), float(longest[row]), float(rate_sum[row]))
+        for series, (nodes, total, lowest, highest) in self.gauges.items():
             if self.metrics[series[0]].aggregation is Aggregation.MEAN:
-                whole = whole / np.maximum(nodes, 1)
+                total = total / np.maximum(nodes, 1)
             known = (nodes > 0) & ~self.lacking.get(series, np.zeros(len(nodes), bool))
             for row in np.nonzero(known)[0].tolist():
-                values[row][series] = float(whole[row])
-                spread[row][series] = float(low[row]), float(high[row])
+                values[row][series] = float(total[row])
+                spread[row][series] = float(lowest[row]), float(highest[row])
         for series, layouts in self.histograms.items():
             self._buckets(series, layouts, values)
-        for place, texts in self.texts.items():
-            row = int(np.searchsorted(self.indices, place))
+        for index, texts in self.texts.items():
+            row = int(np.searchsorted(self.indices, index))
             values[row].update({series: text for series, text in texts.items() if text is not None})
-        found = {}
+        samples = {}
         for row in rows:
             covered = {source: float(of[row]) for source, of in self.elapsed.items() if of[row]}
-            place = int(self.indices[row])
-            tick = Tick(grid.end_of(place))
+            index = int(self.indices[row])
+            tick = Tick(grid.end_of(index))
             sample = Sample(aggregation.NAME, tick, values[row], covered, spread=spread[row])
-            found[place] = ClusterSample(sample, int(self.answered[row]))
-        return found
+            samples[index] = ClusterSample(sample, int(self.answered[row]))
+        return samples
 
     def _buckets(
         self,
@@ -251,15 +254,15 @@ class ClusterSums:
         layouts: Mapping[int, Ints],
         values: dict[int, dict[Series, Derived]],
     ) -> None:
-        """Add a histogram where every node that counted something has it in buckets too."""
+        """Add a histogram in the intervals in which every node with an increase of the counter has buckets."""
         metric = self.metrics[series[0]]
         counter = self.counters.get((metric.count, *series[1:]))
-        whole: Bools = np.asarray(self.told[series] > 0)
+        total: Bools = np.asarray(self.histogram_nodes[series] > 0)
         if counter is not None:
-            whole = whole & (counter[4] == self.told_of[series])
+            total = total & (counter[4] == self.busy_histogram_nodes[series])
         known = {length: np.asarray(counts.any(axis=1)) for length, counts in layouts.items()}
         upper_bounds = {length: histogram.upper_bounds_of(metric.unit, length) for length in layouts}
-        for row in np.nonzero(whole)[0].tolist():
+        for row in np.nonzero(total)[0].tolist():
             parts = [length for length in layouts if known[length][row]] or list(layouts)[:1]
             buckets = [Buckets(upper_bounds[length], tuple(layouts[length][row].tolist())) for length in parts]
             values[row][series] = histogram.merge(buckets)
@@ -268,19 +271,19 @@ class ClusterSums:
 Key = TypeVar("Key", Series, str)
 
 
-def _combine(mine: dict[Key, Array], others: Mapping[Key, Array], how: np.ufunc) -> None:
-    """Join the arrays of others into one's own."""
+def _join_arrays(target: dict[Key, Array], others: Mapping[Key, Array], how: np.ufunc) -> None:
+    """Combine arrays by key, element by element."""
     for key, array in others.items():
-        mine[key] = how(mine[key], array) if key in mine else array
+        target[key] = how(target[key], array) if key in target else array
 
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
-def _join(mine: dict[Series, Arrays], series: Series, other: Arrays, how: Sequence[np.ufunc]) -> None:
-    """Add another's arrays to those of a series, each in its own way."""
-    if series not in mine:
-        mine[series] = other
+def _join_series(target: dict[Series, Arrays], series: Series, other: Arrays, how: Sequence[np.ufunc]) -> None:
+    """Combine the arrays of a series, each with its own function."""
+    if series not in target:
+        target[series] = other
         return
-    for whole, part, add in zip(mine[series], other, how, strict=True):
-        add(whole, part, out=whole)
+    for total, part, add in zip(target[series], other, how, strict=True):
+        add(total, part, out=total)

@@ -1,7 +1,6 @@
-"""Runs of a journal's lines as flat arrays: what stands between one full line and the next, which knows of no other.
+"""Decodes blocks of records into flat arrays: a full record and those that depend on it.
 
-Reading line by line here makes no values yet: it only puts the changes of all lines into long lists, which numpy then
-takes at once.
+The loop over lines only collects the changes of all lines in long lists, which numpy then processes at once.
 """
 
 import re
@@ -17,57 +16,57 @@ from collector.cluster.columnar.arrays import Ints, integers
 from collector.journal import delta_codec
 from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage
-from collector.journal.header import Header, Start, head_of, lost_of, start_of
+from collector.journal.header import FileStart, Header, file_start_of, header_of, lost_ticks_of
 from collector.journal.read_limits import SeriesLimit
-from collector.journal.reader import number_of
+from collector.journal.reader import sequence_number_of
 from collector.journal.validation import (
     MALFORMED,
-    MOST_BUCKETS,
+    MAX_BUCKETS,
     CodingError,
     events_of,
-    names,
-    places,
     problems_of,
     scalar,
+    series_numbers,
     series_of,
     sources_of,
+    texts_of,
     tick_of,
 )
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 
-FIRST_LETTER = ord("a")
+FIRST_DIGIT = ord("a")
 _NUMBER = re.compile(r"-?\d+,")
-_LAST = len(delta_codec.LETTERS)
-_STANDS_FOR_NUMBER = chr(FIRST_LETTER + _LAST)
-# What adds up to less fits into 64 bits at every step.
-LARGEST_SUM = 1 << 62
+_DIGITS = len(delta_codec.LETTERS)
+_NUMBER_MARK = chr(FIRST_DIGIT + _DIGITS)
+# Sums below this fit into 64 bits at every step.
+MAX_SUM = 1 << 62
 
 
 class UnsupportedError(Exception):
-    """What stands there is sound, and yet nothing that a recorder writes: only the plain way can tell what it means."""
+    """Valid input that no recorder writes: only the reference merge supports it."""
 
 
 @dataclass
 class Changes:
-    """Entries of all lines in a row: how many each line has, which numbers as distances, and what is said of them."""
+    """The changed series of all lines: their number per line, the distances between their numbers, and their values."""
 
     counts: list[int] = field(default_factory=list)
     distances: list[int] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
 
-    def take(self, distances: Sequence[int], values: Sequence[Any] | None = None) -> None:
-        """Take the entries of the next line. Raises CodingError when they are not as many as the values."""
+    def add(self, distances: Sequence[int], values: Sequence[Any] | None = None) -> None:
+        """Add the changes of the next line. Raises CodingError unless there is one value per series."""
         if values is None:
             values = ()
         elif len(values) != len(distances):
-            raise CodingError("values that have no number")
+            raise CodingError("number of values differs from number of series")
         self.counts.append(len(distances))
         self.distances += distances
         self.values += values
 
-    def places(self) -> tuple[Ints, Ints]:
-        """Return line and number of every entry. Raises CodingError when numbers do not ascend."""
+    def positions(self) -> tuple[Ints, Ints]:
+        """Return line and number of each changed series. Raises CodingError unless the numbers of a line ascend."""
         counts = np.asarray(self.counts, np.int64)
         lines = np.repeat(np.arange(len(counts)), counts)
         distances = integers(self.distances)
@@ -76,35 +75,35 @@ class Changes:
         begins = np.zeros(len(distances), bool)
         begins[starts[counts > 0]] = True
         if (distances < 0).any() or ((distances == 0) & ~begins).any():
-            raise CodingError("numbers that do not ascend")
+            raise CodingError("numbers of series that do not ascend")
         before = np.where(starts > 0, summed[starts - 1] if len(summed) else 0, 0)
         return lines, summed - np.repeat(before, counts)
 
 
 @dataclass
 class Block:
-    """Lines from a full one on.
+    """A full record and the records that depend on it, one per line.
 
-    start      what their file says of itself; None in format 1.
+    start      the identity of the file; None in format 1.
     first      the sequence number of the first line; 0 in format 1.
     series     by number: source and series.
-    at         for each line, when each source that is in it finished, seconds.
-    origins    which sources began to count from something new: line, source, what.
-    others     values that are no whole numbers: line, number, value.
-    lengths    histograms that are new or changed their layout: line, number, number of buckets.
-    events     of each line, the log's and those of the line itself; without what is derived from values.
+    at         the completion time of each source, by line, in seconds.
+    origins    new origins of sources: line, source, origin.
+    others     changed values that are not integers: line, number, value.
+    lengths    new histograms and layouts: line, number, number of buckets.
+    events     the recorded events of each line, without those derived from values.
     """
 
     head: Header
-    start: Start | None = None
+    start: FileStart | None = None
     first: int = 0
     nodes: list[str] = field(default_factory=list)
     ticks: list[Tick] = field(default_factory=list)
     series: list[tuple[str, Series]] = field(default_factory=list)
     at: list[dict[str, float]] = field(default_factory=list)
     origins: list[tuple[int, str, str]] = field(default_factory=list)
-    there: Changes = field(default_factory=Changes)
-    whole: Changes = field(default_factory=Changes)
+    presence: Changes = field(default_factory=Changes)
+    integers: Changes = field(default_factory=Changes)
     others: list[tuple[int, int, Any]] = field(default_factory=list)
     lengths: list[tuple[int, int, int]] = field(default_factory=list)
     histograms: Changes = field(default_factory=Changes)
@@ -112,112 +111,113 @@ class Block:
     _sources: list[str] = field(default_factory=list)
     _at: int = 0
 
-    def take(self, line: dict[str, Any]) -> None:
-        """Take the next line."""
+    def add(self, line: dict[str, Any]) -> None:
+        """Add the next line."""
         number = len(self.ticks)
         get = line.get
         if number:
-            number_of(line, self.start, self.first + number)
+            sequence_number_of(line, self.start, self.first + number)
         else:
-            self.first = number_of(line, self.start, None)
+            self.first = sequence_number_of(line, self.start, None)
         if "s" in line:
             self.series += series_of(line["s"])
         if "b" in line:
             self._sources = sources_of(line["b"])
-        self.nodes += names([get("n", self.nodes[-1] if self.nodes else "")])
+        self.nodes += texts_of([get("n", self.nodes[-1] if self.nodes else "")])
         self.ticks.append(tick_of(line))
         sum(line["c"] if self._sources else ())
         if self._sources:
             first, *rest = array("q", line["a"])
             self._at += first
-            at = [self._at, *(self._at + each for each in rest)]
-            self.at.append({source: each / TIME_UNITS_PER_S for source, each in zip(self._sources, at, strict=True)})
+            at = [self._at, *(self._at + time for time in rest)]
+            self.at.append({source: time / TIME_UNITS_PER_S for source, time in zip(self._sources, at, strict=True)})
         else:
             self.at.append({})
         if "o" in line:
-            names(line["o"].values())
+            texts_of(line["o"].values())
             self.origins += [(number, source, origin) for source, origin in line["o"].items()]
-        self.there.take(get("x", ()))
-        self.whole.take(get("i", ()), get("d", ()))
+        self.presence.add(get("x", ()))
+        self.integers.add(get("i", ()), get("d", ()))
         if "j" in line:
             self.others += [
-                (number, place, scalar(value)) for place, value in zip(places(line["j"]), line["f"], strict=True)
+                (number, index, scalar(value))
+                for index, value in zip(series_numbers(line["j"]), line["f"], strict=True)
             ]
-        for place, length in get("w", ()):
-            if place < 0 or not 0 <= length <= MOST_BUCKETS:
-                raise CodingError(f"a histogram of {length} buckets")
-            self.lengths.append((number, place, length))
-        self.histograms.take(get("k", ()), list(zip(get("g", ()), get("h", ()), strict=True)))
+        for index, length in get("w", ()):
+            if index < 0 or not 0 <= length <= MAX_BUCKETS:
+                raise CodingError(f"histogram of {length} buckets")
+            self.lengths.append((number, index, length))
+        self.histograms.add(get("k", ()), list(zip(get("g", ()), get("h", ()), strict=True)))
         self.events.append(self._events_of(line))
 
     def _events_of(self, line: dict[str, Any]) -> list[Event]:
         if "e" not in line and "p" not in line:
             return []
         problems, events = problems_of(line, len(self._sources)), events_of(line, len(self._sources))
-        for place, problem in problems.items():
-            events[place].append(Event("no_answer", f"{self._sources[place]}: {problem}"))
-        return [event for each in events for event in each]
+        for index, problem in problems.items():
+            events[index].append(Event("no_answer", f"{self._sources[index]}: {problem}"))
+        return [event for source_events in events for event in source_events]
 
-    def gains(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return line, number, bucket and gain of every bucket that gained anything, in the order of the numbers.
+    def bucket_increases(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return line, series number, bucket and increase of every bucket with an increase, ordered by series number.
 
         Raises CodingError, ValueError.
         """
-        lines, numbers = self.histograms.places()
+        lines, numbers = self.histograms.positions()
         begun = np.full(len(self.series), len(self.ticks))
         for line, number, _ in reversed(self.lengths):
             begun[number] = line
         once = len({number for _, number, _ in self.lengths})
         if (lines < begun[numbers]).any() or len(self.lengths) > once:
-            raise CodingError("a difference to what is no histogram, or another one")
+            raise CodingError("difference from a value that is not a histogram, or has another layout")
         order = np.argsort(numbers, kind="stable")
-        found = [self.histograms.values[place] for place in order.tolist()]
-        first = integers([first for first, _ in found])
-        sizes, increase = _spelled([text for _, text in found])
-        if (first < 0).any() or np.abs(increase.astype(np.float64)).sum() > LARGEST_SUM:
-            raise CodingError("buckets that cannot be")
+        encoded = [self.histograms.values[index] for index in order.tolist()]
+        first = integers([first for first, _ in encoded])
+        sizes, increase = _decode_increases([text for _, text in encoded])
+        if (first < 0).any() or np.abs(increase.astype(np.float64)).sum() > MAX_SUM:
+            raise CodingError("impossible bucket index or sum")
         some = np.nonzero(increase)[0]
-        of = np.repeat(np.arange(len(found)), sizes)[some]
+        of = np.repeat(np.arange(len(encoded)), sizes)[some]
         bucket = first[of] + some - (np.cumsum(sizes) - sizes)[of]
         return lines[order][of], numbers[order][of], bucket, increase[some]
 
 
-def _spelled(texts: Sequence[str]) -> tuple[Ints, Ints]:
-    """Return how many gains stand in each text, and all of them, as `letters.read` does. Raises CodingError."""
+def _decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
+    """Return the number of increases in each text, and all increases; see `delta_codec`. Raises CodingError."""
     parts, numbers = [], list[str]()
     for text in texts:
-        # Each number becomes a letter of its own, and is put in its place below.
+        # Each decimal number is replaced by a mark, which is resolved below.
         if not text.isalpha():
             numbers += _NUMBER.findall(text)
-            text = _NUMBER.sub(_STANDS_FOR_NUMBER, text)
+            text = _NUMBER.sub(_NUMBER_MARK, text)
         parts.append(text)
-    increase = np.frombuffer("".join(parts).encode(), np.uint8).astype(np.int64) - FIRST_LETTER
-    places = np.nonzero(increase == _LAST)[0]
-    if len(places) != len(numbers) or (increase < 0).any() or (increase > _LAST).any():
-        raise CodingError("what is no gain of a bucket")
-    increase[places] = integers([int(number[:-1]) for number in numbers])
+    increase = np.frombuffer("".join(parts).encode(), np.uint8).astype(np.int64) - FIRST_DIGIT
+    series_numbers = np.nonzero(increase == _DIGITS)[0]
+    if len(series_numbers) != len(numbers) or (increase < 0).any() or (increase > _DIGITS).any():
+        raise CodingError("malformed increase of a bucket")
+    increase[series_numbers] = integers([int(number[:-1]) for number in numbers])
     return np.asarray([len(part) for part in parts], np.int64), increase
 
 
-def blocks(found: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Block | Damage | Footer]:
-    """Yield the blocks of a file's lines, damage and footers, in order; after damage comes the next full line.
+def blocks(lines: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Block | Damage | Footer]:
+    """Yield the blocks, damage and footers of a file in order; after damage, continue with the next full record.
 
-    Raises TooManySeriesError, and UnsupportedError for a line that was written as it is, and makes no sense.
+    Raises TooManySeriesError, and UnsupportedError for a malformed record with a valid checksum.
     """
     block: Block | None = None
-    for each in found:
-        if isinstance(each, Damage):
+    for text in lines:
+        if isinstance(text, Damage):
             if block is not None:
                 yield block
             block = None
-            yield each
+            yield text
             continue
         try:
-            line = orjson.loads(each)
+            line = orjson.loads(text)
             begins = "head" in line
             if begins:
-                lost_of(line["head"])
-                begun = Block(head_of(line["head"]), start_of(line["head"]))
+                lost_ticks_of(line["head"])
+                begun = Block(header_of(line["head"]), file_start_of(line["head"]))
             footer = footer_of(line["end"], 0) if "end" in line else None
             if block is not None and (begins or footer):
                 yield block
@@ -228,7 +228,7 @@ def blocks(found: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Bloc
             block = begun if begins else block
             if block is not None:
                 limit.take(line.get("s", ()))
-                block.take(line)
+                block.add(line)
         except MALFORMED as error:
             raise UnsupportedError(str(error)) from None
     if block is not None:

@@ -1,4 +1,4 @@
-"""What the histograms of a block gained, line by line, as flat arrays; what contradicts the counters is left out."""
+"""The increases of a block's histograms as flat arrays, without those that contradict the counters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,86 +24,90 @@ from collector.model.rates import (
 
 Buckets = tuple[Ints, Ints, Ints, Ints]
 Entries = tuple[Ints, Ints, Ints]
-"""Of one histogram: line, bucket, gain."""
+"""Line, bucket and increase of one histogram."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """The gains (line, column, bucket, gain) where `counted`, and the absolute counts after the last line."""
+class HistogramIncreases:
+    """The increases (line, column, bucket, increase) where `counted`, and the counts after the last line."""
 
     parts: list[Buckets]
     counted: Bools
     lengths: dict[int, int]
     totals: dict[int, Ints]
-    wrong: list[tuple[int, str]]
+    disagreements: list[tuple[int, str]]
 
     @property
     def buckets(self) -> Buckets:
-        """All gains, column by column."""
+        """All increases, ordered by column."""
         none = np.zeros(0, np.int64)
-        line, column, bucket, gain = (np.concatenate(each) for each in zip((none,) * 4, *self.parts, strict=True))
+        line, column, bucket, gain = (np.concatenate(arrays) for arrays in zip((none,) * 4, *self.parts, strict=True))
         return line, column, bucket, gain
 
 
-def bucket_gains(
+def histogram_increases(
     block: Block,
-    carry: LastReadings,
+    last_readings: LastReadings,
     metrics: Mapping[str, Metric],
-    goes_on: Bools,
+    continues: Bools,
     values: Floats,
     increase: Floats,
     valid: Bools,
     elapsed: Floats,
-    there: Bools,
-) -> Found:
-    """Return what the histograms gained where they go on. Raises CodingError, ValueError."""
-    whole = block.gains()
-    counted = goes_on.copy()
-    found = Found([], counted, {}, {}, [])
-    places = {key: place for place, key in enumerate(block.series)}
+    present: Bools,
+) -> HistogramIncreases:
+    """Return the increases of the histograms where they continue. Raises CodingError, ValueError."""
+    all_increases = block.bucket_increases()
+    counted = continues.copy()
+    result = HistogramIncreases([], counted, {}, {}, [])
+    column_indices = {key: column_index for column_index, key in enumerate(block.series)}
     begins: dict[int, list[tuple[int, int]]] = {}
-    for at, place, length in block.lengths:
-        begins.setdefault(place, []).append((at, length))
-    for place, beginnings in begins.items():
-        mine = slice(*np.searchsorted(whole[1], (place, place + 1)))
-        absolute = whole[0][mine], whole[2][mine], whole[3][mine]
-        source, series = block.series[place]
-        last = carry.get((source, series))
-        gains = _gains(absolute, beginnings, None if last is None else last.counts, counted[:, place])
-        length = found.lengths[place] = beginnings[-1][1]
-        found.totals[place] = _total(absolute, *beginnings[-1])
-        counted[gains[0][gains[2] < 0], place] = False
+    for at, column_index, length in block.lengths:
+        begins.setdefault(column_index, []).append((at, length))
+    for column_index, layouts in begins.items():
+        own_rows = slice(*np.searchsorted(all_increases[1], (column_index, column_index + 1)))
+        absolute = all_increases[0][own_rows], all_increases[2][own_rows], all_increases[3][own_rows]
+        source, series = block.series[column_index]
+        last = last_readings.get((source, series))
+        increases = _since_last(absolute, layouts, None if last is None else last.counts, counted[:, column_index])
+        length = result.lengths[column_index] = layouts[-1][1]
+        result.totals[column_index] = _total(absolute, *layouts[-1])
+        counted[increases[0][increases[2] < 0], column_index] = False
         metric = metrics.get(series[0])
         if metric is None:
-            counted[:, place] = False
+            counted[:, column_index] = False
             continue
         try:
             upper_bounds = np.asarray(histogram.upper_bounds_of(metric.unit, length))
         except LayoutError as error:
-            found.wrong.extend((int(at), f"{' '.join(series)}: {error}") for at in np.nonzero(counted[:, place])[0])
-            counted[:, place] = False
+            result.disagreements.extend(
+                (int(at), f"{' '.join(series)}: {error}") for at in np.nonzero(counted[:, column_index])[0]
+            )
+            counted[:, column_index] = False
             continue
-        check = _Check(place, places.get((source, (metric.count, *series[1:]))), values, increase, valid, elapsed)
+        check = _Check(
+            column_index, column_indices.get((source, (metric.count, *series[1:]))), values, increase, valid, elapsed
+        )
         scale = metrics[metric.count].scale if metric.count in metrics else 1.0
-        check.counts(gains[0], gains[2], scale, counted, series, found.wrong)
-        if len(beginnings) == 1:
-            total = places.get((source, (metric.total, *series[1:])))
-            check.means(absolute, upper_bounds, total, there, counted, series, found.wrong)
-        keep = counted[gains[0], place]
-        line, bucket, gain = (each[keep] for each in gains)
-        found.parts.append((line, np.full(len(line), place), bucket, gain))
-    return found
+        check.counts(increases[0], increases[2], scale, counted, series, result.disagreements)
+        if len(layouts) == 1:
+            total = column_indices.get((source, (metric.total, *series[1:])))
+            check.means(absolute, upper_bounds, total, present, counted, series, result.disagreements)
+        keep = counted[increases[0], column_index]
+        line, bucket, gain = (each[keep] for each in increases)
+        result.parts.append((line, np.full(len(line), column_index), bucket, gain))
+    return result
 
 
-def _gains(absolute: Entries, beginnings: Sequence[tuple[int, int]], before: Ints | None, counted: Bools) -> Entries:
-    """Return a histogram's gains: what stands in the lines of `beginnings` are the counts themselves.
+def _since_last(absolute: Entries, layouts: Sequence[tuple[int, int]], before: Ints | None, counted: Bools) -> Entries:
+    """Return a histogram's increases; the lines of `layouts` contain absolute counts.
 
-    `before` are the counts before the first line; where they are not known or of no use, nothing is `counted`.
+    `before` are the counts before the first line; where they are unknown or do not fit, `counted` becomes False.
     """
     line, bucket, gain = absolute
     parts = []
     kept = np.ones(len(line), bool)
-    for at, length in beginnings:
+    for at, length in layouts:
         of = line == at
         kept &= ~of
         counts = np.zeros(length, np.int64)
@@ -120,19 +124,19 @@ def _gains(absolute: Entries, beginnings: Sequence[tuple[int, int]], before: Int
 
 
 def _total(absolute: Entries, begin: int, length: int) -> Ints:
-    """Return the counts after the last line. Raises CodingError for a bucket that there cannot be."""
+    """Return the counts after the last line. Raises CodingError for a bucket beyond `length`."""
     line, bucket, gain = absolute
     if len(bucket) and not 0 <= bucket.min() <= bucket.max() < length:
-        raise CodingError(f"a gain beyond {length} buckets")
+        raise CodingError(f"increase beyond {length} buckets")
     of = line >= begin
     return np.bincount(bucket[of], gain[of], length).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class _Check:
-    """Holds a histogram's column against the counters beside it, as `collector.model.rates` does."""
+    """Checks a histogram against the counters beside it, as `collector.model.rates` does."""
 
-    place: int
+    column_index: int
     counter: int | None
     values: Floats
     increase: Floats
@@ -140,28 +144,28 @@ class _Check:
     elapsed: Floats
 
     def counts(
-        self, line: Ints, gain: Ints, scale: float, counted: Bools, series: Series, wrong: list[tuple[int, str]]
+        self, line: Ints, gain: Ints, scale: float, counted: Bools, series: Series, disagreements: list[tuple[int, str]]
     ) -> None:
         if self.counter is None:
             return
         totals = np.bincount(line, gain, len(self.values))
         expected = self.increase[:, self.counter] * scale
         with np.errstate(invalid="ignore"):
-            same = self.valid[:, self.counter] & (self.elapsed[:, self.counter] == self.elapsed[:, self.place])
+            same = self.valid[:, self.counter] & (self.elapsed[:, self.counter] == self.elapsed[:, self.column_index])
             far = np.abs(totals - expected) > np.maximum(COUNT_SLACK_FEW, COUNT_SLACK * expected)
-        for at in np.nonzero(counted[:, self.place] & same & far)[0].tolist():
-            counted[at, self.place] = False
-            wrong.append((at, f"{' '.join(series)}: {count_mismatch_text(totals[at], expected[at])}"))
+        for at in np.nonzero(counted[:, self.column_index] & same & far)[0].tolist():
+            counted[at, self.column_index] = False
+            disagreements.append((at, f"{' '.join(series)}: {count_mismatch_text(totals[at], expected[at])}"))
 
     def means(
         self,
         since: Entries,
         upper_bounds: Floats,
         total: int | None,
-        there: Bools,
+        present: Bools,
         counted: Bools,
         series: Series,
-        wrong: list[tuple[int, str]],
+        disagreements: list[tuple[int, str]],
     ) -> None:
         if self.counter is None or total is None:
             return
@@ -178,7 +182,7 @@ class _Check:
             mean = self.values[:, total] * 1e-6 / count
             low, high = least / number, np.where(beyond, np.inf, most / number)
             off = (mean < low / MEAN_SLACK - MEAN_SLACK_S) | (mean > high * MEAN_SLACK + MEAN_SLACK_S)
-        asked = (number > 0) & there[:, self.counter] & there[:, total] & (count >= MEAN_MIN_COUNT)
-        for at in np.nonzero(counted[:, self.place] & asked & off)[0].tolist():
-            counted[at, self.place] = False
-            wrong.append((at, f"{' '.join(series)}: {mean_mismatch_text((low[at], high[at]), mean[at])}"))
+        asked = (number > 0) & present[:, self.counter] & present[:, total] & (count >= MEAN_MIN_COUNT)
+        for at in np.nonzero(counted[:, self.column_index] & asked & off)[0].tolist():
+            counted[at, self.column_index] = False
+            disagreements.append((at, f"{' '.join(series)}: {mean_mismatch_text((low[at], high[at]), mean[at])}"))

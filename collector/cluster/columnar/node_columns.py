@@ -1,4 +1,4 @@
-"""A node on a grid of times as columns: one array for all its intervals, for each series."""
+"""A node's intervals as columns: one array per series."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,16 +16,16 @@ from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
 
-Adds = TypeVar("Adds")
+Sum = TypeVar("Sum")
 
 
 @dataclass
 class IntervalSums:
-    """What the lines of an interval add up to, by series; one array for all intervals of a node each.
+    """The sums of a node's series; each array has one element per interval.
 
-    counters    gain and the time it covers, in base units; both 0 where nothing is known.
-    gauges      number of readings, their sum, the least and the greatest.
-    histograms  by number of buckets: how many lines told of it, and the counts (interval x bucket).
+    counters    increase and elapsed time, in base units; both 0 where nothing is known.
+    gauges      number of readings, their sum, the lowest and the highest.
+    histograms  by number of buckets: the number of ticks, and the counts (interval x bucket).
     """
 
     counters: dict[Series, tuple[Floats, Floats]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class IntervalSums:
 
 @dataclass
 class NodeColumns:
-    """A node's intervals as columns: `indices` says which interval each row is."""
+    """A node's intervals as columns; `indices` contains the interval of each row."""
 
     node: str
     head: Header
@@ -51,15 +51,15 @@ class NodeColumns:
     integrity: Integrity
 
     def intervals(self, grid: Grid, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
-        """Return the intervals as `grid.intervals` does, with the `wanted` metrics and series alone, None for all."""
+        """Return the intervals like `node_intervals`, with only the `wanted` metrics and series; None for all."""
         values, spread = self._values(wanted)
         covered = {source: elapsed.tolist() for source, elapsed in self.elapsed.items()}
         found = {}
-        for row, place in enumerate(self.indices):
-            tick = Tick(grid.end_of(place), self.late_s[row], self.missed[row])
+        for row, index in enumerate(self.indices):
+            tick = Tick(grid.end_of(index), self.late_s[row], self.missed[row])
             elapsed_s = {source: of[row] for source, of in covered.items() if of[row]}
             sample = Sample(self.node, tick, values[row], elapsed_s, tuple(self.events[row]), spread=spread[row])
-            found[place] = NodeInterval(sample, self.ticks[row])
+            found[index] = NodeInterval(sample, self.ticks[row])
         return found
 
     def _values(
@@ -67,25 +67,25 @@ class NodeColumns:
     ) -> tuple[list[dict[Series, Derived]], list[dict[Series, tuple[float, float]]]]:
         values: list[dict[Series, Derived]] = [dict(texts) for texts in self.texts]
         spread: list[dict[Series, tuple[float, float]]] = [{} for _ in self.indices]
-        for series, (increase, elapsed) in _chosen(self.sums.counters, wanted):
+        for series, (increase, elapsed) in _selected(self.sums.counters, wanted):
             rows = np.nonzero(elapsed)[0]
             for row, gain, elapsed_s in zip(
                 rows.tolist(), increase[rows].tolist(), elapsed[rows].tolist(), strict=True
             ):
                 values[row][series] = Rate(gain, elapsed_s)
-        for series, (number, total, least, most) in _chosen(self.sums.gauges, wanted):
+        for series, (number, total, least, most) in _selected(self.sums.gauges, wanted):
             rows = np.nonzero(number)[0]
             means, ends = (total[rows] / number[rows]).tolist(), np.stack([least[rows], most[rows]], 1).tolist()
             for row, mean, (low, high) in zip(rows.tolist(), means, ends, strict=True):
                 values[row][series] = mean
                 spread[row][series] = low, high
-        for series, layouts in _chosen(self.sums.histograms, wanted):
+        for series, layouts in _selected(self.sums.histograms, wanted):
             for row, buckets in self.buckets(series, layouts):
                 values[row][series] = buckets
         return values, spread
 
     def buckets(self, series: Series, layouts: Mapping[int, tuple[Ints, Ints]]) -> Iterable[tuple[int, Buckets]]:
-        """Yield the rows in which something is known of a histogram, and what."""
+        """Yield the rows in which a histogram is known, and its buckets."""
         unit = self.units[series[0]]
         upper_bounds = {
             length: histogram.upper_bounds_of(unit, length) for length, (number, _) in layouts.items() if number.any()
@@ -100,5 +100,5 @@ class NodeColumns:
                 yield row, histogram.merge(parts) if len(parts) > 1 else parts[0]
 
 
-def _chosen(of: Mapping[Series, Adds], wanted: Collection[str | Series] | None) -> list[tuple[Series, Adds]]:
+def _selected(of: Mapping[Series, Sum], wanted: Collection[str | Series] | None) -> list[tuple[Series, Sum]]:
     return [(series, sums) for series, sums in of.items() if wanted is None or series[0] in wanted or series in wanted]

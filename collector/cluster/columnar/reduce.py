@@ -1,6 +1,6 @@
-"""A node's recording on a grid of times, a block of lines at once: what `grid.intervals` returns, a great deal faster.
+"""Reduces a node's recording to the intervals of a grid, one block at a time; equivalent to `node_intervals`.
 
-It needs numpy and orjson, which come with casstat[analysis] and are never loaded while sampling.
+Needs numpy and orjson, which casstat[analysis] installs and which processes that sample never load.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from collector.cluster.columnar.arrays import Bools, Floats, Ints
 from collector.cluster.columnar.decode import Block, UnsupportedError, blocks
 from collector.cluster.columnar.last_readings import LastReadings
 from collector.cluster.columnar.node_columns import IntervalSums, NodeColumns
-from collector.cluster.columnar.series_rates import Rates, rates_of
+from collector.cluster.columnar.series_rates import BlockRates, rates_of
 from collector.cluster.grid import Grid
 from collector.cluster.node_intervals import shared_name
 from collector.cluster.recordings import Recording
@@ -20,7 +20,7 @@ from collector.journal.footer import Footer
 from collector.journal.frames import Damage
 from collector.journal.header import Header
 from collector.journal.read_limits import MAX_SERIES, SeriesLimit
-from collector.journal.reader import lines_of
+from collector.journal.reader import read_lines
 from collector.journal.tick_order import Integrity, TickOrder
 from collector.journal.validation import MALFORMED
 from collector.model.metric import Kind, Series
@@ -33,31 +33,31 @@ def reduced(recording: Recording, grid: Grid, offset_s: float, max_series: int =
 
     Raises OSError, UnsupportedError, TooManySeriesError.
     """
-    building = _Building(grid, offset_s, SeriesLimit(max_series, recording.node))
+    reducer = _NodeReducer(grid, offset_s, SeriesLimit(max_series, recording.node))
     for session in recording.sessions:
-        building.begin()
+        reducer.begin()
         for path in session.files:
-            building.read(path, session.head.session)
-    return building.column(recording.node, recording.sessions[-1].head)
+            reducer.read(path, session.head.session)
+    return reducer.column(recording.node, recording.sessions[-1].head)
 
 
 @dataclass
-class _Part:
-    """What one block adds: to which intervals, of which series."""
+class _BlockSums:
+    """The sums of one block: intervals, series and values."""
 
-    places: Ints
+    indices: Ints
     counters: tuple[list[Series], Floats, Floats]
     gauges: tuple[list[Series], Ints, Floats, Floats, Floats]
     histograms: list[tuple[Series, int, Ints, Ints]]
     elapsed: dict[str, Floats]
 
 
-class _Building:
+class _NodeReducer:
     def __init__(self, grid: Grid, offset_s: float, limit: SeriesLimit) -> None:
         self._grid = grid
         self._limit = limit
         self._offset_s = offset_s
-        self._parts: list[_Part] = []
+        self._parts: list[_BlockSums] = []
         self._texts: dict[int, dict[Series, str]] = {}
         self._events: dict[int, list[Event]] = {}
         self._ticks: dict[int, list[Tick]] = {}
@@ -69,7 +69,7 @@ class _Building:
         self._integrity = Integrity()
 
     def begin(self) -> None:
-        """Begin with a session: its first tick tells of nothing before it."""
+        """Begin a session; its first tick has nothing to be compared with."""
         self._end()
         self._carry, self._begins = {}, True
 
@@ -79,8 +79,8 @@ class _Building:
         self._sequence = TickOrder()
 
     def read(self, path: Path, session: str) -> None:
-        """Take what a file has of a session. Raises OSError."""
-        for each in blocks(lines_of(path), self._limit):
+        """Add the blocks of a file that belong to a session. Raises OSError, UnsupportedError."""
+        for each in blocks(read_lines(path), self._limit):
             if isinstance(each, Damage):
                 self._integrity += Integrity(damaged=1)
             elif isinstance(each, Footer):
@@ -95,149 +95,151 @@ class _Building:
 
     def _take(self, block: Block) -> None:
         head = block.head
-        found = rates_of(block, self._carry, head.catalogue)
+        rates = rates_of(block, self._carry, head.catalogue)
         for name, metric in head.catalogue.items():
             self._units[name] = metric.unit
             if self._meanings.setdefault(name, metric.meaning) != metric.meaning:
-                raise UnsupportedError(f"{name} means two things")
-        places = [self._grid.index_of(tick.time_s - self._offset_s, head.interval_s) for tick in block.ticks]
+                raise UnsupportedError(f"two meanings of {name}")
+        indices = [self._grid.index_of(tick.time_s - self._offset_s, head.interval_s) for tick in block.ticks]
         if self._begins:
-            places[0], self._begins = None, False
-        lines = [line for line, place in enumerate(places) if place is not None]
+            indices[0], self._begins = None, False
+        lines = [line for line, index in enumerate(indices) if index is not None]
         if not lines:
             return
         for line in lines:
-            self._note(line, places[line] or 0, block, found)
-        order = sorted(lines, key=lambda line: places[line] or 0)
-        where = np.asarray([places[line] for line in order], np.int64)
+            self._add_events_and_texts(line, indices[line] or 0, block, rates)
+        order = sorted(lines, key=lambda line: indices[line] or 0)
+        where = np.asarray([indices[line] for line in order], np.int64)
         starts = np.nonzero(np.diff(where, prepend=where[0] - 1))[0]
-        self._parts.append(_part(block, found, np.asarray(order), where[starts], starts))
+        self._parts.append(_block_sums(block, rates, np.asarray(order), where[starts], starts))
 
-    def _note(self, line: int, place: int, block: Block, found: Rates) -> None:
-        """Take up what is no number."""
+    def _add_events_and_texts(self, line: int, index: int, block: Block, rates: BlockRates) -> None:
+        """Add the tick, the events and the texts of a line."""
         tick = block.ticks[line]
-        self._ticks.setdefault(place, []).append(tick)
-        events = self._events.setdefault(place, [])
+        self._ticks.setdefault(index, []).append(tick)
+        events = self._events.setdefault(index, [])
         events += tick_events(tick)
         events += block.events[line]
-        events += [Event("disagreement", text) for at, text in found.wrong if at == line]
-        if line in found.anew:
-            events.append(restart_event(found.anew[line]))
-        texts = self._texts.setdefault(place, {})
-        for column, text in found.texts.get(line, ()):
-            texts[shared_name(block.head, found.keys[column][1])] = text
+        events += [Event("disagreement", text) for at, text in rates.disagreements if at == line]
+        if line in rates.restarted:
+            events.append(restart_event(rates.restarted[line]))
+        texts = self._texts.setdefault(index, {})
+        for column, text in rates.texts.get(line, ()):
+            texts[shared_name(block.head, rates.keys[column][1])] = text
 
     def column(self, node: str, head: Header) -> NodeColumns:
-        """Return what was taken."""
+        """Return the node's columns."""
         self._end()
-        places = sorted(self._ticks)
-        row = {place: number for number, place in enumerate(places)}
+        indices = sorted(self._ticks)
+        row = {index: number for number, index in enumerate(indices)}
         sums, elapsed = IntervalSums(), dict[str, Floats]()
         for part in self._parts:
-            rows = np.asarray([row[place] for place in part.places.tolist()], np.int64)
-            _add(sums, elapsed, part, rows, len(places))
+            rows = np.asarray([row[index] for index in part.indices.tolist()], np.int64)
+            _add(sums, elapsed, part, rows, len(indices))
         return NodeColumns(
             node,
             head,
-            places,
+            indices,
             sums,
             self._units,
             elapsed,
-            [self._texts.get(place, {}) for place in places],
-            [self._events.get(place, []) for place in places],
-            [max(tick.late_s for tick in self._ticks[place]) for place in places],
-            [sum(tick.missed for tick in self._ticks[place]) for place in places],
-            [len(self._ticks[place]) for place in places],
+            [self._texts.get(index, {}) for index in indices],
+            [self._events.get(index, []) for index in indices],
+            [max(tick.late_s for tick in self._ticks[index]) for index in indices],
+            [sum(tick.missed for tick in self._ticks[index]) for index in indices],
+            [len(self._ticks[index]) for index in indices],
             self._integrity,
         )
 
 
 def is_repeated(block: Block, sequence: TickOrder) -> bool:
-    """Return whether the lines of a block are repeats. Raises UnsupportedError where only some of them are."""
+    """Return whether a block is a repeat. Raises UnsupportedError if only a part of it is."""
     count = len(block.ticks)
     repeated = sequence.take(block.head.session, block.start, block.first, count)
     if 0 < repeated < count:
-        raise UnsupportedError("a part of a frame is repeated")
+        raise UnsupportedError("partly repeated frame")
     return repeated > 0
 
 
-def _part(block: Block, found: Rates, order: Ints, places: Ints, starts: Ints) -> _Part:
-    """Add up a block's lines, given in the `order` of their intervals, each of which begins at one of `starts`."""
+def _block_sums(block: Block, rates: BlockRates, order: Ints, indices: Ints, starts: Ints) -> _BlockSums:
+    """Return the sums of a block; `order` sorts its lines by interval, and each interval begins at one of `starts`."""
     metrics = block.head.catalogue
-    kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in found.keys]
-    scale = np.asarray([metrics[s[0]].scale if s[0] in metrics else 1.0 for _, s in found.keys], np.float64)
-    names = [shared_name(block.head, series) for _, series in found.keys]
+    kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in rates.keys]
+    scale = np.asarray([metrics[s[0]].scale if s[0] in metrics else 1.0 for _, s in rates.keys], np.float64)
+    names = [shared_name(block.head, series) for _, series in rates.keys]
 
     def of(kind: Kind) -> Ints:
-        return np.asarray([place for place, each in enumerate(kinds) if each is kind], np.int64)
+        return np.asarray([column_index for column_index, each in enumerate(kinds) if each is kind], np.int64)
 
     def summed(matrix: Floats, where: Bools) -> Floats:
         return np.add.reduceat(np.where(where, matrix, 0.0), starts, axis=0)
 
     cells = np.ix_(order, of(Kind.COUNTER))
-    valid = found.valid[cells]
-    counters = [names[place] for place in of(Kind.COUNTER)]
-    increase = summed(found.increase[cells], valid) * scale[of(Kind.COUNTER)]
-    elapsed = summed(found.elapsed[cells], valid)
-    times = np.where(valid, found.elapsed[cells], np.inf)
-    sources = [found.keys[place][0] for place in of(Kind.COUNTER)]
-    covered = {}
+    valid = rates.valid[cells]
+    counters = [names[column_index] for column_index in of(Kind.COUNTER)]
+    increase = summed(rates.increase[cells], valid) * scale[of(Kind.COUNTER)]
+    elapsed = summed(rates.elapsed[cells], valid)
+    times = np.where(valid, rates.elapsed[cells], np.inf)
+    sources = [rates.keys[column_index][0] for column_index in of(Kind.COUNTER)]
+    elapsed_by_source = {}
     for source in dict.fromkeys(sources):
-        least = times[:, [place for place, each in enumerate(sources) if each == source]].min(axis=1)
-        covered[source] = np.add.reduceat(np.where(np.isinf(least), 0.0, least), starts)
+        lowest = times[:, [column_index for column_index, each in enumerate(sources) if each == source]].min(axis=1)
+        elapsed_by_source[source] = np.add.reduceat(np.where(np.isinf(lowest), 0.0, lowest), starts)
     cells = np.ix_(order, of(Kind.GAUGE))
-    known, values = found.known[cells], found.values[cells] * scale[of(Kind.GAUGE)]
+    known, values = rates.known[cells], rates.values[cells] * scale[of(Kind.GAUGE)]
     gauges = (
-        [names[place] for place in of(Kind.GAUGE)],
+        [names[column_index] for column_index in of(Kind.GAUGE)],
         np.add.reduceat(known.astype(np.int64), starts, axis=0),
         summed(values, known),
         np.minimum.reduceat(np.where(known, values, np.inf), starts, axis=0),
         np.maximum.reduceat(np.where(known, values, -np.inf), starts, axis=0),
     )
-    bucketed = [place for place in found.lengths if kinds[place] is Kind.HISTOGRAM]
-    histograms = _histograms(found, bucketed, names, order, starts)
-    return _Part(places, (counters, increase, elapsed), gauges, histograms, covered)
+    bucketed = [column_index for column_index in rates.lengths if kinds[column_index] is Kind.HISTOGRAM]
+    histograms = _histograms(rates, bucketed, names, order, starts)
+    return _BlockSums(indices, (counters, increase, elapsed), gauges, histograms, elapsed_by_source)
 
 
 def _histograms(
-    found: Rates, bucketed: list[int], names: list[Series], order: Ints, starts: Ints
+    rates: BlockRates, bucketed: list[int], names: list[Series], order: Ints, starts: Ints
 ) -> list[tuple[Series, int, Ints, Ints]]:
-    line, column, bucket, gain = found.buckets
-    interval = np.full(len(found.there), -1, np.int64)
+    line, column, bucket, increase = rates.buckets
+    interval = np.full(len(rates.present), -1, np.int64)
     interval[order] = np.searchsorted(starts, np.arange(len(order)), side="right") - 1
     parts = []
-    for place in bucketed:
-        length = found.lengths[place]
-        mine = (column == place) & (interval[line] >= 0)
-        cell = interval[line[mine]] * length + bucket[mine]
-        counts = np.bincount(cell, gain[mine], len(starts) * length).astype(np.int64).reshape(len(starts), length)
-        number = np.add.reduceat(found.counted[order, place].astype(np.int64), starts)
-        parts.append((names[place], length, number, counts))
+    for column_index in bucketed:
+        length = rates.lengths[column_index]
+        in_column = (column == column_index) & (interval[line] >= 0)
+        cell = interval[line[in_column]] * length + bucket[in_column]
+        counts = (
+            np.bincount(cell, increase[in_column], len(starts) * length).astype(np.int64).reshape(len(starts), length)
+        )
+        number = np.add.reduceat(rates.counted[order, column_index].astype(np.int64), starts)
+        parts.append((names[column_index], length, number, counts))
     return parts
 
 
-def _add(sums: IntervalSums, elapsed: dict[str, Floats], part: _Part, rows: Ints, height: int) -> None:
-    """Add what a block says; no interval is twice in one."""
-    for place, series in enumerate(part.counters[0]):
+def _add(sums: IntervalSums, elapsed: dict[str, Floats], part: _BlockSums, rows: Ints, height: int) -> None:
+    """Add the sums of a block, in which each interval occurs once."""
+    for column_index, series in enumerate(part.counters[0]):
         if series not in sums.counters:
             sums.counters[series] = np.zeros(height), np.zeros(height)
-        for whole, each in zip(sums.counters[series], part.counters[1:], strict=True):
-            whole[rows] += each[:, place]
-    names, number, total, least, most = part.gauges
-    for place, series in enumerate(names):
+        for total_array, each in zip(sums.counters[series], part.counters[1:], strict=True):
+            total_array[rows] += each[:, column_index]
+    names, number, total, lowest, highest = part.gauges
+    for column_index, series in enumerate(names):
         if series not in sums.gauges:
             empty = np.full(height, np.inf)
             sums.gauges[series] = np.zeros(height, np.int64), np.zeros(height), empty, -empty
         of = sums.gauges[series]
-        of[0][rows] += number[:, place]
-        of[1][rows] += total[:, place]
-        of[2][rows] = np.minimum(of[2][rows], least[:, place])
-        of[3][rows] = np.maximum(of[3][rows], most[:, place])
-    for series, length, told, counts in part.histograms:
+        of[0][rows] += number[:, column_index]
+        of[1][rows] += total[:, column_index]
+        of[2][rows] = np.minimum(of[2][rows], lowest[:, column_index])
+        of[3][rows] = np.maximum(of[3][rows], highest[:, column_index])
+    for series, length, lines_known, counts in part.histograms:
         layouts = sums.histograms.setdefault(series, {})
         if length not in layouts:
             layouts[length] = np.zeros(height, np.int64), np.zeros((height, length), np.int64)
-        layouts[length][0][rows] += told
+        layouts[length][0][rows] += lines_known
         layouts[length][1][rows] += counts
-    for source, covered in part.elapsed.items():
-        elapsed.setdefault(source, np.zeros(height))[rows] += covered
+    for source, elapsed_by_source in part.elapsed.items():
+        elapsed.setdefault(source, np.zeros(height))[rows] += elapsed_by_source

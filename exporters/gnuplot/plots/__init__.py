@@ -1,1 +1,1 @@
-"""The pictures, one file each."""
+"""The plots, one file each."""

@@ -1,12 +1,12 @@
-"""Of many nodes how far they are apart: the lowest, the highest and the one in the middle."""
+"""The spread of many nodes: lowest, median and highest."""
 
 from statistics import median
 
 from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Columns, Values, has_lone, known, series, thinned
+from exporters.gnuplot.data_files import Columns, Values, has_isolated, present, series, thinned
 from exporters.gnuplot.plot_data import Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.gnuplot.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stacked
+from exporters.gnuplot.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stack
 from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
 
@@ -20,45 +20,45 @@ _PANELS = (
 
 
 def draw(page: Page) -> Drawing:
-    """Return the picture."""
+    """Return the band plot."""
     run, inside = page.run, page.inside
     data = _data(run, 2 * page.width)
-    along = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
-    timeline = Timeline(page, along, run.phases, page.missing.gaps, run.marks)
+    x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
+    timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
     top = inside.top + timeline.height
-    boxes = stacked(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), len(_PANELS))
+    boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), len(_PANELS))
     commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines()]
-    commands += [*page.labels(span_text(run)), *timeline.words(top)]
-    for (name, label, look, log), box in zip(_PANELS, boxes, strict=True):
+    commands += [*page.labels(span_text(run)), *timeline.label_commands(top)]
+    for (name, label, style, log), box in zip(_PANELS, boxes, strict=True):
         commands += [
             "",
-            f"# {label}: the lowest and the highest node, and the one in the middle.",
-            *along.commands(labels=box is boxes[-1]),
-            *_panel(page, box, data, name, label, look, log=log),
+            f"# {label}: lowest, median and highest node.",
+            *x_axis.commands(labels=box is boxes[-1]),
+            *_panel(page, box, data, name, label, style, log=log),
             "unset label",
         ]
     return Drawing(commands, {"": data})
 
 
-def _data(run: Run, most: int) -> Columns:
+def _data(run: Run, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
     for name, *_ in _PANELS:
-        times = [known(values) for values in zip(*(series(run, node, name) for node in run.nodes), strict=True)]
-        for what, of in (("min", min), ("median", median), ("max", max)):
-            columns[f"{name}_{what}"] = [of(values) if values else None for values in times]
-    return thinned(columns, most)
+        times = [present(values) for values in zip(*(series(run, node, name) for node in run.nodes), strict=True)]
+        for statistic, of in (("min", min), ("median", median), ("max", max)):
+            columns[f"{name}_{statistic}"] = [of(values) if values else None for values in times]
+    return thinned(columns, limit)
 
 
-def _panel(page: Page, box: Box, data: Columns, name: str, label: str, look: LineStyle, *, log: bool) -> list[str]:
-    low, middle, high = (data[f"{name}_{what}"] for what in ("min", "median", "max"))
-    scale = (value_axis.logarithmic if log else value_axis.linear)([*known(low), *known(high)], box.height)
+def _panel(page: Page, box: Box, data: Columns, name: str, label: str, style: LineStyle, *, log: bool) -> list[str]:
+    low, middle, high = (data[f"{name}_{statistic}"] for statistic in ("min", "median", "max"))
+    scale = (value_axis.logarithmic if log else value_axis.linear)([*present(low), *present(high)], box.height)
     edges = f"(column('{name}_min')):(column('{name}_max'))"
-    # One interval alone has no width but as a box.
+    # An isolated interval is visible only as a box.
     width = page.run.interval_s
-    lone = f"(column('{name}_median')):(x(1)-{width:g}):(x(1)):{edges} with boxxyerror"
-    shape = lone if has_lone(middle) else f"{edges} with filledcurves"
-    fill = f"fc rgb {look.colour} fs transparent solid 0.3 noborder"
-    line = Line("median node", f"column('{name}_median')", middle, look)
+    isolated = f"(column('{name}_median')):(x(1)-{width:g}):(x(1)):{edges} with boxxyerror"
+    shape = isolated if has_isolated(middle) else f"{edges} with filledcurves"
+    fill = f"fc rgb {style.colour} fs transparent solid 0.3 noborder"
+    line = Line("median node", f"column('{name}_median')", middle, style)
     band = f"{page.data} using (x(1)):{shape} {fill} title 'lowest to highest'"
     return [
         *page.margins(box),

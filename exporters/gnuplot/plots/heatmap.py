@@ -1,56 +1,56 @@
-"""How long operations took over time: a cell for each bucket of each interval, its colour how many there were."""
+"""Latency over time: one cell per bucket and interval, coloured by the number of operations."""
 
 from collections.abc import Callable
 from math import isinf
 
 from collector.model.histogram import GROWTH, Buckets, merge
 from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Columns, known
+from exporters.gnuplot.data_files import Columns, present
 from exporters.gnuplot.plot_data import Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.gnuplot.plot_panel import axis, plot, rotated
+from exporters.gnuplot.plot_panel import axis, plot, rotated_label
 from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
 
-# Viridis: even steps of it look even, to people with any colour vision, and in grey.
+# Viridis is perceptually uniform, with any colour vision and in grey.
 _VIRIDIS = (
     *("#440154", "#482878", "#3E4A89", "#31688E", "#26828E"),
     *("#1F9E89", "#35B779", "#6DCD59", "#B4DE2C", "#FDE725"),
 )
 _MS = 1000.0
-# Narrower cells could not be told apart, and take long to draw.
+# Narrower cells are indistinguishable, and slow to draw.
 _CELL_PX = 1.5
 
 
 def size(_: Run) -> tuple[int, int]:
-    """Return how large the picture is when nobody says."""
+    """Return the default width and height in pixels."""
     return 1200, 700
 
 
-def of(operation: str) -> Callable[[Page], Drawing]:
-    """Return what draws the picture of "read" or "write"."""
+def drawer_of(operation: str) -> Callable[[Page], Drawing]:
+    """Return the function that draws the heat map of "read" or "write"."""
     return lambda page: draw(page, operation)
 
 
 def draw(page: Page, operation: str) -> Drawing:
-    """Return the picture."""
+    """Return the heat map of an operation."""
     run, inside = page.run, page.inside
-    along = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
-    timeline = Timeline(page, along, run.phases, page.missing.gaps, run.marks)
+    x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
+    timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
     box = Box(LEFT_PX, inside.top + timeline.height, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
     size = max(1, round(_CELL_PX * len(run.times) / box.width))
     data = _cells(run, operation, size)
-    scale = value_axis.logarithmic(known([*data["low_ms"], *data["high_ms"]]), box.height)
+    scale = value_axis.logarithmic(present([*data["low_ms"], *data["high_ms"]]), box.height)
     commands = [
         f"x(n) = column(n) + {run.zone_s}",
         *timeline.lines(),
-        *along.commands(labels=True),
+        *x_axis.commands(labels=True),
         *page.labels(span_text(run)),
-        *timeline.words(box.top),
+        *timeline.label_commands(box.top),
         "",
-        "# Each cell from its begin to its end, from the bucket's lower edge to its upper one; and half a pixel more,",
-        "# which the next one covers: no ground is to shine through between them.",
-        f"wider = {0.5 * (along.end_s - along.begin_s) / box.width:.6g}",
+        "# Each cell spans its interval and its bucket, and half a pixel more, which the next cell covers:",
+        "# otherwise the background would show between cells.",
+        f"wider = {0.5 * (x_axis.end_s - x_axis.begin_s) / box.width:.6g}",
         f"higher = {(scale.high / scale.low) ** (0.5 / box.height):.8g}",
         *page.margins(box),
         *axis(page, box, f"{operation} latency, ms", scale),
@@ -81,12 +81,12 @@ def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
         f"set cbtics ({tics}) font ',{SMALL_PT}' tc rgb ink",
         f"set colorbox user origin {page.x(left)},{page.y(box.bottom)}"
         f" size {page.x(width)},{(box.bottom - box.top) / page.height:.4f} noborder",
-        *rotated(page, box, label, box.right + 84, 9003),
+        *rotated_label(page, box, label, box.right + 84, 9003),
     ]
 
 
 def _cells(run: Run, operation: str, size: int) -> Columns:
-    """Return the cells, `size` intervals each, so far as they hold anything."""
+    """Return the non-empty cells, `size` intervals each."""
     buckets = run.buckets.get(operation) or [None] * len(run.times)
     columns: dict[str, list[float | None]] = {name: [] for name in ("time", "end", "low_ms", "high_ms", "count")}
     for start in range(0, len(run.times), size):
@@ -101,10 +101,10 @@ def _cells(run: Run, operation: str, size: int) -> Columns:
 
 
 def _filled(buckets: Buckets) -> list[tuple[float, float, float]]:
-    """Return the edges and counts of the buckets that hold values, with edges that a logarithmic axis has."""
+    """Return the bounds and counts of non-empty buckets, with positive, finite bounds for a logarithmic axis."""
     lows = (buckets.low, *buckets.upper_bounds[:-1])
-    found = []
+    filled = []
     for low, high, count in zip(lows, buckets.upper_bounds, buckets.counts, strict=True):
         if count > 0 and high > 0:
-            found.append((low or high / GROWTH, low * GROWTH if isinf(high) else high, count))
-    return found
+            filled.append((low or high / GROWTH, low * GROWTH if isinf(high) else high, count))
+    return filled

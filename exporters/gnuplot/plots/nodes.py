@@ -1,27 +1,27 @@
-"""Every node by itself, all on the same scales; many nodes as a band."""
+"""One cell per node, all on the same scales; many nodes as a band."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Columns, Values, known, series, thinned
+from exporters.gnuplot.data_files import Columns, Values, present, series, thinned
 from exporters.gnuplot.label_lanes import LANE_PX
 from exporters.gnuplot.missing_nodes import gaps_of
 from exporters.gnuplot.plot_data import Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TEXT_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.gnuplot.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stacked
+from exporters.gnuplot.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stack
 from exporters.gnuplot.plots import band
 from exporters.gnuplot.text_escaping import heading, shortened
 from exporters.gnuplot.time_axis import END_PX, time_axis
 from exporters.gnuplot.timeline import Timeline
 from exporters.gnuplot.value_axis import Scale
 
-MOST_NODES = 12
+MAX_NODES = 12
 _ROW_PX = 300
 _BETWEEN_PX = 36
 _NAME_PX = 20
-# Each node's columns in the data file, and how they are drawn.
+# The columns of each node in the data file, with title and style.
 _READS, _WRITES = LineStyle("reads", 7), LineStyle("writes", 9)
 _COLUMNS = (
     ("reads_per_s", "reads", _READS),
@@ -33,7 +33,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """One node's place: which it is, where, and whether on the left, right, upper or lower edge of the picture."""
+    """The cell of one node: its index, its box, and the edges of the plot that it touches."""
 
     index: int
     box: Box
@@ -44,28 +44,28 @@ class Cell:
 
 
 def size(run: Run) -> tuple[int, int]:
-    """Return how large the picture is when nobody says."""
-    if len(run.nodes) > MOST_NODES:
+    """Return the default width and height in pixels."""
+    if len(run.nodes) > MAX_NODES:
         return band.SIZE
     return 1200, 140 + _ROW_PX * max(2, _grid(len(run.nodes))[1])
 
 
 def draw(page: Page) -> Drawing:
-    """Return the picture."""
-    if len(page.run.nodes) > MOST_NODES:
+    """Return the plot of all nodes."""
+    if len(page.run.nodes) > MAX_NODES:
         return band.draw(page)
     run = page.run
     data = _data(run, 2 * page.width)
     lines = [_lines(data, index) for index in range(len(run.nodes))]
     cells = _cells(page)
     height = cells[0].box.height / 2 if cells else 0
-    both = (
+    scales = (
         value_axis.linear(_values(line for of_node in lines for line in of_node[:2]), height),
         value_axis.logarithmic(_values(line for of_node in lines for line in of_node[2:]), height),
     )
     commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(_subtitle(run))]
     for cell in cells:
-        commands += ["", f"# Node {cell.index + 1}.", *_node(page, cell, lines[cell.index], both)]
+        commands += ["", f"# Node {cell.index + 1}.", *_node(page, cell, lines[cell.index], scales)]
     if not cells:
         commands += ["set xrange [0:1]; set yrange [0:1]", *plot([])]
     return Drawing(commands, {"": data})
@@ -73,11 +73,11 @@ def draw(page: Page) -> Drawing:
 
 def _subtitle(run: Run) -> str:
     shaded = "; grey: warm-up" if any(phase.warm_up for phase in run.phases) else ""
-    return f"{span_text(run)}{shaded}; red: no data of the node"
+    return f"{span_text(run)}{shaded}; red: no data from the node"
 
 
 def _grid(nodes: int) -> tuple[int, int]:
-    """Return how many columns and rows the cells have."""
+    """Return the number of columns and rows of cells."""
     columns = max(nodes, 1) if nodes <= 3 else 2 if nodes == 4 else 3 if nodes <= 9 else 4
     return columns, ceil(max(nodes, 1) / columns)
 
@@ -89,21 +89,21 @@ def _cells(page: Page) -> list[Cell]:
     right, bottom = page.width - RIGHT_PX, page.inside.bottom - TIME_AXIS_PX
     width = (right - LEFT_PX - _BETWEEN_PX * (columns - 1)) / columns
     height = (bottom - top - 2 * _NAME_PX * (rows - 1)) / rows
-    found = []
+    cells = []
     for index in range(nodes):
         row, column = divmod(index, columns)
         x, y = LEFT_PX + column * (width + _BETWEEN_PX), top + row * (height + 2 * _NAME_PX)
         box = Box(x, y, x + width, y + height)
-        found.append(Cell(index, box, column == 0, column == columns - 1, row == 0, index + columns >= nodes))
-    return found
+        cells.append(Cell(index, box, column == 0, column == columns - 1, row == 0, index + columns >= nodes))
+    return cells
 
 
-def _data(run: Run, most: int) -> Columns:
+def _data(run: Run, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
     for number, node in enumerate(run.nodes, 1):
         for name, _, _ in _COLUMNS:
             columns[f"{number} {heading(node)} {name}"] = series(run, node, name)
-    return thinned(columns, most)
+    return thinned(columns, limit)
 
 
 def _lines(data: Columns, index: int) -> list[Line]:
@@ -111,34 +111,34 @@ def _lines(data: Columns, index: int) -> list[Line]:
     first = 1 + index * len(_COLUMNS)
     values = list(data.values())[first:]
     return [
-        Line(title, f"column({first + 1 + number})", values[number], look)
-        for number, (_, title, look) in enumerate(_COLUMNS)
+        Line(title, f"column({first + 1 + number})", values[number], style)
+        for number, (_, title, style) in enumerate(_COLUMNS)
     ]
 
 
 def _values(lines: Iterable[Line]) -> list[float]:
-    return [value for line in lines for value in known(line.values)]
+    return [value for line in lines for value in present(line.values)]
 
 
-def _node(page: Page, cell: Cell, lines: Sequence[Line], both: tuple[Scale, Scale]) -> list[str]:
+def _node(page: Page, cell: Cell, lines: Sequence[Line], scales: tuple[Scale, Scale]) -> list[str]:
     run, box, node = page.run, cell.box, page.run.nodes[cell.index]
-    along = time_axis(run, box.left, box.right)
+    x_axis = time_axis(run, box.left, box.right)
     marks = [mark for mark in run.marks if mark.node in ("", node)]
     name = shortened(node, TEXT_PT, box.width)
     commands = [
         "unset arrow; unset object",
-        *Timeline(page, along, run.phases, gaps_of(run, node), marks).lines(),
+        *Timeline(page, x_axis, run.phases, gaps_of(run, node), marks).lines(),
         page.label(name, (box.left + box.right) / 2, box.top - 8, "center tc rgb ink"),
-        # Names of phases alone: what else happened has no room here.
-        *(Timeline(page, along, run.phases, (), ()).words(box.top - _NAME_PX / 2) if cell.upper else ()),
+        # Only the names of phases: other labels have no room.
+        *(Timeline(page, x_axis, run.phases, (), ()).label_commands(box.top - _NAME_PX / 2) if cell.upper else ()),
         *(legend(page, Box(0, box.top, page.width - RIGHT_PX, 0)) if cell.index == 0 else ["unset key"]),
     ]
     for panel, drawn, scale, label in zip(
-        stacked(box, 2), (lines[:2], lines[2:]), both, ("operations/s", "p99 latency, ms"), strict=True
+        stack(box, 2), (lines[:2], lines[2:]), scales, ("operations/s", "p99 latency, ms"), strict=True
     ):
         times = cell.lower and scale.log
         commands += [
-            *along.commands(labels=times, beyond_px=END_PX if cell.right else _BETWEEN_PX / 2 - 8),
+            *x_axis.commands(labels=times, beyond_px=END_PX if cell.right else _BETWEEN_PX / 2 - 8),
             *page.margins(panel),
             *axis(page, panel, label if cell.left else "", scale, numbers=cell.left),
             *_plot(page, panel, drawn, scale),

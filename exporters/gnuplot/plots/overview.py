@@ -1,16 +1,16 @@
-"""The cluster on one axis of time, from the operations down to the network."""
+"""The cluster on one time axis, from operations to network."""
 
-from exporters.gnuplot.data_files import Columns, Values, has_lone, known, series, thinned
+from exporters.gnuplot.data_files import Columns, Values, has_isolated, present, series, thinned
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.gnuplot.plot_panel import Line, LineStyle, axis, column, legend, lines_panel, plot, stacked
+from exporters.gnuplot.plot_panel import Line, LineStyle, axis, column, legend, lines_panel, plot, stack
 from exporters.gnuplot.text_escaping import heading
 from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
 from exporters.gnuplot.value_axis import linear
 
-# More nodes than that would be a tangle; the picture `nodes` shows them.
-MOST_NODES = 12
+# Lines of more nodes would be unreadable; the plot `nodes` shows them.
+MAX_NODES = 12
 PANELS = 7
 _LATENCY = (
     ("p50", LineStyle("green", 7)),
@@ -18,14 +18,14 @@ _LATENCY = (
     ("p99", LineStyle("tail", 9, width=1.8)),
     ("max", LineStyle("faint", 0, "'.'", 1.2)),
 )
-# From the bottom of the stack to its top, and what each is filled with.
+# From the bottom of the stack to its top, with the colour of each part.
 _CPU = (("user", "blue"), ("nice", "yellow"), ("system", "vermillion"), ("iowait", "sky"), ("steal", "ink"))
 _DISK = ("disk_read_mb_per_s", "disk_write_mb_per_s")
 _NETWORK = ("net_rx_kbit_per_s", "net_tx_kbit_per_s")
 _OPERATIONS = ("reads_per_s", "writes_per_s")
 _COLUMNS = (
     *("nodes", *_OPERATIONS),
-    *(f"{word}_{what}_ms" for word in ("read", "write") for what, _ in _LATENCY),
+    *(f"{word}_{statistic}_ms" for word in ("read", "write") for statistic, _ in _LATENCY),
     *("gc_pct", "compactions_pending"),
     *(f"cpu_{part}_pct" for part, _ in _CPU),
     *(*_DISK, *_NETWORK),
@@ -33,48 +33,48 @@ _COLUMNS = (
 
 
 def size(_: Run) -> tuple[int, int]:
-    """Return how large the picture is when nobody says."""
+    """Return the default width and height in pixels."""
     return 1200, 1500
 
 
 def draw(page: Page) -> Drawing:
-    """Return the picture."""
+    """Return the overview plot."""
     run, inside = page.run, page.inside
     data = _data(run, 2 * page.width)
-    along = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
-    timeline = Timeline(page, along, run.phases, page.missing.gaps, run.marks)
+    x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
+    timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
     top = inside.top + timeline.height
-    boxes = stacked(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), PANELS)
+    boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), PANELS)
     panels = [
-        ("Operations: the sum of all nodes is bold.", _operations(page, boxes[0], data)),
-        ("Latency of reads, of the values of all nodes together.", _latency(page, boxes[1], data, "read")),
-        ("Latency of writes.", _latency(page, boxes[2], data, "write")),
-        ("Garbage collection, and compactions that are due.", _upkeep(page, boxes[3], data)),
+        ("Operations; the sum over all nodes is bold.", _operations(page, boxes[0], data)),
+        ("Read latency over the requests of all nodes.", _latency(page, boxes[1], data, "read")),
+        ("Write latency over the requests of all nodes.", _latency(page, boxes[2], data, "write")),
+        ("Garbage collection and pending compactions.", _upkeep(page, boxes[3], data)),
         ("CPU, stacked.", _cpu(page, boxes[4], data)),
         ("Disk.", _machine(page, boxes[5], data, "disk, MB/s", _DISK, ("read", "written"))),
         ("Network.", _machine(page, boxes[6], data, "network, Mbit/s", _NETWORK, ("received", "sent"))),
     ]
-    commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines(), *along.commands(labels=False)]
+    commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines(), *x_axis.commands(labels=False)]
     for index, (about, panel) in enumerate(panels):
         commands += ["", f"# {about}"]
         if index == 0:
-            commands += [*page.labels(span_text(run)), *timeline.words(top)]
+            commands += [*page.labels(span_text(run)), *timeline.label_commands(top)]
         if index == len(panels) - 1:
-            commands += along.commands(labels=True)
+            commands += x_axis.commands(labels=True)
         commands += panel
         if index == 0:
             commands.append("unset label")
     return Drawing(commands, {"": data})
 
 
-def _data(run: Run, most: int) -> Columns:
+def _data(run: Run, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
     columns |= {name: series(run, CLUSTER, name) for name in _COLUMNS}
-    if 1 < len(run.nodes) <= MOST_NODES:
+    if 1 < len(run.nodes) <= MAX_NODES:
         for name in _OPERATIONS:
             for number, node in enumerate(run.nodes, 1):
                 columns[f"{number} {heading(node)} {name}"] = series(run, node, name)
-    return thinned(columns, most, [f"cpu_{part}_pct" for part, _ in _CPU])
+    return thinned(columns, limit, [f"cpu_{part}_pct" for part, _ in _CPU])
 
 
 def _operations(page: Page, box: Box, data: Columns) -> list[str]:
@@ -83,8 +83,8 @@ def _operations(page: Page, box: Box, data: Columns) -> list[str]:
     for number, (_, values) in enumerate(each):
         word = "reads" if 2 * number < len(each) else "writes"
         title = f"{word}, each node" if 2 * number in (0, len(each)) else ""
-        look = LineStyle(word, dash="solid" if word == "reads" else "'-'", width=0.7)
-        lines.append(Line(title, f"column({2 + len(_COLUMNS) + number})", values, look))
+        style = LineStyle(word, dash="solid" if word == "reads" else "'-'", width=0.7)
+        lines.append(Line(title, f"column({2 + len(_COLUMNS) + number})", values, style))
     for name, point in zip(_OPERATIONS, (7, 9), strict=True):
         word = name.partition("_")[0]
         lines.append(Line(f"{word}, sum", column(name), data[name], LineStyle(word, point, width=2.4)))
@@ -92,7 +92,10 @@ def _operations(page: Page, box: Box, data: Columns) -> list[str]:
 
 
 def _latency(page: Page, box: Box, data: Columns, word: str) -> list[str]:
-    lines = [Line(what, column(f"{word}_{what}_ms"), data[f"{word}_{what}_ms"], look) for what, look in _LATENCY]
+    lines = [
+        Line(statistic, column(f"{word}_{statistic}_ms"), data[f"{word}_{statistic}_ms"], style)
+        for statistic, style in _LATENCY
+    ]
     return lines_panel(page, box, f"{word} latency, ms", lines[::-1], log=True)
 
 
@@ -106,16 +109,18 @@ def _upkeep(page: Page, box: Box, data: Columns) -> list[str]:
 
 
 def _cpu(page: Page, box: Box, data: Columns) -> list[str]:
-    parts = [(part, colour) for part, colour in _CPU if known(data[f"cpu_{part}_pct"])]
-    lone = any(has_lone(data[f"cpu_{part}_pct"]) for part, _ in parts)
+    parts = [(part, colour) for part, colour in _CPU if present(data[f"cpu_{part}_pct"])]
+    isolated = any(has_isolated(data[f"cpu_{part}_pct"]) for part, _ in parts)
     width = page.run.interval_s
     sums, plots, below = [], [], ""
     for part, colour in parts:
         top = f"cpu_{part}(0)"
         sums.append(f"cpu_{part}(n) = {below}{column(f'cpu_{part}_pct')}")
         below = f"cpu_{part}(n) + "
-        # One interval alone has no width but as a box.
-        shape = f"(0):(x(1)-{width:g}):(x(1)):(0):({top}) with boxxyerror" if lone else f"({top}) with filledcurves y=0"
+        # An isolated interval is visible only as a box.
+        shape = (
+            f"(0):(x(1)-{width:g}):(x(1)):(0):({top}) with boxxyerror" if isolated else f"({top}) with filledcurves y=0"
+        )
         plots.append(f"{page.data} using (x(1)):{shape} fc rgb {colour} fs solid noborder title '{part}'")
     scale = linear([100.0], box.height)
     return [*page.margins(box), *axis(page, box, "CPU, %", scale), *legend(page, box), *plot(plots[::-1], sums)]
@@ -124,7 +129,7 @@ def _cpu(page: Page, box: Box, data: Columns) -> list[str]:
 def _machine(
     page: Page, box: Box, data: Columns, label: str, names: tuple[str, str], titles: tuple[str, str]
 ) -> list[str]:
-    # kbit are more easily read as Mbit.
+    # Recorded in kbit/s, shown in Mbit/s.
     factor, by = ("/1000", 1 / 1000) if "kbit" in names[0] else ("", 1.0)
     lines = []
     for name, title, colour, point in zip(names, titles, ("reads", "writes"), (7, 9), strict=True):

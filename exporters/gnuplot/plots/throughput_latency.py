@@ -1,10 +1,10 @@
-"""How latency goes with throughput: a point for each interval."""
+"""Latency against throughput: one point per interval."""
 
 from collections.abc import Sequence
 from math import log10
 
 from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Columns, Values, known, series
+from exporters.gnuplot.data_files import Columns, Values, present, series
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
 from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot
@@ -12,35 +12,35 @@ from exporters.gnuplot.plots.percentiles import in_warm_up
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0
 _QUANTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
-# From so many rows on, points that cover others are left out; places are 1/200 of a decade wide.
-_MANY, _PLACES = 3000, 200
+# With more than `_MANY` rows, points within 1/200 of a decade of another point are left out.
+_MANY, _STEPS_PER_DECADE = 3000, 200
 _HOVERS = 600
 _BETWEEN_PX = LEFT_PX + 4
 
 
 def size(_: Run) -> tuple[int, int]:
-    """Return how large the picture is when nobody says."""
+    """Return the default width and height in pixels."""
     return 1200, 700
 
 
 def draw(page: Page) -> Drawing:
-    """Return the picture."""
+    """Return the plot of latency against throughput."""
     run, inside = page.run, page.inside
     data = _data(page)
     columns = [data[f"{word}_{q}_ms"] for word in ("read", "write") for q, _, _ in _QUANTILES]
-    whole = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
-    width = (whole.width - _BETWEEN_PX) / 2
-    along = value_axis.linear(known(data["operations_per_s"]), width / 2.5)
-    scale = value_axis.logarithmic([value for column in columns for value in known(column)], whole.height)
-    commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(f"{span_text(run)}; a point for each interval")]
-    for word, left in (("read", whole.left), ("write", whole.left + width + _BETWEEN_PX)):
-        box = Box(left, whole.top, left + width, whole.bottom)
+    area = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    width = (area.width - _BETWEEN_PX) / 2
+    x_axis = value_axis.linear(present(data["operations_per_s"]), width / 2.5)
+    scale = value_axis.logarithmic([value for column in columns for value in present(column)], area.height)
+    commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(f"{span_text(run)}; one point per interval")]
+    for word, left in (("read", area.left), ("write", area.left + width + _BETWEEN_PX)):
+        box = Box(left, area.top, left + width, area.bottom)
         commands += [
             "",
             f"# {word.capitalize()}s.",
             *page.margins(box),
-            *along.commands("x"),
-            "set xlabel 'reads and writes of the cluster together, operations/s' tc rgb ink",
+            *x_axis.commands("x"),
+            "set xlabel 'reads and writes of the cluster, operations/s' tc rgb ink",
             *axis(page, box, f"{word} latency, ms", scale),
             *(legend(page, box) if word == "write" else ["unset key"]),
             *plot(_plots(page, data, word)),
@@ -61,54 +61,54 @@ def _data(page: Page) -> Columns:
     for word in ("read", "write"):
         for q, _, _ in _QUANTILES:
             columns[f"{word}_{q}_ms"] = series(run, CLUSTER, f"{word}_{q}_ms")
-    return _seen(columns)
+    return _visible(columns)
 
 
-def _seen(columns: Columns) -> Columns:
-    """Return the rows that can be seen: of many, those with a point where there is none of its kind yet."""
+def _visible(columns: Columns) -> Columns:
+    """Return the visible rows: those with a point that no earlier point of its kind covers."""
     rows = list(zip(*columns.values(), strict=True))
     if len(rows) <= _MANY:
         return columns
-    taken: set[tuple[object, ...]] = set()
+    covered: set[tuple[object, ...]] = set()
     kept = []
     for row in rows:
         _, state, operations, *latencies = row
         points = {
-            (state, index, *(round(_PLACES * log10(value)) for value in (operations, latency)))
+            (state, index, *(round(_STEPS_PER_DECADE * log10(value)) for value in (operations, latency)))
             for index, latency in enumerate(latencies)
             if operations and latency and operations > 0 and latency > 0
         }
-        if points - taken:
-            taken |= points
+        if points - covered:
+            covered |= points
             kept.append(row)
     return dict(zip(columns, map(list, zip(*kept, strict=True)), strict=True)) if kept else columns
 
 
 def _sums(reads: Values, writes: Values) -> list[float | None]:
-    """Return both together; of one that is never known nothing is to be added."""
+    """Return the sums of reads and writes; a column without any value is left out of the sum."""
     pairs = zip(reads, writes, strict=True)
-    if known(reads) and known(writes):
+    if present(reads) and present(writes):
         return [read + write if read is not None and write is not None else None for read, write in pairs]
     return [write if read is None else read for read, write in pairs]
 
 
 def _plots(page: Page, data: Columns, word: str) -> Sequence[str]:
-    found = []
-    for state, what, colour, points in (
+    plots = []
+    for state, suffix, colour, points in (
         (_INCOMPLETE, ", fewer nodes", "alarm", (1, 2)),
         (_WARM_UP, ", warm-up", "faint", (6, 8)),
         (_COUNTED, "", "", (6, 8)),
     ):
-        for (q, own, _), point in zip(_QUANTILES, points, strict=True):
+        for (q, own_colour, _), point in zip(_QUANTILES, points, strict=True):
             name = f"{word}_{q}_ms"
             rows = zip(data["state"], data[name], data["operations_per_s"], strict=True)
             if any(at == state and value and operations is not None for at, value, operations in rows):
                 x = f"(column('state') == {state:g} ? column('operations_per_s') : NaN)"
-                look = f"pt {point} ps 0.7*dot lc rgb {colour or own}"
-                found.append(f"{page.data} using {x}:(column('{name}')) with points {look} title '{q}{what}'")
+                style = f"pt {point} ps 0.7*dot lc rgb {colour or own_colour}"
+                plots.append(f"{page.data} using {x}:(column('{name}')) with points {style} title '{q}{suffix}'")
     return [
-        *found,
-        *(_hover(page, f"{word}_{q}_ms", f"{word} {q}", len(data["time"])) for q, _, _ in _QUANTILES if found),
+        *plots,
+        *(_hover(page, f"{word}_{q}_ms", f"{word} {q}", len(data["time"])) for q, _, _ in _QUANTILES if plots),
     ]
 
 

@@ -32,15 +32,15 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     return run
 
 
-def lines_of(file: Path) -> list[bytes]:
-    """Return the lines of the first frame of a file."""
+def read_lines(file: Path) -> list[bytes]:
+    """Return the lines of a file's first frame."""
     return zstandard.decompress(file.read_bytes(), max_output_size=1 << 24).splitlines(keepends=True)
 
 
 def many_series(folder: Path, number: int) -> None:
     """Write a recording with `number` additional series."""
     (file,) = record(folder, busy(folder.name, 3), full_every=9).glob("*.zst")
-    first, *rest = lines_of(file)
+    first, *rest = read_lines(file)
     content = json.loads(first)
     series = [["cassandra", f"s{index}"] for index in range(number)]
     larger = {"s": [*content["s"], *series], "x": [*content["x"], *(1 for _ in series)]}
@@ -89,7 +89,7 @@ def test_an_unsupported_recording_does_not_stop_the_others(run: Run) -> None:
     assert code == 0, errors
     shutil.rmtree("out")
     (file,) = Path("rec/b").glob("*.zst")
-    lines = lines_of(file)
+    lines = read_lines(file)
     file.write_bytes(zstandard.compress(b"".join([lines[0], changed(lines[1], {"l": -1}), lines[2]])))
     code, errors = run("merge", "rec", "-o", "out", "--series")
     assert code == 1

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.journal.decoding import decoded
-from collector.journal.encoding import State, encoded
+from collector.journal.encoding import DeltaState, encoded
 from collector.journal.record_lines import LineError, opened, sealed
 from collector.journal.validation import CodingError
 from collector.model.snapshot import Snapshot, with_rounded_times
@@ -28,7 +28,7 @@ def _kinds(snapshot: Snapshot) -> list[dict[tuple[str, ...], type]]:
 
 @given(LISTS)
 def test_what_is_written_is_what_is_read(snapshots: list[Snapshot]) -> None:
-    writing, reading = State(), State()
+    writing, reading = DeltaState(), DeltaState()
     for snapshot in snapshots:
         assert same(decoded(reading, opened(sealed(encoded(writing, snapshot)))), snapshot)
 
@@ -36,7 +36,7 @@ def test_what_is_written_is_what_is_read(snapshots: list[Snapshot]) -> None:
 @given(LISTS)
 def test_a_line_that_knows_of_nothing_before_it_can_be_read_alone(snapshots: list[Snapshot]) -> None:
     for snapshot in snapshots:
-        assert same(decoded(State(), opened(sealed(encoded(State(), snapshot)))), snapshot)
+        assert same(decoded(DeltaState(), opened(sealed(encoded(DeltaState(), snapshot)))), snapshot)
 
 
 @given(SNAPSHOTS)
@@ -46,7 +46,7 @@ def test_rounding_times_twice_changes_nothing(snapshot: Snapshot) -> None:
 
 @given(SNAPSHOTS, SNAPSHOTS)
 def test_what_has_not_changed_is_not_written(one: Snapshot, other: Snapshot) -> None:
-    state = State()
+    state = DeltaState()
     encoded(state, one)
     encoded(state, other)
     again = encoded(state, other)
@@ -56,7 +56,7 @@ def test_what_has_not_changed_is_not_written(one: Snapshot, other: Snapshot) -> 
 
 @given(SNAPSHOTS, st.data())
 def test_a_line_with_a_byte_that_is_another_is_damaged(snapshot: Snapshot, data: st.DataObject) -> None:
-    line = bytearray(sealed(encoded(State(), snapshot)))
+    line = bytearray(sealed(encoded(DeltaState(), snapshot)))
     place = data.draw(st.integers(0, len(line) - 1))
     line[place] ^= data.draw(st.integers(1, 255))
     with pytest.raises(LineError):
@@ -65,14 +65,14 @@ def test_a_line_with_a_byte_that_is_another_is_damaged(snapshot: Snapshot, data:
 
 @given(SNAPSHOTS, st.data())
 def test_a_line_that_is_cut_is_damaged(snapshot: Snapshot, data: st.DataObject) -> None:
-    line = sealed(encoded(State(), snapshot))
+    line = sealed(encoded(DeltaState(), snapshot))
     with pytest.raises(LineError):
         opened(line[: data.draw(st.integers(0, len(line) - 1))])
 
 
 @given(SNAPSHOTS)
 def test_a_line_is_json_for_everybody(snapshot: Snapshot) -> None:
-    line = json.loads(sealed(encoded(State(), snapshot)))
+    line = json.loads(sealed(encoded(DeltaState(), snapshot)))
     assert line["t"] == snapshot.tick.time_s
     assert len(line["crc"]) == 8
 
@@ -86,6 +86,6 @@ JSON = st.recursive(
 
 @given(SNAPSHOTS, st.dictionaries(st.sampled_from("tlmzrbacopensxidjfkghw"), JSON))
 def test_nonsense_is_told_and_raises_nothing_else(snapshot: Snapshot, nonsense: dict[str, object]) -> None:
-    line = {**encoded(State(), snapshot), **nonsense}
+    line = {**encoded(DeltaState(), snapshot), **nonsense}
     with suppress(CodingError):
-        decoded(State(), line)
+        decoded(DeltaState(), line)

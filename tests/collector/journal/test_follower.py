@@ -11,7 +11,7 @@ from collector.journal import writer
 from collector.journal.follower import JournalFollower, Removed
 from collector.journal.header import Header
 from collector.journal.reader import Entry
-from collector.journal.tick_order import Lost
+from collector.journal.tick_order import LostTicks
 from collector.journal.writer import Journal, Limits, Position, files_of
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
@@ -111,7 +111,7 @@ def test_files_that_are_removed_while_one_is_read_are_told(folder: Path) -> None
     assert told == [
         *(tick(n).tick.time_s for n in range(1, read + 1)),
         Removed(),
-        Lost(0, number - read - 1),
+        LostTicks(0, number - read - 1),
         tick(number).tick.time_s,
     ]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from collector.journal.frames import MAGIC, VAIN_BYTES, VAIN_SHARE, Damage, Frames
+from collector.journal.frames import MAGIC, RETRY_BYTES, RETRY_BYTES_PER_BYTE, Damage, Frames
 from collector.journal.record_lines import sealed
 
 HEADER = MAGIC + b"\x00\x58"
@@ -68,7 +68,7 @@ def test_the_work_is_linear_in_the_input(name: str, monkeypatch: pytest.MonkeyPa
         (damage,) = read(HOSTILE[name](size))
         assert isinstance(damage, Damage)
         work.append(Counted.work)
-    assert work[1] <= 4.4 * work[0] + 2 * (VAIN_BYTES + (VAIN_SHARE << 19))
+    assert work[1] <= 4.4 * work[0] + 2 * (RETRY_BYTES + (RETRY_BYTES_PER_BYTE << 19))
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.journal import writer
-from collector.journal.encoding import State, encoded
+from collector.journal.encoding import DeltaState, encoded
 from collector.journal.footer import Footer
 from collector.journal.frames import Damage
 from collector.journal.header import Header
@@ -221,7 +221,7 @@ def test_on_a_full_disk_what_is_lost_is_counted_and_the_rest_read(
 
 
 def test_a_newer_writers_fields_are_kept(folder: Path) -> None:
-    content = {"head": {**HEAD.content(), "moon": "full"}, **encoded(State(), tick(0)), "weather": [1, 2]}
+    content = {"head": {**HEAD.content(), "moon": "full"}, **encoded(DeltaState(), tick(0)), "weather": [1, 2]}
     reader = Reader()
     (entry,) = reader.feed(zstandard.compress(sealed(content)))
     assert isinstance(entry, Entry)

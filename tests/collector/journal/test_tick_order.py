@@ -10,8 +10,8 @@ from cli.main import main
 from collector.journal.footer import last_footer
 from collector.journal.frames import MAGIC
 from collector.journal.header import Header
-from collector.journal.segments import is_written
-from collector.journal.summary import Info, info
+from collector.journal.segments import is_being_written
+from collector.journal.summary import Summary, info
 from collector.journal.tick_order import Integrity
 from collector.journal.writer import Journal, Limits, files_of
 from tests.collector.cluster.recorded_nodes import both, busy, reads_of, record
@@ -40,7 +40,7 @@ def reads(folder: Path) -> float:
     return sum(increase for node in merged.nodes for increase, _ in reads_of(node.product).values())
 
 
-def checked(folder: Path) -> tuple[Info, Integrity]:
+def checked(folder: Path) -> tuple[Summary, Integrity]:
     """Return what all ways of reading say; they agree."""
     found = info([folder])
     merged, _ = both(folder)
@@ -153,14 +153,14 @@ def test_a_recording_is_open_while_its_writer_holds_the_lock(tmp_path: Path) -> 
     ticks = busy("a", TICKS)
     first = Journal(tmp_path, lambda: Header("1", 1.0, "first"), Limits(sync="never"), pytest.fail)
     first.append(ticks[0])
-    assert is_written(tmp_path)
+    assert is_being_written(tmp_path)
     assert info([tmp_path]).state == "open"
     # As after kill -9: nothing was written when it ended.
     file = files_of(tmp_path)[0]
     content = file.read_bytes()
     first.close()
     file.write_bytes(content)
-    assert not is_written(tmp_path)
+    assert not is_being_written(tmp_path)
     assert info([tmp_path]).state == "ended without a footer"
     second = Journal(tmp_path, lambda: Header("1", 1.0, "second"), Limits(sync="never"), pytest.fail)
     second.append(ticks[1])

@@ -44,10 +44,10 @@ def test_marks_outside_the_run_are_left_out() -> None:
 def test_no_label_lies_over_another_or_outside(labels: list[tuple[str, float]]) -> None:
     lanes = LabelLanes(80, 1080)
     for text, middle in labels:
-        lanes.place(text, "ink", middle)
+        lanes.add(text, "ink", middle)
     spans = [
         (word.lane, word.middle - width_px(word.text, SMALL_PT) / 2, word.middle + width_px(word.text, SMALL_PT) / 2)
-        for word in lanes.words
+        for word in lanes.labels
     ]
     assert all(low >= 80 - 1e-6 and high <= 1080 + 1e-6 for _, low, high in spans)
     for (lane, low, high), (other, begin, end) in combinations(spans, 2):
@@ -59,8 +59,8 @@ def run_of(rows: dict[str, list[Row | None]]) -> Run:
 
 
 def test_a_time_in_which_a_node_has_no_row_is_a_gap_with_its_name() -> None:
-    known: Row = {"reads_per_s": 1.0}
-    run = run_of({CLUSTER: [known] * 3, "a": [known] * 3, "b": [known, None, None]})
+    present: Row = {"reads_per_s": 1.0}
+    run = run_of({CLUSTER: [present] * 3, "a": [present] * 3, "b": [present, None, None]})
     assert missing(run).gaps == (Gap(1.0, 3.0, ("b",), 1),)
     assert missing(run).incomplete == (False, True, True)
     assert gaps_of(run, "b") == [Gap(1.0, 3.0, ("b",), 1)]
@@ -68,15 +68,15 @@ def test_a_time_in_which_a_node_has_no_row_is_a_gap_with_its_name() -> None:
 
 
 def test_a_node_whose_operations_are_in_no_sum_is_missing_too() -> None:
-    known: Row = {"reads_per_s": 1.0, "cpu_user_pct": 3.0}
-    run = run_of({CLUSTER: [known] * 3, "a": [known] * 3, "b": [known, {"cpu_user_pct": 3.0}, known]})
+    present: Row = {"reads_per_s": 1.0, "cpu_user_pct": 3.0}
+    run = run_of({CLUSTER: [present] * 3, "a": [present] * 3, "b": [present, {"cpu_user_pct": 3.0}, present]})
     assert missing(run).gaps == (Gap(1.0, 2.0, ("b",), 1),)
     assert gaps_of(run, "b") == [Gap(1.0, 2.0, ("b",), 1)]
 
 
 def test_a_cluster_that_says_it_is_of_fewer_nodes_is_believed() -> None:
-    known: Row = {"reads_per_s": 1.0}
-    run = run_of({CLUSTER: [{**known, "nodes": 1.0}] * 3, "a": [known] * 3, "b": [known] * 3})
+    present: Row = {"reads_per_s": 1.0}
+    run = run_of({CLUSTER: [{**present, "nodes": 1.0}] * 3, "a": [present] * 3, "b": [present] * 3})
     assert [gap.text(2) for gap in missing(run).gaps] == ["1 of 2 nodes missing"]
 
 

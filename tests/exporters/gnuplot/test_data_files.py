@@ -5,7 +5,7 @@ from math import isnan
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporters.gnuplot.data_files import Values, has_lone, known, number, series, text, thinned
+from exporters.gnuplot.data_files import Values, has_isolated, number, present, series, text, thinned
 from exporters.gnuplot.plot_data import CLUSTER, Run
 
 values = st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1, max_size=300)
@@ -37,10 +37,10 @@ def test_a_row_that_is_not_there_is_a_hole() -> None:
 
 
 def test_a_value_between_holes_is_alone() -> None:
-    assert has_lone([1.0])
-    assert has_lone([None, 1.0, None, 2.0, 3.0])
-    assert not has_lone([1.0, 2.0, None, 3.0, 4.0])
-    assert not has_lone([None, None])
+    assert has_isolated([1.0])
+    assert has_isolated([None, 1.0, None, 2.0, 3.0])
+    assert not has_isolated([1.0, 2.0, None, 3.0, 4.0])
+    assert not has_isolated([None, None])
 
 
 @given(values, st.integers(4, 100))
@@ -48,10 +48,10 @@ def test_a_thinned_column_keeps_its_extremes_and_is_short(column: list[float | N
     times: list[float | None] = [float(index) for index in range(len(column))]
     found = thinned({"time": times, "a": column}, most)
     assert len(found["a"]) == len(found["time"]) <= max(most + 2, 2)
-    assert known(found["time"]) == sorted(known(found["time"]))
+    assert present(found["time"]) == sorted(present(found["time"]))
     if None not in column:
-        assert min(known(found["a"])) == min(known(column))
-        assert max(known(found["a"])) == max(known(column))
+        assert min(present(found["a"])) == min(present(column))
+        assert max(present(found["a"])) == max(present(column))
         assert None not in found["a"]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from collector.model.histogram import Buckets, highest, merge, quantile
 from exporters.gnuplot import data_files
-from exporters.gnuplot.all_plots import PICTURES, write
+from exporters.gnuplot.all_plots import PLOTS, write
 from exporters.gnuplot.data_files import Columns
 from exporters.gnuplot.missing_nodes import missing
 from exporters.gnuplot.plot_colours import THEMES
@@ -16,15 +16,15 @@ from exporters.gnuplot.plot_page import Page
 from tests.exporters import golden
 from tests.exporters.gnuplot.runs import synthetic
 
-NAMES = [picture.name for picture in PICTURES]
+NAMES = [plot.name for plot in PLOTS]
 SMALL = synthetic(seconds=12, missing=range(4, 8), values=20)
 MANY = synthetic([f"node-{index}" for index in range(14)], 6, values=5)
 
 
 def files(run: Run, name: str) -> Columns:
     """Return the picture's data."""
-    (picture,) = (picture for picture in PICTURES if picture.name == name)
-    return picture.draw(Page(run, name, 1200, 900, THEMES["light"], missing(run))).files[""]
+    (plot,) = (plot for plot in PLOTS if plot.name == name)
+    return plot.draw(Page(run, name, 1200, 900, THEMES["light"], missing(run))).files[""]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -69,7 +69,7 @@ def test_a_node_whose_name_is_a_heading_takes_nobodys_place() -> None:
 
 def test_many_nodes_are_a_band_around_their_median() -> None:
     columns = files(MANY, "nodes")
-    reads = sorted(data_files.known([data_files.series(MANY, node, "reads_per_s")[0] for node in MANY.nodes]))
+    reads = sorted(data_files.present([data_files.series(MANY, node, "reads_per_s")[0] for node in MANY.nodes]))
     assert columns["reads_per_s_min"][0] == reads[0]
     assert columns["reads_per_s_max"][0] == reads[-1]
     assert columns["reads_per_s_median"][0] == (reads[6] + reads[7]) / 2
@@ -78,19 +78,19 @@ def test_many_nodes_are_a_band_around_their_median() -> None:
 def test_cells_of_a_heat_map_have_the_buckets_edges_and_all_their_counts() -> None:
     cells = files(SMALL, "heatmap_read")
     whole = merge([buckets for buckets in SMALL.buckets["read"] if buckets])
-    assert sum(data_files.known(cells["count"])) == whole.total
+    assert sum(data_files.present(cells["count"])) == whole.total
     upper_bounds = {round(1000 * edge, 9) for edge in whole.upper_bounds}
-    assert {round(edge, 9) for edge in data_files.known(cells["high_ms"])} <= upper_bounds
+    assert {round(edge, 9) for edge in data_files.present(cells["high_ms"])} <= upper_bounds
     assert all(
         end - begin == 1
-        for begin, end in zip(*(data_files.known(cells[name]) for name in ("time", "end")), strict=True)
+        for begin, end in zip(*(data_files.present(cells[name]) for name in ("time", "end")), strict=True)
     )
 
 
 def test_buckets_without_edges_on_a_logarithmic_axis_are_drawn_beside_them() -> None:
     buckets = Buckets((1e-3, 2e-3, inf), (1, 0, 2))
     cells = files(Run("r", 1.0, [1.0], {CLUSTER: [None]}, {"read": [buckets]}), "heatmap_read")
-    assert list(zip(data_files.known(cells["low_ms"]), data_files.known(cells["high_ms"]), strict=True)) == [
+    assert list(zip(data_files.present(cells["low_ms"]), data_files.present(cells["high_ms"]), strict=True)) == [
         (pytest.approx(1 / 1.2), 1.0),
         (2.0, pytest.approx(2.4)),
     ]
@@ -102,7 +102,7 @@ def test_cells_narrower_than_pixels_are_put_together_and_lose_nothing() -> None:
     long = Run("r", 1.0, times, {CLUSTER: [None] * 3000}, {"read": list(run.buckets["read"]) * 100})
     cells = files(long, "heatmap_read")
     assert len(set(cells["time"])) < 800
-    assert sum(data_files.known(cells["count"])) == 3000 * 3
+    assert sum(data_files.present(cells["count"])) == 3000 * 3
 
 
 def test_percentiles_are_those_of_the_run_without_its_warm_up() -> None:
@@ -111,8 +111,8 @@ def test_percentiles_are_those_of_the_run_without_its_warm_up() -> None:
     columns = files(run, "percentiles")
     at = dict(zip(columns["percentile"], columns["read_ms"], strict=True))
     assert at[99.0] == pytest.approx(1000 * (quantile(counted, 0.99) or 0))
-    assert max(data_files.known(columns["percentile"])) == pytest.approx(100 * (1 - 1 / counted.total))
-    assert max(data_files.known(columns["read_ms"])) <= 1000 * (highest(counted) or 0)
+    assert max(data_files.present(columns["percentile"])) == pytest.approx(100 * (1 - 1 / counted.total))
+    assert max(data_files.present(columns["read_ms"])) <= 1000 * (highest(counted) or 0)
     assert log10(counted.total) > 3
 
 
@@ -126,7 +126,7 @@ def test_an_interval_that_reaches_into_the_warm_up_is_not_counted() -> None:
         {"read": [slow, slow, fast]},
         phases=[Phase(0.0, 1.5, "w", True)],
     )
-    assert max(data_files.known(files(run, "percentiles")["read_ms"])) <= 1000
+    assert max(data_files.present(files(run, "percentiles")["read_ms"])) <= 1000
 
 
 def test_points_of_warm_up_and_of_fewer_nodes_are_told_from_the_others() -> None:

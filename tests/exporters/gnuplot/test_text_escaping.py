@@ -8,7 +8,7 @@ from shutil import which
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporters.gnuplot.text_escaping import cleaned, heading, hovered, quoted, shortened, width_px, wrapped
+from exporters.gnuplot.text_escaping import cleaned, heading, hypertext, quoted, shortened, width_px, wrapped
 
 GNUPLOT = which("gnuplot") or "gnuplot"
 letters = st.one_of(st.characters(), st.sampled_from("'\"\\`@{}#$%!;~^_&<>\n\r\t\0\x1b\u202e\ud800"))
@@ -23,7 +23,7 @@ def test_a_string_has_no_quote_but_its_own(text: str) -> None:
 
 @given(st.lists(texts))
 def test_a_hover_text_ends_neither_the_string_nor_the_attribute_it_is_in(lines: list[str]) -> None:
-    inside = hovered(lines)[1:-1].replace(r"\n", "")
+    inside = hypertext(lines)[1:-1].replace(r"\n", "")
     assert not set(inside) & set("'\"\\`")
     assert inside.isprintable()
 
