@@ -1,4 +1,4 @@
-"""Drawing a run of three nodes and ten minutes: reading, merging, and all pictures."""
+"""Drawing a run of three nodes and ten minutes: reading, merging, and all plots."""
 
 import sys
 import tempfile
@@ -23,4 +23,4 @@ def run() -> Iterator[Figure]:
     yield Figure("casstat plot", cost.wall_s, "s", MOST_S)
     yield Figure("casstat plot, CPU", cost.cpu_s, "s")
     yield Figure("casstat plot, memory", cost.resident / 2**20, "MiB")
-    yield Figure("pictures, as PNG and as SVG", plots, "of them")
+    yield Figure("plots, as PNG and as SVG", plots, "of them")

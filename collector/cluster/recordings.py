@@ -221,7 +221,5 @@ def _without_overlaps(group: Sequence[Session], notes: list[str]) -> list[Sessio
         if overlapping is None:
             chosen.append(session)
         else:
-            notes.append(
-                f"{session.folder}: {session.node} is recorded in {overlapping.folder} too: only that one counts"
-            )
+            notes.append(f"{session.folder}: ignored: {session.node} is also recorded in {overlapping.folder}")
     return sorted(chosen, key=lambda session: session.begin_s)

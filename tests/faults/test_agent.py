@@ -57,7 +57,7 @@ def test_a_second_agent_on_the_same_journal_is_refused(fake: FakeJolokia, tmp_pa
     with RunningAgent(tmp_path, "--jolokia", fake.url, "-i", "0.2") as first:
         first.served()
         with RunningAgent(tmp_path, "--jolokia", fake.url) as second:
-            second.hear("another casstat records there: give each its own folder")
+            second.hear("another casstat is recording there; hint: choose another folder")
             assert second.end(None) == 1
         ticks = first.value("casstat_ticks_total")
         first.until(lambda: first.value("casstat_ticks_total") > ticks)
@@ -166,11 +166,11 @@ def test_on_a_full_disk_it_goes_on_and_counts_what_is_lost(fake: FakeJolokia, tm
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     with agent:
         agent.served()
-        agent.hear("nothing is recorded until it can be written to again")
+        agent.hear("recording is suspended until the disk is writable again")
         agent.until(lambda: agent.value("casstat_journal_lost_ticks_total") > 5)
         assert agent.get("/-/healthy")[0] == 200
         assert agent.end(signal.SIGTERM) == 0
-        assert sum("nothing is recorded" in line for line in agent.said) == 1
+        assert sum("recording is suspended" in line for line in agent.said) == 1
 
 
 def test_runs_are_events_of_the_recording_and_there_after_a_restart(fake: FakeJolokia, tmp_path: Path) -> None:

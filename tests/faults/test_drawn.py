@@ -58,7 +58,7 @@ ODD: Mapping[str, Run] = {
 
 
 def drawn(run: Run, folder: Path) -> None:
-    """Draw all pictures, and hold that gnuplot had nothing to say."""
+    """Draw all plots; gnuplot must print nothing."""
     for script in write(run, folder):
         done = subprocess.run([GNUPLOT, "-d", script.name], cwd=folder, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
@@ -71,7 +71,7 @@ def test_odd_runs_are_drawn_without_a_word(what: str, tmp_path: Path) -> None:
     drawn(ODD[what], tmp_path)
 
 
-def test_the_pictures_are_those_that_draw_returns(tmp_path: Path) -> None:
+def test_the_plots_are_those_that_draw_returns(tmp_path: Path) -> None:
     found = draw(write(SMALL, tmp_path, size=(1600, 1200), theme="dark"))
     assert found == [tmp_path / f"{plot.name}.{kind}" for plot in PLOTS for kind in ("png", "svg")]
     assert all(path.stat().st_size > 1000 for path in found)

@@ -21,7 +21,9 @@ def test_a_second_recorder_of_a_node_is_refused(fake: FakeJolokia, tmp_path: Pat
         second = run("0.2", "3", "--jolokia", fake.url, "-w", str(tmp_path))
         assert second.returncode == 1
         assert second.stdout == ""
-        assert second.stderr.splitlines()[-1].endswith("another casstat records there: give each its own folder")
+        assert second.stderr.splitlines()[-1].endswith(
+            "another casstat is recording there; hint: choose another folder"
+        )
         assert is_clean(second.stderr)
         # Another node may be recorded beside it.
         assert run("0.2", "3", "--jolokia", fake.url, "-w", str(tmp_path), "--node", "other").returncode == 0
@@ -57,7 +59,7 @@ def test_on_a_full_disk_the_line_goes_on(fake: FakeJolokia, tmp_path: Path, monk
     assert len(list(entries(read(file)))) + lost == rows + 1
     # There was no room for the footer either.
     checked = run("journal", "check", str(tmp_path))
-    assert (checked.returncode, checked.stdout.splitlines()[-1].endswith(": ended without a footer")) == (1, True)
+    assert (checked.returncode, checked.stdout.splitlines()[-1].endswith(": no footer")) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def test_a_recording_is_shipped(node: Node, tmp_path: Path) -> None:
             node.folder, "--to", f"influxdb+http://127.0.62.3:{broken.port}/b", "--to", url, "--patience", "1"
         )
         assert done.returncode == 1
-        assert "took nothing for 1 s: HTTP 500" in done.stderr
+        assert "accepted nothing for 1 s: HTTP 500" in done.stderr
         assert "Traceback" not in done.stderr
         assert f"{store.port}/b: shipped 99 ticks" in done.stdout
     assert casstat(tmp_path / "nothing", "--to", url).returncode == 1
@@ -310,7 +310,7 @@ def test_a_store_that_refuses_every_point_ends_with_1_and_nothing_is_lost(node: 
         store.always = status(400, body=b'{"error":"partial write: field type conflict dropped=0"}')
         done = casstat(node.folder, "--to", url, "--state", state, "--patience", "1")
         assert done.returncode == 1
-        assert "took nothing for 1 s: refuses every point: HTTP 400: partial write" in done.stderr
+        assert "accepted nothing for 1 s: refuses every point: HTTP 400: partial write" in done.stderr
         store.always = None
         assert casstat(node.folder, "--to", url, "--state", state).returncode == 0
         assert store.taken == every

@@ -154,7 +154,7 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(three_nodes: l
     assert client * 0.995 - RATE / 3 <= told <= client * 1.005
     assert unseen < 0.05 * client
 
-    # The picture has the hole too.
+    # The plot has the gap too.
     output("plot", recording, "-o", tmp_path / "plots", "--from", str(killed_from_s), "-i", "1")
     assert (tmp_path / "plots" / "nodes.png").stat().st_size > 10_000
     with (tmp_path / "plots" / "nodes.tsv").open(newline="") as file:

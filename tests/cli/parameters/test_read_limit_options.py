@@ -93,6 +93,6 @@ def test_an_unsupported_recording_does_not_stop_the_others(run: Run) -> None:
     file.write_bytes(zstandard.compress(b"".join([lines[0], changed(lines[1], {"l": -1}), lines[2]])))
     code, errors = run("merge", "rec", "-o", "out", "--series")
     assert code == 1
-    assert "b: cannot be written as Parquet" in errors
-    assert errors.splitlines()[-1] == "casstat: --series: 1 of 3 nodes are left out: b"
+    assert "b: cannot write Parquet" in errors
+    assert errors.splitlines()[-1] == "casstat: --series: 1 of 3 nodes left out: b"
     assert {path.parent.name for path in Path("out/values").rglob("*.parquet")} == {"node=a", "node=c"}

@@ -55,5 +55,5 @@ def test_a_node_whose_recording_ends_is_gone_and_has_no_numbers(rec: Path) -> No
 
 def test_nothing_is_told(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CasstatError, match="nothing is recorded there"):
+    with pytest.raises(CasstatError, match="no recordings found"):
         RecordedFrames(MergeSettings((tmp_path / "empty",)))

@@ -83,7 +83,7 @@ def test_files_of_somebody_else_are_named(tmp_path: Path) -> None:
         (good / f"{number}.jsonl.zst").write_bytes(content)
     (good / "folder.jsonl.zst").mkdir()
     merged, notes = both(good)
-    assert [note.partition(": ")[2] for note in notes] == ["nothing is recorded there"] * len(foreign)
+    assert [note.partition(": ")[2] for note in notes] == ["no recording found"] * len(foreign)
     assert cluster_reads(merged) == {0: (50, 1), 1: (50, 1), 2: (10, 1)}
 
 
@@ -197,7 +197,7 @@ def test_a_node_that_is_renamed_is_one_node(tmp_path: Path) -> None:
     late = [replace(tick, node="old" if number < 10 else "new") for number, tick in enumerate(ticks[10:])]
     merged, notes = both(early, record(tmp_path / "late", late, process="7@a"))
     assert [node.node for node in merged.nodes] == ["new"]
-    assert notes == ["new was also recorded as old: it is the same process"]
+    assert notes == ["new was also recorded as old (same process)"]
     assert sum(increase for increase, _ in cluster_reads(merged).values()) == 280
 
 
@@ -209,14 +209,14 @@ def test_what_is_recorded_twice_counts_once(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(once)
     merged, notes = both(tmp_path / "copy", once, tmp_path / "link")
     assert cluster_reads(merged) == alone
-    assert [note.partition(": ")[2] for note in notes] == [
-        f"a is recorded in {tmp_path}/a too: only that one counts"
-    ] or len(notes) == 1
+    assert [note.partition(": ")[2] for note in notes] == [f"ignored: a is also recorded in {tmp_path}/a"] or len(
+        notes
+    ) == 1
     # Another recorder at the same time, a little later.
     second = record(tmp_path / "second", busy("a", 30)[2:28])
     merged, notes = both(once, second)
     assert cluster_reads(merged) == alone
-    assert notes == [f"{second}: a is recorded in {once} too: only that one counts"]
+    assert notes == [f"{second}: ignored: a is also recorded in {once}"]
 
 
 def test_a_copy_of_a_single_tick_counts_once(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_two_nodes_of_one_name_are_two(tmp_path: Path) -> None:
     folders = [record(tmp_path / name, busy("a", 12), process=name) for name in ("x", "y")]
     merged, notes = both(*folders)
     assert [node.node for node in merged.nodes] == ["a", "a~2"]
-    assert notes == [f"two nodes are called a at the same time: the one in {tmp_path}/y is a~2 here"]
+    assert notes == [f"two nodes are called a at the same time: the one in {tmp_path}/y is called a~2"]
     assert cluster_reads(merged)[1] == (100, 2)
 
 

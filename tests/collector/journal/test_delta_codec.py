@@ -25,5 +25,5 @@ def test_small_gains_are_letters_and_others_numbers() -> None:
 
 @pytest.mark.parametrize("text", ["A", "1", "a1", "1;", "b c", "--1,", "é"])
 def test_what_is_no_gain_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no gain of a bucket"):
+    with pytest.raises(ValueError, match="is not an increase of a bucket"):
         decode(text)

@@ -83,7 +83,7 @@ def test_lines_before_a_damaged_block_are_kept_and_its_place_is_exact() -> None:
     compressor = zstandard.ZstdCompressor().compressobj()
     blocks = [compressor.compress(LINE) + compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for _ in range(3)]
     damaged = blocks[0] + blocks[1] + b"\xff\xff\xff" + GOOD
-    assert read(damaged) == [b'{"t":1}', b'{"t":1}', Damage(len(blocks[0] + blocks[1]), "is damaged"), b'{"t":1}']
+    assert read(damaged) == [b'{"t":1}', b'{"t":1}', Damage(len(blocks[0] + blocks[1]), "damaged block"), b'{"t":1}']
 
 
 @pytest.mark.parametrize("cut", range(1, len(GOOD)))

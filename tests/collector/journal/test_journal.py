@@ -163,7 +163,7 @@ def test_a_file_of_somebody_else_is_damage_and_nothing_else(tmp_path: Path) -> N
 
 def test_a_second_writer_is_refused(folder: Path) -> None:
     first = Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)
-    with closing(first), pytest.raises(JournalError, match="another casstat records there"):
+    with closing(first), pytest.raises(JournalError, match="another casstat is recording there"):
         Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)
     Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail).close()
 
@@ -184,7 +184,7 @@ def test_files_are_rotated_and_the_oldest_go_first(folder: Path) -> None:
         assert journal.removed > 1
         assert len(said) == 1
         assert sum(file.stat().st_size for file in files_of(folder)) <= limits.total_bytes
-    assert said[1:] == [f"{folder}: the {journal.removed} oldest files were removed"]
+    assert said[1:] == [f"{folder}: removed the {journal.removed} oldest files"]
     found = [each.snapshot for file in files_of(folder) for each in read(file) if isinstance(each, Entry)]
     assert found == [tick(number) for number in range(300)][-len(found) :]
 

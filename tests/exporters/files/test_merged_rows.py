@@ -1,4 +1,4 @@
-"""The rows of a merged run, as tables and for pictures."""
+"""The rows of a merged run, as tables and for plots."""
 
 import csv
 import io
@@ -76,7 +76,7 @@ def test_networks_of_containers_on_one_machine_are_added_up(tmp_path: Path) -> N
         assert (row["net_rx_packets_per_s"], row["disk_reads_per_s"]) == (6, 10)
 
 
-def test_pictures_get_holes_marks_and_what_is_to_be_known(folder: Path) -> None:
+def test_plots_get_gaps_marks_and_a_footer(folder: Path) -> None:
     found = run_of(run(folder), CHOICE, "x", 10.0)
     assert found.nodes == ["a", "b", "c"]
     there = [row is not None and row["reads_per_s"] is not None for row in found.rows["c"]]
@@ -93,7 +93,7 @@ def test_pictures_get_holes_marks_and_what_is_to_be_known(folder: Path) -> None:
         "3 nodes",
         "sampled every 1 s, shown every 5 s",
         "90 samples, 0 lost",
-        "clocks off by 2.0 ms at most",
+        "clock error at most 2.0 ms",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Runs that never were, to draw pictures of."""
+"""Synthetic runs for plots."""
 
 import math
 import random

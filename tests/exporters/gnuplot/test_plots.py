@@ -1,4 +1,4 @@
-"""The pictures' scripts and data: what is in them, for which runs."""
+"""Scripts and data of the plots."""
 
 from math import inf, log10
 from pathlib import Path
@@ -22,7 +22,7 @@ MANY = synthetic([f"node-{index}" for index in range(14)], 6, values=5)
 
 
 def files(run: Run, name: str) -> Columns:
-    """Return the picture's data."""
+    """Return the data of a plot."""
     (plot,) = (plot for plot in PLOTS if plot.name == name)
     return plot.draw(Page(run, name, 1200, 900, THEMES["light"], missing(run))).files[""]
 
@@ -38,19 +38,19 @@ def test_script_of_many_nodes(tmp_path: Path) -> None:
     golden.check("gnuplot.nodes.many.gp", path.read_text())
 
 
-def test_every_picture_has_its_own_files(tmp_path: Path) -> None:
+def test_every_plot_has_its_own_files(tmp_path: Path) -> None:
     assert write(SMALL, tmp_path) == [tmp_path / f"{name}.gp" for name in NAMES]
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.{end}" for name in NAMES for end in ("gp", "tsv")}
 
 
 def test_what_there_is_not_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no picture is called pie"):
+    with pytest.raises(ValueError, match="unknown plot 'pie'"):
         write(SMALL, tmp_path, only=["pie"])
-    with pytest.raises(ValueError, match="no theme is called red"):
+    with pytest.raises(ValueError, match="unknown theme 'red'"):
         write(SMALL, tmp_path, theme="red")
 
 
-def test_no_picture_is_so_small_that_its_words_overlap(tmp_path: Path) -> None:
+def test_no_plot_is_so_small_that_its_words_overlap(tmp_path: Path) -> None:
     (path,) = write(SMALL, tmp_path, only=["overview"], size=(10, 10))
     assert "size 900,1125" in path.read_text()
 
@@ -143,7 +143,7 @@ def test_points_that_cover_one_another_are_left_out_of_long_runs() -> None:
     assert files(run, "throughput_latency")["operations_per_s"] == [5.0]
 
 
-def test_hours_of_rows_are_no_more_than_a_picture_can_show() -> None:
+def test_hours_of_rows_are_no_more_than_a_plot_can_show() -> None:
     row = {"reads_per_s": 5.0, "cpu_user_pct": 10.0}
     run = Run("r", 1.0, [float(index) for index in range(20000)], {CLUSTER: [row] * 20000})
     assert len(files(run, "overview")["time"]) <= 2402
