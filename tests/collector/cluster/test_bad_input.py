@@ -96,7 +96,7 @@ def test_a_file_whose_own_ticks_are_gone_is_named_with_their_number(tmp_path: Pa
     for content in (end, first_frame + end):
         file_of(other).write_bytes(content)
         _, notes = both(good, other)
-        assert f"{file_of(other)}: no tick of its session can be read: 7 ticks are lost" in notes
+        assert f"{file_of(other)}: no readable tick: 7 ticks lost" in notes
 
 
 def test_a_node_that_is_missing_for_a_third_is_a_hole(tmp_path: Path) -> None:
