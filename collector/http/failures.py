@@ -93,7 +93,9 @@ def tls_failure(error: ssl.SSLError, host: str, ca: Path | None = None, certific
         return Failure("the server speaks no TLS", Reason.PLAIN_HTTP)
     refused = client_certificate_failure(certificate)
     if isinstance(error, ssl.SSLEOFError):
-        return Failure(f"connection closed during the TLS handshake: {refused.text}, or no TLS", refused.reason)
+        return Failure(
+            f"connection closed during the TLS handshake: {refused.text}, or does not use TLS", refused.reason
+        )
     if "ALERT" in openssl_reason and any(word in openssl_reason for word in CLIENT_CERTIFICATE_ALERTS):
         return refused
     return Failure(

@@ -88,7 +88,7 @@ FAULTS: dict[str, tuple[Answer, str]] = {
     "byte by byte": (byte_by_byte, "no complete answer in time"),
     "endless": (endless, "HTTP 500"),
     "hang up": (hang_up, "without a response"),
-    "nonsense": (nonsense, "malformed HTTP response"),
+    "nonsense": (nonsense, "not an HTTP response"),
 }
 
 
@@ -133,7 +133,7 @@ def test_https_needs_somebody_to_trust(token: Path, tmp_path: Path, capsys: pyte
     with closing(FakeStore(*[status(200)] * 20, tls=context)) as store:
         url = f"https://127.0.62.3:{store.port}"
         assert push(url, token) == 1
-        assert "give the authority with --ca FILE" in capsys.readouterr().err
+        assert "with --ca FILE" in capsys.readouterr().err
         assert push(url, token, "--ca", str(authority.file)) == 0
 
 

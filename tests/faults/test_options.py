@@ -64,7 +64,7 @@ ENVIRONMENT = [
     ("CASSTAT_KEYSPACE", "a-", "'a-'"),
     ("CASSTAT_DISK", "nosuch", "no disk 'nosuch'"),
     ("CASSTAT_NET_INTERFACE", "nosuch0", "no interface 'nosuch0'"),
-    ("CASSTAT_JOLOKIA", "ftp://x/", "no Jolokia URL"),
+    ("CASSTAT_JOLOKIA", "ftp://x/", "expected a URL"),
 ]
 
 

@@ -92,6 +92,7 @@ def test_a_terminal_without_a_size_gets_rows_all_the_same(fake: FakeJolokia) -> 
     assert len([line for line in map(plain, terminal.lines) if line]) == 5
 
 
+@pytest.mark.alone
 def test_the_header_comes_again_with_every_screen(fake: FakeJolokia) -> None:
     # Wide enough for a mark of a missed tick beside its row.
     with Terminal(200, "0.1", "13", "--jolokia", fake.url, lines=8) as terminal:
