@@ -137,7 +137,8 @@ def test_a_certificate_that_is_not_right_is_told(
 
 def test_tls_where_there_is_none_is_told_in_time(met: Met) -> None:
     with attached(met.node, met.jar) as url, pytest.raises(JolokiaError, match="give an http:// URL"):
-        Jolokia(url.replace("http:", "https:")).ask([json.dumps(COUNT)], 0.5)
+        access = JolokiaAccess(hint=hint_for(JOLOKIA))
+        Jolokia(url.replace("http:", "https:"), access).ask([json.dumps(COUNT)], 0.5)
 
 
 def test_a_client_certificate_is_wanted_and_taken(met: Met, authority: Authority) -> None:
@@ -201,9 +202,9 @@ def test_a_jolokia_that_is_no_proxy_is_not_believed(met: Met) -> None:
             met.refused(url, JolokiaAccess(target=f"127.0.0.1:{JMX_PORT}")),
             met.refused(url, JolokiaAccess(target="[::1]:1")),
         )
-    assert "it is no proxy, and answers for its own JVM" in itself
+    assert "not a proxy: it answers for its own JVM" in itself
     # The agent of version 1 would not even notice that there is nobody.
-    assert ("Connection refused" if met.version.startswith("2.") else "it is no proxy") in nobody
+    assert ("Connection refused" if met.version.startswith("2.") else "not a proxy") in nobody
 
 
 @pytest.fixture(scope="module")

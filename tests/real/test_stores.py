@@ -163,4 +163,4 @@ def test_a_store_that_is_stopped_has_everything_when_it_is_back(node: Node, infl
         thread.join(30)
     assert_equal(by_field(influxdb.points()), by_field(expected(node)))
     assert shipping.health().lost_ticks == 0
-    assert any("takes points again" in line for line in node.said)
+    assert any("store available again" in line for line in node.said)
