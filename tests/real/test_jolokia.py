@@ -136,8 +136,8 @@ def test_a_certificate_that_is_not_right_is_told(
 
 
 def test_tls_where_there_is_none_is_told_in_time(met: Met) -> None:
+    access = JolokiaAccess(hint=hint_for(JOLOKIA))
     with attached(met.node, met.jar) as url, pytest.raises(JolokiaError, match="give an http:// URL"):
-        access = JolokiaAccess(hint=hint_for(JOLOKIA))
         Jolokia(url.replace("http:", "https:"), access).ask([json.dumps(COUNT)], 0.5)
 
 
