@@ -23,6 +23,7 @@ from exporters.catalogue_page import page
 from exporters.line.view import View
 
 ROOT = Path(__file__).parent.parent
+PACKAGES = ("collector", "exporters", "dashboards", "cli")
 TUTORIALS = ("README.md", "docs/tutorial-terminal.md", "docs/tutorial-grafana.md", "docs/tutorial-plots.md")
 RECORDINGS = ROOT / "tests/compatibility/recordings/format_2"
 # These commands read recordings or write files; all others need a node, an agent or a store.
@@ -190,3 +191,14 @@ def test_make_targets_in_the_documentation_exist() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for path in PAGES:
         assert set(re.findall(r"`(?:UPDATE_GOLDEN=1 )?make (\w+)`", path.read_text())) <= targets
+
+
+def test_the_messages_in_the_troubleshooting_page_exist() -> None:
+    code = "\n".join(file.read_text() for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+    code = re.sub(r'"\s*\n\s*f?"', "", code)
+    rows = [line for line in (ROOT / "docs/troubleshooting.md").read_text().splitlines() if line.startswith("| `")]
+    quoted = [message for row in rows for message in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+    # Upper-case words, numbers and `…` stand for values.
+    parts = [part.strip(" :'.") for message in quoted for part in re.split(r"\b[A-Z]{2,}\b|[\d.:]*\d|GiB|…", message)]
+    assert [part for part in parts if " " in part and part not in code] == []
+    assert len(parts) > 20
