@@ -109,7 +109,7 @@ def demo(folder: Path) -> Iterator[str]:
             lines = iter(process.stdout or ())
             for line in lines:
                 print(line, end="", flush=True)
-                if line.startswith("Ctrl-C"):
+                if "Ctrl-C" in line:
                     break
             else:
                 raise SystemExit("the demo cluster does not start")

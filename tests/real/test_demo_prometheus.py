@@ -59,7 +59,7 @@ class Demo:
         said = []
         for line in self.process.stdout:
             said.append(line.rstrip())
-            if line.startswith("Ctrl-C"):
+            if "Ctrl-C" in line:
                 break
         return said
 
