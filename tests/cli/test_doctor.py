@@ -72,13 +72,13 @@ def test_a_clock_that_is_kept_is_well(root: Path) -> None:
     ],
 )
 def test_what_starts_the_time_service_that_is_there(
-    root: Path, programs: list[str], files: list[str], mend: str
+    root: Path, programs: list[str], files: list[str], fix: str
 ) -> None:
     for name in files:
         put(root, name)
-    assert of_clock(root, *programs).fixes == (mend,)
-    sudo = "" if mend == "install chrony" else "sudo "
-    assert of_clock(root, *programs, uid=1000).fixes == (f"{sudo}{mend}",)
+    assert of_clock(root, *programs).fixes == (fix,)
+    sudo = "" if fix == "install chrony" else "sudo "
+    assert of_clock(root, *programs, uid=1000).fixes == (f"{sudo}{fix}",)
 
 
 def test_a_service_that_runs_lacks_a_server(root: Path) -> None:

@@ -134,14 +134,14 @@ class Doctor:
             each["state"] != "ok" for each in self.findings if each["subject"] == subject and words in each["what"]
         )
 
-    def mended(self, subject: str, words: str = "") -> None:
+    def fixed(self, subject: str, words: str = "") -> None:
         """Fail if what had these words is still wrong, or the subject has another problem now."""
         assert not self.has(subject, words), self.said
         assert ("problem", subject) not in {(each["state"], each["subject"]) for each in self.findings}, self.said
         assert any(each["subject"] == subject for each in self.findings), self.said
 
 
-def mends(found: Found) -> list[str]:
+def fixes(found: Found) -> list[str]:
     """Return the lines of a mend, without the words that join them."""
     return [line.removeprefix("then: ").removeprefix("or: ") for line in found["mend"].splitlines()]
 
@@ -158,7 +158,7 @@ def words(line: str, **placeholders: str) -> list[str]:
     return [placeholders.get(word, word) for word in shlex.split(line)]
 
 
-def as_told(line: str, **more: Any) -> Doctor:
+def as_advised(line: str, **more: Any) -> Doctor:
     """Have the doctor look with the options of the line's command that it gave."""
     placeholders = {key: value for key, value in more.items() if key.isupper()}
     others = {key: value for key, value in more.items() if not key.isupper()}
@@ -167,7 +167,7 @@ def as_told(line: str, **more: Any) -> Doctor:
     return Doctor(*command[len(CASSTAT) :], **others)
 
 
-def write_as_told(line: str, *, instead: Path | None = None) -> None:
+def write_as_advised(line: str, *, instead: Path | None = None) -> None:
     """Write the line that the doctor gave into the file it named, or `instead`; it says inside which element."""
     where, _, text = line.partition(", and restart the node: ")
     assert text, line

@@ -15,7 +15,7 @@ from cli.demo.demo_node import Node
 from cli.demo.java_runtime import JOLOKIA, find_java
 from collector.log.logback import DEFAULT_PATTERN
 from tests.real.agents import Agents, jar_of
-from tests.real.doctored import Doctor, ScriptedNode, as_told, do, mends, without_java, write_as_told
+from tests.real.doctored import Doctor, ScriptedNode, as_advised, do, fixes, without_java, write_as_advised
 from tests.real.nodes import spec_of
 from tests.real.programs import eventually
 
@@ -79,24 +79,24 @@ def test_no_jolokia_and_slow_answers(scripted: ScriptedNode) -> None:
     found = Doctor("-m", PORT)
     missing = found.of("jolokia", "started without a Jolokia agent")
     assert missing["state"] == "warning"
-    attach, watch, _ = mends(missing)
+    attach, watch, _ = fixes(missing)
     assert f"attached to process {scripted.pid}" in do(attach)
-    attached = as_told(watch)
-    attached.mended("jolokia", "started without a Jolokia agent")
-    (option,) = mends(attached.of("jolokia", "for the smallest answer"))
-    write_as_told(option)
+    attached = as_advised(watch)
+    attached.fixed("jolokia", "started without a Jolokia agent")
+    (option,) = fixes(attached.of("jolokia", "for the smallest answer"))
+    write_as_advised(option)
     assert str(scripted.env) in option
     scripted.restart()
-    attach, watch, _ = mends(Doctor("-m", PORT).of("jolokia", "started without a Jolokia agent"))
+    attach, watch, _ = fixes(Doctor("-m", PORT).of("jolokia", "started without a Jolokia agent"))
     do(attach)
-    as_told(watch).mended("jolokia", "for the smallest answer")
+    as_advised(watch).fixed("jolokia", "for the smallest answer")
     do(f"{attach} --detach")
 
 
 def test_nodetool_is_too_slow(scripted: ScriptedNode) -> None:
     found = Doctor("-m", PORT).of("nodetool", "answers within")
     assert found["state"] == "warning"
-    as_told(*mends(found)).mended("nodetool")
+    as_advised(*fixes(found)).fixed("nodetool")
 
 
 def test_nodetool_is_not_found(scripted: ScriptedNode, tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_nodetool_is_not_found(scripted: ScriptedNode, tmp_path: Path) -> None:
         path = without_java(tmp_path / "bin")
         found = Doctor("-m", PORT, "-i", "60", environ={"PATH": path}).of("nodetool", "not found")
         assert found["state"] == "problem"
-        (mend,) = mends(found)
-        as_told(mend.replace("/path/to/cassandra/bin/nodetool", str(away))).mended("nodetool")
+        (fix,) = fixes(found)
+        as_advised(fix.replace("/path/to/cassandra/bin/nodetool", str(away))).fixed("nodetool")
         gone = Doctor("-m", PORT, "--nodetool", str(tool)).of("nodetool", "No such file")
         assert "--nodetool" in gone["mend"]
     finally:
@@ -118,25 +118,25 @@ def test_nodetool_finds_no_java(scripted: ScriptedNode, tmp_path: Path) -> None:
     options = ("-m", PORT, "-i", "60", "--nodetool", str(scripted.stock_nodetool()))
     path = without_java(tmp_path / "bin")
     found = Doctor(*options, environ={"PATH": path, "JAVA_HOME": ""}).of("nodetool", "Unable to find java")
-    name, _, value = mends(found)[0].removeprefix("export ").partition("=")
-    Doctor(*options, environ={"PATH": path, name: value}).mended("nodetool")
+    name, _, value = fixes(found)[0].removeprefix("export ").partition("=")
+    Doctor(*options, environ={"PATH": path, name: value}).fixed("nodetool")
 
 
 def test_nothing_listens_on_the_port(scripted: ScriptedNode) -> None:
     tool = str(scripted.spec.nodetool)
     found = Doctor("-m", "27231", "-i", "60", "--nodetool", tool)
     assert found.of("cassandra", "no Cassandra process on this host has JMX port 27231")["state"] == "problem"
-    (mend,) = [line for line in mends(found.of("nodetool", "onnection refused")) if f"--jmx-port {PORT}" in line]
-    mended = as_told(mend)
-    mended.mended("nodetool")
-    mended.mended("cassandra")
+    (fix,) = [line for line in fixes(found.of("nodetool", "onnection refused")) if f"--jmx-port {PORT}" in line]
+    fixed = as_advised(fix)
+    fixed.fixed("nodetool")
+    fixed.fixed("cassandra")
 
 
 def test_several_nodes_and_none_chosen(scripted: ScriptedNode, node: Node) -> None:
     found = Doctor("-i", "60").of("cassandra", "none is selected")
     assert found["state"] == "warning"
-    (mend,) = [line for line in mends(found) if line.endswith(f"--jmx-port {PORT}")]
-    as_told(mend).mended("cassandra")
+    (fix,) = [line for line in fixes(found) if line.endswith(f"--jmx-port {PORT}")]
+    as_advised(fix).fixed("cassandra")
 
 
 def test_no_node_at_all(scripted: ScriptedNode, agents: Agents) -> None:
@@ -146,11 +146,11 @@ def test_no_node_at_all(scripted: ScriptedNode, agents: Agents) -> None:
         alone = ["unshare", *root, "--mount", "--pid", "--fork", "--mount-proc"]
         found = Doctor(before=alone, environ={"CASSTAT_NODETOOL": "/nonexistent"})
         missing = found.of("cassandra", "no Cassandra process on this host")
-        (mend,) = mends(missing)
+        (fix,) = fixes(missing)
         assert missing["state"] == "problem"
-        mended = as_told(mend.replace("http://NODE:8778", f"http://127.0.0.1:{AGENT_PORT}"), before=alone)
-        mended.mended("cassandra")
-        mended.mended("jolokia", "refused")
+        fixed = as_advised(fix.replace("http://NODE:8778", f"http://127.0.0.1:{AGENT_PORT}"), before=alone)
+        fixed.fixed("cassandra")
+        fixed.fixed("jolokia", "refused")
 
 
 def test_the_process_cannot_be_looked_into(scripted: ScriptedNode, agents: Agents) -> None:
@@ -158,9 +158,9 @@ def test_the_process_cannot_be_looked_into(scripted: ScriptedNode, agents: Agent
     options = ("-m", PORT, "--jolokia", URL)
     within = ["unshare", "--user", "--map-root-user"]
     with agents.within(scripted.pid, AGENT_PORT):
-        mend = mends(Doctor(*options, before=within).of("cassandra", "is not readable"))
-        assert "outside of this container" in mend[0]
-        Doctor(*options).mended("cassandra")
+        fix = fixes(Doctor(*options, before=within).of("cassandra", "is not readable"))
+        assert "outside of this container" in fix[0]
+        Doctor(*options).fixed("cassandra")
 
 
 @pytest.mark.parametrize(
@@ -181,11 +181,11 @@ def test_a_policy_refuses(
     path.write_text(policy)
     options = ("-m", PORT, "--jolokia", URL)
     with agents.within(scripted.pid, AGENT_PORT, "--policyLocation", f"file:{path}"):
-        mend = mends(Doctor(*options).of("jolokia", said))[which]
-    assert "jolokia-access.xml" in mend
-    write_as_told(mend, instead=path)
+        fix = fixes(Doctor(*options).of("jolokia", said))[which]
+    assert "jolokia-access.xml" in fix
+    write_as_advised(fix, instead=path)
     with agents.within(scripted.pid, AGENT_PORT, "--policyLocation", f"file:{path}"):
-        Doctor(*options).mended("jolokia", said)
+        Doctor(*options).fixed("jolokia", said)
 
 
 @pytest.mark.parametrize(("policy", "said", "element"), [(HIDDEN, "hides", "filter"), (DENIED, "refuses", "deny")])
@@ -196,12 +196,12 @@ def test_a_policy_hides_or_denies_names(
     path.write_text(policy)
     options = ("-m", PORT, "--jolokia", URL)
     with agents.within(scripted.pid, AGENT_PORT, "--policyLocation", f"file:{path}"):
-        mend = mends(Doctor(*options).of("jolokia", said))[0]
-    _, _, pattern = mend.partition(f" remove from <{element}>, and restart the node: ")
+        fix = fixes(Doctor(*options).of("jolokia", said))[0]
+    _, _, pattern = fix.partition(f" remove from <{element}>, and restart the node: ")
     assert pattern in policy
     path.write_text(re.sub(f"<{element}>.*</{element}>", "", policy))
     with agents.within(scripted.pid, AGENT_PORT, "--policyLocation", f"file:{path}"):
-        Doctor(*options).mended("jolokia", said)
+        Doctor(*options).fixed("jolokia", said)
 
 
 def test_credentials(scripted: ScriptedNode, agents: Agents, tmp_path: Path) -> None:
@@ -211,15 +211,15 @@ def test_credentials(scripted: ScriptedNode, agents: Agents, tmp_path: Path) -> 
     secret.chmod(0o644)
     options = ("-m", PORT, "--jolokia", URL)
     with agents.within(scripted.pid, AGENT_PORT, "--user", "me", "--password", "s3cret of jolokia"):
-        (mend,) = mends(Doctor(*options).of("jolokia", "HTTP 401"))
+        (fix,) = fixes(Doctor(*options).of("jolokia", "HTTP 401"))
         given = {"USER": "me", "FILE": str(secret)}
-        open_to_all = as_told(mend, **given)
-        do(*mends(open_to_all.of("jolokia", "can be read by others")))
-        mended = as_told(mend, **given)
-        mended.mended("jolokia", "can be read")
+        open_to_all = as_advised(fix, **given)
+        do(*fixes(open_to_all.of("jolokia", "can be read by others")))
+        fixed = as_advised(fix, **given)
+        fixed.fixed("jolokia", "can be read")
         wrong = Doctor(*options, "--jolokia-user", "me", environ={"CASSTAT_JOLOKIA_PASSWORD": "wr0ng one"})
         assert "--jolokia-password-file" in wrong.of("jolokia", "credentials of user")["mend"]
-    for each in (open_to_all, mended, wrong):
+    for each in (open_to_all, fixed, wrong):
         assert "s3cret" not in each.said
         assert "wr0ng" not in each.said
 
@@ -234,13 +234,13 @@ def test_tls(scripted: ScriptedNode, agents: Agents, tmp_path: Path) -> None:
     )
     options = ("--protocol", "https", "--keystore", str(store), "--keystorePassword", "changeit")
     with agents.within(scripted.pid, AGENT_PORT, *options):
-        (mend,) = mends(Doctor("-m", PORT, "--jolokia", URL).of("jolokia", "speaks TLS"))
-        (mend,) = mends(as_told(mend).of("jolokia", "certificate is not signed"))
+        (fix,) = fixes(Doctor("-m", PORT, "--jolokia", URL).of("jolokia", "speaks TLS"))
+        (fix,) = fixes(as_advised(fix).of("jolokia", "certificate is not signed"))
         certificate.write_text(ssl.get_server_certificate(("127.0.0.1", AGENT_PORT)))
-        as_told(mend, FILE=str(certificate)).mended("jolokia", "certificate")
+        as_advised(fix, FILE=str(certificate)).fixed("jolokia", "certificate")
     with agents.within(scripted.pid, AGENT_PORT):
-        (mend,) = mends(Doctor("-m", PORT, "--jolokia", URL.replace("http:", "https:")).of("jolokia", "no TLS"))
-        as_told(mend).mended("jolokia", "no TLS")
+        (fix,) = fixes(Doctor("-m", PORT, "--jolokia", URL.replace("http:", "https:")).of("jolokia", "no TLS"))
+        as_advised(fix).fixed("jolokia", "no TLS")
 
 
 def test_a_jolokia_of_another_program(scripted: ScriptedNode, jar: Path, tmp_path: Path) -> None:
@@ -251,44 +251,44 @@ def test_a_jolokia_of_another_program(scripted: ScriptedNode, jar: Path, tmp_pat
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as other:
         try:
             eventually(lambda: "another program" in Doctor("-m", PORT, "--jolokia", URL).said)
-            attach, watch, *_ = mends(Doctor("-m", PORT, "--jolokia", URL).of("jolokia", "another program"))
+            attach, watch, *_ = fixes(Doctor("-m", PORT, "--jolokia", URL).of("jolokia", "another program"))
         finally:
             other.kill()
     do(attach)
-    as_told(watch).mended("jolokia", "another program")
+    as_advised(watch).fixed("jolokia", "another program")
     do(f"{attach} --detach")
 
 
 def test_a_jolokia_of_another_node(scripted: ScriptedNode, node: Node) -> None:
     found = Doctor("-m", PORT, "--jolokia", node.spec.jolokia_url).of("jolokia", "not for process")
-    attach, watch, *_, other = mends(found)
-    as_told(other).mended("jolokia", "not for process")
+    attach, watch, *_, other = fixes(found)
+    as_advised(other).fixed("jolokia", "not for process")
     do(attach)
-    as_told(watch).mended("jolokia", "not for process")
+    as_advised(watch).fixed("jolokia", "not for process")
     do(f"{attach} --detach")
 
 
 def test_a_disk_and_an_interface_that_are_not_there(scripted: ScriptedNode) -> None:
     found = Doctor("-m", PORT, "-i", "60", "-o", "nosuch", "-f", "nosuch0")
     assert found.of("disk", "no disk 'nosuch'")["state"] == "problem"
-    mended = as_told(mends(found.of("disk", "no disk 'nosuch'"))[0])
-    mended.mended("disk")
-    as_told(mends(mended.of("interface", "no interface 'nosuch0'"))[0]).mended("interface")
+    fixed = as_advised(fixes(found.of("disk", "no disk 'nosuch'"))[0])
+    fixed.fixed("disk")
+    as_advised(fixes(fixed.of("interface", "no interface 'nosuch0'"))[0]).fixed("interface")
 
 
 def test_the_log(scripted: ScriptedNode, tmp_path: Path) -> None:
     found = Doctor("-m", PORT, "-i", "60", "-d", str(tmp_path / "no.log")).of("log", "No such file")
-    as_told(mends(found)[0]).mended("log")
+    as_advised(fixes(found)[0]).fixed("log")
     other = tmp_path / "system.log"
     other.write_text("12:00:00 something of another form\n" * 3)
     options = ("-m", PORT, "-i", "60", "-d", str(other))
-    (mend,) = mends(Doctor(*options).of("log", "none of its last 3 lines"))
-    as_told(mend, PATTERN="%date{HH:mm:ss} %msg%n").mended("log")
+    (fix,) = fixes(Doctor(*options).of("log", "none of its last 3 lines"))
+    as_advised(fix, PATTERN="%date{HH:mm:ss} %msg%n").fixed("log")
     configured = scripted.spec.home / "conf" / "logback.xml"
     stock = configured.read_text()
     configured.write_text(stock.replace(DEFAULT_PATTERN, "%date{HH:mm:ss} %msg%n"))
     try:
-        as_told(*mends(Doctor(*options).of("log", "none of its last 3 lines"))).mended("log")
+        as_advised(*fixes(Doctor(*options).of("log", "none of its last 3 lines"))).fixed("log")
     finally:
         configured.write_text(stock)
 
@@ -298,7 +298,7 @@ def test_an_agent_at_start_credentials_of_jmx_two_devices_and_no_interface(
 ) -> None:
     """One restart for four: Jolokia as told, a password for JMX, a second device, an address of no interface."""
     before = scripted.env.read_text()
-    write_as_told(mends(Doctor("-m", PORT).of("jolokia", "started without"))[-1])
+    write_as_advised(fixes(Doctor("-m", PORT).of("jolokia", "started without"))[-1])
     passwords, mine = tmp_path / "jmx.password", tmp_path / "mine"
     for path in (passwords, mine):
         path.write_text("reader s3cret-of-jmx\n")
@@ -316,15 +316,15 @@ def test_an_agent_at_start_credentials_of_jmx_two_devices_and_no_interface(
     try:
         scripted.restart()
         found = Doctor("-m", PORT, "-i", "60")
-        found.mended("jolokia", "started without")
-        as_told(mends(found.of("interface", "no interface has"))[0]).mended("interface")
-        as_told(*mends(found.of("disk", "data on several devices"))).mended("disk")
-        (mend,) = mends(found.of("nodetool", "uthentication failed"))
+        found.fixed("jolokia", "started without")
+        as_advised(fixes(found.of("interface", "no interface has"))[0]).fixed("interface")
+        as_advised(*fixes(found.of("disk", "data on several devices"))).fixed("disk")
+        (fix,) = fixes(found.of("nodetool", "uthentication failed"))
         given = {"USER": "reader", "FILE": str(mine)}
-        shown = as_told(mend, **given)
+        shown = as_advised(fix, **given)
         assert "s3cret" not in shown.said
-        do(*mends(shown.of("nodetool", "readable by other users")))
-        as_told(mend, **given).mended("nodetool")
+        do(*fixes(shown.of("nodetool", "readable by other users")))
+        as_advised(fix, **given).fixed("nodetool")
     finally:
         scripted.stop()
         shutil.rmtree(scripted.more_data[0])
