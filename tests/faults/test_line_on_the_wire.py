@@ -23,14 +23,14 @@ WHOLE: dict[str, tuple[Fault, str]] = {
     ),
     "hanging up": (faults.close, "connection closed"),
     "half an answer": (faults.truncated, "truncated"),
-    "garbage": (faults.raw(faults.SSH), "does not speak HTTP"),
+    "garbage": (faults.raw(faults.SSH), "not an HTTP answer"),
     "503": (faults.status("503 Service Unavailable"), "HTTP 503"),
     "a redirect": (faults.status("302 Found", "Location: http://127.0.0.1:1/"), "HTTP 302"),
-    "no JSON": (faults.body(lambda _: b"<html>"), "no JSON"),
-    "deeply nested JSON": (faults.body(lambda _: b"[" * 100_000), "no JSON"),
-    "an object": (faults.value({}), "does not fit"),
-    "a list of numbers": (faults.value([1, 2]), "does not fit"),
-    "a refusal": (faults.value({"error": "no\n\x1b[31m", "status": 403}), "refuses"),
+    "no JSON": (faults.body(lambda _: b"<html>"), "is not JSON"),
+    "deeply nested JSON": (faults.body(lambda _: b"[" * 100_000), "is not JSON"),
+    "an object": (faults.value({}), "does not match"),
+    "a list of numbers": (faults.value([1, 2]), "does not match"),
+    "a refusal": (faults.value({"error": "no\n\x1b[31m", "status": 403}), "refused by"),
 }
 
 
