@@ -139,8 +139,9 @@ def test_answers_are_what_the_merge_says(
     if len(set(metrics_of(signal.expression))) == 1:
         answers[stores.influxdb] = influxdb_says(stores.influxdb, signal.expression, by, stores)
     for store, found in answers.items():
-        told = {node: scale * value for node, value in found.items()}
-        assert told == pytest.approx(wanted, rel=0.01), type(store).__name__
+        scaled = {node: scale * value for node, value in found.items()}
+        # A late scrape leaves out one tick at the edge of the window.
+        assert scaled == pytest.approx(wanted, rel=0.01 + 1 / SPAN_S), type(store).__name__
 
 
 def prometheus_says(
