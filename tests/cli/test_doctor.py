@@ -59,7 +59,7 @@ def test_a_clock_that_is_kept_is_well(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("programs", "files", "mend"),
+    ("programs", "files", "fix"),
     [
         (["chronyd"], [], "service chrony start"),
         (["chronyd"], ["etc/init.d/chronyd"], "service chronyd start"),
