@@ -1,1 +1,1 @@
-"""Speed and memory, measured on real nodes and printed as ratios within one run. Nothing here is a test."""
+"""Benchmarks: CPU, memory and latency on real nodes, printed with their bounds. They are not part of the test suite."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME …]`: run all benchmarks, or those named, and print a line for each figure."""
+"""`python -m benchmarks [NAME …]`: run all benchmarks, or those named, and print one line per figure."""
 
 import platform
 import signal
@@ -45,20 +45,20 @@ BENCHMARKS = {
 
 
 def main(names: list[str]) -> int:
-    """Run the benchmarks and return how many figures miss their bound."""
+    """Run the benchmarks and return the number of figures that miss their bound."""
     print(
         f"machine: {psutil.cpu_count()} CPUs, {psutil.virtual_memory().total / 2**30:.0f} GiB, "
         f"Linux {platform.release()}, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}",
         flush=True,
     )
-    # A benchmark that is ended takes its node along.
+    # SIGTERM exits normally, so that context managers stop the nodes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     missed = 0
     for name in names or list(BENCHMARKS):
         print(f"\n{name}: {sys.modules[BENCHMARKS[name].__module__].__doc__}", flush=True)
         for figure in BENCHMARKS[name]():
             print(f"  {figure}", flush=True)
-            missed += not figure.holds
+            missed += not figure.is_within_bound
     return missed
 
 

@@ -1,4 +1,4 @@
-"""What the agent's API costs: CPU of a request, and what 50 scrapers at once do to ticks in the same process."""
+"""CPU time of a request to the agent's API, and lateness of ticks while 50 clients scrape the same process."""
 
 import gzip
 import http.client
@@ -23,45 +23,45 @@ from exporters.recent_ticks import RecentTicks
 BODY_BYTES = 300_000
 REQUESTS = 3000
 SCRAPERS = 50
-SCRAPED_S = 20.0
+SCRAPE_PHASE_S = 20.0
 TICK_S = 0.1
-MOST_LATE_MS, MOST_CPU_MS = 10.0, 0.5
-SWITCH_S = 0.0005
+MAX_LATE_MS, MAX_CPU_MS = 10.0, 0.5
+SHORT_SWITCH_INTERVAL_S = 0.0005
 HOST = "127.0.63.1"
 HEADERS = {"Accept": "text/plain;version=0.0.4", "Accept-Encoding": "gzip"}
 
 
 def run() -> Iterator[Figure]:
-    """Ask from other processes, so that only the server's own CPU counts."""
-    with _served() as port:
+    """Send requests from other processes, so that the CPU time of this process is the server's alone."""
+    with _server_port() as port:
         for path, encoding in (("/metrics", "gzip"), ("/metrics", "identity"), ("/api/v1/time", "identity")):
-            what = f"{path}{', gzipped' if encoding == 'gzip' else ''}: CPU of a request"
-            bound = MOST_CPU_MS if path == "/metrics" else None
-            yield Figure(what, _cpu_ms(port, path, encoding), "ms", bound)
-        yield Figure(f"ticks of {TICK_S:g} s alone: lateness, 99th percentile", _late_ms(SCRAPED_S), "ms")
-        usual_s = sys.getswitchinterval()
-        for switch_s in (usual_s, SWITCH_S):
+            label = f"{path}{', gzip' if encoding == 'gzip' else ''}: CPU per request"
+            bound = MAX_CPU_MS if path == "/metrics" else None
+            yield Figure(label, _cpu_ms(port, path, encoding), "ms", bound)
+        yield Figure(f"ticks of {TICK_S:g} s, no scrapers: lateness, p99", _late_ms(SCRAPE_PHASE_S), "ms")
+        default_s = sys.getswitchinterval()
+        for switch_s in (default_s, SHORT_SWITCH_INTERVAL_S):
             sys.setswitchinterval(switch_s)
             with _scrapers(port) as counts:
-                late_ms = _late_ms(SCRAPED_S)
-            what = f"{SCRAPERS} scrapers at once, threads switched after {1000 * switch_s:g} ms"
-            yield Figure(f"{what}: scrapes", sum(counts) / SCRAPED_S, "/s")
-            bound = MOST_LATE_MS if switch_s == SWITCH_S else None
-            yield Figure(f"{what}: lateness, p99", late_ms, "ms", bound)
-        sys.setswitchinterval(usual_s)
+                late_ms = _late_ms(SCRAPE_PHASE_S)
+            label = f"{SCRAPERS} scrapers, switch interval {1000 * switch_s:g} ms"
+            yield Figure(f"{label}: scrapes", sum(counts) / SCRAPE_PHASE_S, "/s")
+            bound = MAX_LATE_MS if switch_s == SHORT_SWITCH_INTERVAL_S else None
+            yield Figure(f"{label}: lateness, p99", late_ms, "ms", bound)
+        sys.setswitchinterval(default_s)
 
 
-class _Ready:
-    """An agent whose exposition is made already."""
+class _StaticAgent:
+    """An agent whose exposition is rendered in advance."""
 
     def __init__(self, folder: Path) -> None:
         self.recent = RecentTicks()
         self.journal = folder
-        chance = random.Random(7)  # noqa: S311
+        generator = random.Random(7)  # noqa: S311
         lines: list[str] = []
         while sum(map(len, lines)) < BODY_BYTES:
             labels = f'keyspace="ks{len(lines) % 20}",table="t{len(lines)}"'
-            lines.append(f"cassandra_table_reads_total{{{labels}}} {chance.randrange(1 << 40)}\n")
+            lines.append(f"cassandra_table_reads_total{{{labels}}} {generator.randrange(1 << 40)}\n")
         body = "".join(lines).encode()
         self._bodies = {False: body, True: gzip.compress(body, 1)}
 
@@ -91,16 +91,16 @@ class _Ready:
 
 
 @contextmanager
-def _served() -> Iterator[int]:
+def _server_port() -> Iterator[int]:
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(build(_Ready(Path(folder))), f"{HOST}:0", None, print)
+        server = Server(build(_StaticAgent(Path(folder))), f"{HOST}:0", None, print)
         try:
             yield server.address[1]
         finally:
             server.stop()
 
 
-def _ask(port: int, path: str, encoding: str, count: int) -> None:
+def _send_requests(port: int, path: str, encoding: str, count: int) -> None:
     connection = http.client.HTTPConnection(HOST, port, timeout=30)
     for _ in range(count):
         connection.request("GET", path, headers={**HEADERS, "Accept-Encoding": encoding})
@@ -109,19 +109,19 @@ def _ask(port: int, path: str, encoding: str, count: int) -> None:
 
 
 def _cpu_ms(port: int, path: str, encoding: str) -> float:
-    """Return this process' CPU for each of many requests over one connection."""
+    """Return the CPU time of this process per request, over one connection."""
     spawn = multiprocessing.get_context("spawn")
     for count in (10, REQUESTS):
-        client = spawn.Process(target=_ask, args=(port, path, encoding, count))
+        client = spawn.Process(target=_send_requests, args=(port, path, encoding, count))
         client.start()
         began_s = time.process_time()
         client.join()
-        spent_s = time.process_time() - began_s
-    return 1000 * spent_s / REQUESTS
+        used_s = time.process_time() - began_s
+    return 1000 * used_s / REQUESTS
 
 
 def _late_ms(seconds: float) -> float:
-    """Return the 99th percentile of how late a thread is that does a little every tick."""
+    """Return the 99th percentile of the lateness of a thread that does a little work every tick."""
     late: list[float] = []
 
     def tick() -> None:
@@ -140,33 +140,36 @@ def _late_ms(seconds: float) -> float:
 
 @contextmanager
 def _scrapers(port: int) -> Iterator[list[int]]:
-    """Have 50 ask again and again, each on a connection of its own, all of them in another process."""
+    """Scrape continuously from another process, one connection per scrape.
+
+    Yields a list to which the number of scrapes is appended at the end.
+    """
     spawn = multiprocessing.get_context("spawn")
-    ours, theirs = spawn.Pipe()
-    process = spawn.Process(target=_scrape, args=(port, theirs))
+    pipe, child_pipe = spawn.Pipe()
+    process = spawn.Process(target=_scrape, args=(port, child_pipe))
     process.start()
-    ours.recv()
+    pipe.recv()
     counts: list[int] = []
     yield counts
-    ours.send(None)
-    counts.append(ours.recv())
+    pipe.send(None)
+    counts.append(pipe.recv())
     process.join()
 
 
-def _scrape(port: int, told: Connection) -> None:
-    ends, count = threading.Event(), []
+def _scrape(port: int, parent: Connection) -> None:
+    stopped, scrapes = threading.Event(), []
 
     def scrape() -> None:
-        while not ends.is_set():
-            _ask(port, "/metrics", "gzip", 1)
-            count.append(1)
+        while not stopped.is_set():
+            _send_requests(port, "/metrics", "gzip", 1)
+            scrapes.append(1)
 
     threads = [threading.Thread(target=scrape) for _ in range(SCRAPERS)]
     for thread in threads:
         thread.start()
-    told.send(None)
-    told.recv()
-    ends.set()
+    parent.send(None)
+    parent.recv()
+    stopped.set()
     for thread in threads:
         thread.join()
-    told.send(len(count))
+    parent.send(len(scrapes))

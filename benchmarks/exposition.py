@@ -1,4 +1,4 @@
-"""What /metrics costs the agent: to take a tick, its first page, the same again; and what prometheus_client takes."""
+"""CPU time of /metrics: adding a tick, rendering its page, serving the page again; compared with prometheus_client."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,7 @@ from prometheus_client.metrics_core import Metric as ClientMetric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from benchmarks import recorded
+from benchmarks import node_recordings
 from benchmarks.figures import Figure
 from collector.catalogue import CATALOGUE
 from collector.journal.reader import entries, read
@@ -24,48 +24,48 @@ from exporters.prometheus.rendering import Options
 
 SERIES = 5000
 TICKS = 60
-# Of what a real node under load has: shares that change from one tick to the next.
-CHANGED = {True: 3, False: 6}
-MOST_MS, MOST_AGAIN_MS = 10.0, 0.5
+# Every n-th histogram (True) and scalar (False) changes from one tick to the next, as on a real node under load.
+CHANGE_EVERY = {True: 3, False: 6}
+MAX_MS, MAX_REPEATED_MS = 10.0, 0.5
 IDENTITY = Identity("production", "dc1", "rack1", "10.20.30.40")
 
 
 def run() -> Iterator[Figure]:
-    """Measure pages of 5,000 series: the series of a real node, and those of its tables again for many tables."""
-    ticks = _ticks(recorded.under_load())
+    """Measure pages of 5,000 series: those of a real node, with the series of one table repeated as many tables."""
+    ticks = _ticks(node_recordings.under_load())
     clock = [0.0]
     page = Page(Options(), CollectorRegistry(), lambda: AgentHealth("0"), print, lambda: clock[0])
-    took: dict[str, list[float]] = {"take": [], "first": [], "packed": [], "plain": [], "again": []}
+    cpu_ms: dict[str, list[float]] = {"add": [], "text": [], "gzip": [], "repeated": []}
 
-    def measured(what: str, work: Callable[[], object]) -> None:
+    def measure(step: str, work: Callable[[], object]) -> None:
         began_s = time.process_time()
         work()
-        took[what].append(1000 * (time.process_time() - began_s))
+        cpu_ms[step].append(1000 * (time.process_time() - began_s))
 
     for tick in ticks:
         clock[0] = tick.scrapes[0].at_s
-        measured("take", lambda tick=tick: page.add(tick, IDENTITY))  # type: ignore[misc]
-        measured("plain", lambda: page.get(openmetrics=True, compressed=False))
-        measured("packed", lambda: page.get(openmetrics=True, compressed=True))
-        measured("again", lambda: page.get(openmetrics=True, compressed=True))
+        measure("add", lambda tick=tick: page.add(tick, IDENTITY))  # type: ignore[misc]
+        measure("text", lambda: page.get(openmetrics=True, compressed=False))
+        measure("gzip", lambda: page.get(openmetrics=True, compressed=True))
+        measure("repeated", lambda: page.get(openmetrics=True, compressed=True))
     text = page.get(openmetrics=False, compressed=False).decode()
     registry = CollectorRegistry()
     registry.register(_Families(text))
-    theirs = [_cpu_ms(lambda: generate_latest(registry)) for _ in range(10)]
-    plain, packed = median(took["plain"][1:]), median(took["packed"][1:])
+    client_ms = [_cpu_ms(lambda: generate_latest(registry)) for _ in range(10)]
+    text_ms, gzip_ms = median(cpu_ms["text"][1:]), median(cpu_ms["gzip"][1:])
     series = sum(not line.startswith("#") for line in text.split("\n")[:-1])
     yield Figure("series", series, "series")
-    yield Figure("values read in a tick", len(ticks[0].scrapes[0].values), "values")
+    yield Figure("values per tick", len(ticks[0].scrapes[0].values), "values")
     yield Figure("size", len(text) / 1024, "KiB")
-    yield Figure("size, gzipped", len(page.get(openmetrics=False, compressed=True)) / 1024, "KiB")
-    yield Figure("taking a tick", median(took["take"][1:]), "ms CPU")
-    yield Figure("the first page of all", took["plain"][0], "ms CPU")
-    yield Figure("the first page of a tick", plain, "ms CPU", MOST_MS)
-    yield Figure("to gzip it", packed, "ms CPU")
-    yield Figure("the first page of a tick, gzipped", plain + packed, "ms CPU", MOST_MS)
-    yield Figure("a second page in the same tick", median(took["again"]), "ms CPU", MOST_AGAIN_MS)
-    yield Figure("prometheus_client on the same series", median(theirs), "ms CPU")
-    yield Figure("prometheus_client's time over ours", median(theirs) / plain, "times")
+    yield Figure("size, gzip", len(page.get(openmetrics=False, compressed=True)) / 1024, "KiB")
+    yield Figure("adding a tick", median(cpu_ms["add"][1:]), "ms CPU")
+    yield Figure("first page after the start", cpu_ms["text"][0], "ms CPU")
+    yield Figure("first page of a tick", text_ms, "ms CPU", MAX_MS)
+    yield Figure("gzip of the page", gzip_ms, "ms CPU")
+    yield Figure("first page of a tick, gzip", text_ms + gzip_ms, "ms CPU", MAX_MS)
+    yield Figure("second page of a tick", median(cpu_ms["repeated"]), "ms CPU", MAX_REPEATED_MS)
+    yield Figure("prometheus_client, same series", median(client_ms), "ms CPU")
+    yield Figure("prometheus_client / casstat", median(client_ms) / text_ms, "times")
 
 
 def _cpu_ms(work: Callable[[], object]) -> float:
@@ -75,39 +75,39 @@ def _cpu_ms(work: Callable[[], object]) -> float:
 
 
 def _ticks(recording: Path) -> list[Snapshot]:
-    """Return ticks of a node with many tables, in which as much changes as at a real one."""
-    values = _many(_last(recording))
+    """Return ticks of a node with many tables, with the rate of change of a real node."""
+    values = _with_many_tables(_last_values(recording))
     ticks = []
     for number in range(TICKS):
-        values = {series: _later(value, place + number) for place, (series, value) in enumerate(values.items())}
+        values = {series: _next(value, index + number) for index, (series, value) in enumerate(values.items())}
         scrape = Scrape("node", 1000.0 + number, values, "1", wall_s=0.01, cpu_s=0.01)
         ticks.append(Snapshot(IDENTITY.node, Tick(1_700_000_000.0 + number), (scrape,)))
     return ticks
 
 
-def _last(recording: Path) -> dict[Series, Value]:
-    """Return every series that a recording ever had, with its last value."""
-    found: dict[Series, Value] = {}
-    for entry in entries(each for file in journal_files(recording) for each in read(file)):
+def _last_values(recording: Path) -> dict[Series, Value]:
+    """Return every series of a recording with its last value."""
+    values: dict[Series, Value] = {}
+    for entry in entries(record for file in journal_files(recording) for record in read(file)):
         for scrape in entry.snapshot.scrapes:
-            found.update(scrape.values)
-    return found
+            values.update(scrape.values)
+    return values
 
 
-def _many(values: Mapping[Series, Value]) -> dict[Series, Value]:
-    """Return the series, and those of one table again under other names until there are enough of them."""
+def _with_many_tables(values: Mapping[Series, Value]) -> dict[Series, Value]:
+    """Return the series, with those of one table repeated under other table names up to `SERIES` lines."""
     table = next(series[2] for series in values if series[0] == "cassandra_table_operations_total")
     of_table = {series: value for series, value in values.items() if "table" in _labels(series) and series[2] == table}
-    found = dict(values)
+    repeated = dict(values)
     number = 0
-    while (missing := SERIES - sum(map(_lines, found.values()))) > 0:
+    while (missing := SERIES - sum(map(_lines, repeated.values()))) > 0:
         for series, value in of_table.items():
             if missing >= _lines(value):
-                other: Series = (*series[:2], f"table{number:04d}", *series[3:])
-                found[other] = value
+                renamed: Series = (*series[:2], f"table{number:04d}", *series[3:])
+                repeated[renamed] = value
                 missing -= _lines(value)
         number += 1
-    return found
+    return repeated
 
 
 def _labels(series: Series) -> tuple[str, ...]:
@@ -118,21 +118,21 @@ def _lines(value: Value) -> int:
     return 21 if isinstance(value, tuple) else 1
 
 
-def _later(value: Value, turn: int) -> Value:
-    """Return what a value is a tick later, when it is its turn to change."""
-    if isinstance(value, str) or turn % CHANGED[isinstance(value, tuple)]:
+def _next(value: Value, turn: int) -> Value:
+    """Return the value of the next tick; it changes only if `turn` is a multiple of `CHANGE_EVERY`."""
+    if isinstance(value, str) or turn % CHANGE_EVERY[isinstance(value, tuple)]:
         return value
     if isinstance(value, tuple):
-        return tuple(count + place % 2 for place, count in enumerate(value))
+        return tuple(count + index % 2 for index, count in enumerate(value))
     return value + 1
 
 
 class _Families(Collector):
-    """The same series as prometheus_client has them."""
+    """The series of a page as metric families of prometheus_client."""
 
     def __init__(self, text: str) -> None:
-        self._found = list(text_string_to_metric_families(text))
+        self._families = list(text_string_to_metric_families(text))
 
     def collect(self) -> Iterator[ClientMetric]:
-        """Yield the families; making them, as a collector would have to, is not counted."""
-        yield from self._found
+        """Yield the families; the cost of creating them is not measured."""
+        yield from self._families

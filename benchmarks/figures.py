@@ -1,28 +1,28 @@
-"""What a benchmark prints."""
+"""The figures that benchmarks print."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured value and the bound it should keep: at most `bound`, or at least with `at_least`; None for none."""
+    """A measured value and its bound: a maximum, with `at_least` a minimum, None for no bound."""
 
-    what: str
+    label: str
     value: float
     unit: str
     bound: float | None = None
     at_least: bool = False
 
     @property
-    def holds(self) -> bool:
-        """Whether the bound is kept."""
+    def is_within_bound(self) -> bool:
+        """Whether the value is within its bound."""
         if self.bound is None:
             return True
         return self.value >= self.bound if self.at_least else self.value <= self.bound
 
     def __str__(self) -> str:
-        text = f"{self.what:66} {self.value:10.2f} {self.unit}"
+        text = f"{self.label:66} {self.value:10.2f} {self.unit}"
         if self.bound is None:
             return text
         sign = ">=" if self.at_least else "<="
-        return f"{text}  ({sign} {self.bound:g}: {'ok' if self.holds else 'FALLS SHORT'})"
+        return f"{text}  ({sign} {self.bound:g}: {'ok' if self.is_within_bound else 'MISSED'})"

@@ -1,4 +1,4 @@
-"""How late ticks are while the agent ships to InfluxDB, VictoriaMetrics and Graphite, and Prometheus scrapes it."""
+"""Lateness of ticks while the agent ships to InfluxDB, VictoriaMetrics and Graphite, and Prometheus scrapes it."""
 
 import os
 import re
@@ -25,12 +25,12 @@ from tests.real.stores import Carbon, InfluxDB, VictoriaMetrics
 MINUTES = float(os.environ.get("CASSTAT_BENCH_MIN", "10"))
 RATE = 300
 ADDRESS = "127.0.0.1:28190"
-LATEST_MS = 50.0
+MAX_LATE_MS = 50.0
 SINK_UP = re.compile(rb"^casstat_sink_up\{.* ([01])\.0$", re.MULTILINE)
 
 
 def run() -> Iterator[Figure]:
-    """Run them all for ten minutes."""
+    """Run the agent, the stores and Prometheus for CASSTAT_BENCH_MIN minutes (10)."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="casstat-bench-")))
         stores = InfluxDB(folder / "influxdb"), VictoriaMetrics(folder / "victoria-metrics"), Carbon(folder / "carbon")
@@ -51,17 +51,17 @@ def _figures(node: Node, urls: list[str], journal: Path) -> Iterator[Figure]:
             process = psutil.Process(agent.pid)
             time.sleep(60 * MINUTES)
             used_s, rss = cpu_s(process), process.memory_info().rss
-            with urllib.request.urlopen(f"http://{ADDRESS}/metrics", timeout=10) as answer:
-                up = [each == b"1" for each in SINK_UP.findall(answer.read())]
+            with urllib.request.urlopen(f"http://{ADDRESS}/metrics", timeout=10) as response:
+                up = [value == b"1" for value in SINK_UP.findall(response.read())]
         finally:
             agent.terminate()
-    entries = [each for file in journal_files(journal) for each in read(file) if isinstance(each, Entry)]
+    entries = [record for file in journal_files(journal) for record in read(file) if isinstance(record, Entry)]
     late_ms = sorted(1000 * entry.snapshot.tick.late_s for entry in entries)
     yield Figure("ticks", len(entries), "")
-    yield Figure("stores that take what they are sent", sum(up), "of 3", 3, True)
-    yield Figure("ticks missed", sum(entry.snapshot.tick.missed for entry in entries), "", 0)
+    yield Figure("sinks up", sum(up), "of 3", 3, True)
+    yield Figure("missed ticks", sum(entry.snapshot.tick.missed for entry in entries), "", 0)
     yield Figure("lateness, median", late_ms[len(late_ms) // 2], "ms")
-    yield Figure("lateness, 99th percentile", late_ms[int(0.99 * len(late_ms))], "ms", 10.0)
-    yield Figure("lateness, greatest", late_ms[-1], "ms", LATEST_MS)
-    yield Figure("CPU", 1000 * used_s / len(entries), "ms a tick")
-    yield Figure("resident", rss / 1e6, "MB")
+    yield Figure("lateness, p99", late_ms[int(0.99 * len(late_ms))], "ms", 10.0)
+    yield Figure("lateness, maximum", late_ms[-1], "ms", MAX_LATE_MS)
+    yield Figure("CPU", 1000 * used_s / len(entries), "ms/tick")
+    yield Figure("resident memory", rss / 1e6, "MB")

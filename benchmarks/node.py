@@ -1,4 +1,4 @@
-"""A real node for the benchmarks, and what its JVM costs."""
+"""A real node for the benchmarks, and the CPU time of its JVM."""
 
 import os
 import subprocess
@@ -21,15 +21,15 @@ JMX_PORT = 28199
 ANSWERING = ("jolokia-", "HTTP-Dispatcher")
 
 
-def say(message: str) -> None:
-    """Show what takes long."""
+def show_progress(message: str) -> None:
+    """Show a message on stderr, if that is a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{message:70}\r")
 
 
 @contextmanager
 def real_node(tables: int, heap: str = "1G") -> Iterator[Node]:
-    """Run a node with so many tables while the block runs."""
+    """Run a node with `tables` tables in the keyspace `bench`, as a context manager."""
     cache = cache_folder(os.environ)
     with tempfile.TemporaryDirectory(prefix="casstat-bench-") as home:
         spec = NodeSpec(
@@ -37,8 +37,8 @@ def real_node(tables: int, heap: str = "1G") -> Iterator[Node]:
             address=ADDRESS,
             home=Path(home),
             java=find_java(os.environ),
-            jars=fetch_cassandra(VERSION, cache, say),
-            jolokia=fetch_jolokia(cache, say),
+            jars=fetch_cassandra(VERSION, cache, show_progress),
+            jolokia=fetch_jolokia(cache, show_progress),
             seeds=ADDRESS,
             jmx_port=JMX_PORT,
             heap=heap,
@@ -46,7 +46,7 @@ def real_node(tables: int, heap: str = "1G") -> Iterator[Node]:
         node = Node(spec)
         try:
             node.start()
-            node.wait(say)
+            node.wait(show_progress)
             Load([ADDRESS], keyspace="bench", tables=tables).close()
             yield node
         finally:
@@ -55,7 +55,7 @@ def real_node(tables: int, heap: str = "1G") -> Iterator[Node]:
 
 @contextmanager
 def loaded(rate: float, tables: int = 10) -> Iterator[None]:
-    """Load so many of the node's tables with `rate` operations a second in all while the block runs."""
+    """Run a load of `rate` operations per second in total on `tables` tables, as a context manager."""
     command = [
         sys.executable,
         "-m",
@@ -82,9 +82,9 @@ def cpu_s(process: psutil.Process) -> float:
 
 
 def answering_s(process: psutil.Process) -> float:
-    """Return the CPU time that a node's JVM has spent on answering its Jolokia's clients.
+    """Return the CPU time that a node's JVM has used for answering clients of Jolokia.
 
-    By thread, to the nanosecond: what else a node does varies by more than what it is asked costs.
+    It is the sum over Jolokia's threads, because the node's other work varies by more than the cost of the requests.
     """
     used_ns = 0
     for thread in Path(f"/proc/{process.pid}/task").iterdir():
@@ -94,8 +94,8 @@ def answering_s(process: psutil.Process) -> float:
 
 
 def jvm(node: Node) -> psutil.Process:
-    """Return the node's process."""
+    """Return the node's process. Raises SystemExit if it has ended."""
     process = node.process()
     if process is None:
-        raise SystemExit("the node ended")
+        raise SystemExit("the node's process has ended")
     return process

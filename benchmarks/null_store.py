@@ -1,4 +1,4 @@
-"""`python -m benchmarks.null_store PORT`: takes whatever is written to it, as InfluxDB does, and forgets it."""
+"""`python -m benchmarks.null_store PORT`: a store that accepts writes like InfluxDB and discards them."""
 
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,19 +8,19 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        """Take the body."""
-        rest = int(self.headers.get("Content-Length", 0))
-        while rest and (data := self.rfile.read(min(rest, 1 << 16))):
-            rest -= len(data)
+        """Read the body and answer with status 204."""
+        missing = int(self.headers.get("Content-Length", 0))
+        while missing and (data := self.rfile.read(min(missing, 1 << 16))):
+            missing -= len(data)
         self.send_response(204)
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log no requests."""
 
 
 def main(port: int) -> None:
-    """Serve on the loopback address until ended."""
+    """Serve on the loopback address until killed."""
     ThreadingHTTPServer(("127.0.0.1", port), _Handler).serve_forever()
 
 

@@ -1,4 +1,4 @@
-"""What `casstat top` costs with 300 nodes: CPU of a redraw, of taking and merging the samples of a tick, memory."""
+"""`casstat top` with 300 nodes: CPU time of a redraw and of decoding and merging the samples of a tick, and memory."""
 
 import json
 import time
@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from benchmarks.figures import Figure
-from benchmarks.simulated import Bodies, addresses
+from benchmarks.simulated_agents import ResponseBodies, addresses
 from cli.top.column_sets import SETS, wanted
 from cli.top.render_context import RenderContext
 from cli.top.screen import screen
@@ -25,28 +25,28 @@ from exporters.live.live_frames import frame_of, request_of
 
 NODES, TICKS, REDRAWS = 300, 12, 10
 SIZES = ((80, 24), (200, 60))
-MOST_REDRAW_MS, MOST_MB = 100.0, 200.0
+MAX_REDRAW_MS, MAX_MB = 100.0, 200.0
 FIRST_S = 1_700_000_000
 
 
 def run() -> Iterator[Figure]:
-    """Take made-up samples as they come from agents, without the network, and draw."""
+    """Decode random samples in the agents' format, without a network, and draw screens."""
     nodes = addresses(NODES)
-    bodies = Bodies()
+    bodies = ResponseBodies()
     history = History()
     assembler = IntervalAssembler(1.0, SUMMED)
     for node in nodes:
         assembler.add_node(node, node)
         assembler.set_info(node, NodeInfo("simulated", "dc1/rack1", interval_s=1.0))
     patterns = request_of(wanted(0)).patterns
-    taking_s = closing_s = 0.0
+    decoding_s = closing_s = 0.0
     for tick in range(TICKS):
         time_s = float(FIRST_S + tick)
         texts = [(node, bodies.of(node, time_s, patterns)) for node in nodes]
-        taking_s += _cpu_s(partial(_take, assembler, texts, time_s + 0.1))
+        decoding_s += _cpu_s(partial(_add_samples, assembler, texts, time_s + 0.1))
         closing_s += _cpu_s(partial(_close, assembler, history, time_s))
-    yield Figure(f"{NODES} nodes: CPU of taking a tick's samples", 1000 * taking_s / TICKS, "ms")
-    yield Figure(f"{NODES} nodes: CPU of merging them and making the rows", 1000 * closing_s / TICKS, "ms")
+    yield Figure(f"{NODES} nodes: CPU of decoding the samples of a tick", 1000 * decoding_s / TICKS, "ms")
+    yield Figure(f"{NODES} nodes: CPU of merging them into rows", 1000 * closing_s / TICKS, "ms")
     for width, height in SIZES:
         for view in (
             ViewState(),
@@ -54,15 +54,17 @@ def run() -> Iterator[Figure]:
             ViewState(node=3),
             ViewState(chosen=1, sort="read_p99_ms"),
         ):
-            what = "transposed" if view.transposed else "a node" if view.node else SETS[view.chosen].name
+            screen_name = "transposed" if view.transposed else "a node" if view.node else SETS[view.chosen].name
             context = RenderContext(history.frames, view, width, height)
             cost_ms = 1000 * _cpu_s(partial(_draw, context)) / REDRAWS
-            yield Figure(f"{NODES} nodes, {width}x{height}, {what}: CPU of a redraw", cost_ms, "ms", MOST_REDRAW_MS)
+            yield Figure(
+                f"{NODES} nodes, {width}x{height}, {screen_name}: CPU of a redraw", cost_ms, "ms", MAX_REDRAW_MS
+            )
     yield from _memory(history)
 
 
-def taken(text: str) -> Sample:
-    """Return a sample as the feed of an agent takes it."""
+def decode(text: str) -> Sample:
+    """Return a sample as the feed of an agent decodes it."""
     content = json.loads(text)
     return decoded({**content, "values": needed(content["values"])})
 
@@ -72,9 +74,9 @@ def _draw(context: RenderContext) -> None:
         screen(context)
 
 
-def _take(assembler: IntervalAssembler, texts: list[tuple[str, str]], now_s: float) -> None:
+def _add_samples(assembler: IntervalAssembler, texts: list[tuple[str, str]], now_s: float) -> None:
     for node, text in texts:
-        assembler.add_sample(node, taken(text), now_s)
+        assembler.add_sample(node, decode(text), now_s)
 
 
 def _close(assembler: IntervalAssembler, history: History, time_s: float) -> None:
@@ -82,19 +84,19 @@ def _close(assembler: IntervalAssembler, history: History, time_s: float) -> Non
 
 
 def _memory(history: History) -> Iterator[Figure]:
-    """Fill the history up."""
+    """Add frames until the history is full."""
     frame = history.frames[-1]
     before_mb = resident_mb() or 0.0
     count = 0
     while len(history.frames) > count:
         count = len(history.frames)
         history.add(replace(frame, time_s=frame.time_s + count, nodes=tuple(map(_copied, frame.nodes))))
-    yield Figure(f"{NODES} nodes: seconds that are kept", float(count), "s")
-    yield Figure(f"{NODES} nodes: memory of these", (resident_mb() or 0.0) - before_mb, "MB", MOST_MB)
+    yield Figure(f"{NODES} nodes: seconds in the history", float(count), "s")
+    yield Figure(f"{NODES} nodes: memory of the history", (resident_mb() or 0.0) - before_mb, "MB", MAX_MB)
 
 
 def _copied(node: NodeFrame) -> NodeFrame:
-    """Return a node as another tick would tell of it: its numbers are its own."""
+    """Return a copy of a row with its own array of numbers, as another tick would create it."""
     return NodeFrame(node.name, node.state, array("d", node.cells), node.why, node.age_s, node.place)
 
 

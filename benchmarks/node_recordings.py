@@ -1,4 +1,4 @@
-"""Recordings of a real node, made when the first benchmark asks for them."""
+"""Recordings of a real node, created when the first benchmark needs them."""
 
 import atexit
 import os
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.node import loaded, real_node
 
-# A folder in which recordings are kept, and used again by the next run.
-KEPT = "CASSTAT_BENCH_DIR"
+# The environment variable that names a folder in which recordings are kept for later runs.
+FOLDER_VARIABLE = "CASSTAT_BENCH_DIR"
 LOADED_S = 600
 QUIET_S = 240
 RATE = 300
@@ -23,12 +23,12 @@ WARM_S = 30
 
 @lru_cache(maxsize=1)
 def folder() -> Path:
-    """Return where recordings are: where the environment says, else in a folder that goes when the program ends."""
-    if kept := os.environ.get(KEPT):
+    """Return the folder of the recordings: CASSTAT_BENCH_DIR, else a temporary folder that is deleted at exit."""
+    if kept := os.environ.get(FOLDER_VARIABLE):
         return Path(kept)
-    own = tempfile.TemporaryDirectory(prefix="casstat-bench-")
-    atexit.register(own.cleanup)
-    return Path(own.name)
+    temporary = tempfile.TemporaryDirectory(prefix="casstat-bench-")
+    atexit.register(temporary.cleanup)
+    return Path(temporary.name)
 
 
 def under_load() -> Path:
@@ -37,14 +37,14 @@ def under_load() -> Path:
 
 
 def quiet() -> Path:
-    """Return the recording of a node of which nobody wants anything."""
+    """Return the recording of a node without load."""
     return _recorded("quiet", QUIET_S, 0)
 
 
 def _recorded(name: str, seconds: int, rate: float) -> Path:
     path = folder() / name
     if not path.exists():
-        # What is whole has its name.
+        # Renamed when it is complete.
         unfinished = folder() / f".{name}-{os.getpid()}"
         with real_node(TABLES) as node, loaded(rate, TABLES) if rate else nullcontext():
             time.sleep(WARM_S)

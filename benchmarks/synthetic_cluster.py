@@ -1,6 +1,6 @@
-"""Recordings of a large cluster, made from the recording of one real node, whose ticks they repeat.
+"""Recordings of a large cluster, synthesized from the recording of one real node by repeating its ticks.
 
-The counters go on where the ticks are repeated, and the nodes differ by where they begin.
+Counters continue to grow from one repetition to the next. Each node begins at a different tick.
 """
 
 import os
@@ -21,43 +21,44 @@ from collector.model.snapshot import Scrape, Snapshot
 
 SCALARS = 250
 HISTOGRAMS = 9
-BEGIN_S = 1_700_000_000.0
+BEGIN_TIME_S = 1_700_000_000.0
 Key = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """What is repeated: `ticks`, a second apart, and what each counter gains from one repetition to the next."""
+    """The ticks that are repeated, one second apart, and the increase of each counter per repetition."""
 
     head: Header
     ticks: Sequence[Snapshot]
-    gains: Mapping[Key, Value]
+    increases: Mapping[Key, Value]
 
     def node(self, name: str, begin: int, count: int) -> Iterator[Snapshot]:
-        """Yield so many ticks of a node, from the one at `begin` on."""
+        """Yield `count` snapshots of a node, starting with the tick at index `begin`."""
         for number in range(count):
-            round_, place = divmod(begin + number, len(self.ticks))
-            snapshot = self.ticks[place]
-            scrapes = tuple(self._later(scrape, round_) for scrape in snapshot.scrapes)
-            yield Snapshot(name, replace(snapshot.tick, time_s=BEGIN_S + number), scrapes)
+            repetition, index = divmod(begin + number, len(self.ticks))
+            snapshot = self.ticks[index]
+            scrapes = tuple(self._repeated(scrape, repetition) for scrape in snapshot.scrapes)
+            yield Snapshot(name, replace(snapshot.tick, time_s=BEGIN_TIME_S + number), scrapes)
 
-    def _later(self, scrape: Scrape, rounds: int) -> Scrape:
+    def _repeated(self, scrape: Scrape, repetition: int) -> Scrape:
         values = {
-            series: _plus(value, rounds, self.gains.get((scrape.source, series)))
+            series: _plus(value, repetition, self.increases.get((scrape.source, series)))
             for series, value in scrape.values.items()
         }
-        return replace(scrape, at_s=scrape.at_s + rounds * len(self.ticks), values=values)
+        return replace(scrape, at_s=scrape.at_s + repetition * len(self.ticks), values=values)
 
 
 @lru_cache(maxsize=1)
 def pattern(recording: Path) -> Pattern:
-    """Return what a recording without gaps has in every tick: so many scalars and histograms, those that change most.
+    """Return the pattern of a recording without gaps.
 
-    The first two ticks are left out: the node's facts are learnt in them.
+    It has the `SCALARS` scalars and `HISTOGRAMS` histograms that change most often, of those that are in every tick.
+    The first two ticks are omitted, because facts about the node are still incomplete in them.
     """
-    found = list(entries(each for file in journal_files(recording) for each in read(file)))[2:]
-    ticks = [entry.snapshot for entry in found]
-    head = found[-1].head
+    recorded = list(entries(record for file in journal_files(recording) for record in read(file)))[2:]
+    ticks = [entry.snapshot for entry in recorded]
+    head = recorded[-1].head
     chosen = _chosen(ticks)
     kept = [
         replace(
@@ -69,11 +70,11 @@ def pattern(recording: Path) -> Pattern:
         )
         for snapshot in ticks
     ]
-    first, second, last = (_values(kept[place]) for place in (0, 1, -1))
+    first, second, last = (_values(kept[index]) for index in (0, 1, -1))
     grows = {key for key in first if _grows(head.catalogue.get(key[1][0]))}
-    # From the last tick to the first one after it as much as from the first to the second.
-    gains = {key: _plus(_plus(last[key], 1, second[key]), -2, first[key]) for key in grows}
-    return Pattern(head, kept, gains)
+    # The step from the last tick to the next repetition equals that from the first tick to the second.
+    increases = {key: _plus(_plus(last[key], 1, second[key]), -2, first[key]) for key in grows}
+    return Pattern(head, kept, increases)
 
 
 def _values(snapshot: Snapshot) -> dict[Key, Value]:
@@ -81,17 +82,17 @@ def _values(snapshot: Snapshot) -> dict[Key, Value]:
 
 
 def _chosen(ticks: Sequence[Snapshot]) -> set[Key]:
-    there: Counter[Key] = Counter()
+    present: Counter[Key] = Counter()
     changes: Counter[Key] = Counter()
-    before: dict[Key, Value] = {}
+    previous: dict[Key, Value] = {}
     for snapshot in ticks:
         values = _values(snapshot)
-        there.update(values.keys())
-        changes.update(key for key, value in values.items() if before.get(key) != value)
-        before = values
-    always = [key for key, number in changes.most_common() if there[key] == len(ticks)]
-    scalars = [key for key in always if not isinstance(before[key], tuple)]
-    histograms = [key for key in always if isinstance(before[key], tuple)]
+        present.update(values.keys())
+        changes.update(key for key, value in values.items() if previous.get(key) != value)
+        previous = values
+    always = [key for key, number in changes.most_common() if present[key] == len(ticks)]
+    scalars = [key for key in always if not isinstance(previous[key], tuple)]
+    histograms = [key for key in always if isinstance(previous[key], tuple)]
     if len(scalars) < SCALARS or len(histograms) < HISTOGRAMS:
         raise SystemExit(f"only {len(scalars)} scalars and {len(histograms)} histograms are in every tick")
     return {*scalars[:SCALARS], *histograms[:HISTOGRAMS]}
@@ -101,18 +102,18 @@ def _grows(metric: Metric | None) -> bool:
     return metric is not None and metric.kind in (Kind.COUNTER, Kind.HISTOGRAM)
 
 
-def _plus(value: Value, times: int, gain: Value | None) -> Value:
-    if gain is None or not times:
+def _plus(value: Value, times: int, increase: Value | None) -> Value:
+    if increase is None or not times:
         return value
-    if isinstance(value, tuple) and isinstance(gain, tuple):
-        return tuple(count + times * more for count, more in zip(value, gain, strict=True))
-    if isinstance(value, int | float) and isinstance(gain, int | float):
-        return value + times * gain
-    raise SystemExit("a series that is not always of one kind")
+    if isinstance(value, tuple) and isinstance(increase, tuple):
+        return tuple(count + times * more for count, more in zip(value, increase, strict=True))
+    if isinstance(value, int | float) and isinstance(increase, int | float):
+        return value + times * increase
+    raise SystemExit("a series has values of different kinds")
 
 
 def cluster(recording: Path, folder: Path, nodes: int, ticks: int) -> list[Path]:
-    """Record so many nodes into folders of their own, those alone that are not there yet, and return the folders."""
+    """Write a recording of each node into its own folder, unless it exists, and return the folders."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"node{number:03d}" for number in range(nodes)]
     missing = [(path, number) for number, path in enumerate(paths) if not path.exists()]
@@ -125,7 +126,7 @@ def _record(recording: Path, ticks: int, nodes: int, folder: Path, number: int) 
     source = pattern(recording)
     name = folder.name
     head = replace(source.head, session=name, boot=name, process=f"{number}@{name}")
-    # What is whole has its name.
+    # Renamed when it is complete.
     unfinished = folder.with_name(f".{name}")
     begin = number * len(source.ticks) // nodes
     with closing(Journal(unfinished, lambda: head, Limits(sync="never"), print)) as journal:

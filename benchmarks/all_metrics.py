@@ -1,4 +1,4 @@
-"""`python -m benchmarks.everything URL`: read the whole catalogue every second and derive the samples, until ended."""
+"""`python -m benchmarks.all_metrics URL`: read all metrics every second and derive the samples, until killed."""
 
 import sys
 from collections import deque
@@ -12,12 +12,12 @@ from collector.sampling.selection import DEFAULT_TABLES, Selection
 
 
 def main(url: str) -> None:
-    """Sample and forget."""
+    """Sample the node at `url` and discard the samples."""
     clock = SystemClock()
     selection = Selection(tables=DEFAULT_TABLES)
-    watch = NodeSampler(MBeanSource(Jolokia(url), BEANS, selection, clock), selection, NameOverrides(), clock)
-    watch.learn()
-    deque(watch.samples(ticks(clock, 1.0), 1.0), maxlen=0)
+    sampler = NodeSampler(MBeanSource(Jolokia(url), BEANS, selection, clock), selection, NameOverrides(), clock)
+    sampler.learn()
+    deque(sampler.samples(ticks(clock, 1.0), 1.0), maxlen=0)
 
 
 if __name__ == "__main__":

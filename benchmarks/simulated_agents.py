@@ -1,4 +1,4 @@
-"""Many agents in one process, each on a loopback address of its own: their API so far as `casstat top` asks it."""
+"""Simulated agents in one process, each on its own loopback address, with the API paths that `casstat top` uses."""
 
 import asyncio
 import json
@@ -25,83 +25,85 @@ MESSAGES = 25
 
 
 def addresses(number: int) -> list[str]:
-    """Return so many loopback addresses."""
-    return [f"127.0.{200 + place // 250}.{1 + place % 250}" for place in range(number)]
+    """Return `number` loopback addresses."""
+    return [f"127.0.{200 + index // 250}.{1 + index % 250}" for index in range(number)]
 
 
-def sample(node: str, time_s: float, chance: random.Random) -> Sample:
-    """Return a second of a node under load."""
+def sample(node: str, time_s: float, generator: random.Random) -> Sample:
+    """Return a random sample of one second of a node under load."""
     values: dict[Series, Derived] = {("cassandra_operation_mode",): "NORMAL"}
     for operation in OPERATIONS:
-        _operation(values, operation, chance.randrange(2000, 6000) if operation in ("Read", "Write") else 0, chance)
+        _operation(
+            values, operation, generator.randrange(2000, 6000) if operation in ("Read", "Write") else 0, generator
+        )
     for mode in MODES:
-        values["casstat_cpu_seconds_total", mode] = Rate(chance.random(), 1.0)
+        values["casstat_cpu_seconds_total", mode] = Rate(generator.random(), 1.0)
     for number in range(MESSAGES):
         values["cassandra_messages_dropped_total", f"MESSAGE_{number}"] = Rate(0.0, 1.0)
     for metric in CATALOGUE.values():
         for column in metric.columns:
             series = (metric.name, *column.labels)
             if metric.kind is Kind.GAUGE:
-                values.setdefault(series, float(chance.randrange(20)))
+                values.setdefault(series, float(generator.randrange(20)))
             elif metric.kind is Kind.COUNTER:
                 values.setdefault(series, Rate(0.0, 1.0))
         if metric.labels == ("device",):
-            values[metric.name, "nvme0n1"] = Rate(chance.random() * 100, 1.0)
-    values["cassandra_jvm_gc_seconds_total", "G1 Young Generation"] = Rate(chance.random() / 50, 1.0)
-    values["cassandra_jvm_heap_used_bytes",] = chance.random() * 2**34
+            values[metric.name, "nvme0n1"] = Rate(generator.random() * 100, 1.0)
+    values["cassandra_jvm_gc_seconds_total", "G1 Young Generation"] = Rate(generator.random() / 50, 1.0)
+    values["cassandra_jvm_heap_used_bytes",] = generator.random() * 2**34
     values["cassandra_jvm_heap_max_bytes",] = 2.0**34
     values["cassandra_endpoints_unreachable",] = 0.0
     return Sample(node, Tick(time_s), values, {"cassandra": 1.0, "cpu": 1.0, "disk": 1.0, "network": 1.0})
 
 
-def _operation(values: dict[Series, Derived], operation: str, count: int, chance: random.Random) -> None:
+def _operation(values: dict[Series, Derived], operation: str, count: int, generator: random.Random) -> None:
     counts = [0] * 128
     for _ in range(min(count, 400)):
-        counts[min(int(chance.lognormvariate(3.4, 0.15)), 120)] += max(count // 400, 1)
+        counts[min(int(generator.lognormvariate(3.4, 0.15)), 120)] += max(count // 400, 1)
     total = sum(counts)
     values["cassandra_client_requests_total", operation] = Rate(float(total), 1.0)
     values["cassandra_client_request_seconds_total", operation] = Rate(total * 0.0007, 1.0)
     bounds = upper_bounds_of("seconds", 128)
     values["cassandra_client_request_duration_seconds", operation] = Buckets(bounds, tuple(counts))
-    for what in ("timeouts", "unavailables"):
-        values[f"cassandra_client_request_{what}_total", operation] = Rate(0.0, 1.0)
+    for outcome in ("timeouts", "unavailables"):
+        values[f"cassandra_client_request_{outcome}_total", operation] = Rate(0.0, 1.0)
 
 
-class Bodies:
-    """What agents answer: a few made-up samples, of each the metrics that are asked for."""
+class ResponseBodies:
+    """Response bodies of the agents: a few random samples, reduced to the requested metrics."""
 
     def __init__(self) -> None:
-        chance = random.Random(11)  # noqa: S311
-        self._samples = [encoded(sample("node", 0.0, chance)) for _ in range(VARIANTS)]
-        self._chosen: dict[tuple[str, ...], list[str]] = {}
+        generator = random.Random(11)  # noqa: S311
+        self._samples = [encoded(sample("node", 0.0, generator)) for _ in range(VARIANTS)]
+        self._bodies: dict[tuple[str, ...], list[str]] = {}
 
     def of(self, node: str, time_s: float, patterns: tuple[str, ...]) -> str:
-        """Return a node's sample of a tick."""
-        if patterns not in self._chosen:
-            self._chosen[patterns] = [self._body(each, patterns) for each in self._samples]
-        bodies = self._chosen[patterns]
+        """Return the body of a node's sample at `time_s`, with the metrics that match `patterns` (all if empty)."""
+        if patterns not in self._bodies:
+            self._bodies[patterns] = [self._body(sample, patterns) for sample in self._samples]
+        bodies = self._bodies[patterns]
         body = bodies[(hash(node) + int(time_s)) % len(bodies)]
         return f'{{"node":"{node}","tick":{{"time_s":{time_s},"late_s":0.0,"missed":0,"suspended_s":0.0}},{body}'
 
-    def _body(self, whole: dict[str, Any], patterns: Sequence[str]) -> str:
+    def _body(self, sample: dict[str, Any], patterns: Sequence[str]) -> str:
         values = {
             name: rows
-            for name, rows in whole["values"].items()
+            for name, rows in sample["values"].items()
             if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
         }
-        return json.dumps({"elapsed_s": whole["elapsed_s"], "values": values}, separators=(",", ":"))[1:]
+        return json.dumps({"elapsed_s": sample["elapsed_s"], "values": values}, separators=(",", ":"))[1:]
 
 
 class Agents:
-    """Serves them until cancelled."""
+    """Serves the API of all nodes."""
 
     def __init__(self, nodes: Sequence[str], port: int = PORT) -> None:
         self._nodes = list(nodes)
         self._port = port
-        self._bodies = Bodies()
+        self._bodies = ResponseBodies()
 
     async def serve(self) -> None:
-        """Listen on all addresses."""
+        """Listen on all addresses until cancelled."""
         for node in self._nodes:
             await asyncio.start_server(lambda r, w, node=node: self._answer(node, r, w), node, self._port)  # type: ignore[misc]
         print("serving", flush=True)
@@ -132,7 +134,7 @@ class Agents:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         while True:
             due_s = float(int(time.time()) + 1)
-            # As real ones, they do not all say it in the same moment.
+            # Real agents send their samples at different moments.
             await asyncio.sleep(due_s - time.time() + 0.05 + hash(node) % 100 / 500)
             writer.write(f"id: {due_s}\ndata: {self._bodies.of(node, due_s, patterns)}\n\n".encode())
             await writer.drain()
