@@ -5,10 +5,11 @@ query takes their maximum, which is never below the true percentile; it never av
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from collector.model.metric import Aggregation
+from collector.catalogue import CATALOGUE
+from collector.model.metric import Aggregation, Metric, Owner
 from dashboards.expression import (
     Constant,
     Difference,
@@ -22,7 +23,7 @@ from dashboards.expression import (
     metrics_of,
 )
 from dashboards.promql import NODE_LABELS
-from exporters.sinks.parts.points import PER_S, QUANTILES, SHARES, VALUE
+from exporters.sinks.parts.points import MACHINE, NETWORK, PER_S, QUANTILES, SHARES, VALUE
 
 _FIELDS = dict(zip(SHARES, QUANTILES, strict=True))
 _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\/])")
@@ -61,6 +62,17 @@ def render(expression: Expression, scope: Scope) -> str:
     return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
 
 
+def clamp(value: str) -> str:
+    """Return the expression for a value limited to 0 to 1, in InfluxQL and in Grafana's Math: both lack a clamp."""
+    return f"(abs({value}) - abs({value} - 1) + 1) / 2"
+
+
+def clamped(query: str, by: Sequence[str]) -> str:
+    """Return the query whose values are those of `query`, limited to 0 to 1."""
+    selected = clamp('"value"')
+    return f'SELECT {selected} AS "value" FROM ({query}) GROUP BY {", ".join(map(_tag, by))}'  # noqa: S608
+
+
 def _select(columns: Mapping[str, Expression], scope: Scope, *, in_ratio: bool) -> str:
     """Return the query for several columns with the same times and tags."""
     inner: list[str] = []
@@ -84,16 +96,37 @@ def _field(expression: Expression, scope: Scope, inner: list[str], in_ratio: boo
     if isinstance(expression, Constant):
         return f"{expression.value:g}"
     name = f"v{len(inner)}"
-    query = _series_query(expression, name, scope)
     across_nodes = "max" if isinstance(expression, Quantile) else aggregation_of(expression).value
-    if isinstance(expression, Rate):
-        across_nodes = "sum" if in_ratio else across_nodes
-        if expression.within_node != across_nodes and set(NODE_LABELS) <= set(scope.by):
-            across_nodes = expression.within_node
-        elif expression.within_node != across_nodes:
-            query = _node_query(query, expression.within_node, name, scope)
-    inner.append(f"({query})")
+    if in_ratio and isinstance(expression, Rate):
+        across_nodes = "sum"
+    within_node = expression.within_node if isinstance(expression, Rate) else across_nodes
+    if set(NODE_LABELS) <= set(scope.by):
+        across_nodes = within_node
+    inner += [f"({query})" for query in _sources(expression, name, scope, within_node, across_nodes)]
     return f'{across_nodes}("{name}")'
+
+
+def _sources(
+    expression: Rate | Gauge | Quantile, name: str, scope: Scope, within_node: str, across_nodes: str
+) -> Iterator[str]:
+    """Yield the queries whose results are aggregated across nodes."""
+    condition, metric = "", CATALOGUE.get(expression.metric)
+    is_single_node = set(NODE_LABELS) <= set(scope.by)
+    if metric and metric.owner is not Owner.NODE and across_nodes in ("sum", "mean") and not is_single_node:
+        series = _series_query(expression, name, scope, f"\"{MACHINE}\" != ''")
+        yield _machine_query(series, metric, name, scope, has_series=within_node == across_nodes)
+        # Points of unknown machines, and of agents before this tag.
+        condition = f"\"{MACHINE}\" = ''"
+    series = _series_query(expression, name, scope, condition)
+    yield series if within_node == across_nodes else _node_query(series, within_node, name, scope)
+
+
+def _machine_query(query: str, metric: Metric, name: str, scope: Scope, *, has_series: bool) -> str:
+    """Return the query that keeps one copy of what nodes on one machine share: each series, or the highest of all."""
+    owner = (MACHINE, NETWORK) if metric.owner is Owner.NETWORK else (MACHINE,)
+    labels = dict.fromkeys((*scope.by, *owner, *(metric.labels if has_series else ())))
+    groups = ", ".join((f"time({scope.step})", *map(_tag, labels)))
+    return f'SELECT max("{name}") AS "{name}" FROM ({query}) WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
 
 
 def _node_query(query: str, within_node: str, name: str, scope: Scope) -> str:
@@ -103,7 +136,7 @@ def _node_query(query: str, within_node: str, name: str, scope: Scope) -> str:
     return f'SELECT {within_node}("{name}") AS "{name}" FROM ({query}) WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
 
 
-def _series_query(expression: Rate | Gauge | Quantile, name: str, scope: Scope) -> str:
+def _series_query(expression: Rate | Gauge | Quantile, name: str, scope: Scope, condition: str) -> str:
     """Return the query for single series: their mean, or their highest percentile, per step."""
     if isinstance(expression, Quantile):
         function, field = "max", _FIELDS[expression.quantile]
@@ -112,7 +145,8 @@ def _series_query(expression: Rate | Gauge | Quantile, name: str, scope: Scope) 
     else:
         across_nodes = aggregation_of(expression)
         function, field = "mean" if across_nodes is Aggregation.SUM else across_nodes.value, VALUE
-    conditions = " AND ".join(part for part in (scope.time, scope.match, _conditions(expression.where)) if part)
+    parts = (scope.time, scope.match, _conditions(expression.where), condition)
+    conditions = " AND ".join(part for part in parts if part)
     selected = f'{function}("{field}") AS "{name}"'
     return f'SELECT {selected} FROM "{expression.metric}" WHERE {conditions} GROUP BY time({scope.step}), * fill(none)'  # noqa: S608
 

@@ -43,6 +43,9 @@ class Placement:
         return (self.machine, self.network if is_network else "", *series)
 
 
+NOWHERE = Placement()
+
+
 def counted_once(catalogue: Mapping[str, Metric], nodes: Iterable[tuple[Placement, Sample]]) -> list[Sample]:
     """Return the samples without duplicates: a machine's series stay only in the first sample that contains them."""
     seen: set[Series] = set()

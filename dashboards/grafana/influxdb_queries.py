@@ -25,7 +25,7 @@ from dashboards.grafana.panel_model import (
     WorstTable,
 )
 from dashboards.grafana.panel_query import Annotation, Query, Variable, ref_id
-from dashboards.influxql import Scope, render
+from dashboards.influxql import Scope, clamp, clamped, render
 from dashboards.promql import NODE_LABELS
 from dashboards.signals import agent, load
 
@@ -98,7 +98,7 @@ class InfluxDB:
         queries: list[Query] = []
         for line in panel.lines:
             scope = Scope(_match(line, tables), _labels(panel, line))
-            _append_query(queries, line.signal.expression, scope, _legend(panel, line), visible=True)
+            _append_query(queries, line.signal.expression, scope, _legend(panel, line), bounded=line.signal.bounded)
         return queries
 
     def panel_title(self, panel: Panel) -> str:
@@ -177,19 +177,29 @@ def _labels(panel: Panel, line: Line) -> tuple[str, ...]:
     return (*_LABELS[panel.split], *(label for label in panel.labels if label in line.signal.labels))
 
 
-def _append_query(queries: list[Query], expression: Expression, scope: Scope, legend: str, *, visible: bool) -> str:
+def _append_query(
+    queries: list[Query],
+    expression: Expression,
+    scope: Scope,
+    legend: str,
+    *,
+    bounded: bool = False,
+    visible: bool = True,
+) -> str:
     """Append the query of an expression, and return its reference.
 
     An expression over several metrics becomes one query per operand, which Grafana combines: InfluxQL has no arithmetic
-    across measurements.
+    across measurements. With `bounded`, values are limited to 0 to 1.
     """
     if isinstance(expression, Ratio | Difference) and len(set(metrics_of(expression))) > 1:
         operator = "/" if isinstance(expression, Ratio) else "-"
         operands = (expression.left, expression.right)
         left, right = [_append_query(queries, operand, scope, legend, visible=False) for operand in operands]
-        queries.append(Query(f"${left} {operator} ${right}", legend, "math", visible))
+        text = f"${left} {operator} ${right}"
+        queries.append(Query(clamp(f"({text})") if bounded else text, legend, "math", visible))
     else:
-        queries.append(Query(render(expression, scope), legend, visible=visible))
+        text = render(expression, scope)
+        queries.append(Query(clamped(text, scope.by) if bounded else text, legend, visible=visible))
     return ref_id(len(queries) - 1)
 
 
@@ -197,6 +207,7 @@ def _worst_query(panel: Panel, line: Line, tables: bool) -> Query:
     by = (*NODE_LABELS, *(label for label in panel.labels if label in line.signal.labels))
     tags = ", ".join(f'"{tag}"' for tag in by)
     inner = render(line.signal.expression, Scope(_match(line, tables), _labels(panel, line)))
+    inner = clamped(inner, by) if line.signal.bounded else inner
     # The inner query bounds the time: an outer time range that begins between two steps would drop them.
     worst = "min" if line.signal.low_is_worse else "max"
     text = f'SELECT {worst}("value") AS "Value" FROM ({inner}) GROUP BY {tags}'  # noqa: S608

@@ -146,7 +146,7 @@ class Shipper:
         if tick.catalogue is not self._catalogue:
             self._catalogue, self._bounded = tick.catalogue, BoundedLabels(tick.catalogue)
         sample = replace(sample, values=self._bounded.values(sample.values))
-        return self._sink.encode(self._bounded.catalogue, tick.identity, sample)
+        return self._sink.encode(self._bounded.catalogue, tick.identity, sample, tick.placement)
 
     def _deliver(self, points: list[bytes], last: ShipTick) -> None:
         """Send points, waiting as long as the store is unavailable, and then advance the checkpoint."""

@@ -7,6 +7,8 @@ from math import ceil
 from pathlib import Path
 from typing import Protocol
 
+from collector.cluster.aggregation import Placement
+from collector.cluster.node_intervals import placement
 from collector.journal.follower import Removed
 from collector.journal.header import Header
 from collector.journal.reader import Entry, read
@@ -41,15 +43,17 @@ class Journal(Protocol):
 class ShipTick:
     """One tick to ship.
 
-    sample    the sample of its interval; None for the first tick of a session.
-    position  the position of its frame.
-    restart   the position from which reading can continue after it.
+    placement  where the node runs.
+    sample     the sample of its interval; None for the first tick of a session.
+    position   the position of its frame.
+    restart    the position from which reading can continue after it.
     """
 
     time_s: float
     session: str
     catalogue: Mapping[str, Metric]
     identity: Identity
+    placement: Placement
     sample: Sample | None
     position: Position
     restart: Position
@@ -208,7 +212,8 @@ class TickQueue:
         assert self._head is not None  # noqa: S101
         head = self._head
         restart = self._restarts.add(position, head.interval_s)
-        return ShipTick(time_s, head.session, head.catalogue, self._identity, sample, position, restart)
+        where = placement(head)
+        return ShipTick(time_s, head.session, head.catalogue, self._identity, where, sample, position, restart)
 
     def _hand_out(self, tick: ShipTick) -> ShipTick:
         self._last, self._checkpoint = tick, tick.checkpoint

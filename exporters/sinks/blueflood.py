@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+from collector.cluster.aggregation import NOWHERE, Placement
 from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
@@ -54,7 +55,9 @@ class Blueflood:
         self._paths = PathCache("")
         self._pools = Pools(context_of(target))
 
-    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+    def encode(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
+    ) -> list[bytes]:
         """Return a JSON object for each field of each series."""
         begin = f'{{"collectionTime":{time_ms(sample)},"ttlInSeconds":{self._ttl_s},"metricValue":'
         points = []

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
+from collector.cluster.aggregation import NOWHERE, Placement
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
@@ -49,7 +50,9 @@ class Graphite:
         self._tagged = tagged
         self._paths = PathCache(prefix)
 
-    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+    def encode(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
+    ) -> list[bytes]:
         """Return a line for each field of each series."""
         time_s = time_ms(sample) // 1000
         lines = []

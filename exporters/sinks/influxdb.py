@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from collector.cluster.aggregation import NOWHERE, Placement
 from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
@@ -60,9 +61,11 @@ class InfluxDB:
             self._client.api_client.set_default_header("Content-Encoding", "gzip")
         self._writer = self._client.write_api(write_options=SYNCHRONOUS)
 
-    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+    def encode(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
+    ) -> list[bytes]:
         """Return a line for each series."""
-        return self._lines.encode(catalogue, identity, sample)
+        return self._lines.encode(catalogue, identity, sample, placement)
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
         """Write lines."""

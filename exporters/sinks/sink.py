@@ -7,6 +7,7 @@ A module in this folder is a sink if it has `SCHEMES`, its URL schemes, and `con
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from collector.cluster.aggregation import NOWHERE, Placement
 from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
@@ -19,10 +20,12 @@ class Sink(Protocol):
     def name(self) -> str:
         """The name in logs, metrics and files: scheme, host, port and path, without secrets."""
 
-    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+    def encode(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
+    ) -> list[bytes]:
         """Return the points of a sample, one series each; always the same for the same sample.
 
-        `catalogue` defines the sample's metrics, as its recording does.
+        `catalogue` defines the sample's metrics, as its recording does. `placement` is where the node runs.
         """
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:

@@ -119,6 +119,26 @@ def test_promql_counts_series_shared_by_nodes_on_one_machine_once(expression: Ex
     assert "placement" not in promql.render(expression, promql.Scope())
 
 
+# (metrics shared by nodes on one machine; the grouping that keeps one copy of them)
+SHARED = (
+    (Gauge("node_memory_Cached_bytes"), "sum", '"cluster", "machine"'),
+    (Rate("node_network_receive_bytes_total"), "sum", '"cluster", "machine", "network", "device"'),
+    (Rate("node_disk_io_time_seconds_total", within_node="max"), "mean", '"cluster", "machine"'),
+)
+
+
+@pytest.mark.parametrize(("expression", "across_nodes", "groups"), SHARED)
+def test_influxql_counts_series_shared_by_nodes_on_one_machine_once(
+    expression: Gauge | Rate, across_nodes: str, groups: str
+) -> None:
+    query = influxql.render(expression, influxql.Scope(by=("cluster",)))
+    assert query.startswith(f'SELECT {across_nodes}("v0") AS "value" FROM (SELECT max("v0") AS "v0" FROM (')  # noqa: S608
+    assert f"GROUP BY time($__interval), {groups} fill(none)" in query
+    # Points without the tag are those of unknown machines, and of earlier agents.
+    assert query.index("\"machine\" != ''") < query.index("\"machine\" = ''")
+    assert "machine" not in influxql.render(expression, influxql.Scope(by=promql.NODE_LABELS))
+
+
 def test_a_gauge_outside_the_catalogue_needs_an_aggregation() -> None:
     with pytest.raises(ValueError, match="casstat_x: not in the catalogue"):
         aggregation_of(Gauge("casstat_x"))

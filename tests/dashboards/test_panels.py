@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cli.commands.dashboards import command
 from collector.model.metric import Aggregation
 from dashboards.grafana import descriptions
-from dashboards.grafana.influxdb_queries import InfluxDB
+from dashboards.grafana.influxdb_queries import PROMETHEUS_ONLY, InfluxDB
 from dashboards.grafana.layout import COLUMNS, arrange
 from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
 from dashboards.grafana.panel_model import (
@@ -125,6 +125,9 @@ def test_bounded_signals_are_clamped() -> None:
     for name, signal in SIGNALS.items():
         (query,) = Prometheus().queries(TimeSeries(lines(name)), tables=False)
         assert query.text.startswith(("clamp(", "(clamp(")) == signal.bounded, name
+        if name not in PROMETHEUS_ONLY:
+            *_, last = InfluxDB().queries(TimeSeries(lines(name)), tables=False)
+            assert last.text.startswith(("SELECT (abs(", "(abs(")) == signal.bounded, name
     # Sums over several collectors, sources or nodes may exceed 1.
     unbounded = {name for name, signal in SIGNALS.items() if signal.unit is Unit.RATIO and not signal.bounded}
     assert unbounded == {"gc_share", "gc_pause_share", "source_wall"}
@@ -152,7 +155,7 @@ def test_influxdb_calculates_within_a_measurement_and_grafana_across() -> None:
         TimeSeries(lines("heap_share", "heap_used")), tables=False
     )
     assert [query.visible for query in (numerator, denominator, ratio, heap_used)] == [False, False, True, True]
-    assert (ratio.form, ratio.text) == ("math", "$A / $B")
+    assert (ratio.form, ratio.text) == ("math", "(abs(($A / $B)) - abs(($A / $B) - 1) + 1) / 2")
     *_, rest = InfluxDB().queries(TimeSeries(lines("swap_used")), tables=False)
     assert rest.text == "$A - $B"
 

@@ -120,6 +120,9 @@ EQUAL: tuple[tuple[str, str, str, float], ...] = (
     ("connections", "node", "native_connections", 1),
     ("net_sent", "node", "net_tx_kbit_per_s", KBIT),
     ("net_received", "node", "net_rx_kbit_per_s", KBIT),
+    # The nodes share one machine, which counts once.
+    ("cpu_user", "cluster", "cpu_user_pct", PCT),
+    ("net_sent", "cluster", "net_tx_kbit_per_s", KBIT),
 )
 
 

@@ -3,39 +3,43 @@
 from pathlib import Path
 
 from collector.catalogue import CATALOGUE
+from collector.cluster.aggregation import NOWHERE, Placement
+from collector.cluster.node_intervals import placement
 from collector.journal.reader import Entry, read
 from collector.journal.segments import journal_files
 from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.sampling.sample_stream import SampleStream
-from exporters.sinks.parts.points import EVENTS, events, rows, tags, time_ms
+from exporters.sinks.parts.points import EVENTS, events, owner_tags, rows, tags, time_ms
 from tests.real.stores import Points, name
 
 
-def recorded(folder: Path) -> list[tuple[Identity, Sample]]:
+def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
     """Return what a journal says, as `casstat replay` takes it: each session for itself."""
-    found: list[tuple[Identity, Sample]] = []
-    identity, session, sampling = Identity(), "", None
+    found: list[tuple[Identity, Placement, Sample]] = []
+    identity, where, session, sampling = Identity(), NOWHERE, "", None
     for entry in (each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)):
         head = entry.head
         if head.session != session:
-            session, sampling = head.session, SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
+            session, where = head.session, placement(head)
+            sampling = SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
         identity = identity.after(entry.snapshot)
         assert sampling is not None
         if (sample := sampling.add(entry.snapshot)) is not None:
-            found.append((identity, sample))
+            found.append((identity, where, sample))
     return found
 
 
 def expected(folder: Path) -> Points:
     """Return the numbers; what events say is for people."""
     found: Points = {}
-    for identity, sample in recorded(folder):
+    for identity, where, sample in recorded(folder):
         for kind, texts in events(sample).items():
             told = found.setdefault(name(EVENTS, {**identity.labels(), "kind": kind}), {})
             told[time_ms(sample)] = {"count": float(len(texts))}
         for series, fields in rows(CATALOGUE, sample):
-            labels = {**identity.labels(), **dict(tags(CATALOGUE[series[0]], series))}
+            metric = CATALOGUE[series[0]]
+            labels = {**identity.labels(), **dict(owner_tags(metric, where)), **dict(tags(metric, series))}
             at_ms = time_ms(sample)
             times = found.setdefault(name(series[0], labels), {})
             assert at_ms not in times

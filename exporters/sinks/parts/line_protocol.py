@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from collector.cluster.aggregation import NOWHERE, Placement
 from collector.model.histogram import Buckets
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Rate, Sample
-from exporters.sinks.parts.points import EVENTS, events, histogram_fields, tags, time_ms
+from exporters.sinks.parts.points import EVENTS, events, histogram_fields, owner_tags, tags, time_ms
 
 # A line feed would end the point, and the others are not allowed in names.
 BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}
@@ -26,14 +27,16 @@ class LineEncoder:
     """Encodes samples as lines."""
 
     def __init__(self) -> None:
-        self._of: tuple[Mapping[str, Metric], Identity] | None = None
+        self._of: tuple[Mapping[str, Metric], Identity, Placement] | None = None
         self._series: list[Series] = []
         self._heads: list[bytes] = []
         self._known: dict[Series, bytes] = {}
 
-    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+    def encode(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
+    ) -> list[bytes]:
         """Return a line without line feed for each series of `exporters.sinks.parts.points.rows`."""
-        self._prepare(catalogue, identity, sample)
+        self._prepare(catalogue, identity, sample, placement)
         lines = []
         tail = b" %d000000" % time_ms(sample)
         # Most counters did not change in the last second, and concatenation is faster than formatting.
@@ -62,10 +65,12 @@ class LineEncoder:
         lines.extend(_event_lines(identity, sample))
         return lines
 
-    def _prepare(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> None:
+    def _prepare(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement
+    ) -> None:
         """Look up the heads of the sample's series; most samples have the same series as the one before."""
-        if self._of is None or self._of[0] is not catalogue or self._of[1] != identity:
-            self._of, self._known, self._series, self._heads = (catalogue, identity), {}, [], []
+        if self._of is None or self._of[0] is not catalogue or self._of[1:] != (identity, placement):
+            self._of, self._known, self._series, self._heads = (catalogue, identity, placement), {}, [], []
         all_series, known = list(sample.values), self._known
         if all_series == self._series:
             return
@@ -74,7 +79,7 @@ class LineEncoder:
             self._known = known = {series: known[series] for series in all_series if series in known}
         for series in all_series:
             if series not in known:
-                known[series] = _head(catalogue, identity, series)
+                known[series] = _head(catalogue, identity, placement, series)
         self._series, self._heads = all_series, [known[series] for series in all_series]
 
 
@@ -93,13 +98,13 @@ def _template(names: tuple[str, ...]) -> bytes:
     return b"%b" + ",".join(f"{name}=%.12g" for name in names).encode() + b"%b"
 
 
-def _head(catalogue: Mapping[str, Metric], identity: Identity, series: Series) -> bytes:
+def _head(catalogue: Mapping[str, Metric], identity: Identity, placement: Placement, series: Series) -> bytes:
     """Return the line up to its fields; b"" for a series that the catalogue does not define."""
     metric = catalogue.get(series[0])
     if metric is None or len(series) != len(metric.labels) + 1:
         return b""
     # A label of the series takes precedence over a label of the node.
-    labels = {**identity.labels(), **dict(tags(metric, series))}
+    labels = dict([*identity.labels().items(), *owner_tags(metric, placement), *tags(metric, series)])
     words = [f"{key(name)}={key(value)}" for name, value in labels.items()]
     head = ",".join([NO_NAME.sub("_", metric.name), *words]) + " "
     # Lone surrogates cannot be encoded as UTF-8.

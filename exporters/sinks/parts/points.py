@@ -7,12 +7,14 @@ the counters beside it. Texts are not points: the node's identity becomes the po
 from collections.abc import Iterator, Mapping
 from math import isfinite
 
+from collector.cluster.aggregation import Placement
 from collector.model.histogram import Buckets, highest, quantiles
-from collector.model.metric import Metric, Series
+from collector.model.metric import Metric, Owner, Series
 from collector.model.sample import Rate, Sample
 from exporters.line.columns import ratio
 
 PER_S, VALUE = "per_s", "value"
+MACHINE, NETWORK = "machine", "network"
 QUANTILES, SHARES = ("p50", "p95", "p99", "p999"), (0.5, 0.95, 0.99, 0.999)
 MS = 1000
 EVENTS, NO_ANSWER = "casstat_events", "no_answer"
@@ -63,3 +65,14 @@ def time_ms(sample: Sample) -> int:
 def tags(metric: Metric, series: Series) -> list[tuple[str, str]]:
     """Return the labels of a series with their values, without empty ones."""
     return [(name, value) for name, value in zip(metric.labels, series[1:], strict=True) if value]
+
+
+def owner_tags(metric: Metric, placement: Placement) -> list[tuple[str, str]]:
+    """Return the tags that identify the owner of a series which nodes on one machine share.
+
+    They are empty for a node's own series and for an unknown machine. The machine's value changes when it reboots.
+    """
+    if metric.owner is Owner.NODE or not placement.machine:
+        return []
+    network = [(NETWORK, placement.network)] if metric.owner is Owner.NETWORK and placement.network else []
+    return [(MACHINE, placement.machine), *network]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from collector.cluster.aggregation import NOWHERE, Placement
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits, Position, files_of
 from collector.model.identity import Identity
@@ -25,7 +26,7 @@ RARELY = 60
 
 
 def head(session: str = "one", interval_s: float = 1.0) -> Header:
-    return Header("1.0", interval_s, session, sources=("node",), metrics=METRICS)
+    return Header("1.0", interval_s, session, boot="machine", sources=("node",), metrics=METRICS)
 
 
 def snapshot(number: int, *, missed: int = 0, step_s: float = 0.0) -> Snapshot:
@@ -53,9 +54,13 @@ class Store:
     script: list[Exception | None] = field(default_factory=list)
     always: Callable[[Sequence[bytes]], Exception | None] = lambda _: None
     taken: list[bytes] = field(default_factory=list)
+    placements: set[Placement] = field(default_factory=set)
     attempts: int = 0
 
-    def encode(self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample) -> list[bytes]:
+    def encode(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
+    ) -> list[bytes]:
+        self.placements.add(placement)
         return [point(identity, series, sample, fields) for series, fields in rows(catalogue, sample)]
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collector.cluster.aggregation import Placement
 from collector.journal import writer
 from collector.journal.follower import JournalFollower
 from collector.journal.writer import Limits, Position, files_of
@@ -54,6 +55,17 @@ def test_every_tick_is_shipped_once_and_in_order(node: Node) -> None:
     health = shipping.health()
     assert (health.up, health.points, health.failures, health.lost_ticks) == (True, len(node.store.taken), 0, 0)
     shipping.close()
+
+
+def test_points_are_encoded_with_the_machine_of_the_recording(tmp_path: Path) -> None:
+    node = Node(tmp_path / "node", recent=RecentTicks())
+    shipping = node.shipping()
+    for _ in range(2):
+        # The second time from memory.
+        node.record(5)
+        drain(shipping)
+    shipping.close()
+    assert node.store.placements == {Placement("machine")}
 
 
 def test_after_faults_everything_has_arrived_once_and_in_order(node: Node) -> None:

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collector.catalogue import CATALOGUE as SHIPPED
+from collector.cluster.aggregation import Placement
 from collector.model.histogram import Buckets, highest, quantile, upper_bounds_of
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
@@ -142,6 +144,22 @@ def test_a_series_changes_its_tags_when_the_node_says_who_it_is() -> None:
     after = parsed(lines.encode(CATALOGUE, WHO, sample_)[0].decode())
     assert before[1] == {"node": "n", "operation": "Read"}
     assert after[1] == {"cluster": "prod", "dc": "dc1", "rack": "r1", "node": "10.0.0.1", "operation": "Read"}
+
+
+def test_a_series_of_the_machine_is_tagged_with_it() -> None:
+    shared: dict[Series, Derived] = {
+        ("node_memory_Cached_bytes",): 1.0,
+        ("node_network_receive_bytes_total", "eth0"): Rate(1.0, 1.0),
+        ("cassandra_compaction_pending",): 1.0,
+    }
+
+    def owners(placement: Placement) -> list[dict[str, str]]:
+        lines = LineEncoder().encode(SHIPPED, WHO, sample(shared), placement)
+        tags = [parsed(line.decode())[1] for line in lines]
+        return [{name: value for name, value in each.items() if name in ("machine", "network")} for each in tags]
+
+    assert owners(Placement("m1", "net:[1]")) == [{"machine": "m1"}, {"machine": "m1", "network": "net:[1]"}, {}]
+    assert owners(Placement("", "net:[1]")) == [{}, {}, {}]
 
 
 def test_the_mean_is_that_of_the_line() -> None:
