@@ -28,15 +28,6 @@ BATCH = 50
 BY_ALL_EVERY = 20
 RATE = 200
 TABLES = 3
-# Short frames and files, so that mutations meet many of their ends.
-RECORDER = """
-import sys
-import cli.parameters.size_type
-from collector.journal import writing
-cli.parameters.size_type.SMALLEST, writing.FULL_EVERY = 1, 6
-from cli.main import main
-sys.exit(main(sys.argv[1:]))
-"""
 # (ticks, size of all files: a file takes a quarter of it, whether the recorder is killed at the end)
 SESSIONS = ((26, "120K", False), (12, "100M", False), (10, "100M", True))
 
@@ -61,7 +52,8 @@ def _record(folder: Path) -> None:
     with real_node(TABLES) as node, loaded(RATE, TABLES):
         time.sleep(5)
         for ticks, size, is_killed in SESSIONS:
-            command = [sys.executable, "-c", RECORDER, "0.5", "--jolokia", node.spec.jolokia_url, "-w", str(folder)]
+            command = [sys.executable, "-m", "acceptance.short_frames_recorder", "0.5"]
+            command += ["--jolokia", node.spec.jolokia_url, "-w", str(folder)]
             command += ["--journal-limit", size, "--journal-sync", "never", "--no-header"]
             command += [] if is_killed else [str(ticks)]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as recorder:

@@ -1,0 +1,13 @@
+"""casstat with short frames and files, so that mutations of a recording meet many of their ends."""
+
+import sys
+
+from cli.parameters import size_type
+from collector.journal import format_version
+
+if __name__ == "__main__":
+    # Before the modules that import them.
+    size_type.SMALLEST, format_version.FULL_EVERY = 1, 6
+    from cli.main import main
+
+    sys.exit(main(sys.argv[1:]))
