@@ -11,7 +11,7 @@ import click
 
 from cli.errors import CasstatError
 from cli.parameters.read_limit_options import read_limits
-from cli.recordings.recording_arguments import finding_text
+from cli.recordings.recording_arguments import finding_text, unfinished_text
 from cli.safe_echo import echo
 
 if TYPE_CHECKING:
@@ -36,13 +36,14 @@ def check(paths: tuple[Path, ...], max_series: int) -> None:
     """Check recordings for damaged, lost and repeated ticks
 
     A recording is complete if its last file ends with a footer, and open while a recorder is writing it. The exit
-    code is 0 if every recording is complete or open, else 1.
+    code is 0 if every recording is complete or open, else 1. Only the recorder's user and root can see that a
+    recording is open.
     """
     summary = _info(paths, max_series)
     for path, finding in summary.findings:
         echo(finding_text(path, finding))
     for folder in summary.unfinished:
-        echo(f"{folder}: no footer: the recorder was killed, or the file was truncated")
+        echo(f"{folder}: {unfinished_text(folder)}")
     for folder in summary.continued:
         echo(f"{folder}: a later file is missing: the recording continues after the last file")
     integrity = summary.integrity

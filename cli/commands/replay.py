@@ -14,7 +14,7 @@ from cli.errors import CasstatError, note
 from cli.line.line_settings import LineSettings
 from cli.parameters.read_limit_options import read_limits
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
-from cli.recordings.recording_arguments import finding_text, recorded_bounds
+from cli.recordings.recording_arguments import check_names, finding_text, recorded_bounds, unfinished_text
 
 if TYPE_CHECKING:
     from collector.journal.header import Header
@@ -75,22 +75,52 @@ def command(
     first = next(entries, None)
     if first is None:
         raise CasstatError(f"{path}: no data (in this time range)")
+    check_names(settings.keyspace, settings.table, files, max_series)
     if interval is not None and interval < first.head.interval_s:
         raise click.BadParameter(
             f"the recording has an interval of {first.head.interval_s:g} s", param_hint="--interval"
         )
     view = view_of(settings, first.head.way)
     devices = first.head.disk, first.head.interface
+    between_s = interval or first.head.interval_s
 
     def samples() -> Iterator["Sample"]:
         nonlocal devices
-        for head, sample in _played(chain([first], entries), interval, speed):
+        span = _Span(chain([first], entries))
+        has_rows = False
+        for head, sample in _played(span, interval, speed):
             devices = head.disk, head.interface
+            has_rows = True
             yield sample
+        if not has_rows:
+            raise CasstatError(_too_short_message(span.length_s, between_s))
 
     output = OutputOptions(settings.output, rows, header=not settings.no_header)
-    between_s = interval or first.head.interval_s
     print_rows(samples(), lambda sample: view_for_sample(view, devices, sample), between_s, output)
+
+
+def _too_short_message(length_s: float, interval_s: float) -> str:
+    covered, hint = f"the recording covers {length_s:g} s", "hint: choose a shorter --interval"
+    if length_s < interval_s:
+        return f"{covered}, less than one interval of {interval_s:g} s ({hint})"
+    length = f"{interval_s:g} s"
+    return f"{covered}, but no complete interval of {length}: intervals end at multiples of {length} ({hint})"
+
+
+class _Span:
+    """Yields entries; `length_s` is the time from the first entry to the last one so far."""
+
+    def __init__(self, entries: Iterable["Entry"]) -> None:
+        self._entries = entries
+        self.length_s = 0.0
+
+    def __iter__(self) -> Iterator["Entry"]:
+        begin_s: float | None = None
+        for entry in self._entries:
+            time_s = entry.snapshot.tick.time_s
+            begin_s = time_s if begin_s is None else begin_s
+            self.length_s = time_s - begin_s
+            yield entry
 
 
 def _played(
@@ -154,7 +184,7 @@ def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
     for footer, lost in sequence.missing_ends():
         note(finding_text(files[0].with_name(f"{footer.file}{SUFFIX}"), lost))
     if sequence.integrity().unfinished and not is_being_written(file.parent):
-        note(f"{file}: no footer: the recorder was killed, or the file was truncated")
+        note(f"{file}: {unfinished_text(file.parent)}")
 
 
 def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterator["Entry"]:

@@ -1,9 +1,11 @@
 """Messages for keyspaces, tables and ports that do not exist, with the existing ones."""
 
 from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
 
 from collector.cassandra.tables import is_system_keyspace
 from collector.host.cassandra_processes import LocalNode
+from collector.jolokia.table_budget import OTHERS
 from collector.printable import one_line
 from collector.sampling.selection import Table
 
@@ -13,19 +15,30 @@ HINT = "hint: --wait waits for it"
 
 def missing_keyspace_message(keyspace: str, table: str, existing: Collection[Table]) -> str:
     """Return the message for a keyspace or table that is not among the `existing` ones of a node."""
-    tables = {name for parent, name in existing if name and parent == keyspace}
-    if table and tables:
-        return f"no table '{table}' in keyspace '{keyspace}': it has {_listed(tables)} ({HINT})"
+    return f"{_missing_name_message(keyspace, table, existing, 'the node', 'it')} ({HINT})"
+
+
+def missing_recorded_message(keyspace: str, table: str, recorded: Collection[Table]) -> str:
+    """Return the message for a keyspace or table that is not among the `recorded` ones."""
+    return _missing_name_message(keyspace, table, recorded, "the recording", "the recording")
+
+
+def _missing_name_message(
+    keyspace: str, table: str, existing: Collection[Table], keyspace_owner: str, table_owner: str
+) -> str:
+    if table and any(fnmatchcase(parent, keyspace) for parent, _ in existing):
+        tables = {name for parent, name in existing if name not in ("", OTHERS) and fnmatchcase(parent, keyspace)}
+        return f"no table '{table}' in keyspace '{keyspace}': {table_owner} has {_listed(tables)}"
     keyspaces = {name for name, _ in existing}
     # Cassandra's own keyspaces are listed only if there are no others.
     listed = {name for name in keyspaces if not is_system_keyspace(name)} or keyspaces
-    return f"no keyspace '{keyspace}': the node has {_listed(listed)} ({HINT})"
+    return f"no keyspace '{keyspace}': {keyspace_owner} has {_listed(listed)}"
 
 
 def _listed(names: Collection[str]) -> str:
     ordered = sorted(names)
     more = f" and {len(ordered) - MOST_NAMES} more" if len(ordered) > MOST_NAMES else ""
-    return one_line(", ".join(ordered[:MOST_NAMES])) + more
+    return one_line(", ".join(ordered[:MOST_NAMES]) or "none") + more
 
 
 def missing_port_message(port: int, local_nodes: Sequence[LocalNode]) -> str:

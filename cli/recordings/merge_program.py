@@ -22,7 +22,7 @@ from cli.errors import CasstatError, note
 from cli.install_hint import install_command
 from cli.parameters.output_folder import output_folder
 from cli.parameters.time_types import Duration, TimeOfDay, bounds, range_options
-from cli.recordings.recording_arguments import integrity_text
+from cli.recordings.recording_arguments import check_names, integrity_text
 from collector.journal.read_limits import MAX_SERIES, TooManySeriesError
 from collector.printable import one_line
 
@@ -139,10 +139,10 @@ def merged(
     from collector.journal.tick_order import Integrity
     from exporters.files.merged_rows import Choice, table_of
 
-    if settings.table and not settings.keyspace:
-        raise click.UsageError("--table needs --keyspace")
     found = _found(settings)
     all_sessions = [session for recording in found for session in recording.sessions]
+    files = (file for session in all_sessions for file in session.files)
+    check_names(settings.keyspace, settings.table, files, settings.max_series)
     first_s, last_s = min(session.begin_s for session in all_sessions), max(session.end_s for session in all_sessions)
     begin_s, end_s = bounds(settings.begin, settings.end, first_s, last_s)
     grid = Grid(_interval(settings, found, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)

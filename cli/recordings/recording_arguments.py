@@ -1,10 +1,14 @@
 """Recordings on the command line: findings as text, and time ranges."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from cli.errors import CasstatError
+from cli.line.missing_names import missing_recorded_message
 from cli.parameters.time_types import TimeOfDay, bounds
 
 if TYPE_CHECKING:
@@ -28,6 +32,24 @@ def integrity_text(integrity: "Integrity") -> str:
     return ", ".join(f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count)
 
 
+def unfinished_text(folder: Path) -> str:
+    """Return the text about a folder with a session that has no footer, and that no known recorder is writing."""
+    from collector.journal.segments import LockState, lock_state
+    from collector.journal.writer import LOCK
+
+    if lock_state(folder) is not LockState.UNKNOWN:
+        return "no footer: the recorder was killed, or the file was truncated"
+    lock = folder / LOCK
+    try:
+        users = " or ".join(dict.fromkeys((lock.owner(), "root")))
+    except (OSError, KeyError):
+        users = "root"
+    return (
+        f"no footer: cannot tell whether a recorder is still writing: no permission to open {lock} "
+        f"(hint: run this command as {users})"
+    )
+
+
 def recorded_bounds(
     begin: float | TimeOfDay | None, end: float | TimeOfDay | None, files: Sequence[Path]
 ) -> tuple[float, float]:
@@ -47,3 +69,30 @@ def recorded_bounds(
             return first_s, last_s
         first_s, last_s = min(session.begin_s for session in recorded), max(session.end_s for session in recorded)
     return bounds(begin, end, first_s, last_s)
+
+
+def check_names(keyspace: str, table: str, files: Iterable[Path], max_series: int) -> None:
+    """Raise CasstatError unless one of the files contains the keyspace and the table; "" for none.
+
+    Raises click.UsageError for a table without a keyspace, and TooManySeriesError.
+    """
+    if table and not keyspace:
+        raise click.UsageError("--table needs --keyspace")
+    if not keyspace:
+        return
+    from collector.journal.read_limits import SeriesLimit
+    from collector.journal.recorded_tables import recorded_tables
+
+    existing: set[tuple[str, str]] = set()
+    by_folder: dict[Path, list[Path]] = {}
+    for file in files:
+        by_folder.setdefault(file.parent, []).append(file)
+    for folder, of_folder in by_folder.items():
+        try:
+            for name in recorded_tables(of_folder, SeriesLimit(max_series, str(folder))):
+                if fnmatchcase(name[0], keyspace) and (fnmatchcase(name[1], table) if table else True):
+                    return
+                existing.add(name)
+        except OSError as error:
+            raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    raise CasstatError(missing_recorded_message(keyspace, table, existing))

@@ -3,6 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from errno import EINVAL
 from pathlib import Path
 
@@ -56,16 +57,31 @@ def _start(path: Path) -> FileStart | None:
     return None
 
 
-def is_being_written(folder: Path) -> bool:
-    """Return whether a recorder holds the folder's lock; False if that is unknown."""
+class LockState(Enum):
+    """Whether a recorder holds the lock of a folder; UNKNOWN without permission to open the lock."""
+
+    FREE = "free"
+    HELD = "held"
+    UNKNOWN = "unknown"
+
+
+def lock_state(folder: Path) -> LockState:
+    """Return the state of the folder's lock."""
     try:
         lock = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        return LockState.UNKNOWN
     except OSError:
-        return False
+        return LockState.FREE
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        return True
+        return LockState.HELD
     finally:
         os.close(lock)
-    return False
+    return LockState.FREE
+
+
+def is_being_written(folder: Path) -> bool:
+    """Return whether a recorder holds the folder's lock; False if that is unknown."""
+    return lock_state(folder) is LockState.HELD

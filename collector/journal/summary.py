@@ -9,7 +9,7 @@ from pathlib import Path
 from collector.journal.frames import Damage
 from collector.journal.read_limits import MAX_SERIES, SeriesLimit
 from collector.journal.reader import Entry, read
-from collector.journal.segments import is_being_written, journal_files
+from collector.journal.segments import LockState, is_being_written, journal_files, lock_state
 from collector.journal.tick_order import Finding, Integrity, TickOrder
 from collector.journal.writer import SUFFIX, files_of
 from collector.model.metric import Series
@@ -51,15 +51,23 @@ class Summary:
 
     @property
     def state(self) -> str:
-        """The state as text: "complete", "open" while a recorder is writing, or else the defects."""
+        """The state as text: "complete", "open" while a recorder is writing, or else the defects.
+
+        "open or no footer" means that there is no permission to open the lock of a recorder.
+        """
         wrong = self.integrity
         parts = [
             "damaged" if wrong.damaged or wrong.lost else "",
             "ticks repeated or out of order" if wrong.repeated else "",
-            "no footer" if wrong.unfinished else "",
+            self._unfinished_text() if wrong.unfinished else "",
             "a later file is missing" if wrong.continued else "",
         ]
         return ", ".join(filter(None, parts)) or ("open" if self.open else "complete")
+
+    def _unfinished_text(self) -> str:
+        # All of them may still be open.
+        is_unknown = all(lock_state(folder) is LockState.UNKNOWN for folder in self.unfinished)
+        return "open or no footer" if is_unknown else "no footer"
 
     @property
     def is_sound(self) -> bool:

@@ -1,0 +1,78 @@
+"""Recordings whose lock the user may not open."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from collector.journal.header import Header
+from collector.journal.segments import LockState, lock_state
+from collector.journal.writer import LOCK, Journal, Limits
+from tests.collector.cluster.recorded_nodes import METRICS, busy
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Yield the folder of an open recording, which every user may read except for its lock."""
+    # tmp_path is below a folder that other users may not enter.
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        header = partial(Header, "1", 1.0, "s", sources=("cassandra",), metrics=METRICS)
+        with closing(Journal(folder, header, Limits(sync="never"), pytest.fail)) as journal:
+            for snapshot in busy("a", 5):
+                journal.append(snapshot)
+            yield folder
+
+
+@pytest.fixture
+def as_stranger(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[None]:
+    """Make the test a user who may not open the lock."""
+    # Imports everything that the commands need, which this user may not be able to read.
+    assert main(["journal", "check", str(folder)]) == main(["replay", str(folder)]) == 0
+    assert "open" in capsys.readouterr().out
+    if os.geteuid():
+        (folder / LOCK).chmod(0)
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.usefixtures("as_stranger")
+def test_the_state_of_a_forbidden_lock_is_unknown(folder: Path) -> None:
+    assert lock_state(folder) is LockState.UNKNOWN
+
+
+@pytest.mark.usefixtures("as_stranger")
+def test_check_and_replay_say_that_they_cannot_tell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    owner = (folder / LOCK).owner()
+    users = "root" if owner == "root" else f"{owner} or root"
+    text = (
+        "no footer: cannot tell whether a recorder is still writing: "
+        f"no permission to open {folder / LOCK} (hint: run this command as {users})"
+    )
+    with pytest.raises(SystemExit, match="1"):
+        main(["journal", "check", str(folder)])
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert lines == [f"{folder}: {text}"]
+    assert last.endswith(": open or no footer")
+    assert main(["replay", str(folder)]) == 0
+    assert text in capsys.readouterr().err
+    assert main(["journal", "info", str(folder)]) == 0
+    assert "open or no footer" in capsys.readouterr().out
+
+
+def test_a_free_lock_is_known(folder: Path, tmp_path: Path) -> None:
+    assert lock_state(folder) is LockState.HELD
+    assert lock_state(tmp_path) is LockState.FREE
