@@ -1,24 +1,24 @@
-# make demo and make test work on a new machine: they install their dependencies.
+# All targets install their dependencies, also on a new machine.
 PYTHON ?= python3
 export PYTHON
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
-# The demo needs no developers' tools; where these are installed, all of it is there.
+# The demo needs no development tools. If these are installed, their environment is used.
 RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/runnable)
 
 .PHONY: help demo grafana test check soak bench metrics dashboards clean
 
 help:
-	@echo "make demo    a Cassandra node under load, and casstat's rows for it"
-	@echo "make grafana Grafana with casstat's dashboards and a demo cluster (needs GRAFANA_HOME)"
-	@echo "make test    all tests, also on real servers"
-	@echo "make check   lint, types, layers and unit tests, in under a minute"
-	@echo "make soak    an agent for an hour, with one fault per minute"
-	@echo "make bench   speed and memory, as ratios measured in one run"
-	@echo "make acceptance-NAME   a script of acceptance/"
-	@echo "make metrics regenerate docs/metrics.md from the catalogue"
-	@echo "make dashboards   regenerate the Grafana dashboards and Prometheus rules"
+	@echo "make demo       run a Cassandra node under load and print casstat's rows for it"
+	@echo "make grafana    run Grafana with casstat's dashboards and a demo cluster (requires GRAFANA_HOME)"
+	@echo "make test       run all tests, including those on real servers"
+	@echo "make check      check lint, types and layers, and run unit tests (under a minute)"
+	@echo "make soak       run an agent for an hour with one fault per minute"
+	@echo "make bench      measure CPU, memory and latency on real nodes (two hours)"
+	@echo "make acceptance-NAME   run a script of acceptance/"
+	@echo "make metrics    regenerate docs/metrics.md from the catalogue"
+	@echo "make dashboards regenerate the Grafana dashboards and Prometheus rules"
 
 $(INSTALLED): EXTRA := dev
 $(VENV)/runnable: EXTRA := demo
@@ -34,13 +34,13 @@ demo: $(RUNNABLE)
 
 test: check
 	sh tools/prepare test
-# Tests of faults mostly wait, so four run at a time, beside downloads and builds that are done once on a machine.
+# Tests of faults mostly wait, so four run at a time, together with the downloads and builds for tests/real.
 	nice -n 19 $(BIN)/python -m tests.real.fetch > $(VENV)/fetch.log 2>&1 & fetch=$$!; \
 	$(BIN)/pytest tests/faults -m "not alone" --numprocesses 4 --dist worksteal; code=$$?; \
 	wait $$fetch || { cat $(VENV)/fetch.log; exit 1; }; exit $$code
-# These want the machine to themselves.
+# No other program may run during these tests.
 	$(BIN)/pytest tests/faults -m alone
-# The soak mostly waits, and those of one node leave room: the others go on beside them.
+# The soak test mostly waits, and tests marked `beside` use little CPU, so other tests of real nodes run at the same time.
 	{ $(BIN)/pytest tests/soak --numprocesses 2 --dist loadfile; code=$$?; \
 	$(BIN)/pytest tests/real -m beside || code=1; exit $$code; } > $(VENV)/beside.log 2>&1 & beside=$$!; \
 	$(BIN)/pytest tests/real -m "not beside"; code=$$?; \
@@ -61,7 +61,7 @@ bench: $(INSTALLED)
 	sh tools/prepare test
 	$(BIN)/python -m benchmarks
 
-# The stem names the module: acceptance-journal runs acceptance/journal.py.
+# The stem is the module's name: acceptance-readme-walk runs acceptance/readme_walk.py.
 acceptance-%: $(INSTALLED)
 	sh tools/prepare test
 	$(BIN)/python -m acceptance.$(subst -,_,$*) $(ARGS)

@@ -1,4 +1,4 @@
-"""Acceptance scripts: long checks against real servers, run by hand with `make acceptance-NAME`.
+"""Acceptance scripts: long checks against real servers, started manually with `make acceptance-NAME`.
 
 Each script is a module with a `main()` that prints its figures and exits with status 1 when a check fails. They are not
 part of the test suite, because they take too long or need a server that the suite does not install.

@@ -1,7 +1,8 @@
-"""Recordings of a real node under load, changed at random: totals must be right, or reported with the ticks lost.
+"""Mutate recordings of a real node at random: totals must be correct, or the lost ticks must be reported.
 
-`CASSTAT_MUTATIONS` says how many (20,000); `CASSTAT_RECORDING` names a folder in which the recording is kept and used
-again. The recording has three sessions: one in several files, one in a single file, and one whose recorder was killed.
+`CASSTAT_MUTATIONS` sets the number of mutations (20,000). `CASSTAT_RECORDING` names a folder that keeps the recording
+for later runs. The recording has three sessions: one in several files, one in a single file, and one that ends with a
+killed recorder.
 """
 
 import os
@@ -24,18 +25,18 @@ from tests.collector.journal.mutated import Verdict, mutate, truth_of, verdict
 MUTATIONS = int(os.environ.get("CASSTAT_MUTATIONS", "20000"))
 PROCESSES = 2
 BATCH = 50
-# Of so many mutations one goes through `check` and both merges, too.
-BY_ALL_EVERY = 20
+# One of this number of mutations is also read by `check` and both merges.
+ALL_READERS_EVERY = 20
 RATE = 200
 TABLES = 3
-# (ticks, size of all files: a file takes a quarter of it, whether the recorder is killed at the end)
+# (ticks, limit of the total size, of which a file takes a quarter, whether the recorder is killed at the end)
 SESSIONS = ((26, "120K", False), (12, "100M", False), (10, "100M", True))
 
 
 def main() -> None:
-    """Record, mutate and print what became of it; exit with status 1 when anything is neither right nor reported."""
-    kept = os.environ.get("CASSTAT_RECORDING")
-    with nullcontext(kept) if kept else tempfile.TemporaryDirectory(prefix="casstat-mutations-") as name:
+    """Record, mutate and print the outcomes; exit with status 1 if a wrong total was not reported."""
+    folder_name = os.environ.get("CASSTAT_RECORDING")
+    with nullcontext(folder_name) if folder_name else tempfile.TemporaryDirectory(prefix="casstat-mutations-") as name:
         folder = Path(name) / "recording"
         if not folder.exists():
             _record(folder)
@@ -45,7 +46,7 @@ def main() -> None:
         print(
             f"recording: {len(truth.ticks)} ticks, {truth.reads:.0f} reads, files of {sizes} bytes, {truth.integrity}"
         )
-        sys.exit(_mutated(node, Path(name)))
+        sys.exit(_mutate_all(node, Path(name)))
 
 
 def _record(folder: Path) -> None:
@@ -63,19 +64,19 @@ def _record(folder: Path) -> None:
                     recorder.send_signal(signal.SIGKILL)
 
 
-def _mutated(node: Path, scratch: Path) -> int:
+def _mutate_all(node: Path, scratch: Path) -> int:
     began_s = time.monotonic()
     kinds, outcomes, wrong = Counter[str](), Counter[str](), 0
     seeds = range(0, MUTATIONS, BATCH)
     with ProcessPoolExecutor(PROCESSES) as pool:
         for results in pool.map(_batch, [node] * len(seeds), [scratch] * len(seeds), seeds):
-            for seed, chosen, result in results:
-                kinds.update(chosen)
-                outcome = "wrong" if result.wrong else "right" if result.is_right else "reported"
-                outcomes[f"{outcome}, and reported" if outcome == "right" and result.is_reported else outcome] += 1
+            for seed, mutations, result in results:
+                kinds.update(mutations)
+                outcome = "wrong" if result.wrong else "correct" if result.is_right else "reported"
+                outcomes[f"{outcome}, reported" if outcome == "correct" and result.is_reported else outcome] += 1
                 if result.wrong:
                     wrong += 1
-                    print(f"mutation {seed}: {', '.join(chosen)}: {result.wrong}", flush=True)
+                    print(f"mutation {seed}: {', '.join(mutations)}: {result.wrong}", flush=True)
             if not (done := sum(outcomes.values())) % 500:
                 print(f"{done} mutations in {time.monotonic() - began_s:.0f} s: {dict(outcomes)}", flush=True)
     print(f"{sum(outcomes.values())} mutations in {time.monotonic() - began_s:.0f} s")
@@ -91,9 +92,9 @@ def _batch(node: Path, scratch: Path, seed: int) -> list[tuple[int, list[str], V
         with tempfile.TemporaryDirectory(dir=scratch) as name:
             folder = Path(name) / node.name
             shutil.copytree(node, folder)
-            chance = random.Random(number)  # noqa: S311 - no secret
-            chosen = mutate(chance, folder)
-            results.append((number, chosen, verdict(truth, folder, by_all=number % BY_ALL_EVERY == 0)))
+            generator = random.Random(number)  # noqa: S311 - no secret
+            mutations = mutate(generator, folder)
+            results.append((number, mutations, verdict(truth, folder, by_all=number % ALL_READERS_EVERY == 0)))
     return results
 
 

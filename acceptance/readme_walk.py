@@ -1,10 +1,10 @@
-"""Follow README.md from top to bottom in a clean Debian root: every command in its order, as a reader copies it.
+"""Run all commands of README.md in order in a clean Debian root and print a transcript.
 
 Usage: python -m acceptance.readme_walk [BASE]
 
-Needs root and, without BASE, debootstrap. BASE is a root that `debootstrap --variant=minbase bookworm BASE` has made;
-it is copied. The commands listen on this machine's loopback addresses. Prints a transcript; the exit code is 1 when a
-command failed.
+Requires root and, without BASE, debootstrap. BASE is a root directory from `debootstrap --variant=minbase bookworm
+BASE`, which is copied. The commands listen on this machine's loopback addresses. Exits with status 1 if a command
+fails.
 """
 
 import re
@@ -19,27 +19,27 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 RELEASE = "bookworm"
 HOME = "root/casstat"
-# How this machine reaches its package registries, and the certificates it trusts.
+# Files of this machine that the root needs: access to package registries, and trusted certificates.
 SOURCES = "etc/apt/sources.list"
-OF_THE_MACHINE = ("etc/resolv.conf", "etc/hosts", SOURCES, f"{SOURCES}.d", "usr/local/share/ca-certificates")
+COPIED_FILES = ("etc/resolv.conf", "etc/hosts", SOURCES, f"{SOURCES}.d", "usr/local/share/ca-certificates")
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*?)(?:\s+# (.*))?$", re.MULTILINE)
 DONE = "walk-exit-code"
 INTERRUPT_AFTER_S = 8
-# As shells report a program that Ctrl-C has ended.
+# Exit status in shells of a program that Ctrl-C ended.
 INTERRUPTED = 130
-# It exits with 1 where it finds a problem, as on a machine without NTP.
+# The doctor exits with status 1 if it finds a problem, such as a machine without NTP.
 MAY_FAIL = ("casstat doctor",)
 FIRST_LINES, LAST_LINES = 8, 6
 LONGEST_LINE = 200
-# In a mount and a process namespace of its own: when the shell ends, everything that it started ends.
-# The root is a mount of its own, without which Java finds no file system for Cassandra's folders.
+# Separate mount and process namespaces: when the shell ends, all its processes end.
+# The root is a mount point, because Java finds no file system for Cassandra's folders otherwise.
 SHELL = """mount --bind {root} {root} && mount --rbind /dev {root}/dev && mount -t proc proc {root}/proc &&
 mount -t sysfs sysfs {root}/sys &&
 exec chroot {root} /bin/bash --login /reader"""
 ENVIRONMENT = {"HOME": "/root", "TERM": "dumb", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 ENVIRONMENT["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-# Commands come on their own descriptor, so that no command reads the next one. A reader's shell has job control.
+# Commands arrive on a separate descriptor, so that no command reads the next one. Interactive shells have job control.
 READER = f"""exec 3<&0 0</dev/null
 set -m
 cd /{HOME}
@@ -49,13 +49,13 @@ while read -r -u 3 line; do eval "$line"; echo {DONE} $?; done
 
 
 def commands(readme: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands in the page's console blocks, each with its comment."""
+    """Yield the commands in the console blocks of a page, each with its comment."""
     for block in BLOCK.findall(readme):
         yield from COMMAND.findall(block)
 
 
 def make_root(folder: Path, base: Path | None) -> None:
-    """Make a clean root with a copy of this repository."""
+    """Create a clean root with a copy of this repository."""
     if base is None:
         subprocess.run(
             ["/usr/bin/env", "debootstrap", "--variant=minbase", RELEASE, folder], check=True, stdout=subprocess.DEVNULL
@@ -63,14 +63,14 @@ def make_root(folder: Path, base: Path | None) -> None:
     else:
         subprocess.run(["/usr/bin/env", "cp", "-a", f"{base}/.", folder], check=True)
     (folder / SOURCES).unlink(missing_ok=True)
-    for name in OF_THE_MACHINE:
+    for name in COPIED_FILES:
         source, target = Path("/", name), folder / name
         if source.is_dir():
             shutil.copytree(source, target, dirs_exist_ok=True)
         elif source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
-    # The reader's yes.
+    # Answer yes to apt's questions.
     (folder / "etc/apt/apt.conf.d/90yes").write_text('APT::Get::Assume-Yes "true";\n')
     (folder / "reader").write_text(READER)
     (folder / HOME).mkdir()
@@ -93,22 +93,22 @@ class Shell:
             text=True,
             env=ENVIRONMENT,
         )
-        self.answer()
+        self._read_result()
         self.run("apt-get update")
 
     def run(self, line: str) -> tuple[int, list[str]]:
-        """Run a line; return its exit code and output. Raises EOFError when the shell ends."""
+        """Run a line; return its exit code and output. Raises EOFError if the shell ends."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
-        return self.answer()
+        return self._read_result()
 
-    def answer(self) -> tuple[int, list[str]]:
-        """Return the exit code and the output of what runs. Raises EOFError when the shell ends."""
+    def _read_result(self) -> tuple[int, list[str]]:
+        """Wait for the running line; return its exit code and output. Raises EOFError if the shell ends."""
         assert self._process.stdout is not None
         output: list[str] = []
         for text in self._process.stdout:
-            # The last line of a program's output may lack its end.
+            # The last line of a program's output may lack a newline.
             before, mark, code = text.rstrip("\n").partition(f"{DONE} ")
             if before or not mark:
                 output.append(before)
@@ -117,13 +117,13 @@ class Shell:
         raise EOFError("the shell ended: " + " ".join(output[-1:]))
 
     def close(self) -> None:
-        """End it and all that it started."""
+        """Kill the shell and all its processes."""
         with self._process as process:
             process.kill()
 
 
-def typed(command: str, comment: str) -> str:
-    """Return what to give to the shell for a command; its comment tells what a reader does besides."""
+def shell_line(command: str, comment: str) -> str:
+    """Return the shell line for a command; its comment may ask for a new shell or for Ctrl-C."""
     if "new shell" in comment:
         return f"{command}; exec /bin/bash --login /reader <&3"
     if "until" in comment:
@@ -132,19 +132,19 @@ def typed(command: str, comment: str) -> str:
 
 
 def shortened(output: list[str]) -> list[str]:
-    """Return the output without its middle."""
+    """Return the first and last lines of the output."""
     lines = [line.rpartition("\r")[2][:LONGEST_LINE] for line in output]
-    left_out = len(lines) - FIRST_LINES - LAST_LINES
-    return [*lines[:FIRST_LINES], f"… {left_out} lines …", *lines[-LAST_LINES:]] if left_out > 0 else lines
+    omitted = len(lines) - FIRST_LINES - LAST_LINES
+    return [*lines[:FIRST_LINES], f"… {omitted} lines …", *lines[-LAST_LINES:]] if omitted > 0 else lines
 
 
 def walk(shell: Shell, readme: str) -> list[str]:
-    """Run all commands, print what they print, and return those that failed."""
+    """Run all commands, print their output, and return those that failed."""
     failed = []
     for command, comment in commands(readme):
         began_s = time.monotonic()
         print(f"$ {command}", flush=True)
-        code, output = shell.run(typed(command, comment))
+        code, output = shell.run(shell_line(command, comment))
         print("\n".join(shortened(output)))
         print(f"[exit code {code}, {time.monotonic() - began_s:.0f} s]\n", flush=True)
         is_interrupted = "until" in comment and code == INTERRUPTED
@@ -154,7 +154,7 @@ def walk(shell: Shell, readme: str) -> list[str]:
 
 
 def main() -> int:
-    """Walk, and say which commands failed."""
+    """Run the commands of the README; return 1 if one failed."""
     base = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     with tempfile.TemporaryDirectory(prefix="casstat-walk-") as folder:
         make_root(Path(folder), base)

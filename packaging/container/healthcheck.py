@@ -1,7 +1,7 @@
 """Container health check: exit with status 0 if the agent in this container is healthy, else report why it is not.
 
-It needs no secrets: an agent that answers with TLS, or asks for a password or a client certificate, is running. Missing
-ticks are reported by agents without passwords and client certificates only. CASSTAT_LISTEN names the agent's address,
+It needs no secrets: an agent that responds with TLS, or requires a password or a client certificate, counts as healthy.
+Missing ticks are detected only without passwords and client certificates. CASSTAT_LISTEN names the agent's address,
 because the check cannot see the agent's command line.
 """
 
@@ -20,7 +20,7 @@ def problem(host: str, port: str) -> str:
     try:
         return _problem(f"https://{host}:{port}/-/healthy")
     except (OSError, http.client.HTTPException):
-        # Plain HTTP, or nothing at all, or a client certificate is required.
+        # The agent uses plain HTTP, requires a client certificate, or does not listen.
         pass
     try:
         return _problem(f"http://{host}:{port}/-/healthy")
