@@ -290,7 +290,7 @@ def attached() -> Iterator[FakeJolokia]:
             return answer
         return {**answer, "value": {"Name": f"{HERE.pid}@here", "StartTime": int(HERE.started_s * 1000)}}
 
-    fake.node.twist = own
+    fake.node.override = own
     yield fake
     fake.close()
 
@@ -369,7 +369,7 @@ def test_an_agent_of_another_process_is_not_taken_for_the_nodes(
 ) -> None:
     monkeypatch.setattr(attach_steps, "_taken", lambda _: "")
     monkeypatch.setattr(attach_steps, "PATIENCE_S", 0.1)
-    attached.node.twist = None
+    attached.node.override = None
     agent = Agent("127.0.0.1", attached.port)
     assert f"another process than {HERE.pid}" in failed(lambda: task("Started Jolokia").attach(agent))
 

@@ -121,7 +121,7 @@ def test_shipping_goes_on_at_the_checkpoint(casstat: Casstat, tmp_path: Path, st
     folder.mkdir(parents=True)
     shutil.copy(STATE / "store.checkpoint.json", checkpoint.checkpoint_path(folder, url))
     casstat("ship", recording, "--to", url, "--state", tmp_path / "state")
-    assert sorted(line.decode() for line in store.taken) == expected_text("shipped.txt").splitlines()
+    assert sorted(line.decode() for line in store.accepted_lines) == expected_text("shipped.txt").splitlines()
 
 
 def test_names_of_checkpoints() -> None:

@@ -1,4 +1,4 @@
-"""`casstat agent` in a process of its own, and what it serves."""
+"""`casstat agent` in a subprocess, and access to its API, metrics and journal."""
 
 import contextlib
 import gzip
@@ -24,21 +24,21 @@ SERVING = re.compile(r"casstat: serving (\S+):(\d+)")
 
 
 class RunningAgent:
-    """An agent on a port that is free; killed when the block ends."""
+    """An agent on a free port; killed when the `with` block ends."""
 
-    def __init__(self, journal: Path, *arguments: str, listen: str = "127.0.0.1:0", **more: str) -> None:
+    def __init__(self, journal: Path, *arguments: str, listen: str = "127.0.0.1:0", **environ: str) -> None:
         self.journal = journal
-        given = ["agent", "--journal-dir", str(journal), "--listen", listen, *arguments]
+        command_line = ["agent", "--journal-dir", str(journal), "--listen", listen, *arguments]
         self._process = subprocess.Popen(
-            command(*given),
-            env=environment(**more),
+            command(*command_line),
+            env=environment(**environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.said: list[str] = []
-        self._news: queue.Queue[str | None] = queue.Queue()
+        self.stderr_lines: list[str] = []
+        self._pending: queue.Queue[str | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.base = ""
@@ -52,37 +52,37 @@ class RunningAgent:
         self._process.kill()
         self._process.wait(PATIENCE_S)
         self._reader.join(PATIENCE_S)
-        assert "Traceback" not in "".join(self.said), "".join(self.said)
+        assert "Traceback" not in "".join(self.stderr_lines), "".join(self.stderr_lines)
 
     def _read(self) -> None:
         assert self._process.stderr is not None
         with self._process.stderr as stderr:
             for line in stderr:
-                self.said.append(line)
-                self._news.put(line)
-        self._news.put(None)
+                self.stderr_lines.append(line)
+                self._pending.put(line)
+        self._pending.put(None)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def hear(self, words: str) -> str:
-        """Return the next line on stderr with these words."""
+    def wait_for_line(self, text: str) -> str:
+        """Return the next line on stderr that contains `text`."""
         ends_s = time.monotonic() + PATIENCE_S
         while True:
             try:
-                line = self._news.get(timeout=max(ends_s - time.monotonic(), 0))
+                line = self._pending.get(timeout=max(ends_s - time.monotonic(), 0))
             except queue.Empty:
                 line = None
-            assert line is not None, f"{words!r} was not said: {self.said}"
-            if words in line:
+            assert line is not None, f"{text!r} was not printed: {self.stderr_lines}"
+            if text in line:
                 return line
 
-    def served(self) -> "RunningAgent":
-        """Wait until it serves, and for its second tick."""
-        found = SERVING.search(self.hear("serving"))
-        assert found
-        self.base = f"http://{found[1]}:{found[2]}"
+    def wait_until_serving(self) -> "RunningAgent":
+        """Wait until the agent listens and has taken two ticks."""
+        match = SERVING.search(self.wait_for_line("serving"))
+        assert match
+        self.base = f"http://{match[1]}:{match[2]}"
         self.until(lambda: self.value("casstat_ticks_total") >= 2)
         return self
 
@@ -109,34 +109,34 @@ class RunningAgent:
             return json.loads(answer.read())
 
     def series(self) -> dict[str, float]:
-        """Return what /metrics shows now."""
+        """Return the values in /metrics by series."""
         status, body = self.get("/metrics")
         assert status == 200
         lines = (line for line in body.decode().splitlines() if not line.startswith("#"))
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
     def values(self, name: str, *labels: str) -> list[float]:
-        """Return the values of a metric's series with these labels, such as `operation="Read"`."""
-        found = self.series().items()
-        return [v for s, v in found if s.partition("{")[0] == name and all(label in s for label in labels)]
+        """Return the values of the series of a metric with these labels, such as `operation="Read"`."""
+        series = self.series().items()
+        return [v for s, v in series if s.partition("{")[0] == name and all(label in s for label in labels)]
 
     def value(self, name: str, *labels: str) -> float:
-        """Return the value of the one series."""
-        (found,) = self.values(name, *labels)
-        return found
+        """Return the value of the only series of a metric with these labels."""
+        (value,) = self.values(name, *labels)
+        return value
 
     def until(self, holds: Callable[[], object]) -> None:
-        """Wait until it holds; it is looked at again with each of the agent's ticks."""
+        """Wait until a condition holds."""
         ends_s = time.monotonic() + PATIENCE_S
         while not holds():
-            assert time.monotonic() < ends_s, f"it never held: {self.said}"
+            assert time.monotonic() < ends_s, f"timed out; stderr: {self.stderr_lines}"
             threading.Event().wait(0.05)
 
     def send(self, number: int) -> None:
         self._process.send_signal(number)
 
     def end(self, number: int | None, patience_s: float = PATIENCE_S) -> int:
-        """Send a signal, if any, wait for the end and return the exit code."""
+        """Send a signal, if any, wait for the process to exit, and return the exit code."""
         if number is not None:
             self.send(number)
         code = self._process.wait(patience_s)
@@ -144,14 +144,16 @@ class RunningAgent:
         return code
 
     def entries(self) -> list[Entry]:
-        """Return what the journal holds."""
+        """Return the entries of the journal, which must be undamaged."""
         files = list(journal_files(self.journal)) if self.journal.exists() else []
-        found = [each for file in files for each in read(file)]
-        assert not any(isinstance(each, Damage) for each in found), found
-        return [each for each in found if isinstance(each, Entry)]
+        records = [record for file in files for record in read(file)]
+        assert not any(isinstance(record, Damage) for record in records), records
+        return [record for record in records if isinstance(record, Entry)]
 
-    def rows(self) -> list[Entry]:
-        """Return what the journal holds while it is written: the end may be under way."""
+    def entries_so_far(self) -> list[Entry]:
+        """Return the entries of a journal that is being written; its last record may be incomplete."""
         with contextlib.suppress(OSError):
-            return [each for file in journal_files(self.journal) for each in read(file) if isinstance(each, Entry)]
+            return [
+                record for file in journal_files(self.journal) for record in read(file) if isinstance(record, Entry)
+            ]
         return []

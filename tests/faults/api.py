@@ -1,4 +1,4 @@
-"""The agent's API on a free port, and clients that use plain sockets."""
+"""The agent's API on a free port, and clients that use sockets directly."""
 
 import contextlib
 import socket
@@ -60,11 +60,11 @@ def running(folder: Path, web_config: Path | None = None, most: int = 512) -> It
 
 def read_all(stream: socket.socket | ssl.SSLSocket) -> bytes:
     """Return everything until the peer closes the connection."""
-    read_until = b""
+    received = b""
     with contextlib.suppress(ConnectionError, ssl.SSLError):
         while data := stream.recv(1 << 16):
-            read_until += data
-    return read_until
+            received += data
+    return received
 
 
 def read_until(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:

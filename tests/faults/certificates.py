@@ -1,4 +1,4 @@
-"""An authority of the test's own, and the certificates that it signs: made by openssl."""
+"""A certificate authority for tests, and the certificates that it signs, certificate with openssl."""
 
 import subprocess
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ class Certificate:
     key: Path
 
     def encrypted_key(self) -> Path:
-        """Return a copy of the key that wants a password."""
+        """Return a copy of the key that is encrypted with a password."""
         copy = self.key.with_suffix(".encrypted")
         _openssl("rsa", "-aes128", "-passout", "pass:secret", "-in", self.key, "-out", copy)
         return copy
 
 
 def _openssl(*arguments: str | Path) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         ["/usr/bin/env", "openssl", *arguments],
         capture_output=True,
         text=True,
@@ -28,26 +28,26 @@ def _openssl(*arguments: str | Path) -> None:
         check=False,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 class Authority:
-    """Signs certificates; everything it makes is in `folder`."""
+    """Signs certificates; all files are in `folder`."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self.folder = folder
         self.file, self._key = folder / f"{name}.pem", folder / f"{name}.key"
-        what = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
-        _openssl(*what, "-keyout", self._key, "-out", self.file)
+        options = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
+        _openssl(*options, "-keyout", self._key, "-out", self.file)
 
     def sign(self, name: str, extension: str, days: int = 2) -> Certificate:
-        """Return a certificate with an extension such as `subjectAltName=IP:127.0.0.1`, valid for so many days."""
-        made = Certificate(self.folder / f"{name}.pem", self.folder / f"{name}.key")
+        """Return a certificate with an extension such as `subjectAltName=IP:127.0.0.1`, valid for `days` days."""
+        certificate = Certificate(self.folder / f"{name}.pem", self.folder / f"{name}.key")
         request, extensions = self.folder / f"{name}.csr", self.folder / f"{name}.ext"
         extensions.write_text(f"{extension}\n")
-        what = ["req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"]
-        _openssl(*what, "-keyout", made.key, "-out", request)
-        signed: list[str | Path] = [
+        options = ["req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"]
+        _openssl(*options, "-keyout", certificate.key, "-out", request)
+        signing: list[str | Path] = [
             "x509",
             "-req",
             "-in",
@@ -58,5 +58,5 @@ class Authority:
             self._key,
             "-CAcreateserial",
         ]
-        _openssl(*signed, "-days", str(days), "-extfile", extensions, "-out", made.file)
-        return made
+        _openssl(*signing, "-days", str(days), "-extfile", extensions, "-out", certificate.file)
+        return certificate

@@ -1,4 +1,4 @@
-"""What the tests of faults share: a fake node, and a port where nobody listens."""
+"""Fixtures of the fault tests: a fake node, and a port that refuses connections."""
 
 import os
 import socket
@@ -17,15 +17,15 @@ def fake() -> Iterator[FakeJolokia]:
 
 
 @pytest.fixture
-def nobody() -> Iterator[str]:
-    """The URL of a port that is taken, so that nobody else gets it, but refuses connections."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{taken.getsockname()[1]}/jolokia"
+def refusing_url() -> Iterator[str]:
+    """Yield the URL of a port that refuses connections; it is bound, so that no other process gets it."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/jolokia"
 
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take casstat's own settings out of the environment."""
+    """Remove casstat's settings from the environment."""
     for name in [name for name in os.environ if name.startswith("CASSTAT_") or name in ("NO_COLOR", "COLUMNS")]:
         monkeypatch.delenv(name)

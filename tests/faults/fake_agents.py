@@ -1,4 +1,4 @@
-"""Agents of which tests say how they answer, each on a loopback address of its own, in a thread with a loop."""
+"""Agents with scripted behaviour, each on its own loopback address, in a thread with an event loop."""
 
 import asyncio
 import base64
@@ -20,19 +20,19 @@ Behaviour = Callable[["FakeAgent", str, Reader, Writer], Coroutine[Any, Any, Non
 PORT = 17199
 
 
-async def well(agent: "FakeAgent", head: str, _: Reader, writer: Writer) -> None:
-    """Answer as an agent does, a tick every second."""
+async def healthy(agent: "FakeAgent", head: str, _: Reader, writer: Writer) -> None:
+    """Answer like a real agent, with a tick every second."""
     path = urlsplit(head.split(" ", 2)[1]).path
     if path == "/api/v1/node":
-        await say(writer, agent.node())
+        await send_json(writer, agent.node())
     elif "text/event-stream" not in head:
-        await say(writer, [encoded(agent.sample(float(int(time.time()))))])
+        await send_json(writer, [encoded(agent.sample(float(int(time.time()))))])
     else:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         while True:
             due_s = float(int(time.time()) + 1)
             await asyncio.sleep(due_s - time.time() + 0.05)
-            if agent.behaves is not well:
+            if agent.behaviour is not healthy:
                 writer.close()
                 return
             body = json.dumps(encoded(agent.sample(due_s)))
@@ -40,13 +40,13 @@ async def well(agent: "FakeAgent", head: str, _: Reader, writer: Writer) -> None
             await writer.drain()
 
 
-async def hangs(_: "FakeAgent", __: str, ___: Reader, ____: Writer) -> None:
-    """Take the request and say nothing."""
+async def hang(_: "FakeAgent", __: str, ___: Reader, ____: Writer) -> None:
+    """Read the request and never respond."""
     await asyncio.sleep(600)
 
 
 async def slow(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
-    """Say something without an end, byte by byte."""
+    """Send a response without an end, byte by byte."""
     for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"s" * 10000:
         writer.write(bytes([byte]))
         await writer.drain()
@@ -54,7 +54,7 @@ async def slow(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
 
 
 async def endless(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
-    """Say very much."""
+    """Send a response without an end, as fast as it is read."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[")
     while True:
         writer.write(b"1," * 50_000)
@@ -62,16 +62,16 @@ async def endless(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
 
 
 async def flood(agent: "FakeAgent", head: str, reader: Reader, writer: Writer) -> None:
-    """Send ticks as fast as they are taken."""
+    """Send ticks as fast as they are read."""
     if "text/event-stream" not in head:
-        await well(agent, head, reader, writer)
+        await healthy(agent, head, reader, writer)
         return
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
     body = f"data: {json.dumps(encoded(agent.sample(time.time())))}\n\n".encode()
     while True:
         writer.write(body * 20)
         await writer.drain()
-        # The others are served by the same loop.
+        # The other agents run in the same event loop.
         await asyncio.sleep(0.02)
 
 
@@ -80,26 +80,26 @@ async def huge_head(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> Non
     await writer.drain()
 
 
-async def nonsense(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
-    """Speak something else."""
+async def not_http(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
+    """Speak another protocol."""
     writer.write(b"220 mail ready \x1b]0;owned\x07\r\n" * 3)
     await writer.drain()
 
 
-async def hangs_up(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
+async def hang_up(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
     writer.close()
 
 
-async def wants_a_password(agent: "FakeAgent", head: str, reader: Reader, writer: Writer) -> None:
+async def require_password(agent: "FakeAgent", head: str, reader: Reader, writer: Writer) -> None:
     token = base64.b64encode(b"ops:secret").decode()
     if f"Authorization: Basic {token}" in head:
-        await well(agent, head, reader, writer)
+        await healthy(agent, head, reader, writer)
     else:
-        await say(writer, {"error": "\x1b[2J who are you?"}, "401 Unauthorized")
+        await send_json(writer, {"error": "\x1b[2J unauthorized"}, "401 Unauthorized")
 
 
-def says(body: bytes, status: str = "200 OK", kind: str = "application/json") -> Behaviour:
-    """Answer this to everything."""
+def respond_with(body: bytes, status: str = "200 OK", kind: str = "application/json") -> Behaviour:
+    """Return a behaviour that answers every request with this response."""
 
     async def answer(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
         head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -109,7 +109,7 @@ def says(body: bytes, status: str = "200 OK", kind: str = "application/json") ->
     return answer
 
 
-async def say(writer: Writer, content: Any, status: str = "200 OK") -> None:
+async def send_json(writer: Writer, content: Any, status: str = "200 OK") -> None:
     body = json.dumps(content).encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
@@ -117,15 +117,15 @@ async def say(writer: Writer, content: Any, status: str = "200 OK") -> None:
 
 
 class FakeAgent:
-    """One of them; `behaves` may be changed at any time, and `listens` whether anybody is there."""
+    """An agent whose `behaviour` may be changed at any time."""
 
-    def __init__(self, address: str, behaves: Behaviour = well) -> None:
+    def __init__(self, address: str, behaviour: Behaviour = healthy) -> None:
         self.address = address
-        self.behaves = behaves
+        self.behaviour = behaviour
         self.name = address
         self.reads = 1000
         self.peers: list[str] = []
-        self.place = ("dc1", "r1")
+        self.location = ("dc1", "r1")
         self._server: asyncio.Server | None = None
         self._writers: set[Writer] = set()
 
@@ -135,9 +135,9 @@ class FakeAgent:
         )
 
     def node(self) -> dict[str, Any]:
-        dc, rack = self.place
-        known = {"node": self.name, "cluster": "Fake", "dc": dc, "rack": rack, "interval_s": 1.0}
-        return {**known, "address": self.address, "peers": self.peers, "source": "jolokia"}
+        dc, rack = self.location
+        identity = {"node": self.name, "cluster": "Fake", "dc": dc, "rack": rack, "interval_s": 1.0}
+        return {**identity, "address": self.address, "peers": self.peers, "source": "jolokia"}
 
     async def open(self) -> None:
         self._server = await asyncio.start_server(self._take, self.address, PORT)
@@ -153,7 +153,7 @@ class FakeAgent:
         try:
             while not writer.is_closing():
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
-                await self.behaves(self, head, reader, writer)
+                await self.behaviour(self, head, reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
@@ -162,7 +162,7 @@ class FakeAgent:
 
 
 class FakeAgents:
-    """Several, in a loop of their own."""
+    """Several agents in one event loop."""
 
     def __init__(self, *agents: FakeAgent) -> None:
         self.agents = agents
@@ -176,7 +176,7 @@ class FakeAgents:
         asyncio.run_coroutine_threadsafe(agent.open(), self._loop).result(10)
 
     def stop(self, agent: FakeAgent) -> None:
-        """Let nobody be there any more."""
+        """Stop listening and abort the agent's connections."""
         asyncio.run_coroutine_threadsafe(agent.close(), self._loop).result(10)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A Grafana that notes what it is sent, and answers as a script says; then it takes everything."""
+"""A Grafana that records requests and answers from a script; after its end it accepts everything."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ class Request:
 
 
 class FakeGrafana:
-    """Listens on loopback."""
+    """Listens on loopback; `requests` holds the requests so far."""
 
     def __init__(self, *script: Answer) -> None:
         answers, requests = list(script), list[Request]()
@@ -28,8 +28,8 @@ class FakeGrafana:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 requests.append(Request(self.path, self.headers["Authorization"], json.loads(body)))
-                status, said = answers.pop(0) if answers else (200, {"status": "success"})
-                text = json.dumps(said).encode()
+                status, response = answers.pop(0) if answers else (200, {"status": "success"})
+                text = json.dumps(response).encode()
                 self.send_response(status)
                 self.send_header("Location", "http://127.0.62.3:1/")
                 self.send_header("Content-Length", str(len(text)))
@@ -37,7 +37,7 @@ class FakeGrafana:
                 self.wfile.write(text)
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self.requests = requests
         self._server = ThreadingHTTPServer(("127.0.62.3", 0), Handler)

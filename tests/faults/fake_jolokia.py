@@ -1,4 +1,4 @@
-"""A Jolokia of a Cassandra node on 127.0.0.1, which a test can turn into anything else at any moment."""
+"""The Jolokia agent of a fake Cassandra node on 127.0.0.1, with faults that a test can set at any time."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from tests.faults.fake_node import FakeNode, Json
 
 @dataclass(frozen=True)
 class Exchange:
-    """One POST: the connection it came on, and the body that would be the right answer."""
+    """A POST request: its connection, and the body of the correct response."""
 
     stream: socket.socket
     body: bytes
@@ -23,28 +23,28 @@ class Exchange:
         self.stream.sendall(data)
 
     def wait(self, seconds: float) -> bool:
-        """Wait, and return whether the server is still there."""
+        """Wait, and return whether the server still runs."""
         return not self.over.wait(seconds)
 
 
 Fault = Callable[[Exchange], bool]
-"""What happens instead of the right answer; returns whether the connection stays open."""
+"""Replaces the correct response; returns whether the connection stays open."""
 
 
 def chunked(body: bytes) -> bytes:
-    """Return a whole HTTP answer as Jolokia's JVM agent writes it."""
+    """Return a complete HTTP response as Jolokia's JVM agent writes it."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-encoding: chunked\r\nContent-type: application/json; charset=utf-8\r\n\r\n"
     return b"%b%x\r\n%b\r\n0\r\n\r\n" % (head, len(body), body)
 
 
 def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
-    """Return a whole HTTP answer as Jolokia in a servlet container, or a proxy before it, writes it."""
+    """Return a complete HTTP response as Jolokia in a servlet container, or a reverse proxy, writes it."""
     head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join([*head, "", ""]).encode("latin-1") + body
 
 
 class FakeJolokia:
-    """The server. `fault`, when set, answers every POST from then on; `greeting` every new connection."""
+    """The server. If set, `fault` answers every POST request and `greeting` every new connection."""
 
     def __init__(self, node: FakeNode | None = None) -> None:
         self.node = node or FakeNode()
@@ -54,11 +54,11 @@ class FakeJolokia:
         self.posts = 0
         self._lock = threading.Lock()
         self._streams: set[socket.socket] = set()
-        # Nobody else gets the port while nobody listens there.
-        self._taken = socket.socket()
-        self._taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._taken.bind(("127.0.0.1", 0))
-        self.port: int = self._taken.getsockname()[1]
+        # Keeps the port for this server while it does not listen.
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self.port: int = self._reserved.getsockname()[1]
         self.start()
 
     @property
@@ -66,25 +66,25 @@ class FakeJolokia:
         return f"http://127.0.0.1:{self.port}/jolokia"
 
     def start(self) -> None:
-        """Listen, again and again on the same port."""
+        """Listen on the port, which stays the same after `stop`."""
         self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", self.port), backlog=16)
         threading.Thread(target=self._accept, args=(self._listener, self._over), daemon=True).start()
 
     def stop(self) -> None:
-        """Be gone: nobody listens, every connection is closed."""
+        """Stop listening and close all connections."""
         self._over.set()
         _shut(self._listener)
         self._listener.close()
         self.drop_connections()
 
     def close(self) -> None:
-        """Be gone for good."""
+        """Stop, and release the port."""
         self.stop()
-        self._taken.close()
+        self._reserved.close()
 
     def drop_connections(self) -> None:
-        """Close what is open, as a proxy does with what was idle for long."""
+        """Close all connections, as a proxy does with idle ones."""
         with self._lock:
             for stream in self._streams:
                 _shut(stream)
@@ -107,16 +107,16 @@ class FakeJolokia:
                 if self.greeting is None or self.greeting(Exchange(stream, b"", over)):
                     self._converse(stream, incoming, over)
             except OSError:
-                # The client went away, which is its right.
+                # The client closed the connection.
                 pass
             finally:
                 with self._lock:
                     self._streams.discard(stream)
 
     def _converse(self, stream: socket.socket, incoming: BinaryIO, over: threading.Event) -> None:
-        while (asked := _post(incoming)) is not None:
+        while (requests := _post(incoming)) is not None:
             self.posts += 1
-            body = json.dumps([self.node.answer(request) for request in asked]).encode()
+            body = json.dumps([self.node.answer(request) for request in requests]).encode()
             fault = self.fault
             if fault is None:
                 stream.sendall(chunked(body))
@@ -125,7 +125,7 @@ class FakeJolokia:
 
 
 def _post(incoming: BinaryIO) -> list[Json] | None:
-    """Return the requests of the next POST, None when there is none."""
+    """Return the requests in the next POST; None at the end of the connection."""
     if not incoming.readline().startswith(b"POST "):
         return None
     length = 0
@@ -133,11 +133,11 @@ def _post(incoming: BinaryIO) -> list[Json] | None:
         name, _, value = line.partition(b":")
         if name.lower() == b"content-length":
             length = int(value)
-    asked: list[Json] = json.loads(incoming.read(length) or b"[]")
-    return asked
+    requests: list[Json] = json.loads(incoming.read(length) or b"[]")
+    return requests
 
 
 def _shut(stream: socket.socket) -> None:
-    # The other side may have been faster.
+    # The peer may have closed the connection already.
     with contextlib.suppress(OSError):
         stream.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""What a Cassandra 5.0 node shows of itself through JMX, small and in the test's hands."""
+"""A small model of the MBeans of a Cassandra 5.0 node, controlled by the test."""
 
 import re
 import threading
@@ -11,30 +11,30 @@ METRICS = "org.apache.cassandra.metrics:"
 SERVICE = "org.apache.cassandra.db:type=StorageService"
 RUNTIME = "java.lang:type=Runtime"
 ADDRESS = "192.0.2.7"
-# Long before anything on this machine was started: the node is nobody's process here.
+# Before any process on this machine started, so that the node matches none of them.
 FIRST_START_MS = 1_000_000_000_000
-# What a node has behind it when it is first seen: taken for one interval's work it would be a spike without doubt.
+# Counts before the first scrape; attributed to one interval they would be an obvious spike.
 PAST = 1_000_000_000
 PAST_US = 400
 
 Json = dict[str, Any]
 Attributes = dict[str, Callable[[], Any]]
-Twist = Callable[[Json, Json], Json]
-"""Takes a request and the right answer to it, returns the answer to give."""
+Override = Callable[[Json, Json], Json]
+"""Takes a request and the correct answer, and returns the answer to send."""
 
 
 def _offsets(number: int) -> list[int]:
-    found = [1]
-    while len(found) < number:
-        found.append(max(found[-1] + 1, int(found[-1] * 1.2 + 0.5)))
-    return found
+    offsets = [1]
+    while len(offsets) < number:
+        offsets.append(max(offsets[-1] + 1, int(offsets[-1] * 1.2 + 0.5)))
+    return offsets
 
 
 OFFSETS_US = _offsets(127)
 
 
 class Timer:
-    """A latency: how many, how long in all, and the 128 buckets in microseconds."""
+    """A latency timer: count, total time in microseconds, and the counts of 128 buckets."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -48,10 +48,10 @@ class Timer:
 
 
 class FakeNode:
-    """A registry of MBeans; `twist` is what is wrong with its answers, one by one."""
+    """A registry of MBeans; `override`, if set, replaces individual answers."""
 
     def __init__(self) -> None:
-        self.twist: Twist | None = None
+        self.override: Override | None = None
         self.compactions: list[Json] = []
         self._lock = threading.RLock()
         self._start_ms = FIRST_START_MS
@@ -61,13 +61,13 @@ class FakeNode:
         self.add("Write", PAST, PAST_US)
 
     def restart(self) -> None:
-        """Begin a new life: another start, and counters from zero."""
+        """Restart: a new start time, and counters from zero."""
         with self._lock:
             self._start_ms += 60_000
             self._boot()
 
     def reset(self) -> None:
-        """Begin to count from zero without a restart."""
+        """Reset all counters to zero without a restart."""
         with self._lock:
             self._boot()
 
@@ -75,7 +75,7 @@ class FakeNode:
         self.add("Read", number, latency_us)
 
     def add(self, operation: str, number: int, latency_us: int, table: tuple[str, str] | None = None) -> None:
-        """Coordinate `number` operations; with a table do them locally too."""
+        """Coordinate `number` operations; with a table, execute them locally too."""
         with self._lock:
             self._timers[f"ClientRequest {operation}"].add(number, latency_us)
             if table is not None:
@@ -97,7 +97,7 @@ class FakeNode:
     def answer(self, request: Json) -> Json:
         with self._lock:
             answer = {**self._answer(request), "timestamp": 1_795_243_426}
-            return self.twist(request, answer) if self.twist else answer
+            return self.override(request, answer) if self.override else answer
 
     def _boot(self) -> None:
         self._beans: dict[str, Attributes] = {}
@@ -158,8 +158,8 @@ class FakeNode:
             name
             for name in self._beans
             if name.partition(":")[0] == pattern.partition(":")[0]
-            and (have := properties(name)).keys() == wanted.keys()
-            and all(_fits(wanted[key], have[key]) for key in wanted)
+            and (keys := properties(name)).keys() == wanted.keys()
+            and all(_fits(wanted[key], keys[key]) for key in wanted)
         ]
 
 
@@ -188,7 +188,7 @@ def _attribute(name: str, attributes: Attributes) -> Any:
 
 
 def error(status: int, kind: str, text: str) -> Json:
-    """Return the answer to a request that cannot be met."""
+    """Return the answer to a request that fails."""
     return {"status": status, "error_type": kind, "error": f"{kind} : {text}"}
 
 
@@ -197,7 +197,7 @@ def properties(name: str) -> dict[str, str]:
 
 
 def canonical(name: str) -> str:
-    """Return the ObjectName with its keys in order, as Jolokia gives it back."""
+    """Return the ObjectName with sorted keys, as Jolokia returns it."""
     ordered = sorted(properties(name).items())
     return f"{name.partition(':')[0]}:{','.join(f'{key}={value}' for key, value in ordered)}"
 
@@ -207,5 +207,5 @@ def _fits(pattern: str, value: str) -> bool:
 
 
 def is_about(request: Mapping[str, Any], kind: str, fragment: str) -> bool:
-    """Return whether a request is of this type and its MBean's name contains all parts of `fragment`."""
+    """Return whether a request has this type and its MBean's name contains all properties in `fragment`."""
     return request["type"] == kind and set(fragment.split(",")) <= set(request["mbean"].partition(":")[2].split(","))

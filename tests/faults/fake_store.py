@@ -1,6 +1,6 @@
-"""A store that speaks HTTP and does, request by request, what a script says; then it takes everything.
+"""An HTTP store that answers requests from a script; after its end it accepts everything.
 
-While `always` is set, it does that instead.
+While `always` is set, it answers every request.
 """
 
 import socket
@@ -14,49 +14,49 @@ Answer = Callable[[socket.socket], None]
 
 
 def status(code: int, *headers: str, body: bytes = b"") -> Answer:
-    """Answer with a status."""
+    """Return an answer with a status."""
     lines = [f"HTTP/1.1 {code} x", f"Content-Length: {len(body)}", *headers, "", ""]
     return lambda stream: stream.sendall("\r\n".join(lines).encode() + body)
 
 
 def black_hole(stream: socket.socket) -> None:
-    """Say nothing until the other side gives up."""
+    """Send nothing until the client gives up."""
     stream.settimeout(30)
     stream.recv(1)
 
 
 def byte_by_byte(stream: socket.socket) -> None:
-    """Say something without an end, slowly."""
+    """Send a response without an end, slowly."""
     for byte in b"HTTP/1.1 204 No Content\r\nX-Slow: " + b"s" * 10000:
         stream.sendall(bytes([byte]))
         time.sleep(0.05)
 
 
 def endless(stream: socket.socket) -> None:
-    """Say very much."""
+    """Send a response without an end, as fast as it is read."""
     stream.sendall(b"HTTP/1.1 500 x\r\n\r\n")
     while True:
         stream.sendall(b"x" * 65536)
 
 
 def hang_up(stream: socket.socket) -> None:
-    """Close without an answer."""
+    """Close the connection without a response."""
 
 
-def nonsense(stream: socket.socket) -> None:
-    """Speak something else."""
+def not_http(stream: socket.socket) -> None:
+    """Speak another protocol."""
     stream.sendall(b"220 mail ready\r\n" * 3)
 
 
 class FakeStore:
-    """Listens on loopback; `taken` are the lines that it has accepted."""
+    """Listens on loopback; `accepted_lines` holds the points that it has accepted."""
 
     def __init__(self, *script: Answer, tls: ssl.SSLContext | None = None) -> None:
         self._script = list(script)
         self._tls = tls
         self._listener = socket.create_server(("127.0.62.3", 0))
         self.port = self._listener.getsockname()[1]
-        self.taken: list[bytes] = []
+        self.accepted_lines: list[bytes] = []
         self.requests = 0
         self.always: Answer | None = None
         self._lock = threading.Lock()
@@ -84,17 +84,17 @@ class FakeStore:
                     self.requests += 1
                     answer = self._script.pop(0) if self._script else self.always
                     if answer is None:
-                        self.taken += body.splitlines()
+                        self.accepted_lines += body.splitlines()
                 if answer is None:
                     status(204)(secured)
                     continue
                 answer(secured)
-                if answer in (black_hole, byte_by_byte, endless, hang_up, nonsense):
+                if answer in (black_hole, byte_by_byte, endless, hang_up, not_http):
                     return
 
 
 def _request(stream: socket.socket) -> bytes | None:
-    """Return a request's body; None when there is none."""
+    """Return the body of the next request; None at the end of the connection."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = stream.recv(65536)

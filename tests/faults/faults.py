@@ -1,4 +1,4 @@
-"""What can go wrong on the wire, each as something a FakeJolokia does instead of answering."""
+"""Faults of an HTTP connection, each of which a FakeJolokia shows instead of the correct response."""
 
 import json
 import socket
@@ -18,7 +18,7 @@ CQL = b"\x84\x00\x00\x00\x00\x00\x00\x00\x2e\x00\x00\x00\x0a\x00\x28" + b"Invali
 
 
 def raw(data: bytes) -> Fault:
-    """Send this and close."""
+    """Return a fault that sends these bytes and closes the connection."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(data)
@@ -27,8 +27,8 @@ def raw(data: bytes) -> Fault:
     return fault
 
 
-def held(data: bytes) -> Fault:
-    """Send this and nothing more, without closing."""
+def stalled(data: bytes) -> Fault:
+    """Return a fault that sends these bytes and keeps the connection open."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(data)
@@ -38,7 +38,7 @@ def held(data: bytes) -> Fault:
 
 
 def hang(exchange: Exchange) -> bool:
-    """Say nothing until the client has gone or the test is over."""
+    """Send nothing until the client disconnects or the server stops."""
     exchange.stream.settimeout(DRIP_S)
     while exchange.wait(0.0):
         try:
@@ -49,8 +49,8 @@ def hang(exchange: Exchange) -> bool:
     return False
 
 
-def announced(reached: threading.Event, fault: Fault) -> Fault:
-    """Do `fault`, and tell when it begins."""
+def signalling(reached: threading.Event, fault: Fault) -> Fault:
+    """Return `fault` with an event that it sets when it begins."""
 
     def first(exchange: Exchange) -> bool:
         reached.set()
@@ -60,18 +60,18 @@ def announced(reached: threading.Event, fault: Fault) -> Fault:
 
 
 def close(_: Exchange) -> bool:
-    """Close without a word."""
+    """Close the connection without a response."""
     return False
 
 
 def reset(exchange: Exchange) -> bool:
-    """Close so that the client sees a reset."""
+    """Close the connection with a TCP reset."""
     exchange.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     return False
 
 
 def status(line: str, *headers: str, body: bytes = b"no") -> Fault:
-    """Answer with a status such as "404 Not Found", and keep the connection."""
+    """Return a fault that responds with a status such as "404 Not Found" and keeps the connection."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(http(body, line, *headers))
@@ -81,13 +81,13 @@ def status(line: str, *headers: str, body: bytes = b"no") -> Fault:
 
 
 def with_length(exchange: Exchange) -> bool:
-    """No fault at all: the right answer with a Content-Length."""
+    """Send the correct response with a Content-Length; not a fault."""
     exchange.send(http(exchange.body))
     return True
 
 
 def closing(head: str, *, with_length: bool) -> Fault:
-    """No fault at all: the right answer, and the connection closed behind it."""
+    """Send the correct response and close the connection; not a fault."""
 
     def fault(exchange: Exchange) -> bool:
         body = exchange.body + 3 * len(BLOCK) * b" "
@@ -99,7 +99,7 @@ def closing(head: str, *, with_length: bool) -> Fault:
 
 
 def body(change: Callable[[bytes], bytes]) -> Fault:
-    """Answer properly, but with the body changed."""
+    """Return a fault that responds with a changed body."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(http(change(exchange.body)))
@@ -109,12 +109,12 @@ def body(change: Callable[[bytes], bytes]) -> Fault:
 
 
 def value(of: Any) -> Fault:
-    """Answer properly, but with this as JSON."""
+    """Return a fault that responds with this JSON value."""
     return body(lambda _: json.dumps(of).encode())
 
 
 def wrong_length(by: int) -> Fault:
-    """Claim a Content-Length that is `by` more than what is sent, and close."""
+    """Return a fault that announces `by` bytes more than it sends, and closes the connection."""
 
     def fault(exchange: Exchange) -> bool:
         length = len(exchange.body) + by
@@ -125,33 +125,33 @@ def wrong_length(by: int) -> Fault:
 
 
 def truncated(exchange: Exchange) -> bool:
-    """Send half of the answer and close."""
-    whole = http(exchange.body)
-    exchange.send(whole[: len(whole) - len(exchange.body) // 2])
+    """Send half of the response and close the connection."""
+    response = http(exchange.body)
+    exchange.send(response[: len(response) - len(exchange.body) // 2])
     return False
 
 
 def truncated_chunks(exchange: Exchange) -> bool:
-    """Send one chunk of the two that would be needed, and close."""
+    """Send the first of two chunks and close the connection."""
     half = exchange.body[: len(exchange.body) // 2]
     exchange.send(CHUNKED + b"%x\r\n%b\r\n" % (len(half), half))
     return False
 
 
 def dripping_head(exchange: Exchange) -> bool:
-    """Send the answer byte by byte from its first one on."""
+    """Send the response byte by byte."""
     return _drip(exchange, http(exchange.body))
 
 
 def dripping_body(exchange: Exchange) -> bool:
-    """Send the head at once and the body byte by byte."""
+    """Send the head at once, then the body byte by byte."""
     head = http(exchange.body).removesuffix(exchange.body)
     exchange.send(head)
     return _drip(exchange, exchange.body + b" " * 10_000)
 
 
 def dripping_chunks(exchange: Exchange) -> bool:
-    """Send the body in chunks of one byte, one at a time."""
+    """Send an endless body in chunks of one byte."""
     exchange.send(CHUNKED)
     while exchange.wait(DRIP_S):
         exchange.send(b"1\r\n \r\n")
@@ -166,20 +166,20 @@ def _drip(exchange: Exchange, data: bytes) -> bool:
     return False
 
 
-def endless(head: bytes, again: bytes) -> Fault:
-    """Send `head`, then `again` and again."""
+def endless(head: bytes, repeated: bytes) -> Fault:
+    """Return a fault that sends `head`, then `repeated` without an end."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(head)
         while exchange.wait(0.0):
-            exchange.send(again)
+            exchange.send(repeated)
         return False
 
     return fault
 
 
 def large(size: int, *, announced: bool) -> Fault:
-    """Send a body of `size` bytes, with a Content-Length or ended by closing."""
+    """Return a fault that sends `size` bytes, with a Content-Length if `announced`, and closes the connection."""
 
     def fault(exchange: Exchange) -> bool:
         length = f"Content-Length: {size}\r\n" if announced else "Connection: close\r\n"
@@ -192,7 +192,7 @@ def large(size: int, *, announced: bool) -> Fault:
 
 
 def twice(sent: threading.Event) -> Fault:
-    """Send the answer and a little later once more: it would fit the next question too."""
+    """Return a fault that sends the response twice; the second one would match the next request too."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(chunked(exchange.body))

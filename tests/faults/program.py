@@ -1,4 +1,4 @@
-"""The real program in a process of its own, its rows read as they come."""
+"""The real program in a subprocess whose rows are read as they are printed."""
 
 import contextlib
 import json
@@ -19,30 +19,30 @@ Row = dict[str, Any]
 PATIENCE_S = 20.0
 
 
-def environment(**more: str) -> dict[str, str]:
-    """Return this environment without what would change casstat's output."""
-    ours = ("CASSTAT_", "NO_COLOR", "COLUMNS", "LINES", "PYTHONUNBUFFERED", "PYTHONWARNINGS")
-    return {**{key: value for key, value in os.environ.items() if not key.startswith(ours)}, **more}
+def environment(**environ: str) -> dict[str, str]:
+    """Return the current environment without variables that change casstat's output, updated with `environ`."""
+    removed = ("CASSTAT_", "NO_COLOR", "COLUMNS", "LINES", "PYTHONUNBUFFERED", "PYTHONWARNINGS")
+    return {**{key: value for key, value in os.environ.items() if not key.startswith(removed)}, **environ}
 
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "cli", *arguments]
 
 
-def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run the program to its end, with `more` in its environment."""
+def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the program to its end, with `environ` added to its environment."""
     return subprocess.run(
-        command(*arguments), env=environment(**more), capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        command(*arguments), env=environment(**environ), capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
 
 
 class Program:
-    """`casstat ARGUMENTS`, running; ended when the block ends."""
+    """A running `casstat ARGUMENTS`; killed when the `with` block ends."""
 
-    def __init__(self, *arguments: str, **more: str) -> None:
+    def __init__(self, *arguments: str, **environ: str) -> None:
         self._process = subprocess.Popen(
             command(*arguments),
-            env=environment(**more),
+            env=environment(**environ),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -68,11 +68,11 @@ class Program:
         return self._process.poll() is None
 
     def line(self) -> str:
-        """Return the next line, waiting for it."""
+        """Wait for the next line on stdout and return it."""
         try:
             return self._lines.get(timeout=PATIENCE_S)
         except queue.Empty:
-            raise AssertionError(f"no line came; on stderr: {_all(self._errors)}") from None
+            raise AssertionError(f"no line printed; stderr: {_all(self._errors)}") from None
 
     def row(self) -> Row:
         row: Row = json.loads(self.line())
@@ -82,17 +82,17 @@ class Program:
         self._process.send_signal(number)
 
     def pause(self, seconds: float) -> None:
-        """Stop the process for a while, as Ctrl-Z and `fg` do."""
+        """Stop the process for some seconds, as Ctrl-Z and `fg` do."""
         self.send(signal.SIGSTOP)
         threading.Event().wait(seconds)
         self.send(signal.SIGCONT)
 
-    def rest(self) -> list[str]:
-        """Return the lines that nobody has read yet; for when the program has ended."""
+    def unread_lines(self) -> list[str]:
+        """Return the lines that have not been read; the program must have ended."""
         return _all(self._lines)
 
     def end(self, number: signal.Signals | None = signal.SIGINT) -> tuple[int, str]:
-        """Send a signal, if any, wait for the end, and return the exit code and what stands on stderr."""
+        """Send a signal, if any, wait for the process to exit, and return the exit code and stderr."""
         if number is not None:
             self.send(number)
         self._end()
@@ -123,82 +123,82 @@ def _all(lines: "queue.Queue[str]") -> list[str]:
 
 
 class Load:
-    """Rows of a program while a node is read from; all that was done and all that was shown."""
+    """Reads of a fake node and the rows of the program that measures it; counts both."""
 
     def __init__(self, program: Program, node: FakeNode, per_row: int = 100) -> None:
         self.rows: list[Row] = []
-        self.done = 0
+        self.reads_done = 0
         self.program = program
         self._node = node
         self._per_row = per_row
 
     def next(self, *, busy: bool = True) -> Row:
-        """Return the next row; `busy` has reads done after it."""
+        """Return the next row; if `busy`, let the node do reads after it."""
         row = self.program.row()
         self.rows.append(row)
         if busy:
             self._node.do_reads(self._per_row)
-            self.done += self._per_row
+            self.reads_done += self._per_row
         return row
 
     def until(self, fits: Callable[[Row], bool], *, busy: bool = True) -> Row:
-        """Return the next row that fits."""
+        """Return the next row that `fits` accepts."""
         ends_s = time.monotonic() + PATIENCE_S
         while not fits(row := self.next(busy=busy)):
             assert time.monotonic() < ends_s, f"no such row among {self.rows[-10:]}"
         return row
 
-    def quiet(self) -> None:
-        """Let all that was done be shown: in the row of a tick that came after it."""
+    def settle(self) -> None:
+        """Wait for the row of a tick after the last read, so that the rows contain all reads."""
         now_s = time.time()
-        self.until(lambda row: row["time"] > now_s and known(row), busy=False)
+        self.until(lambda row: row["time"] > now_s and has_reads(row), busy=False)
 
-    def shown(self) -> float:
-        """Return how many reads the rows tell of."""
+    def reads_reported(self) -> float:
+        """Return the number of reads in all rows."""
         return sum(increase(self.rows))
 
     def check(self) -> None:
-        """No read is lost, none is told twice, and no row tells of more than was done."""
-        assert abs(self.shown() - self.done) < 1e-3 * self.done + 1
-        assert max(increase(self.rows), default=0) <= self.done + 1
+        """Assert that each read is in exactly one row and no row has more reads than were done."""
+        assert abs(self.reads_reported() - self.reads_done) < 1e-3 * self.reads_done + 1
+        assert max(increase(self.rows), default=0) <= self.reads_done + 1
 
 
 def increase(rows: list[Row]) -> list[float]:
-    """Return how many reads each row tells of, leaving out those that tell nothing."""
+    """Return the number of reads in each row that has a rate."""
     return [row["reads_per_s"] * row["interval_s"] for row in rows if row["reads_per_s"] is not None]
 
 
-def known(row: Row) -> bool:
+def has_reads(row: Row) -> bool:
     return row["reads_per_s"] is not None
 
 
-def unknown(row: Row) -> bool:
+def lacks_reads(row: Row) -> bool:
     return row["reads_per_s"] is None
 
 
-def kinds(row: Row) -> set[str]:
+def event_kinds(row: Row) -> set[str]:
     return {event["kind"] for event in row["events"]}
 
 
-def texts(row: Row) -> str:
+def event_texts(row: Row) -> str:
     return "; ".join(event["text"] for event in row["events"])
 
 
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Assert that the block takes no more than `seconds`, with the margin of one that a busy machine needs."""
+    """Assert that the block takes at most `seconds`, plus one second for a busy machine."""
     began_s = time.monotonic()
     yield
     assert time.monotonic() - began_s < seconds + 1
 
 
 def is_one_line(message: str) -> bool:
-    """Return whether this is a message fit for a terminal: one line, nothing that steers it, no longer than a few."""
+    """Return whether a message is one printable line of at most 500 characters."""
     return message.isprintable() and 0 < len(message) <= 500
 
 
 def is_clean(errors: str) -> bool:
-    """Return whether stderr holds nothing but messages of casstat's own, each one line."""
+    """Return whether stderr contains only messages of casstat, one per line."""
     return all(line.startswith("casstat: ") and is_one_line(line) for line in errors.split("\n")[:-1]) and (
         errors == "" or errors.endswith("\n")
     )

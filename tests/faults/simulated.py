@@ -1,4 +1,4 @@
-"""The line's own path from ticks to rows, with a clock that the test sets and that nobody waits for."""
+"""The path of the line from ticks to rows, with a simulated clock that never waits."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -22,8 +22,8 @@ from tests.faults.program import Row
 BEGAN_S = 1_700_000_000.25
 
 
-class SetClock:
-    """A clock that moves only when something sleeps; `on_sleep` is told for how long, and may set the wall clock."""
+class ManualClock:
+    """A clock that advances only in `sleep`, which first calls `on_sleep(seconds)`; that may set the wall clock."""
 
     def __init__(self) -> None:
         self.wall = BEGAN_S
@@ -42,8 +42,8 @@ class SetClock:
 
     def sleep(self, seconds: float) -> None:
         assert seconds > 0
-        assert len(self.slept) < 100_000, "waits without end"
-        # A real clock never stands still.
+        assert len(self.slept) < 100_000, "endless wait"
+        # A real clock always advances.
         seconds = max(seconds, 1e-6)
         self.slept.append(seconds)
         self.on_sleep(seconds)
@@ -52,17 +52,17 @@ class SetClock:
 
 
 class Simulation:
-    """Rows of a line that runs on a clock of its own. The first row, without any load, is taken at the start."""
+    """Rows of a line with a simulated clock. `with` takes the first row, which has no load."""
 
     def __init__(self, fake: FakeJolokia, interval_s: float = 1.0, keyspace: str = "", table: str = "") -> None:
         self.fake = fake
-        self.clock = SetClock()
+        self.clock = ManualClock()
         self.rows: list[Row] = []
-        self.done = 0
+        self.reads_done = 0
         self._operations = Operations(keyspace, table)
         self._interval_s = interval_s
         self._jolokia = Jolokia(fake.url)
-        self._stream = self._made()
+        self._stream = self._row_stream()
 
     def __enter__(self) -> "Simulation":
         self.next()
@@ -74,34 +74,34 @@ class Simulation:
         self._jolokia.close()
 
     def next(self, reads: int = 0, latency_us: int = 500) -> Row:
-        """Let the node do reads, and return the row of the interval in which it did them."""
+        """Let the node do reads, and return the row of that interval."""
         self.fake.node.do_reads(reads, latency_us)
-        self.done += reads
+        self.reads_done += reads
         self.rows.append(next(self._stream))
         return self.rows[-1]
 
     def until(self, fits: Callable[[Row], bool], reads: int = 0, within: int = 70) -> Row:
-        """Return the next row that fits; it comes `within` so many."""
+        """Return the next row that `fits` accepts, which must be among the next `within` rows."""
         for _ in range(within):
             if fits(row := self.next(reads)):
                 return row
         raise AssertionError(f"no such row among {self.rows[-within:]}")
 
-    def _made(self) -> Iterator[Row]:
+    def _row_stream(self) -> Iterator[Row]:
         view = View(self._operations)
         wanted = view.metrics(view.columns)
         selection = Selection(wanted, self._operations.keyspace, self._operations.table)
         source = MBeanSource(self._jolokia, BEANS, selection, self.clock)
-        watch = NodeSampler(source, selection, NameOverrides(), self.clock)
+        sampler = NodeSampler(source, selection, NameOverrides(), self.clock)
         with suppress(SourceError):
-            watch.learn(3.0)
-        for sample in watch.samples(ticks(self.clock, self._interval_s), self._interval_s):
-            row: Row = json.loads(json_csv.json_row(view_for_sample(view, watch.devices, sample), sample))
+            sampler.learn(3.0)
+        for sample in sampler.samples(ticks(self.clock, self._interval_s), self._interval_s):
+            row: Row = json.loads(json_csv.json_row(view_for_sample(view, sampler.devices, sample), sample))
             yield row
 
 
-def tick_list(clock: SetClock, interval_s: float, number: int) -> list[tuple[Tick, float]]:
-    """Return so many ticks, each with the monotonic time at which it came."""
+def tick_list(clock: ManualClock, interval_s: float, number: int) -> list[tuple[Tick, float]]:
+    """Return `number` ticks, each with the monotonic time at which it came."""
     stream = ticks(clock, interval_s)
     with closing(stream):  # type: ignore[type-var]
         return [(next(stream), clock.monotonic) for _ in range(number)]

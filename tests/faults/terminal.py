@@ -1,4 +1,4 @@
-"""The real program in a terminal of a given width."""
+"""The real program in a pseudo-terminal of a given size."""
 
 import contextlib
 import fcntl
@@ -21,11 +21,11 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 class Terminal:
     """`casstat ARGUMENTS` with a pseudo-terminal as its output."""
 
-    def __init__(self, columns: int, *arguments: str, lines: int = 24, **more: str) -> None:
+    def __init__(self, columns: int, *arguments: str, lines: int = 24, **environ: str) -> None:
         self._master, slave = pty.openpty()
         self._text = ""
         self.resize(columns, lines)
-        env = environment(**{"TERM": "xterm", **more})
+        env = environment(**{"TERM": "xterm", **environ})
         try:
             self._process = subprocess.Popen(
                 command(*arguments), env=env, stdin=slave, stdout=slave, stderr=subprocess.PIPE, text=True
@@ -47,19 +47,19 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """All that was printed."""
+        """The output so far."""
         return self._text
 
     @property
     def lines(self) -> list[str]:
-        """The whole lines that were printed, escapes and all."""
+        """The complete lines of the output so far, with escape sequences."""
         return [line.rstrip("\r") for line in self._text.split("\n")[:-1]]
 
     def resize(self, columns: int, lines: int = 24) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def read(self, rows: int) -> list[str]:
-        """Wait until there are so many lines; return all of them."""
+        """Wait until there are at least `rows` lines, and return all lines."""
         ends_s = time.monotonic() + PATIENCE_S
         while len(self.lines) < rows:
             assert time.monotonic() < ends_s, self._text
@@ -67,14 +67,14 @@ class Terminal:
         return self.lines
 
     def read_until(self, text: str) -> None:
-        """Wait until a text was printed."""
+        """Wait until the output contains a text."""
         ends_s = time.monotonic() + PATIENCE_S
         while text not in self._text:
             assert time.monotonic() < ends_s, self._text
             self._more()
 
     def end(self, number: signal.Signals | None = signal.SIGINT) -> tuple[int, str]:
-        """Send a signal, if any, read to the end, and return the exit code and what stands on stderr."""
+        """Send a signal, if any, read all output, and return the exit code and stderr."""
         if number is not None:
             self._process.send_signal(number)
         while self._more():
@@ -83,10 +83,10 @@ class Terminal:
         return self._process.returncode, errors
 
     def _more(self) -> bool:
-        """Read what is there, waiting for it; return whether there can be more."""
+        """Wait for output and read it; return whether more may follow."""
         if not select.select([self._master], [], [], PATIENCE_S)[0]:
             return False
-        # The other side's end is an error on Linux.
+        # On Linux, reading fails once the program has closed its side.
         with contextlib.suppress(OSError):
             data = os.read(self._master, 1 << 16)
             self._text += data.decode()
@@ -95,5 +95,5 @@ class Terminal:
 
 
 def plain(line: str) -> str:
-    """Return the line without colours and without the marks behind the numbers."""
+    """Return the line without colours and without the annotations after the numbers."""
     return ESCAPE.sub("", line).partition("# ")[0].rstrip()

@@ -1,4 +1,4 @@
-"""Jolokias that do not let everybody in, and proxies: each refusal says what to do, and never a secret."""
+"""Access control of Jolokia, TLS and proxies: errors have a hint and never contain a secret."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from tests.faults import faults
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.fake_jolokia import FakeJolokia, Fault, http
 from tests.faults.fake_node import PAST, FakeNode, Json, error
-from tests.faults.front import Front
+from tests.faults.forwarder import Forwarder
 from tests.faults.program import is_one_line, within
 
 READS = "org.apache.cassandra.metrics:type=ClientRequest,scope=Read,name=Latency"
@@ -40,8 +40,8 @@ def hinted(**fields: Any) -> JolokiaAccess:
 ME = hinted(user="me", password=SECRET)
 
 
-def refused(jolokia: Jolokia, timeout_s: float = LONG_S) -> str:
-    """Return what ask says when it cannot answer: one line, and no secret in it."""
+def error_of(jolokia: Jolokia, timeout_s: float = LONG_S) -> str:
+    """Return the error message of `ask`, which must be one line without secrets."""
     with closing(jolokia), within(timeout_s), pytest.raises(JolokiaError) as caught:
         jolokia.ask([QUESTION], timeout_s)
     message = str(caught.value)
@@ -51,25 +51,25 @@ def refused(jolokia: Jolokia, timeout_s: float = LONG_S) -> str:
     return message
 
 
-def asked(jolokia: Jolokia) -> Any:
+def read_count(jolokia: Jolokia) -> Any:
     (answer,) = jolokia.ask([QUESTION], LONG_S)
     return answer.get("value")
 
 
 @pytest.fixture
-def front(fake: FakeJolokia) -> Iterator[Front]:
-    standing = Front(fake.port)
-    yield standing
-    standing.stop()
+def forwarder(fake: FakeJolokia) -> Iterator[Forwarder]:
+    started = Forwarder(fake.port)
+    yield started
+    started.stop()
 
 
-def test_each_post_tells_the_user_and_password_and_nothing_does_without(fake: FakeJolokia, front: Front) -> None:
-    with closing(Jolokia(front.url, ME)) as jolokia:
-        assert [asked(jolokia), asked(jolokia)] == [PAST, PAST]
-    assert front.asked.count(f"Authorization: Basic {TOKEN}\r\n".encode()) == fake.posts == 2
-    with closing(Jolokia(front.url)) as jolokia:
-        assert asked(jolokia) == PAST
-    assert front.asked.count(b"Authorization") == 2
+def test_every_post_sends_configured_credentials_and_no_others(fake: FakeJolokia, forwarder: Forwarder) -> None:
+    with closing(Jolokia(forwarder.url, ME)) as jolokia:
+        assert [read_count(jolokia), read_count(jolokia)] == [PAST, PAST]
+    assert forwarder.received.count(f"Authorization: Basic {TOKEN}\r\n".encode()) == fake.posts == 2
+    with closing(Jolokia(forwarder.url)) as jolokia:
+        assert read_count(jolokia) == PAST
+    assert forwarder.received.count(b"Authorization") == 2
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,14 @@ def test_each_post_tells_the_user_and_password_and_nothing_does_without(fake: Fa
         ("400 Bad Request", hinted(), "if the server speaks TLS, give an https:// URL"),
     ],
 )
-def test_a_refusal_as_a_whole_says_what_to_do(
-    fake: FakeJolokia, status: str, access: JolokiaAccess, words: str
-) -> None:
+def test_an_http_error_has_a_hint(fake: FakeJolokia, status: str, access: JolokiaAccess, words: str) -> None:
     fake.fault = faults.status(status)
-    assert re.search(words, refused(Jolokia(fake.url, access)))
+    assert re.search(words, error_of(Jolokia(fake.url, access)))
 
 
-def test_a_policy_that_refuses_this_host_is_told_as_such(fake: FakeJolokia) -> None:
+def test_an_error_of_the_policy_is_attributed_to_it(fake: FakeJolokia) -> None:
     fake.fault = faults.value(error(403, "java.lang.Exception", "No access from client 127.0.0.1 allowed"))
-    assert "refused by Jolokia's policy: java.lang.Exception : No access from client 127.0.0.1" in refused(
+    assert "refused by Jolokia's policy: java.lang.Exception : No access from client 127.0.0.1" in error_of(
         Jolokia(fake.url)
     )
 
@@ -112,17 +110,17 @@ REFLECTING: dict[str, Fault] = {
 
 
 @pytest.mark.parametrize("name", REFLECTING)
-def test_a_server_that_repeats_secrets_does_not_bring_them_into_messages(name: str, fake: FakeJolokia) -> None:
+def test_secrets_in_a_response_are_masked_in_messages(name: str, fake: FakeJolokia) -> None:
     fake.fault = REFLECTING[name]
     access = replace(ME, target="10.0.0.7:7199", target_user="you", target_password=OTHER_SECRET)
-    assert "***" in refused(Jolokia(fake.url, access))
+    assert "***" in error_of(Jolokia(fake.url, access))
 
 
-def test_nothing_that_can_be_printed_holds_a_secret(fake: FakeJolokia) -> None:
+def test_representations_contain_no_secret(fake: FakeJolokia) -> None:
     access = replace(ME, target="10.0.0.7:7199", target_user="you", target_password=OTHER_SECRET)
     jolokia = Jolokia(fake.url, access)
-    shown = f"{access!r} {access} {jolokia!r} {jolokia.url}"
-    assert not any(secret in shown for secret in (SECRET, OTHER_SECRET, TOKEN))
+    representations = f"{access!r} {access} {jolokia!r} {jolokia.url}"
+    assert not any(secret in representations for secret in (SECRET, OTHER_SECRET, TOKEN))
 
 
 # TLS
@@ -143,92 +141,92 @@ def server(authority: Authority) -> Certificate:
     return authority.sign("server", "subjectAltName=IP:127.0.0.1")
 
 
-Serve = Callable[..., Front]
+Serve = Callable[..., Forwarder]
 
 
 @pytest.fixture
 def serve(fake: FakeJolokia) -> Iterator[Serve]:
-    """Stand before the fake with a certificate, and perhaps an authority that must have signed the client's."""
-    fronts = []
+    """Return a function that starts a TLS forwarder, optionally with an authority for client certificates."""
+    forwarders: list[Forwarder] = []
 
-    def standing(certificate: Certificate, clients: Path | None = None) -> Front:
+    def start(certificate: Certificate, clients: Path | None = None) -> Forwarder:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate.file, certificate.key)
         if clients is not None:
             context.load_verify_locations(clients)
             context.verify_mode = ssl.CERT_REQUIRED
-        fronts.append(Front(fake.port, context))
-        return fronts[-1]
+        forwarders.append(Forwarder(fake.port, context))
+        return forwarders[-1]
 
-    yield standing
-    for front in fronts:
-        front.stop()
+    yield start
+    for forwarder in forwarders:
+        forwarder.stop()
 
 
-def test_with_its_authority_a_server_is_trusted_and_the_connection_kept(
+def test_a_server_signed_by_the_given_authority_is_trusted_and_the_connection_reused(
     serve: Serve, authority: Authority, server: Certificate, fake: FakeJolokia
 ) -> None:
-    front = serve(server)
-    with closing(Jolokia(front.url, replace(ME, ca=authority.file))) as jolokia:
-        assert [asked(jolokia) for _ in range(4)] == 4 * [PAST]
-    assert (front.connections, fake.posts) == (1, 4)
+    forwarder = serve(server)
+    with closing(Jolokia(forwarder.url, replace(ME, ca=authority.file))) as jolokia:
+        assert [read_count(jolokia) for _ in range(4)] == 4 * [PAST]
+    assert (forwarder.connections, fake.posts) == (1, 4)
 
 
-def test_a_servers_own_certificate_may_be_trusted_itself(serve: Serve, server: Certificate) -> None:
+def test_a_server_certificate_can_be_its_own_authority(serve: Serve, server: Certificate) -> None:
     with closing(Jolokia(serve(server).url, hinted(ca=server.file))) as jolokia:
-        assert asked(jolokia) == PAST
+        assert read_count(jolokia) == PAST
 
 
-def test_an_unknown_authority_is_refused(serve: Serve, stranger: Authority, server: Certificate) -> None:
+def test_a_certificate_of_an_unknown_authority_is_rejected(
+    serve: Serve, stranger: Authority, server: Certificate
+) -> None:
     url = serve(server).url
-    assert "not signed by a trusted authority (hint: give the authority's certificate with --jolokia-ca)" in refused(
+    assert "not signed by a trusted authority (hint: give the authority's certificate with --jolokia-ca)" in error_of(
         Jolokia(url, hinted())
     )
-    told = refused(Jolokia(url, hinted(ca=stranger.file)))
-    assert f"not signed by {stranger.file}" in told
-    assert "--jolokia-ca" in told
+    message = error_of(Jolokia(url, hinted(ca=stranger.file)))
+    assert f"not signed by {stranger.file}" in message
+    assert "--jolokia-ca" in message
 
 
-def test_a_certificate_of_another_host_is_refused(serve: Serve, authority: Authority) -> None:
-    front = serve(authority.sign("other", "subjectAltName=IP:127.0.0.2,DNS:node7.example"))
-    assert "certificate is not valid for 127.0.0.1" in refused(Jolokia(front.url, hinted(ca=authority.file)))
+def test_a_certificate_of_another_host_is_rejected(serve: Serve, authority: Authority) -> None:
+    forwarder = serve(authority.sign("other", "subjectAltName=IP:127.0.0.2,DNS:node7.example"))
+    assert "certificate is not valid for 127.0.0.1" in error_of(Jolokia(forwarder.url, hinted(ca=authority.file)))
 
 
-def test_a_certificate_past_its_time_is_refused(serve: Serve, authority: Authority) -> None:
-    front = serve(authority.sign("old", "subjectAltName=IP:127.0.0.1", days=-1))
-    assert "certificate has expired" in refused(Jolokia(front.url, hinted(ca=authority.file)))
+def test_an_expired_certificate_is_rejected(serve: Serve, authority: Authority) -> None:
+    forwarder = serve(authority.sign("old", "subjectAltName=IP:127.0.0.1", days=-1))
+    assert "certificate has expired" in error_of(Jolokia(forwarder.url, hinted(ca=authority.file)))
 
 
-def test_a_server_that_wants_a_certificate_gets_it(serve: Serve, authority: Authority, server: Certificate) -> None:
-    front = serve(server, clients=authority.file)
+def test_a_client_certificate_is_sent_if_required(serve: Serve, authority: Authority, server: Certificate) -> None:
+    forwarder = serve(server, clients=authority.file)
     mine = authority.sign("client", "extendedKeyUsage=clientAuth")
     access = hinted(ca=authority.file, certificate=mine.file, key=mine.key)
-    with closing(Jolokia(front.url, access)) as jolokia:
-        assert asked(jolokia) == PAST
+    with closing(Jolokia(forwarder.url, access)) as jolokia:
+        assert read_count(jolokia) == PAST
     both = mine.file.with_suffix(".both")
     both.write_text(mine.file.read_text() + mine.key.read_text())
-    with closing(Jolokia(front.url, hinted(ca=authority.file, certificate=both))) as jolokia:
-        assert asked(jolokia) == PAST
+    with closing(Jolokia(forwarder.url, hinted(ca=authority.file, certificate=both))) as jolokia:
+        assert read_count(jolokia) == PAST
 
 
-def test_a_server_that_wants_a_certificate_says_so(
+def test_a_missing_or_rejected_client_certificate_has_a_hint(
     serve: Serve, authority: Authority, stranger: Authority, server: Certificate
 ) -> None:
-    front = serve(server, clients=authority.file)
-    required = refused(Jolokia(front.url, hinted(ca=authority.file)))
+    forwarder = serve(server, clients=authority.file)
+    required = error_of(Jolokia(forwarder.url, hinted(ca=authority.file)))
     assert "the server may require a client certificate" in required
     assert "(hint: give --jolokia-cert and --jolokia-key)" in required
     strange = stranger.sign("client", "extendedKeyUsage=clientAuth")
-    rejected = refused(
-        Jolokia(front.url, hinted(ca=authority.file, certificate=strange.file, key=strange.key)),
+    rejected = error_of(
+        Jolokia(forwarder.url, hinted(ca=authority.file, certificate=strange.file, key=strange.key)),
     )
     assert f"the server may reject the client certificate {strange.file}" in rejected
     assert "(hint: check --jolokia-cert)" in rejected
 
 
-def test_a_key_that_cannot_be_used_is_refused_without_asking_for_its_password(
-    authority: Authority, stranger: Authority
-) -> None:
+def test_an_unusable_key_is_an_error_without_a_password_prompt(authority: Authority, stranger: Authority) -> None:
     mine, other = (
         authority.sign("mine", "extendedKeyUsage=clientAuth"),
         stranger.sign("other", "keyUsage=digitalSignature"),
@@ -243,35 +241,35 @@ def test_a_key_that_cannot_be_used_is_refused_without_asking_for_its_password(
     assert caught.value.missing == "key"
 
 
-def test_http_where_tls_is_spoken_says_so(serve: Serve, server: Certificate) -> None:
+def test_plain_http_to_a_tls_port_has_a_hint(serve: Serve, server: Certificate) -> None:
     url = serve(server).url.replace("https:", "http:")
-    assert "give an https:// URL" in refused(Jolokia(url, hinted()))
+    assert "give an https:// URL" in error_of(Jolokia(url, hinted()))
 
 
-@pytest.mark.parametrize("behind", [http(b"", "400 Bad Request"), b"SSH-2.0-OpenSSH_9.6\r\n"])
-def test_tls_where_something_else_is_spoken_says_so(behind: bytes, fake: FakeJolokia) -> None:
-    fake.greeting = faults.raw(behind)
-    assert "the server speaks no TLS (hint: give an http:// URL)" in refused(
+@pytest.mark.parametrize("reply", [http(b"", "400 Bad Request"), b"SSH-2.0-OpenSSH_9.6\r\n"])
+def test_tls_to_a_port_without_tls_has_a_hint(reply: bytes, fake: FakeJolokia) -> None:
+    fake.greeting = faults.raw(reply)
+    assert "the server speaks no TLS (hint: give an http:// URL)" in error_of(
         Jolokia(fake.url.replace("http:", "https:"), hinted())
     )
 
 
-def test_tls_where_nobody_answers_it_ends_in_time_and_says_so(fake: FakeJolokia) -> None:
-    # So does Java's HTTP server: it waits for the end of a line.
+def test_a_tls_handshake_without_a_reply_times_out_with_a_hint(fake: FakeJolokia) -> None:
+    # Java's HTTP server does this: it waits for the end of a line.
     fake.greeting = faults.hang
-    told = refused(Jolokia(fake.url.replace("http:", "https:"), hinted()), SHORT_S)
-    assert "no TLS handshake in time (hint: if the server speaks no TLS, give an http:// URL)" in told
+    message = error_of(Jolokia(fake.url.replace("http:", "https:"), hinted()), SHORT_S)
+    assert "no TLS handshake in time (hint: if the server speaks no TLS, give an http:// URL)" in message
 
 
-def test_tls_that_trickles_ends_in_time(fake: FakeJolokia) -> None:
+def test_an_endless_tls_handshake_times_out(fake: FakeJolokia) -> None:
     fake.greeting = faults.endless(b"\x16\x03\x03\x3f\xff\x02", b"\0")
-    refused(Jolokia(fake.url.replace("http:", "https:"), hinted()), SHORT_S)
+    message = error_of(Jolokia(fake.url.replace("http:", "https:"), hinted()), SHORT_S)
+    assert "no TLS handshake in time" in message
 
 
-def test_a_late_connection_leaves_tls_only_what_is_left(
+def test_connecting_and_the_handshake_share_one_deadline(
     monkeypatch: pytest.MonkeyPatch, fake: FakeJolokia, server: Certificate
 ) -> None:
-    """Connecting that takes most of the time leaves little for the rest."""
     fake.greeting = faults.hang
     real = socket.socket.connect
 
@@ -288,7 +286,7 @@ def test_a_late_connection_leaves_tls_only_what_is_left(
 
 
 class Proxy:
-    """What stands in for a Jolokia that is a proxy: reads `node` for requests with a target, else itself."""
+    """A Jolokia proxy: reads `node` for requests with a target, and its own JVM for others."""
 
     def __init__(self, server: FakeJolokia, version: int) -> None:
         self.node, self.own, self.version = server.node, FakeNode(), version
@@ -301,34 +299,34 @@ class Proxy:
         if target is None:
             return self.own.answer(request)
         self.targets.append(target)
-        found = self.node.answer(request)
-        if self.version == 2 and request["type"] == "search" and found["status"] == 200:
-            marked = [f"proxy@{name}" for name in found["value"]]
-            return {**found, "value": marked + self.own.answer(request)["value"]}
-        return found
+        answer = self.node.answer(request)
+        if self.version == 2 and request["type"] == "search" and answer["status"] == 200:
+            marked = [f"proxy@{name}" for name in answer["value"]]
+            return {**answer, "value": marked + self.own.answer(request)["value"]}
+        return answer
 
 
 PROXIED = hinted(target="10.0.0.7:7199", target_user="you", target_password=OTHER_SECRET)
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_proxy_reads_the_target_and_finds_its_names_alone(version: int, fake: FakeJolokia) -> None:
+def test_a_proxy_reads_only_the_target_and_its_names(version: int, fake: FakeJolokia) -> None:
     proxy = Proxy(fake, version)
     proxy.node.do_reads(5)
     proxy.own.create_table("ks", "t")
     table = json.dumps({"type": "search", "mbean": "org.apache.cassandra.metrics:type=Table,keyspace=*,scope=*,name=*"})
     with closing(Jolokia(fake.url, PROXIED)) as jolokia:
-        read, names, none = jolokia.ask([QUESTION, SEARCH, table], LONG_S)
+        read, names, no_tables = jolokia.ask([QUESTION, SEARCH, table], LONG_S)
     assert read["value"] == PAST + 5
     assert sorted(names["value"]) == sorted(proxy.node.answer(json.loads(SEARCH))["value"])
-    assert none["value"] == []
+    assert no_tables["value"] == []
     url = "service:jmx:rmi:///jndi/rmi://10.0.0.7:7199/jmxrmi"
     assert set(map(json.dumps, proxy.targets)) == {json.dumps({"url": url, "user": "you", "password": OTHER_SECRET})}
 
 
-def test_what_the_target_refuses_is_its_answer(fake: FakeJolokia) -> None:
+def test_errors_of_the_target_are_passed_through(fake: FakeJolokia) -> None:
     proxy = Proxy(fake, 2)
-    proxy.node.twist = lambda request, answer: (
+    proxy.node.override = lambda request, answer: (
         error(403, "java.lang.Exception", "no") if "ClientRequest" in request["mbean"] else answer
     )
     with closing(Jolokia(fake.url, PROXIED)) as jolokia:
@@ -336,41 +334,41 @@ def test_what_the_target_refuses_is_its_answer(fake: FakeJolokia) -> None:
     assert (read["status"], names["status"]) == (403, 403)
 
 
-def test_a_jolokia_that_is_no_proxy_is_not_believed(fake: FakeJolokia) -> None:
-    fake.node.twist = lambda request, answer: {**answer, "request": request}
-    assert "not a proxy: it answers for its own JVM" in refused(Jolokia(fake.url, PROXIED))
+def test_answers_of_the_proxys_own_jvm_are_rejected(fake: FakeJolokia) -> None:
+    fake.node.override = lambda request, answer: {**answer, "request": request}
+    assert "not a proxy: it answers for its own JVM" in error_of(Jolokia(fake.url, PROXIED))
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("target_error", "words"),
     [
         ("java.lang.Exception : Authentication failed! Invalid username or password", "give --jolokia-target-user"),
         (
-            "java.io.IOException : Failed to retrieve RMIServer stub:\nConnection refused",
-            r"refused \(hint: check --jolokia-target\)",
+            "java.io.IOException : Failed to retrieve RMIServer stub:\nConnection error_of",
+            r"error_of \(hint: check --jolokia-target\)",
         ),
         ("java.lang.Exception : Target URL x is not allowed by configuration", "jsr160ProxyAllowedTargets"),
     ],
 )
-def test_a_target_that_cannot_be_read_says_why(said: str, words: str, fake: FakeJolokia) -> None:
+def test_an_unreadable_target_has_a_hint(target_error: str, words: str, fake: FakeJolokia) -> None:
     proxy = Proxy(fake, 2)
-    proxy.node.twist = lambda *_: {"status": 500, "error": said}
-    told = refused(Jolokia(fake.url, PROXIED))
-    assert "cannot read service:jmx:rmi:///jndi/rmi://10.0.0.7:7199/jmxrmi" in told
-    assert re.search(words, told)
+    proxy.node.override = lambda *_: {"status": 500, "error": target_error}
+    message = error_of(Jolokia(fake.url, PROXIED))
+    assert "cannot read service:jmx:rmi:///jndi/rmi://10.0.0.7:7199/jmxrmi" in message
+    assert re.search(words, message)
 
 
 @pytest.mark.parametrize("value", [{"Name": "ERROR: forbidden", "StartTime": "ERROR: forbidden"}, None, [], {}, 7])
-def test_a_proxy_that_does_not_tell_whom_it_reads_is_not_believed(value: Any, fake: FakeJolokia) -> None:
+def test_a_proxy_that_does_not_identify_the_target_is_rejected(value: Any, fake: FakeJolokia) -> None:
     proxy = Proxy(fake, 2)
-    proxy.node.twist = lambda _, answer: {**answer, "value": value}
-    assert "cannot identify the JVM behind the proxy" in refused(Jolokia(fake.url, PROXIED))
+    proxy.node.override = lambda _, answer: {**answer, "value": value}
+    assert "cannot identify the JVM behind the proxy" in error_of(Jolokia(fake.url, PROXIED))
 
 
 @pytest.mark.parametrize("value", [None, 7, {}, "proxy@", [7, None], [["proxy@x"]]])
-def test_garbage_instead_of_names_is_no_end_of_the_world(value: Any, fake: FakeJolokia) -> None:
+def test_malformed_names_do_not_affect_other_answers(value: Any, fake: FakeJolokia) -> None:
     proxy = Proxy(fake, 1)
-    proxy.node.twist = lambda request, answer: {**answer, "value": value} if request["type"] == "search" else answer
+    proxy.node.override = lambda request, answer: {**answer, "value": value} if request["type"] == "search" else answer
     with closing(Jolokia(fake.url, PROXIED)) as jolokia:
         read, _ = jolokia.ask([QUESTION, SEARCH], LONG_S)
     assert read["value"] == PAST

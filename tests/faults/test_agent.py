@@ -30,7 +30,7 @@ def missed(entries: list[Entry]) -> int:
 
 def test_it_records_and_serves_and_leaves_when_told(fake: FakeJolokia, tmp_path: Path) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
-        agent.served()
+        agent.wait_until_serving()
         fake.node.do_reads(100)
         before = agent.value(READS, 'operation="Read"')
         fake.node.do_reads(100)
@@ -45,7 +45,7 @@ def test_it_records_and_serves_and_leaves_when_told(fake: FakeJolokia, tmp_path:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_node_that_hangs_does_not_hold_up_the_end(fake: FakeJolokia, tmp_path: Path, number: int) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "3") as agent:
-        agent.served()
+        agent.wait_until_serving()
         fake.fault = faults.hang
         posts = fake.posts
         agent.until(lambda: fake.posts > posts)
@@ -55,9 +55,9 @@ def test_a_node_that_hangs_does_not_hold_up_the_end(fake: FakeJolokia, tmp_path:
 
 def test_a_second_agent_on_the_same_journal_is_refused(fake: FakeJolokia, tmp_path: Path) -> None:
     with RunningAgent(tmp_path, "--jolokia", fake.url, "-i", "0.2") as first:
-        first.served()
+        first.wait_until_serving()
         with RunningAgent(tmp_path, "--jolokia", fake.url) as second:
-            second.hear("another casstat is recording there; hint: choose another folder")
+            second.wait_for_line("another casstat is recording there; hint: choose another folder")
             assert second.end(None) == 1
         ticks = first.value("casstat_ticks_total")
         first.until(lambda: first.value("casstat_ticks_total") > ticks)
@@ -68,7 +68,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_recorded(fake: FakeJolokia,
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with RunningAgent(tmp_path / "j", "--jolokia", fake.url, listen=listen) as agent:
             assert agent.end(None) == 1
-            assert "already in use" in agent.said[-1]
+            assert "already in use" in agent.stderr_lines[-1]
             assert not agent.journal.exists()
 
 
@@ -89,7 +89,7 @@ def test_what_cannot_be_meant_ends_it_before_the_first_tick(
 ) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, *arguments) as agent:
         assert agent.end(None) in (1, 2)
-        assert why in agent.said[-1]
+        assert why in agent.stderr_lines[-1]
         assert not agent.journal.exists()
 
 
@@ -97,22 +97,22 @@ def test_settings_are_read_again_without_losing_a_tick(fake: FakeJolokia, tmp_pa
     file = tmp_path / "agent.toml"
     file.write_text("")
     with RunningAgent(tmp_path / "j", "--config", str(file), "--jolokia", fake.url, "-i", "0.1") as agent:
-        agent.served()
+        agent.wait_until_serving()
         assert agent.values("casstat_sink_up") == []
         file.write_text('to = ["graphite://127.0.0.1:1/x"]\nseries_limit = 200\ntables = 3\n')
         agent.send(signal.SIGHUP)
-        assert "reloaded; tables will change after a restart" in agent.hear("settings reloaded")
+        assert "reloaded; tables will change after a restart" in agent.wait_for_line("settings reloaded")
         agent.until(lambda: agent.values("casstat_sink_up") == [0.0])
         assert agent.value("casstat_series_limit") == 200
         file.write_text("sinks = 1\n")
         agent.send(signal.SIGHUP)
-        assert "not reloaded" in agent.hear("unknown setting 'sinks'")
+        assert "not reloaded" in agent.wait_for_line("unknown setting 'sinks'")
         file.write_text('to = ["graphite:///x"]\n')
         agent.send(signal.SIGHUP)
-        agent.hear("not reloaded")
+        agent.wait_for_line("not reloaded")
         file.write_text("")
         agent.send(signal.SIGHUP)
-        agent.hear("settings reloaded")
+        agent.wait_for_line("settings reloaded")
         agent.until(lambda: agent.values("casstat_sink_up") == [])
         assert agent.end(signal.SIGTERM) == 0
         entries = agent.entries()
@@ -121,16 +121,16 @@ def test_settings_are_read_again_without_losing_a_tick(fake: FakeJolokia, tmp_pa
 
 def test_a_node_that_goes_away_is_absent_until_it_is_back(fake: FakeJolokia, tmp_path: Path) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
-        agent.served()
+        agent.wait_until_serving()
         fake.stop()
         agent.until(lambda: agent.values(READS) == [])
         assert agent.value("casstat_source_up", 'source="cassandra"') == 0
         agent.until(lambda: agent.get("/-/ready")[0] == 503)
         assert agent.get("/-/healthy")[0] == 200
-        assert "refused" in agent.hear("Cassandra stopped answering after")
+        assert "refused" in agent.wait_for_line("Cassandra stopped answering after")
         fake.node.restart()
         fake.start()
-        assert "it restarted" in agent.hear("Cassandra answers after")
+        assert "it restarted" in agent.wait_for_line("Cassandra answers after")
         agent.until(lambda: agent.values(READS) != [])
         agent.until(lambda: agent.get("/-/ready")[0] == 200)
 
@@ -143,15 +143,15 @@ def test_a_node_that_is_down_at_first_keeps_its_identity(fake: FakeJolokia, tmp_
         return {name: node[name] for name in ("node", "cluster", "dc", "rack")}, ticks
 
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
-        agent.served()
+        agent.wait_until_serving()
         agent.until(lambda: "cluster=" in str(identity()))
         reported = identity()
         assert all(reported[0].values())
         agent.end(signal.SIGTERM)
     fake.stop()
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
-        agent.hear("no answer from Cassandra (yet)")
-        agent.served()
+        agent.wait_for_line("no answer from Cassandra (yet)")
+        agent.wait_until_serving()
         assert identity() == reported
         fake.start()
         agent.until(lambda: agent.values(READS) != [])
@@ -165,27 +165,27 @@ def test_on_a_full_disk_it_goes_on_and_counts_what_is_lost(fake: FakeJolokia, tm
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     with agent:
-        agent.served()
-        agent.hear("recording is suspended until the disk is writable again")
+        agent.wait_until_serving()
+        agent.wait_for_line("recording is suspended until the disk is writable again")
         agent.until(lambda: agent.value("casstat_journal_lost_ticks_total") > 5)
         assert agent.get("/-/healthy")[0] == 200
         assert agent.end(signal.SIGTERM) == 0
-        assert sum("recording is suspended" in line for line in agent.said) == 1
+        assert sum("recording is suspended" in line for line in agent.stderr_lines) == 1
 
 
 def test_runs_are_events_of_the_recording_and_there_after_a_restart(fake: FakeJolokia, tmp_path: Path) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
-        agent.served()
+        agent.wait_until_serving()
         run = agent.post("/api/v1/runs", {"name": "ramp"})
         agent.post(f"/api/v1/runs/{run['id']}/marks", {"text": "100 clients"})
         agent.post(f"/api/v1/runs/{run['id']}/end", {})
         listed_runs = agent.json("/api/v1/runs")
-        agent.until(lambda: any(scrape.events for entry in agent.rows() for scrape in entry.snapshot.scrapes))
+        agent.until(lambda: any(scrape.events for entry in agent.entries_so_far() for scrape in entry.snapshot.scrapes))
         agent.end(signal.SIGTERM)
         events = [each.text for entry in agent.entries() for scrape in entry.snapshot.scrapes for each in scrape.events]
     assert events == ["run ramp began", "run ramp: 100 clients", "run ramp ended"]
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
-        agent.served()
+        agent.wait_until_serving()
         assert agent.json("/api/v1/runs") == listed_runs
 
 
@@ -206,6 +206,6 @@ def test_the_service_manager_hears_of_it(fake: FakeJolokia, tmp_path: Path) -> N
 def test_an_agent_that_is_killed_at_any_moment_leaves_a_sound_journal(fake: FakeJolokia, tmp_path: Path) -> None:
     for _ in range(4):
         with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.1") as agent:
-            agent.served()
+            agent.wait_until_serving()
             agent.end(signal.SIGKILL)
-    assert len({entry.head.session for entry in agent.rows()}) == 4
+    assert len({entry.head.session for entry in agent.entries_so_far()}) == 4

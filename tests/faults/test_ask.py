@@ -75,12 +75,12 @@ AT_ONCE: dict[str, tuple[Fault, str]] = {
 }
 NEVER_DONE: dict[str, Fault] = {
     "silence": faults.hang,
-    "a head and no body": faults.held(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"),
-    "a body without its end": faults.held(b"HTTP/1.1 200 OK\r\n\r\n[{}]"),
-    "a length that is no number": faults.held(b"HTTP/1.1 200 OK\r\nContent-Length: ten\r\n\r\n[{}]"),
-    "a length below zero": faults.held(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n[{}]"),
-    "a chunk without its end": faults.held(faults.CHUNKED + b"ffff\r\n[{}]"),
-    "a line without its end": faults.held(b"HTTP/1.1 200"),
+    "a head and no body": faults.stalled(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"),
+    "a body without its end": faults.stalled(b"HTTP/1.1 200 OK\r\n\r\n[{}]"),
+    "a length that is no number": faults.stalled(b"HTTP/1.1 200 OK\r\nContent-Length: ten\r\n\r\n[{}]"),
+    "a length below zero": faults.stalled(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n[{}]"),
+    "a chunk without its end": faults.stalled(faults.CHUNKED + b"ffff\r\n[{}]"),
+    "a line without its end": faults.stalled(b"HTTP/1.1 200"),
     "a head byte by byte": faults.dripping_head,
     "a body byte by byte": faults.dripping_body,
     "chunks byte by byte": faults.dripping_chunks,
@@ -172,8 +172,8 @@ def asked_elsewhere(url: str) -> tuple[str, int, float]:
     return message, int(grown_kib) >> 10, float(took_s)
 
 
-def test_a_closed_port_is_an_error_at_once(nobody: str) -> None:
-    assert "Connection refused" in refused(Jolokia(nobody), LONG_S)
+def test_a_closed_port_is_an_error_at_once(refusing_url: str) -> None:
+    assert "Connection refused" in refused(Jolokia(refusing_url), LONG_S)
 
 
 def test_a_listener_that_accepts_nothing_is_given_up_in_time() -> None:
@@ -224,7 +224,9 @@ def test_a_server_that_speaks_first_or_hangs_up_is_no_jolokia(greeting: Fault, f
         assert asked(jolokia) == PAST
 
 
-@pytest.mark.parametrize("greeting", [None, faults.hang, faults.held(b"\x16\x03\x03\x40\x00\x02"), faults.raw(b"no")])
+@pytest.mark.parametrize(
+    "greeting", [None, faults.hang, faults.stalled(b"\x16\x03\x03\x40\x00\x02"), faults.raw(b"no")]
+)
 def test_tls_where_there_is_none_is_an_error_in_time(greeting: Fault | None, fake: FakeJolokia) -> None:
     fake.greeting = greeting
     with closing(Jolokia(fake.url.replace("http:", "https:"))) as jolokia:

@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from tests.faults.fake_jolokia import FakeJolokia
-from tests.faults.program import increase, kinds
-from tests.faults.simulated import SetClock, Simulation, tick_list
+from tests.faults.program import event_kinds, increase
+from tests.faults.simulated import ManualClock, Simulation, tick_list
 
 HOUR = 3600.0
 STEPS_S = [-HOUR, HOUR, -HOUR + 0.4, HOUR + 0.7, -0.3, 0.3, -1.0, 1.0, -2.0, -1e9, 0.04, -0.04, 86400 * 365.0]
@@ -19,7 +19,7 @@ def working(fake: FakeJolokia, line: Simulation) -> None:
     def on_sleep(seconds: float) -> None:
         reads = round(PER_S * seconds)
         fake.node.do_reads(reads)
-        line.done += reads
+        line.reads_done += reads
 
     line.clock.on_sleep = on_sleep
 
@@ -39,8 +39,8 @@ def test_setting_the_clock_between_ticks_costs_no_row_and_makes_no_spike(
     assert all(0 < row["interval_s"] <= 2 * interval_s + 0.001 for row in rows)
     assert all(row["interval_s"] == pytest.approx(interval_s, abs=1.1e-5) for row in rows[2:])
     assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in line.rows[1:])
-    assert sum(increase(line.rows)) == pytest.approx(line.done, rel=1e-4)
-    assert not any({"restart", "no_answer", "disagreement"} & kinds(row) for row in rows)
+    assert sum(increase(line.rows)) == pytest.approx(line.reads_done, rel=1e-4)
+    assert not any({"restart", "no_answer", "disagreement"} & event_kinds(row) for row in rows)
 
 
 @pytest.mark.parametrize("step_s", STEPS_S)
@@ -53,7 +53,7 @@ def test_setting_the_clock_while_the_line_waits_makes_nobody_wait_longer(step_s:
 
         def on_sleep(seconds: float) -> None:
             fake.node.do_reads(round(PER_S * seconds))
-            line.done += round(PER_S * seconds)
+            line.reads_done += round(PER_S * seconds)
             line.clock.wall += once.pop() if once else 0.0
 
         line.clock.on_sleep = on_sleep
@@ -61,7 +61,7 @@ def test_setting_the_clock_while_the_line_waits_makes_nobody_wait_longer(step_s:
         assert line.clock.monotonic - before_s < 6.001
     assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in rows)
     assert all(row["late_ms"] < 1000 for row in rows)
-    assert sum(increase(rows)) == pytest.approx(line.done, rel=1e-4)
+    assert sum(increase(rows)) == pytest.approx(line.reads_done, rel=1e-4)
 
 
 def test_a_clock_that_is_set_back_again_and_again_stops_nothing(fake: FakeJolokia) -> None:
@@ -75,7 +75,7 @@ def test_a_clock_that_is_set_back_again_and_again_stops_nothing(fake: FakeJoloki
 
 
 def test_a_clock_that_drifts_names_every_point_once() -> None:
-    clock = SetClock()
+    clock = ManualClock()
 
     def drift(seconds: float) -> None:
         clock.wall -= 0.0005 * seconds
@@ -88,7 +88,7 @@ def test_a_clock_that_drifts_names_every_point_once() -> None:
 
 @pytest.mark.parametrize("step_s", STEPS_S)
 def test_ticks_are_no_burst_and_no_gap_whatever_the_clock_is_set_to(step_s: float) -> None:
-    clock = SetClock()
+    clock = ManualClock()
 
     def once(_: float) -> None:
         if len(clock.slept) == 5:

@@ -14,7 +14,7 @@ from dashboards.grafana import dashboard_files
 from dashboards.grafana import upload as pushing
 from tests.faults.certificates import Authority
 from tests.faults.fake_grafana import FakeGrafana
-from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, nonsense, status
+from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, not_http, status
 
 TOKEN = "glsa_0123456789"  # noqa: S105 - opens nothing
 
@@ -88,7 +88,7 @@ FAULTS: dict[str, tuple[Answer, str]] = {
     "byte by byte": (byte_by_byte, "no complete answer in time"),
     "endless": (endless, "HTTP 500"),
     "hang up": (hang_up, "without a response"),
-    "nonsense": (nonsense, "not an HTTP response"),
+    "nonsense": (not_http, "not an HTTP response"),
 }
 
 

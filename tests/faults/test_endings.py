@@ -121,7 +121,7 @@ def test_a_signal_ends_text_with_the_average(number: signal.Signals, fake: FakeJ
             program.line()
             fake.node.do_reads(100)
         code, errors = program.end(number)
-        rest = program.rest()
+        rest = program.unread_lines()
     assert code == 0
     assert is_clean(errors)
     assert re.search(r"  # average over 0\.\d s\n$", rest[-1])
@@ -138,7 +138,7 @@ def test_a_signal_ends_rows_for_programs_after_a_whole_one(
         program.line()
         program.line()
         code, errors = program.end(number)
-        rest = program.rest()
+        rest = program.unread_lines()
     assert code == 0
     assert is_clean(errors)
     assert all(line.endswith("\n") and "verage" not in line for line in rest)
@@ -150,7 +150,7 @@ def test_a_signal_while_the_node_hangs_ends_at_once(number: signal.Signals, fake
     reached = threading.Event()
     with Program("5", "--jolokia", fake.url, "--format", "json") as program:
         # The first contact is answered, the first tick is not.
-        fake.node.twist = lambda _request, answer: hanging(fake, reached, answer)
+        fake.node.override = lambda _request, answer: hanging(fake, reached, answer)
         assert reached.wait(PATIENCE_S)
         with within(0.5):
             code, errors = program.end(number)
@@ -161,7 +161,7 @@ def test_a_signal_while_the_node_hangs_ends_at_once(number: signal.Signals, fake
 def hanging(fake: FakeJolokia, reached: threading.Event, answer: Json) -> Json:
     """Return the answer, and have it kept back if it is not the very first."""
     if fake.posts > 1:
-        fake.fault = faults.announced(reached, faults.hang)
+        fake.fault = faults.signalling(reached, faults.hang)
     return answer
 
 
@@ -174,7 +174,7 @@ def test_a_signal_during_the_first_contact_ends_at_once(
     number: signal.Signals, message: str, fake: FakeJolokia
 ) -> None:
     reached = threading.Event()
-    fake.fault = faults.announced(reached, faults.hang)
+    fake.fault = faults.signalling(reached, faults.hang)
     with Program("0.1", "--jolokia", fake.url) as program:
         assert reached.wait(PATIENCE_S)
         with within(0.5):
@@ -193,6 +193,6 @@ def test_the_average_of_rows_with_gaps_is_over_what_is_known(fake: FakeJolokia) 
         for _ in range(3):
             program.line()
         code, _ = program.end()
-        average = program.rest()[-1]
+        average = program.unread_lines()[-1]
     assert code == 0
     assert average.split()[1] == "0.500"

@@ -8,7 +8,18 @@ import pytest
 from tests.faults import faults
 from tests.faults.fake_jolokia import FakeJolokia, Fault
 from tests.faults.fake_node import ADDRESS
-from tests.faults.program import Load, Program, Row, is_clean, is_one_line, kinds, known, run, texts, unknown
+from tests.faults.program import (
+    Load,
+    Program,
+    Row,
+    event_kinds,
+    event_texts,
+    has_reads,
+    is_clean,
+    is_one_line,
+    lacks_reads,
+    run,
+)
 
 pytestmark = pytest.mark.alone
 INTERVAL = "0.2"
@@ -62,7 +73,7 @@ def started() -> Iterator[list[Running]]:
 def running(started: list[Running]) -> Running:
     if not started or not started[-1].load.program.alive:
         started.append(Running())
-    started[-1].load.until(known)
+    started[-1].load.until(has_reads)
     return started[-1]
 
 
@@ -70,15 +81,15 @@ def running(started: list[Running]) -> Running:
 def test_while_nothing_usable_comes_rows_have_no_numbers_and_then_none_is_lost(name: str, running: Running) -> None:
     load = running.load
     running.fake.fault, words = WHOLE[name]
-    rows = [load.until(unknown), load.next()]
+    rows = [load.until(lacks_reads), load.next()]
     running.fake.fault = None
-    back = load.until(known)
-    load.quiet()
+    back = load.until(has_reads)
+    load.settle()
     for row in rows:
         assert without_numbers(row)
-        assert "no_answer" in kinds(row)
-        assert re.search(words, texts(row))
-        assert is_one_line(texts(row))
+        assert "no_answer" in event_kinds(row)
+        assert re.search(words, event_texts(row))
+        assert is_one_line(event_texts(row))
     # The first row after the gap is about the whole gap.
     assert back["interval_s"] > 2 * float(INTERVAL)
     assert (back["read_mean_ms"], back["events"]) == (0.5, [])
@@ -96,9 +107,9 @@ def test_what_is_closed_between_two_rows_is_opened_again_unseen(fake: FakeJoloki
         for _ in range(5):
             load.next()
             fake.drop_connections()
-        load.quiet()
+        load.settle()
         code, errors = program.end()
-    assert all(known(row) and row["events"] == [] for row in load.rows)
+    assert all(has_reads(row) and row["events"] == [] for row in load.rows)
     load.check()
     assert fake.connections > 5
     assert code == 0
@@ -111,8 +122,8 @@ def test_all_is_well_with_answers_that_have_a_length(fake: FakeJolokia) -> None:
         load = Load(program, fake.node)
         for _ in range(4):
             load.next()
-        load.quiet()
-    assert all(known(row) and row["events"] == [] for row in load.rows)
+        load.settle()
+    assert all(has_reads(row) and row["events"] == [] for row in load.rows)
     load.check()
 
 
@@ -135,18 +146,18 @@ def test_a_node_that_comes_later_is_found(fake: FakeJolokia) -> None:
         load = Load(program, fake.node)
         first = load.next()
         fake.start()
-        load.until(known)
+        load.until(has_reads)
         last = load.next()
-        load.quiet()
+        load.settle()
         code, errors = program.end()
-    assert unknown(first)
+    assert lacks_reads(first)
     assert first["node"] != ADDRESS
     assert last["node"] == ADDRESS
     assert code == 0
     assert is_clean(errors)
     # What was done before the node was first seen is nobody's.
-    assert load.shown() <= load.done
-    assert load.shown() > 0
+    assert load.reads_reported() <= load.reads_done
+    assert load.reads_reported() > 0
 
 
 def test_a_process_that_was_stopped_for_a_while_prints_one_row_over_the_gap(fake: FakeJolokia) -> None:
@@ -155,16 +166,16 @@ def test_a_process_that_was_stopped_for_a_while_prints_one_row_over_the_gap(fake
         load.next()
         program.pause(1.0)
         late = load.until(lambda row: row["interval_s"] > 0.9)
-        load.quiet()
+        load.settle()
         code, errors = program.end()
-    assert kinds(late) == {"missed"}
+    assert event_kinds(late) == {"missed"}
     load.check()
     assert code == 0
     assert is_clean(errors)
 
 
 def test_a_node_that_refuses_the_search_for_names_is_told_in_one_line(fake: FakeJolokia) -> None:
-    fake.node.twist = lambda request, answer: (
+    fake.node.override = lambda request, answer: (
         {"status": 403, "error": "search\nis \x1b[31mnot\rallowed" + 1000 * "!"}
         if request["type"] == "search"
         else answer

@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.faults.program import Program, Row, texts
+from tests.faults.program import Program, Row, event_texts
 from tests.real.programs import eventually
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "5.0.8" / "nodetool"
@@ -81,8 +81,8 @@ def test_a_fault_is_told_in_one_line_and_over_when_it_is_over(line: Line, faulty
     with line(fault) as program:
         until(program, is_whole)
         faulty.touch()
-        row = until(program, lambda row: said in texts(row))
-        assert len(texts(row).splitlines()) == 1
+        row = until(program, lambda row: said in event_texts(row))
+        assert len(event_texts(row).splitlines()) == 1
         assert row["reads_per_s"] is None
         faulty.unlink()
         until(program, is_whole)
@@ -97,13 +97,13 @@ def test_warnings_before_its_output_are_none_of_it(line: Line, faulty: Path, whe
     faulty.touch()
     with line(f"cat {where} <<'X'\n{WARNING}\nX") as program:
         row = until(program, is_whole)
-        assert texts(row) == ""
+        assert event_texts(row) == ""
 
 
 def test_what_another_languages_numbers_leave_in_doubt_is_absent(line: Line, faulty: Path) -> None:
     faulty.touch()
     with line(f"test \"$1\" != tablestats || exec cat '{CAPTURES}/tablestats.de.txt'") as program:
-        row = until(program, lambda row: "is no decimal number ('0,10093'" in texts(row))
+        row = until(program, lambda row: "is no decimal number ('0,10093'" in event_texts(row))
         rows = [row, *(program.row() for _ in range(5))]
     assert all(row["reads_per_s"] is None and row["read_mean_ms"] is None for row in rows)
 

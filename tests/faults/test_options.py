@@ -79,9 +79,9 @@ def refusal(errors: str) -> str:
 
 @pytest.mark.parametrize(("arguments", "words"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
 def test_what_cannot_be_meant_is_refused(
-    arguments: list[str], words: str, nobody: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], words: str, refusing_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = arguments if arguments == ["--jolokia"] else [f"--jolokia={nobody}", *arguments]
+    given = arguments if arguments == ["--jolokia"] else [f"--jolokia={refusing_url}", *arguments]
     assert main(given) == 2
     out, errors = capsys.readouterr()
     assert out == ""
@@ -90,9 +90,14 @@ def test_what_cannot_be_meant_is_refused(
 
 @pytest.mark.parametrize(("name", "value", "words"), ENVIRONMENT)
 def test_what_cannot_be_meant_in_the_environment_is_refused(
-    name: str, value: str, words: str, nobody: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str,
+    value: str,
+    words: str,
+    refusing_url: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("CASSTAT_JOLOKIA", nobody)
+    monkeypatch.setenv("CASSTAT_JOLOKIA", refusing_url)
     monkeypatch.setenv("CASSTAT_COUNT", "1")
     monkeypatch.setenv(name, value)
     assert main([]) == 2
@@ -103,11 +108,11 @@ def test_what_cannot_be_meant_in_the_environment_is_refused(
 
 @pytest.mark.parametrize("arguments", [["0.1", "1"], ["-i", "0.1", "-n", "1"]])
 def test_the_command_line_goes_before_the_environment(
-    arguments: list[str], nobody: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], refusing_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CASSTAT_INTERVAL", "30")
     monkeypatch.setenv("CASSTAT_COUNT", "50")
-    assert main([*arguments, "--format=json", f"--jolokia={nobody}"]) == 1
+    assert main([*arguments, "--format=json", f"--jolokia={refusing_url}"]) == 1
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
@@ -115,18 +120,18 @@ def test_the_command_line_goes_before_the_environment(
     ("name", "first_word"), [("CASSTAT_TIME", "Time"), ("CASSTAT_EPOCH", "Epoch"), ("CASSTAT_NO_HEADER", "-")]
 )
 def test_an_option_in_the_environment_is_called_as_on_the_command_line(
-    name: str, first_word: str, nobody: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, first_word: str, refusing_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, "1")
-    assert main(["0.1", "1", f"--jolokia={nobody}"]) == 1
+    assert main(["0.1", "1", f"--jolokia={refusing_url}"]) == 1
     assert capsys.readouterr().out.split()[0] == first_word
 
 
 @pytest.mark.parametrize("arguments", [["0.1", "2", "-i", "0.1", "-n", "2"], ["0.10", "2", "-i", ".1"]])
 def test_the_same_value_twice_is_no_contradiction(
-    arguments: list[str], nobody: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], refusing_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*arguments, "--format=json", f"--jolokia={nobody}"]) == 1
+    assert main([*arguments, "--format=json", f"--jolokia={refusing_url}"]) == 1
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
@@ -152,15 +157,15 @@ def test_a_wrong_option_of_the_real_program_prints_nothing_on_stdout() -> None:
     assert "'abc'" in refusal(done.stderr)
 
 
-def test_an_option_that_is_no_text_is_refused_without_a_traceback(nobody: str) -> None:
-    done = run("-k", b"\xff\xfe".decode(errors="surrogateescape"), "0.1", "1", "--jolokia", nobody)
+def test_an_option_that_is_no_text_is_refused_without_a_traceback(refusing_url: str) -> None:
+    done = run("-k", b"\xff\xfe".decode(errors="surrogateescape"), "0.1", "1", "--jolokia", refusing_url)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.alone
-def test_without_any_cassandra_there_is_one_message_and_the_machine_is_watched(nobody: str) -> None:
-    done = run("0.1", "3", "--format=csv", "--jolokia", nobody)
+def test_without_any_cassandra_there_is_one_message_and_the_machine_is_watched(refusing_url: str) -> None:
+    done = run("0.1", "3", "--format=csv", "--jolokia", refusing_url)
     # A script must see that Cassandra was not.
     assert done.returncode == 1
     assert re.fullmatch(r"casstat: no answer from Cassandra, .*Connection refused.*\n", done.stderr)

@@ -10,7 +10,7 @@ from collector.journal.reader import entries, read
 from tests.collector.cluster.recorded_nodes import both, busy, cluster_reads, reads_of, record
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
-from tests.faults.program import Load, Program, is_clean, known, run
+from tests.faults.program import Load, Program, has_reads, is_clean, run
 
 LAST_BYTES = 1024
 
@@ -45,11 +45,11 @@ def test_on_a_full_disk_the_line_goes_on(fake: FakeJolokia, tmp_path: Path, monk
         load = Load(program, fake.node)
         for _ in range(25):
             load.next()
-        load.quiet()
+        load.settle()
         load.check()
         rows = len(load.rows)
         code, errors = program.end()
-        rows += len(program.rest())
+        rows += len(program.unread_lines())
     assert code == 0
     assert is_clean(errors)
     said = [line for line in errors.splitlines() if "File too large" in line]
@@ -66,18 +66,18 @@ def test_on_a_full_disk_the_line_goes_on(fake: FakeJolokia, tmp_path: Path, monk
     "number", ["NaN", "1e999", "-1e999", str(10**30), str(10**400), '"\\ud800"', "[" * 9 + "]" * 9]
 )
 def test_whatever_a_node_says_is_recorded_or_left_out(fake: FakeJolokia, tmp_path: Path, number: str) -> None:
-    def twist(request: Json, answer: Json) -> Json:
+    def override(request: Json, answer: Json) -> Json:
         if "Compaction,name=PendingTasks" in request.get("mbean", "") or "PendingTasks" in json.dumps(request):
             value = json.loads(number)
             return {**answer, "value": {"Value": value} if isinstance(answer.get("value"), dict) else value}
         return answer
 
-    fake.node.twist = twist
+    fake.node.override = override
     with Program("0.2", "--format=json", "--jolokia", fake.url, "-w", str(tmp_path)) as program:
         load = Load(program, fake.node)
         for _ in range(5):
             load.next()
-        load.until(known)
+        load.until(has_reads)
         code, errors = program.end()
     assert code == 0
     assert is_clean(errors)

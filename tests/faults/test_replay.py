@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.fake_jolokia import FakeJolokia
-from tests.faults.program import Load, Program, known, run
+from tests.faults.program import Load, Program, has_reads, run
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def recorded(fake: FakeJolokia, tmp_path: Path) -> tuple[Path, list[str]]:
         load = Load(program, fake.node)
         for _ in range(12):
             load.next()
-        load.until(known)
+        load.until(has_reads)
         code, errors = program.end()
-        lines += [json.dumps(row) for row in load.rows] + [line.strip() for line in program.rest()]
+        lines += [json.dumps(row) for row in load.rows] + [line.strip() for line in program.unread_lines()]
     assert code == 0
     assert "Traceback" not in errors
     return folder, lines

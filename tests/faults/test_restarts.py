@@ -4,7 +4,17 @@ import pytest
 
 from tests.faults import faults
 from tests.faults.fake_jolokia import FakeJolokia
-from tests.faults.program import Load, Program, increase, is_clean, kinds, known, run, texts, unknown
+from tests.faults.program import (
+    Load,
+    Program,
+    event_kinds,
+    event_texts,
+    has_reads,
+    increase,
+    is_clean,
+    lacks_reads,
+    run,
+)
 from tests.faults.simulated import Simulation
 
 TABLE = ("ks", "t")
@@ -15,9 +25,9 @@ def test_a_restart_between_two_ticks_is_one_row_without_rates(fake: FakeJolokia)
         assert line.next(1000)["reads_per_s"] == 1000
         fake.node.restart()
         row = line.next(700)
-        assert unknown(row)
+        assert lacks_reads(row)
         assert (row["read_mean_ms"], row["read_p99_ms"], row["interval_s"]) == (None, None, None)
-        assert kinds(row) == {"restart"}
+        assert event_kinds(row) == {"restart"}
         after = line.next(1000)
     assert (after["reads_per_s"], after["read_mean_ms"], after["events"]) == (1000, 0.5, [])
     assert sum(increase(line.rows)) == 2000
@@ -28,7 +38,7 @@ def test_no_counter_is_compared_across_a_restart_whatever_it_has_grown_to(past: 
     with Simulation(fake) as line:
         line.next(1000)
         fake.node.restart()
-        assert unknown(line.next(past))
+        assert lacks_reads(line.next(past))
         assert line.next(1000)["reads_per_s"] == 1000
 
 
@@ -37,7 +47,7 @@ def test_every_restart_of_several_is_seen(fake: FakeJolokia) -> None:
         for _ in range(4):
             assert line.next(100)["reads_per_s"] == 100
             fake.node.restart()
-            assert kinds(line.next(100)) == {"restart"}
+            assert event_kinds(line.next(100)) == {"restart"}
     assert sum(increase(line.rows)) == 400
 
 
@@ -45,12 +55,12 @@ def test_a_node_that_was_gone_for_an_hour_and_came_back_anew_is_a_restart(fake: 
     with Simulation(fake, interval_s=60) as line:
         line.next(600)
         fake.stop()
-        assert all(unknown(line.next()) for _ in range(60))
+        assert all(lacks_reads(line.next()) for _ in range(60))
         fake.node.restart()
         fake.start()
         back = line.next(300)
-        assert unknown(back)
-        assert kinds(back) == {"restart"}
+        assert lacks_reads(back)
+        assert event_kinds(back) == {"restart"}
         assert line.next(600)["reads_per_s"] == 10
 
 
@@ -61,29 +71,29 @@ def test_a_node_that_hung_for_an_hour_is_one_row_over_the_gap(fake: FakeJolokia)
         gone = [line.next(600) for _ in range(60)]
         fake.start()
         back = line.next(600)
-    assert all(unknown(row) and kinds(row) == {"no_answer"} for row in gone)
+    assert all(lacks_reads(row) and event_kinds(row) == {"no_answer"} for row in gone)
     assert (back["reads_per_s"], back["interval_s"], back["read_mean_ms"]) == (10, 61 * 60, 0.5)
     assert back["read_p99_ms"] is not None
-    assert sum(increase(line.rows)) == line.done
+    assert sum(increase(line.rows)) == line.reads_done
 
 
 def test_the_running_program_goes_on_when_the_node_comes_back_anew(fake: FakeJolokia) -> None:
     with Program("0.2", "--format", "json", "--jolokia", fake.url) as program:
         load = Load(program, fake.node)
-        load.until(known)
+        load.until(has_reads)
         load.next()
-        load.quiet()
+        load.settle()
         fake.stop()
-        gone = [load.until(unknown, busy=False), load.next(busy=False)]
+        gone = [load.until(lacks_reads, busy=False), load.next(busy=False)]
         fake.node.restart()
         fake.start()
-        back = load.until(lambda row: "restart" in kinds(row), busy=False)
+        back = load.until(lambda row: "restart" in event_kinds(row), busy=False)
         load.next()
         load.next()
-        load.quiet()
+        load.settle()
         code, errors = program.end()
-    assert all("Connection refused" in texts(row) for row in gone)
-    assert unknown(back)
+    assert all("Connection refused" in event_texts(row) for row in gone)
+    assert lacks_reads(back)
     load.check()
     assert code == 0
     assert is_clean(errors)
@@ -92,13 +102,13 @@ def test_the_running_program_goes_on_when_the_node_comes_back_anew(fake: FakeJol
 def test_the_running_program_goes_on_when_the_node_hung_and_answers_again(fake: FakeJolokia) -> None:
     with Program("0.2", "--format", "json", "--jolokia", fake.url) as program:
         load = Load(program, fake.node)
-        load.until(known)
+        load.until(has_reads)
         fake.fault = faults.hang
-        rows = [load.until(unknown), *(load.next() for _ in range(4))]
+        rows = [load.until(lacks_reads), *(load.next() for _ in range(4))]
         fake.fault = None
-        back = load.until(known)
-        load.quiet()
-    assert all(unknown(row) and "no complete answer in time" in texts(row) for row in rows)
+        back = load.until(has_reads)
+        load.settle()
+    assert all(lacks_reads(row) and "no complete answer in time" in event_texts(row) for row in rows)
     assert back["interval_s"] > 0.9
     load.check()
 
@@ -117,20 +127,20 @@ def test_what_is_dropped_is_absent_and_what_is_created_appears(table: str, fake:
         gone = [line.next() for _ in range(10)]
         assert all(row["reads_per_s"] is row["read_mean_ms"] is row["read_p99_ms"] is None for row in gone)
         fake.node.create_table(*TABLE)
-        line.until(known, within=5)
+        line.until(has_reads, within=5)
         local(200)
         row = line.next()
     assert (row["reads_per_s"], row["read_mean_ms"]) == (200, 0.5)
     assert sum(increase(line.rows)) == 500
-    assert not any(kinds(row) for row in line.rows)
+    assert not any(event_kinds(row) for row in line.rows)
 
 
 def test_a_table_that_comes_while_it_is_waited_for_shows_no_spike(fake: FakeJolokia) -> None:
     with Simulation(fake, keyspace="ks", table="t") as line:
-        assert all(unknown(line.next()) for _ in range(5))
+        assert all(lacks_reads(line.next()) for _ in range(5))
         fake.node.create_table(*TABLE)
         fake.node.add("Read", 10**6, 500, TABLE)
-        line.until(known, within=5)
+        line.until(has_reads, within=5)
         fake.node.add("Read", 50, 500, TABLE)
         assert line.next()["reads_per_s"] == 50
     assert sum(increase(line.rows)) == 50
@@ -150,14 +160,14 @@ def test_a_node_that_hangs_when_names_are_searched_for_does_not_stop_the_line(fa
     with Simulation(fake, keyspace="ks") as line:
         line.next()
         fake.node.create_table("ks", "u")
-        fake.node.twist = lambda request, answer: {"status": 500} if request["type"] == "search" else answer
+        fake.node.override = lambda request, answer: {"status": 500} if request["type"] == "search" else answer
         fake.node.add("Read", 100, 500, TABLE)
         row = line.next()
-        fake.node.twist = None
+        fake.node.override = None
         fake.node.add("Read", 100, 500, TABLE)
         after = line.next()
     assert row["reads_per_s"] == after["reads_per_s"] == 100
-    assert "search for new MBeans failed" in texts(row)
+    assert "search for new MBeans failed" in event_texts(row)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +209,8 @@ def test_a_name_that_the_node_has_is_shown_and_no_other(fake: FakeJolokia) -> No
     fake.node.create_table("ks2", "t")
     with Program("0.1", "--format", "json", "-k", "ks", "-c", "t", "--jolokia", fake.url) as program:
         load = Load(program, fake.node)
-        load.until(known, busy=False)
+        load.until(has_reads, busy=False)
         fake.node.add("Read", 300, 500, TABLE)
         fake.node.add("Read", 5000, 500, ("ks2", "t"))
-        load.quiet()
-    assert load.shown() == pytest.approx(300, rel=1e-3)
+        load.settle()
+    assert load.reads_reported() == pytest.approx(300, rel=1e-3)

@@ -19,7 +19,7 @@ from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import RefusedError, UnavailableError
 from tests.exporters.shipping.shipped import Node, drain
 from tests.faults.certificates import Authority, Certificate
-from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, nonsense, status
+from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, not_http, status
 
 TIMEOUT_S = 0.4
 PATIENCE_S = 60.0
@@ -83,7 +83,7 @@ FAULTS: dict[str, tuple[Answer, str]] = {
     "byte by byte": (byte_by_byte, "in time"),
     "endless": (endless, "HTTP 500"),
     "hang up": (hang_up, "without a response"),
-    "nonsense": (nonsense, "not an HTTP response"),
+    "nonsense": (not_http, "not an HTTP response"),
 }
 
 
@@ -99,7 +99,7 @@ def test_after_a_fault_everything_arrives_once_and_in_order(node: Node, fault: s
         shipping.step()
         first = len(every) - len(every[shipping.health().points :])
         drain(shipping)
-        assert store.taken == every[first:]
+        assert store.accepted_lines == every[first:]
         health = shipping.health()
         assert (health.up, health.failures, health.points) == (True, 2, len(every))
         assert any(says in line for line in node.said), node.said
@@ -139,7 +139,7 @@ def test_points_that_are_too_many_are_sent_in_parts(node: Node, body: bytes) -> 
         node.store = sink_of(url)  # type: ignore[assignment]
         shipping = node.shipping()
         drain(shipping)
-        assert sorted(store.taken) == sorted(shipped(node, url))
+        assert sorted(store.accepted_lines) == sorted(shipped(node, url))
         assert shipping.health().refused_points == 0
         shipping.close()
 
@@ -269,16 +269,16 @@ def test_a_recording_is_shipped(node: Node, tmp_path: Path) -> None:
         done = casstat(node.folder, "--to", url)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == f"influxdb+http://127.0.62.3:{store.port}/b: shipped 99 ticks, {len(every)} points\n"
-        assert store.taken == every
+        assert store.accepted_lines == every
         assert [file.name for file in node.folder.iterdir() if not file.name.startswith(".")] == [
             file.name for file in node.folder.glob("*.zst")
         ]
-        store.taken.clear()
+        store.accepted_lines.clear()
         state = tmp_path / "state"
         times = ["--from", "1795000010", "--until", "1795000019", "--state", str(state)]
         done = casstat(node.folder, "--to", url, *times)
         assert "shipped 10 ticks" in done.stdout
-        assert [line for line in every if re.search(rb" 17950000(1\d)000000000$", line)] == store.taken
+        assert [line for line in every if re.search(rb" 17950000(1\d)000000000$", line)] == store.accepted_lines
         # It has come to the end: there is nothing more.
         assert "shipped 0 ticks" in casstat(node.folder, "--to", url, "--state", state).stdout
         done = casstat(
@@ -313,4 +313,4 @@ def test_a_store_that_refuses_every_point_ends_with_1_and_nothing_is_lost(node: 
         assert "accepted nothing for 1 s: refuses every point: HTTP 400: partial write" in done.stderr
         store.always = None
         assert casstat(node.folder, "--to", url, "--state", state).returncode == 0
-        assert store.taken == every
+        assert store.accepted_lines == every

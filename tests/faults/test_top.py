@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import fake_agents
-from tests.faults.fake_agents import FakeAgent, FakeAgents, says
+from tests.faults.fake_agents import FakeAgent, FakeAgents, respond_with
 from tests.faults.fake_jolokia import Exchange, FakeJolokia, chunked
 from tests.faults.program import Program, is_clean, run
 from tests.faults.tmux import Screen
@@ -35,28 +35,28 @@ def of(row: dict[str, object], node: str) -> dict[str, object]:
 
 
 ILL = {
-    "hangs": (fake_agents.hangs, "no answer in time"),
+    "hangs": (fake_agents.hang, "no answer in time"),
     "slow": (fake_agents.slow, "no answer in time"),
     "endless": (fake_agents.endless, "response larger than 4 MiB"),
     "flood": (fake_agents.flood, "more than 64 events per second"),
     "huge head": (fake_agents.huge_head, "response head larger than 32 KiB"),
-    "nonsense": (fake_agents.nonsense, "malformed HTTP response"),
-    "hangs up": (fake_agents.hangs_up, "connection closed"),
-    "password": (fake_agents.wants_a_password, "HTTP 401: credentials required (hint: give --agent-user"),
-    "no JSON": (says(b"<html>"), "the response is not JSON: is this an agent?"),
-    "other JSON": (says(b'{"a": 1}'), "the response is not a list of samples: is this an agent?"),
-    "deep JSON": (says(b"[" * 100_000), "the response is not JSON: is this an agent?"),
-    "no sample": (says(b'[{"values": 3}]'), "a sample is not valid"),
-    "long numbers": (says(b"[" + b"9" * 5000 + b"]"), "the response is not JSON: is this an agent?"),
-    "not found": (says(b"", "404 Not Found"), "not a casstat agent"),
-    "busy": (says(b"", "503 \x1b[2JBusy"), "HTTP 503"),
+    "nonsense": (fake_agents.not_http, "malformed HTTP response"),
+    "hangs up": (fake_agents.hang_up, "connection closed"),
+    "password": (fake_agents.require_password, "HTTP 401: credentials required (hint: give --agent-user"),
+    "no JSON": (respond_with(b"<html>"), "the response is not JSON: is this an agent?"),
+    "other JSON": (respond_with(b'{"a": 1}'), "the response is not a list of samples: is this an agent?"),
+    "deep JSON": (respond_with(b"[" * 100_000), "the response is not JSON: is this an agent?"),
+    "no sample": (respond_with(b'[{"values": 3}]'), "a sample is not valid"),
+    "long numbers": (respond_with(b"[" + b"9" * 5000 + b"]"), "the response is not JSON: is this an agent?"),
+    "not found": (respond_with(b"", "404 Not Found"), "not a casstat agent"),
+    "busy": (respond_with(b"", "503 \x1b[2JBusy"), "HTTP 503"),
 }
 
 
 @pytest.mark.parametrize("ill", ILL)
 def test_an_agent_that_is_ill_is_gone_and_keeps_nobody_waiting(ill: str, pair: FakeAgents) -> None:
-    behaves, why = ILL[ill]
-    pair.agents[1].behaves = behaves
+    behaviour, why = ILL[ill]
+    pair.agents[1].behaviour = behaviour
     with Program("top", GOOD, BAD, NOBODY, "--format", "json") as program:
         rows = [program.row() for _ in range(4)]
         while why not in str(of(rows[-1], BAD)["why"]):
@@ -76,7 +76,7 @@ def test_an_agent_that_is_ill_is_gone_and_keeps_nobody_waiting(ill: str, pair: F
             f"no agent listens at {NOBODY}:17199: start one there with 'casstat agent', or give the URL of a Jolokia"
         )
         # And back again.
-        pair.agents[1].behaves = fake_agents.well
+        pair.agents[1].behaviour = fake_agents.healthy
         while of(row, BAD)["reads_per_s"] != 1000:
             row = program.row()
         while row["nodes_counted"] != 2:
@@ -105,15 +105,15 @@ def test_when_nobody_answers_once_says_so() -> None:
     assert is_clean(done.stderr.split("\n")[-2] + "\n")
 
 
-def test_a_jolokia_that_refuses_connections_is_told_in_the_same_words_all_the_time(nobody: str) -> None:
-    with Program("top", nobody, "--format", "json") as program:
+def test_a_jolokia_that_refuses_connections_is_told_in_the_same_words_all_the_time(refusing_url: str) -> None:
+    with Program("top", refusing_url, "--format", "json") as program:
         rows = [program.row() for _ in range(4)]
         assert program.end()[0] == 0
     whys = {row["nodes"][0]["why"] for row in rows if row["nodes"][0]["state"] != "new"}
-    assert whys == {f"{nobody}: Connection refused"}
-    done = run("top", nobody, "--once")
+    assert whys == {f"{refusing_url}: Connection refused"}
+    done = run("top", refusing_url, "--once")
     assert done.returncode == 1
-    assert done.stderr == f"casstat: no node answers: {nobody}: Connection refused\n"
+    assert done.stderr == f"casstat: no node answers: {refusing_url}: Connection refused\n"
 
 
 def test_once_waits_for_a_jolokia_that_answers_late(fake: FakeJolokia) -> None:
@@ -133,7 +133,7 @@ def test_once_waits_for_a_jolokia_that_answers_late(fake: FakeJolokia) -> None:
 
 
 def test_a_password_from_a_file(pair: FakeAgents, tmp_path: Path) -> None:
-    pair.agents[0].behaves = fake_agents.wants_a_password
+    pair.agents[0].behaviour = fake_agents.require_password
     secret = tmp_path / "password"
     secret.write_text("secret\n")
     secret.chmod(0o600)
@@ -241,7 +241,7 @@ def test_who_is_told_to_end_leaves_the_terminal_as_it_was(pair: FakeAgents) -> N
 
 def test_names_that_steer_terminals_do_not(pair: FakeAgents) -> None:
     pair.agents[1].name = HOSTILE
-    pair.agents[1].place = (HOSTILE, HOSTILE)
+    pair.agents[1].location = (HOSTILE, HOSTILE)
     with Screen(120, 30, "top", GOOD, BAD) as screen:
         text = screen.until(lambda text: "2 of 2 nodes" in text and "1000" in text)
         assert all(line.isprintable() for line in screen.lines)
@@ -254,7 +254,7 @@ def test_names_that_steer_terminals_do_not(pair: FakeAgents) -> None:
     "more", [{"NO_COLOR": "1"}, {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
 )
 def test_colours_and_signs_only_where_they_are_wanted(more: dict[str, str], pair: FakeAgents) -> None:
-    pair.agents[1].behaves = fake_agents.hangs_up
+    pair.agents[1].behaviour = fake_agents.hang_up
     with Screen(100, 30, "top", GOOD, BAD, **more) as screen:
         text = screen.until(lambda text: "gone" in text and "1000" in text)
         if "NO_COLOR" in more:

@@ -53,7 +53,7 @@ basic_auth_users:
     password.chmod(0o600)
     arguments = ("--jolokia", "http://127.0.0.1:1/jolokia", "--web-config-file", str(home / "web.yml"))
     with RunningAgent(home / "journal", *arguments, listen=f"{HOST}:0") as agent:
-        port = int(agent.hear("casstat: serving").split()[2].rpartition(":")[2])
+        port = int(agent.wait_for_line("casstat: serving").split()[2].rpartition(":")[2])
         yield Guarded(port, authority, stranger, authority.sign("client", CLIENT), password)
 
 

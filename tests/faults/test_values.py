@@ -11,8 +11,20 @@ from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean import properties
 from collector.jolokia.node_facts import ask_facts
 from tests.faults.fake_jolokia import FakeJolokia
-from tests.faults.fake_node import Json, Twist, error, is_about
-from tests.faults.program import Load, Program, Row, increase, is_one_line, kinds, known, run, texts, unknown, within
+from tests.faults.fake_node import Json, Override, error, is_about
+from tests.faults.program import (
+    Load,
+    Program,
+    Row,
+    event_kinds,
+    event_texts,
+    has_reads,
+    increase,
+    is_one_line,
+    lacks_reads,
+    run,
+    within,
+)
 from tests.faults.simulated import Simulation
 
 COUNT = "type=ClientRequest,scope=Read,name=Latency"
@@ -44,19 +56,19 @@ NO_ANSWER: dict[str, Json] = {
 }
 
 
-def replaced(kind: str, names: str, value: Any) -> Twist:
+def replaced(kind: str, names: str, value: Any) -> Override:
     """Return what gives `value` instead of the right one in the answers about a bean."""
     return changed(kind, names, lambda _: value)
 
 
-def changed(kind: str, names: str, change: Callable[[Any], Any]) -> Twist:
-    def twist(request: Json, answer: Json) -> Json:
+def changed(kind: str, names: str, change: Callable[[Any], Any]) -> Override:
+    def override(request: Json, answer: Json) -> Json:
         return {**answer, "value": change(answer["value"])} if is_about(request, kind, names) else answer
 
-    return twist
+    return override
 
 
-def instead(kind: str, names: str, other: Json) -> Twist:
+def instead(kind: str, names: str, other: Json) -> Override:
     return lambda request, answer: other if is_about(request, kind, names) else answer
 
 
@@ -78,7 +90,7 @@ def without_percentiles(row: Row) -> bool:
 
 def check_right(line: Simulation) -> None:
     """No row has a rate, mean or percentile that never was."""
-    assert all(0 <= number <= line.done for number in increase(line.rows))
+    assert all(0 <= number <= line.reads_done for number in increase(line.rows))
     assert {row["reads_per_s"] for row in line.rows} <= {None, 0, 2000}
     assert {row["read_mean_ms"] for row in line.rows} <= {None, 0.5}
     assert all(row[name] is None or LOW_MS <= row[name] <= HIGH_MS for row in line.rows for name in PERCENTILES)
@@ -88,22 +100,22 @@ def check_right(line: Simulation) -> None:
 @pytest.mark.parametrize("name", [*NO_NUMBER, *NO_ANSWER])
 def test_a_count_that_is_no_number_is_absent_and_comes_back(name: str, ticks: int, line: Simulation) -> None:
     if name in NO_NUMBER:
-        line.fake.node.twist = replaced("read", COUNT, NO_NUMBER[name])
+        line.fake.node.override = replaced("read", COUNT, NO_NUMBER[name])
     else:
-        line.fake.node.twist = instead("read", COUNT, NO_ANSWER[name])
+        line.fake.node.override = instead("read", COUNT, NO_ANSWER[name])
     rows = [line.next(2000) for _ in range(ticks)]
-    line.fake.node.twist = None
-    line.until(known, 2000)
+    line.fake.node.override = None
+    line.until(has_reads, 2000)
     line.until(with_percentiles, 2000, within=5)
-    assert all(unknown(row) and row["read_mean_ms"] is None and row["writes_per_s"] == 0 for row in rows)
+    assert all(lacks_reads(row) and row["read_mean_ms"] is None and row["writes_per_s"] == 0 for row in rows)
     check_right(line)
 
 
 @pytest.mark.parametrize("name", NO_NUMBER)
 def test_a_sum_of_latencies_that_is_no_number_leaves_the_mean_empty(name: str, line: Simulation) -> None:
-    line.fake.node.twist = replaced("read", TOTAL, NO_NUMBER[name])
+    line.fake.node.override = replaced("read", TOTAL, NO_NUMBER[name])
     rows = [line.next(2000) for _ in range(3)]
-    line.fake.node.twist = None
+    line.fake.node.override = None
     line.until(lambda row: row["read_mean_ms"] is not None, 2000)
     assert all(row["read_mean_ms"] is None and row["reads_per_s"] == 2000 for row in rows)
     check_right(line)
@@ -120,34 +132,34 @@ def test_buckets_that_are_none_leave_percentiles_empty(name: str, line: Simulati
         "negative": lambda buckets: [-1 - count for count in buckets],
     }
     if name in changes:
-        line.fake.node.twist = changed("exec", COUNT, changes[name])
+        line.fake.node.override = changed("exec", COUNT, changes[name])
     else:
-        line.fake.node.twist = instead("exec", COUNT, NO_ANSWER[name])
+        line.fake.node.override = instead("exec", COUNT, NO_ANSWER[name])
     rows = [line.next(2000) for _ in range(3)]
-    line.fake.node.twist = None
+    line.fake.node.override = None
     line.until(with_percentiles, 2000)
     assert all(without_percentiles(row) and row["reads_per_s"] == 2000 for row in rows)
     check_right(line)
-    assert sum(increase(line.rows)) == pytest.approx(line.done)
+    assert sum(increase(line.rows)) == pytest.approx(line.reads_done)
 
 
 @pytest.mark.parametrize("length", [1, 2, 127, 129, 150, 164, 166, 1000])
 def test_buckets_of_an_unknown_length_are_told_and_never_read(length: int, fake: FakeJolokia) -> None:
-    fake.node.twist = changed("exec", COUNT, lambda buckets: (buckets + length * [0])[:length])
+    fake.node.override = changed("exec", COUNT, lambda buckets: (buckets + length * [0])[:length])
     with Simulation(fake) as line:
         rows = [line.next(2000) for _ in range(3)]
-        fake.node.twist = None
+        fake.node.override = None
         line.until(with_percentiles, 2000)
     assert all(without_percentiles(row) and row["reads_per_s"] == 2000 for row in rows)
-    assert all(kinds(row) == {"disagreement"} and f"{length} buckets" in texts(row) for row in rows)
-    assert all(is_one_line(texts(row)) for row in rows)
+    assert all(event_kinds(row) == {"disagreement"} and f"{length} buckets" in event_texts(row) for row in rows)
+    assert all(is_one_line(event_texts(row)) for row in rows)
     check_right(line)
 
 
 def test_buckets_whose_length_changes_are_not_read_across_the_change(line: Simulation) -> None:
-    line.fake.node.twist = changed("exec", COUNT, lambda buckets: [*buckets, *(37 * [0])])
+    line.fake.node.override = changed("exec", COUNT, lambda buckets: [*buckets, *(37 * [0])])
     assert without_percentiles(line.next(2000))
-    line.fake.node.twist = None
+    line.fake.node.override = None
     assert without_percentiles(line.next(2000))
     assert with_percentiles(line.next(2000))
     check_right(line)
@@ -157,27 +169,27 @@ def test_buckets_of_another_unit_are_told_and_never_read(fake: FakeJolokia) -> N
     # The node counts 500 µs in the bucket of 500,000: nanoseconds in the layout of microseconds.
     fake.node.reset()
     fake.node.do_reads(5000, 500_000)
-    fake.node.twist = changed("read", TOTAL, lambda total: total // 1000)
+    fake.node.override = changed("read", TOTAL, lambda total: total // 1000)
     with Simulation(fake) as line:
         rows = [line.next(2000, 500_000) for _ in range(3)]
     assert all(without_percentiles(row) for row in rows)
-    assert all(kinds(row) == {"disagreement"} and "a wrong unit?" in texts(row) for row in rows)
+    assert all(event_kinds(row) == {"disagreement"} and "a wrong unit?" in event_texts(row) for row in rows)
     assert all((row["reads_per_s"], row["read_mean_ms"]) == (2000, 0.5) for row in rows)
 
 
 def test_buckets_that_count_what_nobody_counted_are_told_and_never_read(line: Simulation) -> None:
     more = iter(range(10_000, 100_000_000, 10_000))
-    line.fake.node.twist = changed("exec", COUNT, lambda buckets: [next(more), *buckets[1:]])
+    line.fake.node.override = changed("exec", COUNT, lambda buckets: [next(more), *buckets[1:]])
     rows = [line.next(2000) for _ in range(3)]
     assert all(without_percentiles(row) for row in rows)
-    assert all(re.search(r"\d+ values in the buckets, 2000 counted", texts(row)) for row in rows)
+    assert all(re.search(r"\d+ values in the buckets, 2000 counted", event_texts(row)) for row in rows)
     check_right(line)
 
 
 def test_a_counter_that_goes_back_is_absent_once_and_goes_on(line: Simulation) -> None:
     line.fake.node.reset()
     row = line.next(500)
-    assert unknown(row)
+    assert lacks_reads(row)
     assert row["read_mean_ms"] is None
     assert without_percentiles(row)
     assert line.next(2000)["reads_per_s"] == 2000
@@ -186,13 +198,13 @@ def test_a_counter_that_goes_back_is_absent_once_and_goes_on(line: Simulation) -
 
 @pytest.mark.parametrize("name", NO_ANSWER)
 def test_a_node_whose_every_answer_is_an_error_is_a_row_without_numbers(name: str, line: Simulation) -> None:
-    line.fake.node.twist = lambda _request, _answer: NO_ANSWER[name]
+    line.fake.node.override = lambda _request, _answer: NO_ANSWER[name]
     rows = [line.next(2000) for _ in range(3)]
-    line.fake.node.twist = None
+    line.fake.node.override = None
     line.until(with_percentiles, 2000)
-    assert all(unknown(row) and row["writes_per_s"] is None for row in rows)
-    assert kinds(rows[0]) == {"no_answer"}
-    assert "not a Cassandra node, or is still starting" in texts(rows[0])
+    assert all(lacks_reads(row) and row["writes_per_s"] is None for row in rows)
+    assert event_kinds(rows[0]) == {"no_answer"}
+    assert "not a Cassandra node, or is still starting" in event_texts(rows[0])
     check_right(line)
 
 
@@ -200,10 +212,10 @@ def test_a_node_whose_every_answer_is_an_error_is_a_row_without_numbers(name: st
 def test_in_the_real_program_too_a_wrong_answer_is_an_empty_cell(name: str, fake: FakeJolokia) -> None:
     with Program("0.1", "--format", "json", "--jolokia", fake.url) as program:
         load = Load(program, fake.node)
-        load.until(known)
-        fake.node.twist = instead("exec", COUNT, NO_ANSWER[name])
+        load.until(has_reads)
+        fake.node.override = instead("exec", COUNT, NO_ANSWER[name])
         row = load.until(without_percentiles)
-        load.quiet()
+        load.settle()
         code, errors = program.end()
     assert row["read_mean_ms"] in (0.5, None)
     load.check()
@@ -212,7 +224,7 @@ def test_in_the_real_program_too_a_wrong_answer_is_an_empty_cell(name: str, fake
 
 @pytest.mark.parametrize("value", [10**400, "12", None, True, [], {"a": 1}, float("nan"), 10**18], ids=range(8))
 def test_a_start_time_that_is_none_ends_nothing(value: Any, fake: FakeJolokia) -> None:
-    fake.node.twist = changed(
+    fake.node.override = changed(
         "read", "type=Runtime", lambda good: {**good, "StartTime": value} if isinstance(good, dict) else value
     )
     done = run("0.1", "3", "--format", "csv", "--jolokia", fake.url)
@@ -223,9 +235,9 @@ def test_a_start_time_that_is_none_ends_nothing(value: Any, fake: FakeJolokia) -
 
 @pytest.mark.parametrize("value", [None, True, "x", [], 10**400], ids=range(5))
 def test_a_start_time_that_is_lost_for_a_while_is_no_restart(value: Any, line: Simulation) -> None:
-    line.fake.node.twist = changed("read", "type=Runtime", lambda good: good if isinstance(good, dict) else value)
+    line.fake.node.override = changed("read", "type=Runtime", lambda good: good if isinstance(good, dict) else value)
     rows = [line.next(2000) for _ in range(3)]
-    line.fake.node.twist = None
+    line.fake.node.override = None
     rows += [line.next(2000) for _ in range(3)]
     assert all(row["reads_per_s"] == 2000 and row["events"] == [] for row in rows)
 
@@ -237,7 +249,7 @@ def test_a_start_time_that_is_lost_for_a_while_is_no_restart(value: Any, line: S
 )
 @pytest.mark.parametrize("attribute", ["EndpointToHostId", "AllDataFileLocations", "LocalHostId"])
 def test_facts_of_another_shape_are_none(attribute: str, value: Any, fake: FakeJolokia) -> None:
-    fake.node.twist = changed("read", "type=StorageService", lambda good: {**good, attribute: value})
+    fake.node.override = changed("read", "type=StorageService", lambda good: {**good, attribute: value})
     with closing(Jolokia(fake.url)) as jolokia:
         facts = ask_facts(jolokia, 5.0)
     assert facts.jvm == "4242@another-host"
@@ -249,9 +261,9 @@ def test_facts_of_another_shape_are_none(attribute: str, value: Any, fake: FakeJ
 )
 def test_names_that_nobody_searched_for_are_not_believed(names: Any, fake: FakeJolokia) -> None:
     fake.node.create_table("ks", "t")
-    fake.node.twist = lambda request, answer: {**answer, "value": names} if request["type"] == "search" else answer
+    fake.node.override = lambda request, answer: {**answer, "value": names} if request["type"] == "search" else answer
     with Simulation(fake, keyspace="ks", table="t") as line:
-        assert unknown(line.next(2000))
+        assert lacks_reads(line.next(2000))
 
 
 def test_a_name_without_end_is_taken_apart_in_no_time() -> None:

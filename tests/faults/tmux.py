@@ -1,4 +1,4 @@
-"""The real program on the screen of a real terminal: keys are sent, the screen is read."""
+"""The real program in a terminal emulated by tmux, with key presses and screen contents."""
 
 import shlex
 import subprocess
@@ -15,20 +15,20 @@ PATIENCE_S = 30.0
 
 
 class Screen:
-    """`casstat ARGUMENTS` in a tmux of its own, so many columns wide and lines high; ended when the block ends."""
+    """`casstat ARGUMENTS` in its own tmux server of `width` by `height`; killed when the `with` block ends."""
 
-    def __init__(self, width: int, height: int, *arguments: str, **more: str) -> None:
+    def __init__(self, width: int, height: int, *arguments: str, **environ: str) -> None:
         self._server = f"casstat-{uuid.uuid4().hex[:12]}"
         self.width, self.height = width, height
         program = shlex.join(command(*arguments))
-        # What the program leaves behind is to be read too.
-        told = f"{program}; echo left with $?; sleep 600"
+        # The shell stays, so that the screen can be read after the program has ended.
+        shell_command = f"{program}; echo left with $?; sleep 600"
         size = ["-x", str(width), "-y", str(height)]
-        # What one test chooses is not to be remembered in the next.
-        usual = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": "/dev/null"}
-        environ = environment(**{**usual, **more})
-        started = ["tmux", "-L", self._server, "-f", "/dev/null", "-u", "new-session", "-d", *size, told]
-        subprocess.run(started, check=True, env=environ, timeout=PATIENCE_S)
+        # No saved view is carried from one test to the next.
+        defaults = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": "/dev/null"}
+        variables = environment(**{**defaults, **environ})
+        started = ["tmux", "-L", self._server, "-f", "/dev/null", "-u", "new-session", "-d", *size, shell_command]
+        subprocess.run(started, check=True, env=variables, timeout=PATIENCE_S)
 
     def __enter__(self) -> "Screen":
         return self
@@ -39,12 +39,12 @@ class Screen:
         self._tmux("kill-server")
 
     def _tmux(self, *arguments: str) -> str:
-        given = ["tmux", "-L", self._server, *arguments]
-        return subprocess.run(given, capture_output=True, text=True, timeout=PATIENCE_S, check=False).stdout
+        command_line = ["tmux", "-L", self._server, *arguments]
+        return subprocess.run(command_line, capture_output=True, text=True, timeout=PATIENCE_S, check=False).stdout
 
     @property
     def lines(self) -> list[str]:
-        """What stands on the screen."""
+        """The lines of the screen."""
         return self._tmux("capture-pane", "-p").split("\n")[: self.height]
 
     @property
@@ -53,17 +53,17 @@ class Screen:
 
     @property
     def styled(self) -> str:
-        """The screen with its escapes."""
+        """The screen with escape sequences."""
         return self._tmux("capture-pane", "-p", "-e")
 
     @property
     def pid(self) -> int:
-        """The program's own process."""
+        """The process id of the program."""
         shell = psutil.Process(int(self._tmux("list-panes", "-F", "#{pane_pid}")))
         return next(child.pid for child in shell.children(recursive=True) if "cli" in child.cmdline())
 
     def press(self, *keys: str) -> None:
-        """Send keys, by tmux's names for them."""
+        """Send keys, named as in tmux."""
         self._tmux("send-keys", *keys)
 
     def resize(self, width: int, height: int) -> None:
@@ -71,7 +71,7 @@ class Screen:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
 
     def until(self, holds: Callable[[str], bool], patience_s: float = PATIENCE_S) -> str:
-        """Wait until something holds of the screen, and return it."""
+        """Wait until a condition holds for the text of the screen, and return the text."""
         ends_s = time.monotonic() + patience_s
         while not holds(text := self.text):
             assert time.monotonic() < ends_s, text
@@ -79,5 +79,5 @@ class Screen:
         return text
 
     def row(self, name: str) -> str:
-        """Return the line of a node; "" when it is not there."""
+        """Return the line of a node; "" if the screen has none."""
         return next((line for line in self.lines if line[2:].strip().startswith(name)), "")

@@ -87,7 +87,7 @@ def filled(folder: Path, nodes: Sequence[Node]) -> Iterator[Filled]:
 
 def _agent(node: Node, folder: Path, influxdb: InfluxDB) -> RunningAgent:
     journal = folder / "agents" / node.spec.address
-    return RunningAgent(journal, "--jolokia", node.spec.jolokia_url, "--to", influxdb.url).served()
+    return RunningAgent(journal, "--jolokia", node.spec.jolokia_url, "--to", influxdb.url).wait_until_serving()
 
 
 def _rules(folder: Path) -> list[Path]:

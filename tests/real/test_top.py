@@ -46,7 +46,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, start_cluster: StartNodes)
                     str(node.spec.jmx_port),
                     listen=f"{node.spec.address}:17199",
                 )
-            ).served()
+            ).wait_until_serving()
             for node in nodes
         )
         stack.enter_context(load(nodes[0], RATE))

@@ -47,7 +47,7 @@ def test_stores_that_were_down_have_every_tick_afterwards(node: Node, tmp_path: 
 
     def agent(called: str) -> RunningAgent:
         given = ["--jolokia", node.spec.jolokia_url, "--node", called, *to]
-        return stack.enter_context(RunningAgent(tmp_path / called, *given)).served()
+        return stack.enter_context(RunningAgent(tmp_path / called, *given)).wait_until_serving()
 
     with load(node, RATE):
         lives, dies = agent("lives"), agent("dies")
@@ -117,7 +117,7 @@ def test_prometheus_and_the_replay_agree_and_secrets_are_asked_for(
 ) -> None:
     prepare(node)
     url = node.spec.jolokia_url
-    plain = stack.enter_context(RunningAgent(tmp_path / "plain", "--jolokia", url)).served()
+    plain = stack.enter_context(RunningAgent(tmp_path / "plain", "--jolokia", url)).wait_until_serving()
     host, port = "127.0.0.1", free_port()
     server = authority.sign("server", "subjectAltName=IP:127.0.0.1")
     client = authority.sign("client", "extendedKeyUsage=clientAuth")
@@ -139,7 +139,7 @@ def test_prometheus_and_the_replay_agree_and_secrets_are_asked_for(
     secured = stack.enter_context(
         RunningAgent(tmp_path / "secured", "--jolokia", url, "--web-config-file", str(web), listen=f"{host}:{port}")
     )
-    secured.hear("serving")
+    secured.wait_for_line("serving")
     tls = {
         "ca_file": str(authority.file),
         "cert_file": str(client.file),

@@ -136,7 +136,7 @@ def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp
     given = ["--config", str(settings), "--jolokia", fake.url, "-i", str(INTERVAL_S)]
     given += ["--to", f"influxdb+http://127.0.62.3:{store.port}/db"]
     with RunningAgent(tmp_path / "journal", *given) as agent:
-        agent.served()
+        agent.wait_until_serving()
         soak = Soak(agent, fake, store, settings, pace)
         began_s = time.monotonic()
         for number in range(pace.rounds):
@@ -165,10 +165,10 @@ def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp
     assert len(set(times)) == len(times)
     assert total(shown, "casstat_ticks_missed_total") == missed
     # What the journal has, the store has, and what the full disk did not take; whatever was sent twice was the same.
-    sent = {int(line.rpartition(b" ")[2]) // 1_000_000 for line in store.taken}
+    sent = {int(line.rpartition(b" ")[2]) // 1_000_000 for line in store.accepted_lines}
     has = {at_ms for times in expected(tmp_path / "journal").values() for at_ms in times}
     assert {at_ms for at_ms in has if at_ms <= max(sent)} <= sent
-    assert len(set(store.taken)) == len(set(map(point, store.taken)))
+    assert len(set(store.accepted_lines)) == len(set(map(point, store.accepted_lines)))
     assert total(shown, "casstat_sink_lost_ticks_total") == 0
     assert total(shown, "casstat_sink_refused_points_total") == 0
 

@@ -96,19 +96,19 @@ def test_a_missing_agent_is_gone_with_a_hint() -> None:
     [
         (fake_agents.endless, "response larger than 4 MiB"),
         (fake_agents.huge_head, "response head larger than 32 KiB"),
-        (fake_agents.nonsense, "malformed HTTP response"),
-        (fake_agents.hangs_up, "connection closed"),
+        (fake_agents.not_http, "malformed HTTP response"),
+        (fake_agents.hang_up, "connection closed"),
     ],
 )
 def test_a_faulty_agent_is_gone_and_the_other_is_counted(
     behaviour: fake_agents.Behaviour, why: str, agents: FakeAgents
 ) -> None:
-    agents.agents[1].behaves = behaviour
+    agents.agents[1].behaviour = behaviour
     with Followed(FIRST, SECOND) as followed:
         interval = followed.until(lambda interval: interval.counted == 1 and why in node(interval, SECOND).why)
         assert node(interval, SECOND).state is State.GONE
         assert reads_per_s(interval.cluster) == 1000
-        agents.agents[1].behaves = fake_agents.well
+        agents.agents[1].behaviour = fake_agents.healthy
         followed.until(lambda interval: interval.counted == 2)
 
 

@@ -1,4 +1,4 @@
-"""A front before a fake Jolokia, as its TLS or a proxy is: hands on what comes, and keeps what was asked."""
+"""A TCP forwarder in front of a fake Jolokia, with optional TLS; it records what clients send."""
 
 import contextlib
 import socket
@@ -6,12 +6,12 @@ import ssl
 import threading
 
 
-class Front:
-    """Listens on 127.0.0.1 and hands each connection on to `port`; with a context it takes TLS only."""
+class Forwarder:
+    """Listens on 127.0.0.1 and forwards each connection to `port`; with a context it accepts only TLS."""
 
     def __init__(self, port: int, context: ssl.SSLContext | None = None) -> None:
         self.connections = 0
-        self.asked = b""
+        self.received = b""
         self._target = port
         self._context = context
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=16)
@@ -28,7 +28,7 @@ class Front:
         return f"{'https' if self._context else 'http'}://127.0.0.1:{self.port}/jolokia"
 
     def stop(self) -> None:
-        """Be gone: nobody listens, every connection is closed."""
+        """Stop listening and close all connections."""
         for stream in (self._listener, *self._streams):
             _shut(stream)
             stream.close()
@@ -44,22 +44,22 @@ class Front:
             threading.Thread(target=self._serve, args=(stream,), daemon=True).start()
 
     def _serve(self, stream: socket.socket) -> None:
-        # The client went away, or did not get through: both are what tests are about.
+        # Clients that disconnect or fail the handshake are expected.
         with contextlib.suppress(OSError), stream:
             if self._context is not None:
                 stream = self._context.wrap_socket(stream, server_side=True)
                 self._streams.append(stream)
-            with socket.create_connection(("127.0.0.1", self._target)) as behind:
-                back = threading.Thread(target=_hand_on, args=(behind, stream), daemon=True)
-                back.start()
+            with socket.create_connection(("127.0.0.1", self._target)) as upstream:
+                backward = threading.Thread(target=_forward, args=(upstream, stream), daemon=True)
+                backward.start()
                 while data := stream.recv(1 << 16):
-                    self.asked += data
-                    behind.sendall(data)
-                _shut(behind)
-                back.join()
+                    self.received += data
+                    upstream.sendall(data)
+                _shut(upstream)
+                backward.join()
 
 
-def _hand_on(source: socket.socket, target: socket.socket) -> None:
+def _forward(source: socket.socket, target: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(1 << 16):
             target.sendall(data)
