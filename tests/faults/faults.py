@@ -1,4 +1,4 @@
-"""Faults of an HTTP connection, each of which a FakeJolokia shows instead of the correct response."""
+"""Faults of an HTTP connection that a FakeJolokia shows instead of the correct response."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""The agent while its node, its disk, its port, its settings or other agents misbehave."""
+"""The agent when its node, disk, port, settings or another agent fails."""
 
 import os
 import resource
@@ -15,12 +15,12 @@ from tests.faults.agents import RunningAgent
 from tests.faults.fake_jolokia import FakeJolokia
 
 READS = "cassandra_client_requests_total"
-# SIGTERM is obeyed within two seconds; a busy machine starts and ends processes slowly.
-LEAVES_S = 6.0
+# The agent exits within two seconds of SIGTERM; a busy machine needs longer.
+EXIT_S = 6.0
 
 
 def missed(entries: list[Entry]) -> int:
-    """Return how many ticks are missing between the first and the last, within each session."""
+    """Return the number of ticks missing between the first and the last of each session."""
     by_session: dict[str, list[int]] = {}
     for entry in entries:
         by_session.setdefault(entry.head.session, []).append(round(entry.snapshot.tick.time_s * 10))
@@ -28,7 +28,7 @@ def missed(entries: list[Entry]) -> int:
     return sum((after - before) // step - 1 for times in by_session.values() for before, after in pairwise(times))
 
 
-def test_it_records_and_serves_and_leaves_when_told(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_the_agent_records_and_serves_until_sigterm(fake: FakeJolokia, tmp_path: Path) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
         agent.wait_until_serving()
         fake.node.do_reads(100)
@@ -36,20 +36,20 @@ def test_it_records_and_serves_and_leaves_when_told(fake: FakeJolokia, tmp_path:
         fake.node.do_reads(100)
         agent.until(lambda: agent.value(READS, 'operation="Read"') >= before + 100)
         assert agent.get("/-/healthy")[0] == agent.get("/-/ready")[0] == 200
-        assert agent.end(signal.SIGTERM, LEAVES_S) == 0
+        assert agent.end(signal.SIGTERM, EXIT_S) == 0
         entries = agent.entries()
     assert len(entries) >= 3
     assert {entry.head.session for entry in entries} == {entries[0].head.session}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_node_that_hangs_does_not_hold_up_the_end(fake: FakeJolokia, tmp_path: Path, number: int) -> None:
+def test_a_hanging_node_does_not_delay_the_exit(fake: FakeJolokia, tmp_path: Path, number: int) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "3") as agent:
         agent.wait_until_serving()
         fake.fault = faults.hang
         posts = fake.posts
         agent.until(lambda: fake.posts > posts)
-        assert agent.end(number, LEAVES_S) == 0
+        assert agent.end(number, EXIT_S) == 0
         assert len(agent.entries()) >= 2
 
 
@@ -63,9 +63,9 @@ def test_a_second_agent_on_the_same_journal_is_refused(fake: FakeJolokia, tmp_pa
         first.until(lambda: first.value("casstat_ticks_total") > ticks)
 
 
-def test_a_port_that_is_taken_is_said_and_nothing_is_recorded(fake: FakeJolokia, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+def test_a_port_in_use_is_an_error_and_nothing_is_recorded(fake: FakeJolokia, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listen = f"127.0.0.1:{listener.getsockname()[1]}"
         with RunningAgent(tmp_path / "j", "--jolokia", fake.url, listen=listen) as agent:
             assert agent.end(None) == 1
             assert "already in use" in agent.stderr_lines[-1]
@@ -73,7 +73,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_recorded(fake: FakeJolokia,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("arguments", "message"),
     [
         (["--to", "influx://127.0.0.1:8086/x"], "influxdb+http"),
         (["--to", "graphite://127.0.0.1:1", "--to", "graphite://127.0.0.1:1?tags=1"], "two URLs for"),
@@ -84,16 +84,16 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_recorded(fake: FakeJolokia,
         (["--log-pattern", "%m"], "--log-pattern"),
     ],
 )
-def test_what_cannot_be_meant_ends_it_before_the_first_tick(
-    fake: FakeJolokia, tmp_path: Path, arguments: list[str], why: str
+def test_invalid_options_end_the_agent_before_the_first_tick(
+    fake: FakeJolokia, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, *arguments) as agent:
         assert agent.end(None) in (1, 2)
-        assert why in agent.stderr_lines[-1]
+        assert message in agent.stderr_lines[-1]
         assert not agent.journal.exists()
 
 
-def test_settings_are_read_again_without_losing_a_tick(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_reloading_settings_loses_no_tick(fake: FakeJolokia, tmp_path: Path) -> None:
     file = tmp_path / "agent.toml"
     file.write_text("")
     with RunningAgent(tmp_path / "j", "--config", str(file), "--jolokia", fake.url, "-i", "0.1") as agent:
@@ -119,7 +119,7 @@ def test_settings_are_read_again_without_losing_a_tick(fake: FakeJolokia, tmp_pa
     assert missed(entries) == sum(entry.snapshot.tick.missed for entry in entries)
 
 
-def test_a_node_that_goes_away_is_absent_until_it_is_back(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_a_stopped_node_is_absent_until_it_answers_again(fake: FakeJolokia, tmp_path: Path) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
         agent.wait_until_serving()
         fake.stop()
@@ -135,9 +135,9 @@ def test_a_node_that_goes_away_is_absent_until_it_is_back(fake: FakeJolokia, tmp
         agent.until(lambda: agent.get("/-/ready")[0] == 200)
 
 
-def test_a_node_that_is_down_at_first_keeps_its_identity(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_a_node_that_is_down_at_start_keeps_its_identity(fake: FakeJolokia, tmp_path: Path) -> None:
     def identity() -> tuple[dict[str, str], set[str]]:
-        """Return what the API says of the node, and the labels of the agent's own series."""
+        """Return the node's identity in the API, and the series of one self-metric."""
         node = agent.json("/api/v1/node")
         ticks = {series for series in agent.series() if series.startswith("casstat_ticks_total{")}
         return {name: node[name] for name in ("node", "cluster", "dc", "rack")}, ticks
@@ -157,7 +157,7 @@ def test_a_node_that_is_down_at_first_keeps_its_identity(fake: FakeJolokia, tmp_
         agent.until(lambda: agent.values(READS) != [])
 
 
-def test_on_a_full_disk_it_goes_on_and_counts_what_is_lost(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_on_a_full_disk_the_agent_continues_and_counts_lost_ticks(fake: FakeJolokia, tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (6000, limits[1]))
     try:
@@ -173,7 +173,7 @@ def test_on_a_full_disk_it_goes_on_and_counts_what_is_lost(fake: FakeJolokia, tm
         assert sum("recording is suspended" in line for line in agent.stderr_lines) == 1
 
 
-def test_runs_are_events_of_the_recording_and_there_after_a_restart(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_runs_are_recorded_as_events_and_survive_a_restart(fake: FakeJolokia, tmp_path: Path) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
         agent.wait_until_serving()
         run = agent.post("/api/v1/runs", {"name": "ramp"})
@@ -182,28 +182,29 @@ def test_runs_are_events_of_the_recording_and_there_after_a_restart(fake: FakeJo
         listed_runs = agent.json("/api/v1/runs")
         agent.until(lambda: any(scrape.events for entry in agent.entries_so_far() for scrape in entry.snapshot.scrapes))
         agent.end(signal.SIGTERM)
-        events = [each.text for entry in agent.entries() for scrape in entry.snapshot.scrapes for each in scrape.events]
+        scrapes = [scrape for entry in agent.entries() for scrape in entry.snapshot.scrapes]
+        events = [event.text for scrape in scrapes for event in scrape.events]
     assert events == ["run ramp began", "run ramp: 100 clients", "run ramp ended"]
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
         agent.wait_until_serving()
         assert agent.json("/api/v1/runs") == listed_runs
 
 
-def test_the_service_manager_hears_of_it(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_the_service_manager_is_notified(fake: FakeJolokia, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         address = f"casstat-agent-{os.getpid()}"
         manager.bind(f"\0{address}")
         manager.settimeout(20)
-        more = {"NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "1000000"}
-        with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2", **more) as agent:
-            heard = manager.recv(4096).decode().split("\n")
-            assert {"READY=1", "WATCHDOG=1"} <= set(heard)
+        environ = {"NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "1000000"}
+        with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2", **environ) as agent:
+            messages = manager.recv(4096).decode().split("\n")
+            assert {"READY=1", "WATCHDOG=1"} <= set(messages)
             agent.end(signal.SIGTERM)
-            while "STOPPING=1" not in heard:
-                heard = manager.recv(4096).decode().split("\n")
+            while "STOPPING=1" not in messages:
+                messages = manager.recv(4096).decode().split("\n")
 
 
-def test_an_agent_that_is_killed_at_any_moment_leaves_a_sound_journal(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_a_killed_agent_leaves_an_undamaged_journal(fake: FakeJolokia, tmp_path: Path) -> None:
     for _ in range(4):
         with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.1") as agent:
             agent.wait_until_serving()

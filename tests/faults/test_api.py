@@ -26,9 +26,9 @@ GUESSES = 1000
 
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[Api]:
-    with running(tmp_path) as standing:
-        yield standing
-        assert standing.is_sound()
+    with running(tmp_path) as started:
+        yield started
+        assert started.is_sound()
 
 
 def descriptors() -> int:
@@ -37,17 +37,17 @@ def descriptors() -> int:
 
 def test_thousands_of_silent_connections_do_not_block_others(api: Api) -> None:
     limit = psutil.Process().rlimit(psutil.RLIMIT_NOFILE)[0]
-    many = min(10_000, limit - descriptors() - 1000)
+    count = min(10_000, limit - descriptors() - 1000)
     crowd: list[socket.socket] = []
     before = psutil.Process().memory_info().rss
     try:
-        for number in range(many):
+        for number in range(count):
             crowd.append(api.connect())
             if number % 1000 == 999:
                 with within(2):
                     assert status(api.get("/metrics")) == 200
         # Clients and server share this process.
-        assert descriptors() < many + 512 + 500
+        assert descriptors() < count + 512 + 500
         assert psutil.Process().memory_info().rss - before < 64 << 20
         assert len(api.server._serving._connections) <= 512
     finally:
@@ -106,16 +106,16 @@ def test_head_requests_get_no_body_and_keep_the_connection(api: Api) -> None:
 
 
 NOT_HTTP = {
-    "nonsense": b"\x00\xff\xfe garbage\r\n\r\n",
+    "garbage": b"\x00\xff\xfe garbage\r\n\r\n",
     "a TLS greeting": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100),
     "another protocol": b"SSH-2.0-OpenSSH_9.0\r\n",
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "a header that is none": b"GET / HTTP/1.1\r\nHost x\r\n\r\n",
+    "a header without a colon": b"GET / HTTP/1.1\r\nHost x\r\n\r\n",
     "two lengths": b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
-    "a length that is none": b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+    "a negative length": b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
     "a length and chunks": b"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "a chunk that is none": b"POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    "a target that is none": b"GET \x80\x81 HTTP/1.1\r\n\r\n",
+    "a malformed chunk size": b"POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a target that is not ASCII": b"GET \x80\x81 HTTP/1.1\r\n\r\n",
     "two hosts": b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
     "no host": b"GET /metrics HTTP/1.1\r\n\r\n",
     "another host": b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
@@ -202,11 +202,11 @@ def test_only_journal_files_can_be_downloaded(api: Api, path: str) -> None:
 
 
 def test_pipelined_requests_are_answered_in_order(api: Api) -> None:
-    one = f"GET /-/healthy HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
-    last = one.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-    assert api.ask(one * 20 + last).count(b"healthy\n") == 21
+    single = f"GET /-/healthy HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
+    last = single.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    assert api.ask(single * 20 + last).count(b"healthy\n") == 21
     # More pipelined requests than the limit.
-    assert api.ask(one * 5000 + last).count(b"healthy\n") < 5001
+    assert api.ask(single * 5000 + last).count(b"healthy\n") < 5001
 
 
 def test_clients_that_do_not_read_take_little_memory(api: Api) -> None:
@@ -222,7 +222,7 @@ def test_clients_that_do_not_read_take_little_memory(api: Api) -> None:
         stream.close()
 
 
-def test_a_thousand_wrong_passwords(tmp_path: Path) -> None:
+def test_a_thousand_wrong_passwords_do_not_delay_other_users(tmp_path: Path) -> None:
     hashed = bcrypt.hashpw(b"right", bcrypt.gensalt(6)).decode()
     config = tmp_path / "web.yml"
     config.write_text(f"basic_auth_users: {{alice: {hashed}}}\n")
@@ -234,8 +234,8 @@ def test_a_thousand_wrong_passwords(tmp_path: Path) -> None:
 
         def guess(remainder: int) -> None:
             for number in range(remainder, GUESSES, 10):
-                word = base64.b64encode(b"alice:wrong%d" % number).decode()
-                statuses.append(status(api.get("/metrics", f"Authorization: Basic {word}")))
+                credentials = base64.b64encode(b"alice:wrong%d" % number).decode()
+                statuses.append(status(api.get("/metrics", f"Authorization: Basic {credentials}")))
 
         threads = [threading.Thread(target=guess, args=(remainder,)) for remainder in range(10)]
         for thread in threads:

@@ -19,12 +19,12 @@ schema = schemathesis.openapi.from_dict(DESCRIPTION)
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    with running(tmp_path_factory.mktemp("api")) as standing:
-        yield standing
-        assert standing.is_sound()
+    with running(tmp_path_factory.mktemp("api")) as started:
+        yield started
+        assert started.is_sound()
 
 
-def test_the_served_description_is_this_one(api: Api) -> None:
+def test_the_served_description_is_the_tested_one(api: Api) -> None:
     served = json.loads(api.get("/api/v1/openapi.json").partition(b"\r\n\r\n")[2])
     assert served == DESCRIPTION
 

@@ -86,13 +86,13 @@ def replace_file(path: Path, text: str) -> None:
 
 @pytest.fixture
 def api(tmp_path: Path, keys: Keys) -> Iterator[Api]:
-    with running(tmp_path, write(tmp_path, keys.server, keys.authority)) as standing:
-        yield standing
-        assert all(is_one_line(line) for line in standing.log_lines)
-        assert not any(secret in line for line in standing.log_lines for secret in ("correct", HASH, "PRIVATE"))
+    with running(tmp_path, write(tmp_path, keys.server, keys.authority)) as started:
+        yield started
+        assert all(is_one_line(line) for line in started.log_lines)
+        assert not any(secret in line for line in started.log_lines for secret in ("correct", HASH, "PRIVATE"))
 
 
-def shown(certificate: Certificate | None) -> list[str]:
+def cert_options(certificate: Certificate | None) -> list[str]:
     return [] if certificate is None else ["--cert", str(certificate.file), "--key", str(certificate.key)]
 
 
@@ -130,7 +130,7 @@ def requests() -> list[tuple[str, tuple[str, ...], int]]:
 
 
 def test_every_endpoint_requires_credentials(api: Api, keys: Keys) -> None:
-    ca, mine = keys.authority.file, shown(keys.client)
+    ca, mine = keys.authority.file, cert_options(keys.client)
     patterns = {path.partition("{")[0] for path in endpoints(api.agent, time.time)}
     assert all(any(path.startswith(pattern) for path, _, _ in requests()) for pattern in patterns)
     for path, options, _ in requests():
@@ -145,7 +145,7 @@ def test_every_endpoint_requires_credentials(api: Api, keys: Keys) -> None:
 
 def test_untrusted_certificates_are_refused_with_a_log_line(api: Api, keys: Keys) -> None:
     for certificate in (keys.expired, keys.strange, None):
-        assert curl(api, keys.authority.file, "/metrics", *ME, *shown(certificate))[0] == 0
+        assert curl(api, keys.authority.file, "/metrics", *ME, *cert_options(certificate))[0] == 0
     until(lambda: len(api.log_lines) > 0)
     assert "TLS handshake failed: client certificate: certificate has expired" in api.log_lines[0]
     assert len([line for line in api.log_lines if "handshake failed" in line]) == 1
@@ -161,7 +161,10 @@ def test_a_thousand_stalled_handshakes_do_not_block_others(tmp_path: Path, keys:
     with running(tmp_path, write(tmp_path, keys.server, keys.authority), most=64) as api:
         crowd = [api.connect() for _ in range(1000)]
         with within(3):
-            assert curl(api, keys.authority.file, "/metrics", *ME, *shown(keys.client), "-o", "/dev/null")[0] == 200
+            status_code, _ = curl(
+                api, keys.authority.file, "/metrics", *ME, *cert_options(keys.client), "-o", "/dev/null"
+            )
+        assert status_code == 200
         until(lambda: len(api.server._serving._connections) <= 64)
         for stream in crowd:
             stream.close()
@@ -170,8 +173,8 @@ def test_a_thousand_stalled_handshakes_do_not_block_others(tmp_path: Path, keys:
 def test_only_certificates_with_an_allowed_name_are_accepted(tmp_path: Path, keys: Keys) -> None:
     sans = "  client_allowed_sans: [prometheus.example]"
     with running(tmp_path, write(tmp_path, keys.server, keys.authority, sans=sans)) as api:
-        assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.client))[0] == 200
-        assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.other))[0] == 0
+        assert curl(api, keys.authority.file, "/-/ready", *ME, *cert_options(keys.client))[0] == 200
+        assert curl(api, keys.authority.file, "/-/ready", *ME, *cert_options(keys.other))[0] == 0
         until(lambda: any("client_allowed_sans" in line for line in api.log_lines))
 
 
@@ -183,20 +186,19 @@ def secured(api: Api, keys: Keys, ca: Path) -> ssl.SSLSocket:
     return context.wrap_socket(socket.create_connection((HOST, api.port), 10), server_hostname=HOST)
 
 
-def asked(stream: ssl.SSLSocket, user: str = "alice:correct horse") -> int:
-
-    word = base64.b64encode(user.encode()).decode()
-    stream.sendall(f"GET /-/ready HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {word}\r\n\r\n".encode())
+def ready_status(stream: ssl.SSLSocket, user: str = "alice:correct horse") -> int:
+    credentials = base64.b64encode(user.encode()).decode()
+    stream.sendall(f"GET /-/ready HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {credentials}\r\n\r\n".encode())
     return status(read_until(stream, b"ready\n", b"}"))
 
 
 def test_a_new_certificate_applies_to_new_connections(api: Api, keys: Keys, tmp_path: Path) -> None:
     ours, theirs = keys.authority.file, keys.stranger
     with secured(api, keys, ours) as before:
-        assert asked(before) == 200
+        assert ready_status(before) == 200
         write(tmp_path, theirs.sign("server", SERVER), keys.authority)
         with secured(api, keys, theirs.file) as after:
-            assert (asked(after), asked(before)) == (200, 200)
+            assert (ready_status(after), ready_status(before)) == (200, 200)
         with pytest.raises(ssl.SSLError):
             secured(api, keys, ours)
     assert any("reloaded" in line for line in api.log_lines)
@@ -205,12 +207,12 @@ def test_a_new_certificate_applies_to_new_connections(api: Api, keys: Keys, tmp_
 def test_the_client_authority_and_users_are_reloaded(api: Api, keys: Keys, tmp_path: Path) -> None:
     ca = keys.authority.file
     replace_file(tmp_path / "ca.pem", keys.stranger.file.read_text())
-    assert curl(api, ca, "/-/ready", *ME, *shown(keys.client))[0] == 0
-    assert curl(api, ca, "/-/ready", *ME, *shown(keys.strange))[0] == 200
+    assert curl(api, ca, "/-/ready", *ME, *cert_options(keys.client))[0] == 0
+    assert curl(api, ca, "/-/ready", *ME, *cert_options(keys.strange))[0] == 200
     text = (tmp_path / "web.yml").read_text()
     replace_file(tmp_path / "web.yml", text.replace("alice", "bob"))
-    assert curl(api, ca, "/-/ready", *ME, *shown(keys.strange))[0] == 401
-    assert curl(api, ca, "/-/ready", "-u", "bob:correct horse", *shown(keys.strange))[0] == 200
+    assert curl(api, ca, "/-/ready", *ME, *cert_options(keys.strange))[0] == 401
+    assert curl(api, ca, "/-/ready", "-u", "bob:correct horse", *cert_options(keys.strange))[0] == 200
 
 
 @pytest.mark.parametrize("name", ["server.pem", "server.key", "ca.pem", "web.yml"])
@@ -228,12 +230,12 @@ def test_a_broken_file_is_logged_once_and_changes_nothing(
     else:
         replace_file(tmp_path / name, "basic_auth_users: {}")
     for _ in range(3):
-        assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.client))[0] == 200
+        assert curl(api, keys.authority.file, "/-/ready", *ME, *cert_options(keys.client))[0] == 200
     (logged,) = api.log_lines
     assert str(tmp_path / name) in logged
     assert logged.endswith("the previous configuration stays in use")
     replace_file(tmp_path / name, sound)
-    assert curl(api, keys.authority.file, "/-/ready", *ME, *shown(keys.client))[0] == 200
+    assert curl(api, keys.authority.file, "/-/ready", *ME, *cert_options(keys.client))[0] == 200
     assert "reloaded" in api.log_lines[1]
 
 
@@ -252,7 +254,7 @@ def test_only_allowed_versions_and_ciphers_are_negotiated(tmp_path: Path, keys: 
     with running(tmp_path, write(tmp_path, keys.server, keys.authority, sans=sans)) as api:
         with secured(api, keys, keys.authority.file) as stream:
             assert (stream.version(), (stream.cipher() or ("",))[0]) == ("TLSv1.2", "ECDHE-RSA-AES256-GCM-SHA384")
-            assert asked(stream) == 200
+            assert ready_status(stream) == 200
         assert isinstance(api.agent, Scripted)
 
 
@@ -271,17 +273,18 @@ def test_tls_1_2_offers_no_cbc_ciphers(tmp_path: Path, keys: Keys, ciphers: str,
                 client.wrap_socket(plain, server_hostname=HOST)
             return
         with client.wrap_socket(plain, server_hostname=HOST) as stream:
-            assert any(word in (stream.cipher() or ("",))[0] for word in ("GCM", "CHACHA20"))
+            assert any(mode in (stream.cipher() or ("",))[0] for mode in ("GCM", "CHACHA20"))
 
 
 def test_configured_headers_are_sent(tmp_path: Path, keys: Keys) -> None:
     rest = "http_server_config: {headers: {Strict-Transport-Security: max-age=60}}"
     with running(tmp_path, write(tmp_path, keys.server, keys.authority, rest)) as api:
         for credentials in (ME, ()):
-            _, body = curl(api, keys.authority.file, "/-/ready", "-i", *credentials, *shown(keys.client))
+            _, body = curl(api, keys.authority.file, "/-/ready", "-i", *credentials, *cert_options(keys.client))
             assert "strict-transport-security: max-age=60" in body
             assert "server:" not in body.lower()
-        assert json.loads(curl(api, keys.authority.file, "/api/v1/time", *ME, *shown(keys.client))[1])["sent_s"]
+        _, body = curl(api, keys.authority.file, "/api/v1/time", *ME, *cert_options(keys.client))
+        assert json.loads(body)["sent_s"]
 
 
 def test_with_optional_certificates_only_a_certificate_allows_writes(tmp_path: Path, keys: Keys) -> None:
@@ -293,5 +296,5 @@ def test_with_optional_certificates_only_a_certificate_allows_writes(tmp_path: P
         ca = keys.authority.file
         assert curl(api, ca, "/metrics", "-o", "/dev/null")[0] == 200
         assert curl(api, ca, *begin)[0] == 403
-        assert curl(api, ca, *begin, *shown(keys.strange))[0] == 0
-        assert curl(api, ca, *begin, *shown(keys.client))[0] == 201
+        assert curl(api, ca, *begin, *cert_options(keys.strange))[0] == 0
+        assert curl(api, ca, *begin, *cert_options(keys.client))[0] == 201

@@ -1,4 +1,4 @@
-"""A wall clock that is set while the line runs: no hang, no spike, and every read is told once."""
+"""A wall clock that is set while the line runs: no hang, no spike, and every read is counted once."""
 
 from itertools import pairwise
 
@@ -13,8 +13,8 @@ STEPS_S = [-HOUR, HOUR, -HOUR + 0.4, HOUR + 0.7, -0.3, 0.3, -1.0, 1.0, -2.0, -1e
 PER_S = 1000
 
 
-def working(fake: FakeJolokia, line: Simulation) -> None:
-    """Let the node do its reads while time passes."""
+def read_constantly(fake: FakeJolokia, line: Simulation) -> None:
+    """Let the node do `PER_S` reads in each second of the simulated clock."""
 
     def on_sleep(seconds: float) -> None:
         reads = round(PER_S * seconds)
@@ -26,16 +26,16 @@ def working(fake: FakeJolokia, line: Simulation) -> None:
 
 @pytest.mark.parametrize("interval_s", [1.0, 0.2, 60.0])
 @pytest.mark.parametrize("step_s", STEPS_S)
-def test_setting_the_clock_between_ticks_costs_no_row_and_makes_no_spike(
+def test_setting_the_clock_between_ticks_loses_no_row_and_adds_no_spike(
     step_s: float, interval_s: float, fake: FakeJolokia
 ) -> None:
     with Simulation(fake, interval_s) as line:
-        working(fake, line)
+        read_constantly(fake, line)
         for _ in range(3):
             line.next()
         line.clock.wall += step_s
         rows = [line.next() for _ in range(6)]
-    # The grid moves with the clock: the row of the step may be shorter or longer, but by less than an interval.
+    # Ticks are aligned to the clock: the interval of the step differs by less than one interval.
     assert all(0 < row["interval_s"] <= 2 * interval_s + 0.001 for row in rows)
     assert all(row["interval_s"] == pytest.approx(interval_s, abs=1.1e-5) for row in rows[2:])
     assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in line.rows[1:])
@@ -44,17 +44,17 @@ def test_setting_the_clock_between_ticks_costs_no_row_and_makes_no_spike(
 
 
 @pytest.mark.parametrize("step_s", STEPS_S)
-def test_setting_the_clock_while_the_line_waits_makes_nobody_wait_longer(step_s: float, fake: FakeJolokia) -> None:
+def test_setting_the_clock_during_a_wait_does_not_prolong_it(step_s: float, fake: FakeJolokia) -> None:
     with Simulation(fake) as line:
         line.next()
         line.next()
         before_s = line.clock.monotonic
-        once = [step_s]
+        steps = [step_s]
 
         def on_sleep(seconds: float) -> None:
             fake.node.do_reads(round(PER_S * seconds))
             line.reads_done += round(PER_S * seconds)
-            line.clock.wall += once.pop() if once else 0.0
+            line.clock.wall += steps.pop() if steps else 0.0
 
         line.clock.on_sleep = on_sleep
         rows = [line.next() for _ in range(5)]
@@ -64,9 +64,9 @@ def test_setting_the_clock_while_the_line_waits_makes_nobody_wait_longer(step_s:
     assert sum(increase(rows)) == pytest.approx(line.reads_done, rel=1e-4)
 
 
-def test_a_clock_that_is_set_back_again_and_again_stops_nothing(fake: FakeJolokia) -> None:
+def test_rates_stay_correct_when_the_clock_is_set_back_repeatedly(fake: FakeJolokia) -> None:
     with Simulation(fake) as line:
-        working(fake, line)
+        read_constantly(fake, line)
         for _ in range(20):
             line.clock.wall -= HOUR
             line.next()
@@ -74,30 +74,30 @@ def test_a_clock_that_is_set_back_again_and_again_stops_nothing(fake: FakeJoloki
     assert line.rows[-1]["time"] < line.rows[0]["time"] - 19 * HOUR
 
 
-def test_a_clock_that_drifts_names_every_point_once() -> None:
+def test_a_drifting_clock_gives_distinct_tick_times() -> None:
     clock = ManualClock()
 
     def drift(seconds: float) -> None:
         clock.wall -= 0.0005 * seconds
 
     clock.on_sleep = drift
-    names = [tick.time_s for tick, _ in tick_list(clock, 1.0, 500)]
-    assert names == sorted(set(names))
-    assert names[-1] - names[0] == 499
+    times = [tick.time_s for tick, _ in tick_list(clock, 1.0, 500)]
+    assert times == sorted(set(times))
+    assert times[-1] - times[0] == 499
 
 
 @pytest.mark.parametrize("step_s", STEPS_S)
-def test_ticks_are_no_burst_and_no_gap_whatever_the_clock_is_set_to(step_s: float) -> None:
+def test_ticks_have_no_burst_and_no_gap_after_the_clock_is_set(step_s: float) -> None:
     clock = ManualClock()
 
-    def once(_: float) -> None:
+    def step_at_the_fifth_wait(_: float) -> None:
         if len(clock.slept) == 5:
             clock.wall += step_s
 
-    clock.on_sleep = once
-    found = tick_list(clock, 1.0, 20)
-    gaps = [later - sooner for (_, sooner), (_, later) in pairwise(found)]
+    clock.on_sleep = step_at_the_fifth_wait
+    timed_ticks = tick_list(clock, 1.0, 20)
+    gaps = [after_s - before_s for (_, before_s), (_, after_s) in pairwise(timed_ticks)]
     assert all(gap == pytest.approx(1.0) for gap in gaps[8:])
     assert all(0 < gap <= 2.001 for gap in gaps)
-    assert all(0 <= tick.late_s < 1.0 for tick, _ in found)
-    assert sum(tick.missed for tick, _ in found) <= 1
+    assert all(0 <= tick.late_s < 1.0 for tick, _ in timed_ticks)
+    assert sum(tick.missed for tick, _ in timed_ticks) <= 1

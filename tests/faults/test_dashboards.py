@@ -1,4 +1,4 @@
-"""`casstat dashboards`: what is written, what is pushed, and what is said of a Grafana that does not take it."""
+"""`casstat dashboards`: written files, uploads to Grafana, and error messages when Grafana refuses."""
 
 import base64
 import json
@@ -11,12 +11,12 @@ import yaml
 
 from cli.main import main
 from dashboards.grafana import dashboard_files
-from dashboards.grafana import upload as pushing
+from dashboards.grafana import upload as grafana_upload
 from tests.faults.certificates import Authority
 from tests.faults.fake_grafana import FakeGrafana
 from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, not_http, status
 
-TOKEN = "glsa_0123456789"  # noqa: S105 - opens nothing
+TOKEN = "glsa_0123456789"  # noqa: S105 - not a real token
 
 
 @pytest.fixture
@@ -30,27 +30,27 @@ def secret_file(path: Path, secret: str) -> Path:
     return path
 
 
-def push(url: str, token: Path, *more: str) -> int:
-    return main(["dashboards", "push", url, "--token-file", str(token), *more])
+def push(url: str, token: Path, *options: str) -> int:
+    return main(["dashboards", "push", url, "--token-file", str(token), *options])
 
 
-def test_all_boards_are_pushed_into_their_folder(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with closing(FakeGrafana((412, {"message": "the folder is there"}))) as grafana:
+def test_all_dashboards_are_uploaded_to_their_folder(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(FakeGrafana((412, {"message": "the folder exists"}))) as grafana:
         assert push(f"{grafana.url}/sub/", token) == 0
-        folder, *boards = grafana.requests
+        folder, *uploads = grafana.requests
         url = grafana.url
     assert (folder.path, folder.body) == ("/sub/api/folders", {"uid": "casstat", "title": "casstat"})
-    assert [board.path for board in boards] == ["/sub/api/dashboards/db"] * len(
+    assert [upload.path for upload in uploads] == ["/sub/api/dashboards/db"] * len(
         list(dashboard_files.packaged_dashboards("prometheus"))
     )
-    assert {board.authorization for board in boards} == {f"Bearer {TOKEN}"}
-    for board, (_, text) in zip(boards, dashboard_files.packaged_dashboards("prometheus"), strict=True):
-        assert board.body["dashboard"] == {**json.loads(text), "id": None}
-        assert (board.body["folderUid"], board.body["overwrite"]) == ("casstat", True)
+    assert {upload.authorization for upload in uploads} == {f"Bearer {TOKEN}"}
+    for upload, (_, text) in zip(uploads, dashboard_files.packaged_dashboards("prometheus"), strict=True):
+        assert upload.body["dashboard"] == {**json.loads(text), "id": None}
+        assert (upload.body["folderUid"], upload.body["overwrite"]) == ("casstat", True)
     assert f"{url}/sub/d/casstat-overview\n" in capsys.readouterr().out
 
 
-def test_a_user_and_a_password_may_stand_in_the_file(tmp_path: Path) -> None:
+def test_the_token_file_may_contain_a_user_and_password(tmp_path: Path) -> None:
     with closing(FakeGrafana()) as grafana:
         assert push(grafana.url, secret_file(tmp_path / "user", "me:hunter2"), "--for", "influxdb") == 0
         assert grafana.requests[0].authorization == f"Basic {base64.b64encode(b'me:hunter2').decode()}"
@@ -67,17 +67,19 @@ def test_a_user_and_a_password_may_stand_in_the_file(tmp_path: Path) -> None:
         (500, "HTTP 500"),
     ],
 )
-def test_a_refusal_is_one_line(status: int, words: str, token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_http_error_is_a_one_line_message(
+    status: int, words: str, token: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with closing(FakeGrafana((status, {"message": f"no, {TOKEN}\n\x1b[31m"}))) as grafana:
         assert push(grafana.url, token) == 1
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("\n") == 1
-    assert TOKEN not in said
-    assert "\x1b" not in said
+    errors = capsys.readouterr().err
+    assert words in errors
+    assert errors.count("\n") == 1
+    assert TOKEN not in errors
+    assert "\x1b" not in errors
 
 
-def test_a_board_that_comes_from_a_file_is_told_of(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_provisioned_dashboard_is_reported(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with closing(FakeGrafana((200, {}), (412, {"message": "provisioned"}))) as grafana:
         assert push(grafana.url, token) == 1
     assert "provisioned from a file" in capsys.readouterr().err
@@ -93,16 +95,16 @@ FAULTS: dict[str, tuple[Answer, str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_one_line(
+def test_a_connection_fault_is_a_one_line_message(
     fault: str, token: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer, words = FAULTS[fault]
-    monkeypatch.setattr(pushing.Grafana.__init__, "__defaults__", (0.4,))
+    monkeypatch.setattr(grafana_upload.Grafana.__init__, "__defaults__", (0.4,))
     with closing(FakeStore(answer)) as store:
         assert push(f"http://127.0.62.3:{store.port}", token) == 1
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert words in errors
+    assert errors.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -117,15 +119,17 @@ def test_a_fault_is_one_line(
         ("http://127.0.62.3:1", "refused"),
     ],
 )
-def test_a_url_that_cannot_be_meant(url: str, words: str, token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_url_is_a_one_line_message(
+    url: str, words: str, token: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert push(url, token) == 1
-    said = capsys.readouterr().err
-    assert words in said
-    assert "pw" not in said
-    assert said.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert words in errors
+    assert "pw" not in errors
+    assert errors.count("\n") == 1
 
 
-def test_https_needs_somebody_to_trust(token: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_https_requires_a_trusted_authority(token: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     authority = Authority(tmp_path)
     certificate = authority.sign("grafana", "subjectAltName=IP:127.0.62.3")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -137,31 +141,31 @@ def test_https_needs_somebody_to_trust(token: Path, tmp_path: Path, capsys: pyte
         assert push(url, token, "--ca", str(authority.file)) == 0
 
 
-def test_a_token_that_others_can_read_is_not_used(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_token_file_readable_by_others_is_refused(token: Path, capsys: pytest.CaptureFixture[str]) -> None:
     token.chmod(0o644)
     assert push("http://127.0.62.3:1", token) == 2
     assert "chmod 600" in capsys.readouterr().err
 
 
-def test_boards_are_written_where_grafana_finds_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dashboards_are_written_to_the_provisioned_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "a 'b\": c"
     assert main(["dashboards", "write", str(folder)]) == 0
     names = capsys.readouterr().out.splitlines()
     assert {str(path) for path in folder.rglob("*") if path.is_file()} == set(names)
     providers = yaml.safe_load((folder / "provisioning" / "dashboards" / "casstat.yaml").read_text())["providers"]
     for provider in providers:
-        found = list(Path(provider["options"]["path"]).glob("*.json"))
-        assert found
-        assert all(json.loads(path.read_text())["uid"].startswith("casstat-") for path in found)
+        files = list(Path(provider["options"]["path"]).glob("*.json"))
+        assert files
+        assert all(json.loads(path.read_text())["uid"].startswith("casstat-") for path in files)
 
 
-def test_those_for_one_store_alone(tmp_path: Path) -> None:
+def test_for_selects_the_dashboards_of_one_store(tmp_path: Path) -> None:
     assert main(["dashboards", "write", str(tmp_path), "--for", "influxdb"]) == 0
     assert not (tmp_path / "prometheus").exists()
     assert list((tmp_path / "influxdb").glob("*.json"))
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unwritable_folder_is_a_one_line_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert main(["dashboards", "write", str(tmp_path / "file" / "x")]) == 1
     assert capsys.readouterr().err.count("\n") == 1

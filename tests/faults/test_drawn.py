@@ -1,4 +1,4 @@
-"""Pictures as gnuplot draws them: never an error, never a line across a hole, words from outside are only words."""
+"""Plots drawn by gnuplot: no errors, no lines across gaps, and no injection through names."""
 
 import re
 import subprocess
@@ -22,8 +22,8 @@ GNUPLOT = which("gnuplot") or "gnuplot"
 PNG = b"\x89PNG\r\n"
 
 
-def valued(run: Run, value: float | str | None) -> Run:
-    """Return the run with this in every cell."""
+def with_values(run: Run, value: float | str | None) -> Run:
+    """Return the run with this value in every cell."""
     rows = {
         name: [None if row is None else dict.fromkeys(row, value) for row in rows] for name, rows in run.rows.items()
     }
@@ -38,18 +38,18 @@ def without(run: Run, *columns: str) -> Run:
     return replace(run, rows=rows)
 
 
-def filled(run: Run, buckets: Buckets) -> Run:
+def with_buckets(run: Run, buckets: Buckets) -> Run:
     return replace(run, buckets={word: [buckets] * len(run.times) for word in ("read", "write")})
 
 
 ODD: Mapping[str, Run] = {
-    "nothing at all": Run("", 1.0, [], {}),
+    "an empty run": Run("", 1.0, [], {}),
     "one row of one node": synthetic(["a"], 1),
-    "all rows unknown": replace(SMALL, rows={name: [None] * 12 for name in SMALL.rows}, buckets={}),
-    "nothing but zeros": filled(valued(SMALL, 0.0), Buckets((1e-6, inf), (0, 0))),
-    "below zero": filled(valued(SMALL, -3.0), Buckets((1e-6, inf), (0, 5))),
-    "beyond all measure": filled(valued(SMALL, 1e300), Buckets((0.0, 1e-6, inf), (1e18, 0.25, 0))),
-    "columns missing": without(SMALL, "cpu_nice_pct", "reads_per_s", "gc_pct", "write_p99_ms"),
+    "no row known": replace(SMALL, rows={name: [None] * 12 for name in SMALL.rows}, buckets={}),
+    "only zeros": with_buckets(with_values(SMALL, 0.0), Buckets((1e-6, inf), (0, 0))),
+    "negative values": with_buckets(with_values(SMALL, -3.0), Buckets((1e-6, inf), (0, 5))),
+    "huge values": with_buckets(with_values(SMALL, 1e300), Buckets((0.0, 1e-6, inf), (1e18, 0.25, 0))),
+    "missing columns": without(SMALL, "cpu_nice_pct", "reads_per_s", "gc_pct", "write_p99_ms"),
     "every third row": replace(
         SMALL, rows={name: [row if i % 3 == 0 else None for i, row in enumerate(r)] for name, r in SMALL.rows.items()}
     ),
@@ -57,34 +57,34 @@ ODD: Mapping[str, Run] = {
 }
 
 
-def drawn(run: Run, folder: Path) -> None:
-    """Draw all plots; gnuplot must print nothing."""
+def assert_drawn(run: Run, folder: Path) -> None:
+    """Draw all plots and assert that gnuplot prints nothing."""
     for script in write(run, folder):
-        done = subprocess.run([GNUPLOT, "-d", script.name], cwd=folder, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
+        result = subprocess.run([GNUPLOT, "-d", script.name], cwd=folder, capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stderr, result.stdout) == (0, "", "")
         assert script.with_suffix(".png").read_bytes().startswith(PNG)
         ElementTree.parse(script.with_suffix(".svg"))  # noqa: S314
 
 
-@pytest.mark.parametrize("what", ODD)
-def test_odd_runs_are_drawn_without_a_word(what: str, tmp_path: Path) -> None:
-    drawn(ODD[what], tmp_path)
+@pytest.mark.parametrize("name", ODD)
+def test_unusual_runs_are_drawn_without_messages(name: str, tmp_path: Path) -> None:
+    assert_drawn(ODD[name], tmp_path)
 
 
-def test_the_plots_are_those_that_draw_returns(tmp_path: Path) -> None:
-    found = draw(write(SMALL, tmp_path, size=(1600, 1200), theme="dark"))
-    assert found == [tmp_path / f"{plot.name}.{kind}" for plot in PLOTS for kind in ("png", "svg")]
-    assert all(path.stat().st_size > 1000 for path in found)
+def test_draw_returns_the_paths_of_all_plots(tmp_path: Path) -> None:
+    paths = draw(write(SMALL, tmp_path, size=(1600, 1200), theme="dark"))
+    assert paths == [tmp_path / f"{plot.name}.{kind}" for plot in PLOTS for kind in ("png", "svg")]
+    assert all(path.stat().st_size > 1000 for path in paths)
     assert 'width="1600" height="1200"' in (tmp_path / "overview.svg").read_text()
 
 
-def test_where_there_is_nothing_it_says_so(tmp_path: Path) -> None:
-    draw(write(ODD["all rows unknown"], tmp_path))
+def test_plots_without_data_are_labelled(tmp_path: Path) -> None:
+    draw(write(ODD["no row known"], tmp_path))
     words = (tmp_path / "overview.svg").read_text()
     assert words.count("no data") == 7
 
 
-def test_words_from_outside_are_only_words(tmp_path: Path) -> None:
+def test_names_and_texts_are_not_interpreted(tmp_path: Path) -> None:
     proof = tmp_path / "proof"
     bad = (
         f"x'); alert(1)// \"q\" ''`touch {proof}` \\ $(touch {proof}) @m {{/Bold b}}"
@@ -100,28 +100,28 @@ def test_words_from_outside_are_only_words(tmp_path: Path) -> None:
         footer=[bad] * 3,
     )
     folder = tmp_path / "plots"
-    drawn(run, folder)
+    assert_drawn(run, folder)
     assert not proof.exists()
     assert all(len(path.suffixes) == 1 for path in folder.iterdir())
     for path in folder.glob("*.svg"):
         elements = list(ElementTree.parse(path).iter())  # noqa: S314
         scripts = [element.text or "" for element in elements if element.tag.endswith("script")]
         assert not any("alert" in script for script in scripts)
-        shown = [value for element in elements for key, value in element.attrib.items() if "alert" in value]
+        shown = [value for element in elements for _, value in element.attrib.items() if "alert" in value]
         assert all(re.fullmatch(r"gnuplot_svg\.showHypertext\(evt,'[^'\"]*'\)", value) for value in shown)
 
 
-def pieces(path: Path) -> int:
-    """Return of how many pieces the line of all reads is."""
+def segments(path: Path) -> int:
+    """Return the number of segments in the line of the cluster's reads."""
     after = path.read_text().partition("<text>reads, sum</text>")[2]
     _sample, line, *_ = re.findall(r"<path stroke='[^']*'\s+d='([^']*)'", after)
     return str(line).count("M")
 
 
-def test_a_hole_is_never_drawn_across(tmp_path: Path) -> None:
+def test_no_line_is_drawn_across_a_gap(tmp_path: Path) -> None:
     rows = {name: [None if i in (4, 5, 8) else row for i, row in enumerate(r)] for name, r in SMALL.rows.items()}
-    whole, holed = tmp_path / "whole", tmp_path / "holed"
-    draw(write(synthetic(seconds=12, missing=range(0)), whole, only=["overview"]))
-    draw(write(replace(SMALL, rows=rows), holed, only=["overview"]))
-    assert pieces(whole / "overview.svg") == 1
-    assert pieces(holed / "overview.svg") == 3
+    complete, interrupted = tmp_path / "complete", tmp_path / "interrupted"
+    draw(write(synthetic(seconds=12, missing=range(0)), complete, only=["overview"]))
+    draw(write(replace(SMALL, rows=rows), interrupted, only=["overview"]))
+    assert segments(complete / "overview.svg") == 1
+    assert segments(interrupted / "overview.svg") == 3

@@ -1,4 +1,4 @@
-"""The running line while the node's port misbehaves: rows without numbers, then right again, and nothing lost."""
+"""The running line with a faulty Jolokia port: rows without values, then correct rows, and no lost reads."""
 
 import re
 from collections.abc import Iterator
@@ -23,21 +23,21 @@ from tests.faults.program import (
 
 pytestmark = pytest.mark.alone
 INTERVAL = "0.2"
-FROM_ELSEWHERE = r"casstat: the node runs on another machine: .*\n"
+REMOTE_NODE = r"casstat: the node runs on another machine: .*\n"
 
-WHOLE: dict[str, tuple[Fault, str]] = {
-    "silence": (faults.hang, "no complete answer in time"),
+FAULTS: dict[str, tuple[Fault, str]] = {
+    "no response": (faults.hang, "no complete answer in time"),
     "a body byte by byte": (faults.dripping_body, "no complete answer in time"),
-    "chunks without end": (
+    "endless chunks": (
         faults.endless(faults.CHUNKED, b"10000\r\n" + faults.BLOCK + b"\r\n"),
         "larger than|no complete answer in time",
     ),
-    "hanging up": (faults.close, "connection closed"),
-    "half an answer": (faults.truncated, "truncated"),
+    "a closed connection": (faults.close, "connection closed"),
+    "a truncated response": (faults.truncated, "truncated"),
     "garbage": (faults.raw(faults.SSH), "not an HTTP answer"),
     "503": (faults.status("503 Service Unavailable"), "HTTP 503"),
     "a redirect": (faults.status("302 Found", "Location: http://127.0.0.1:1/"), "HTTP 302"),
-    "no JSON": (faults.body(lambda _: b"<html>"), "is not JSON"),
+    "not JSON": (faults.body(lambda _: b"<html>"), "is not JSON"),
     "deeply nested JSON": (faults.body(lambda _: b"[" * 100_000), "is not JSON"),
     "an object": (faults.value({}), "does not match"),
     "a list of numbers": (faults.value([1, 2]), "does not match"),
@@ -46,7 +46,7 @@ WHOLE: dict[str, tuple[Fault, str]] = {
 
 
 class Running:
-    """A line that runs on from test to test while all is well; a new one when it has ended."""
+    """A running line and its fake node."""
 
     def __init__(self) -> None:
         self.fake = FakeJolokia()
@@ -71,37 +71,38 @@ def started() -> Iterator[list[Running]]:
 
 @pytest.fixture
 def running(started: list[Running]) -> Running:
+    """Return a line that serves one test after another; a new one when the last one has ended."""
     if not started or not started[-1].load.program.alive:
         started.append(Running())
     started[-1].load.until(has_reads)
     return started[-1]
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_while_nothing_usable_comes_rows_have_no_numbers_and_then_none_is_lost(name: str, running: Running) -> None:
+@pytest.mark.parametrize("name", FAULTS)
+def test_rows_of_failed_scrapes_have_no_values_and_no_read_is_lost(name: str, running: Running) -> None:
     load = running.load
-    running.fake.fault, words = WHOLE[name]
+    running.fake.fault, words = FAULTS[name]
     rows = [load.until(lacks_reads), load.next()]
     running.fake.fault = None
-    back = load.until(has_reads)
+    recovered = load.until(has_reads)
     load.settle()
     for row in rows:
-        assert without_numbers(row)
+        assert without_values(row)
         assert "no_answer" in event_kinds(row)
         assert re.search(words, event_texts(row))
         assert is_one_line(event_texts(row))
-    # The first row after the gap is about the whole gap.
-    assert back["interval_s"] > 2 * float(INTERVAL)
-    assert (back["read_mean_ms"], back["events"]) == (0.5, [])
+    # The first row after the gap covers the whole gap.
+    assert recovered["interval_s"] > 2 * float(INTERVAL)
+    assert (recovered["read_mean_ms"], recovered["events"]) == (0.5, [])
     load.check()
 
 
-def without_numbers(row: Row) -> bool:
-    """Return whether a row tells nothing of the node, not even zeros."""
+def without_values(row: Row) -> bool:
+    """Return whether a row has no values of the node, not even zeros."""
     return all(value is None for name, value in row.items() if re.match("read|write|compact|cpu|disk|net", name))
 
 
-def test_what_is_closed_between_two_rows_is_opened_again_unseen(fake: FakeJolokia) -> None:
+def test_a_connection_closed_between_rows_is_reopened(fake: FakeJolokia) -> None:
     with Program(*_arguments(fake)) as program:
         load = Load(program, fake.node)
         for _ in range(5):
@@ -113,10 +114,10 @@ def test_what_is_closed_between_two_rows_is_opened_again_unseen(fake: FakeJoloki
     load.check()
     assert fake.connections > 5
     assert code == 0
-    assert re.fullmatch(FROM_ELSEWHERE, errors)
+    assert re.fullmatch(REMOTE_NODE, errors)
 
 
-def test_all_is_well_with_answers_that_have_a_length(fake: FakeJolokia) -> None:
+def test_responses_with_a_content_length_are_read(fake: FakeJolokia) -> None:
     fake.fault = faults.with_length
     with Program(*_arguments(fake)) as program:
         load = Load(program, fake.node)
@@ -127,20 +128,20 @@ def test_all_is_well_with_answers_that_have_a_length(fake: FakeJolokia) -> None:
     load.check()
 
 
-@pytest.mark.parametrize("name", ["silence", "garbage", "an object"])
-def test_a_port_that_never_answers_usably_is_told_once_and_the_rows_come(name: str, fake: FakeJolokia) -> None:
-    fake.fault, words = WHOLE[name]
-    done = run("0.1", "3", "--format", "csv", "--jolokia", fake.url)
-    assert done.returncode == 1
-    assert is_clean(done.stderr)
-    assert re.search(words, done.stderr)
-    assert len(done.stderr.splitlines()) == 1
-    header, *rows = [line.split(",") for line in done.stdout.splitlines()]
+@pytest.mark.parametrize("name", ["no response", "garbage", "an object"])
+def test_a_port_that_never_answers_is_one_message_and_rows_continue(name: str, fake: FakeJolokia) -> None:
+    fake.fault, words = FAULTS[name]
+    result = run("0.1", "3", "--format", "csv", "--jolokia", fake.url)
+    assert result.returncode == 1
+    assert is_clean(result.stderr)
+    assert re.search(words, result.stderr)
+    assert len(result.stderr.splitlines()) == 1
+    header, *rows = [line.split(",") for line in result.stdout.splitlines()]
     assert [row[header.index("reads_per_s")] for row in rows] == ["", "", ""]
     assert [row[header.index("events")] for row in rows] == ["", "", ""]
 
 
-def test_a_node_that_comes_later_is_found(fake: FakeJolokia) -> None:
+def test_a_node_that_starts_later_is_discovered(fake: FakeJolokia) -> None:
     fake.stop()
     with Program(*_arguments(fake)) as program:
         load = Load(program, fake.node)
@@ -155,12 +156,12 @@ def test_a_node_that_comes_later_is_found(fake: FakeJolokia) -> None:
     assert last["node"] == ADDRESS
     assert code == 0
     assert is_clean(errors)
-    # What was done before the node was first seen is nobody's.
+    # Reads before the first scrape are not counted.
     assert load.reads_reported() <= load.reads_done
     assert load.reads_reported() > 0
 
 
-def test_a_process_that_was_stopped_for_a_while_prints_one_row_over_the_gap(fake: FakeJolokia) -> None:
+def test_a_stopped_process_prints_one_row_for_the_gap(fake: FakeJolokia) -> None:
     with Program(*_arguments(fake)) as program:
         load = Load(program, fake.node)
         load.next()
@@ -174,14 +175,14 @@ def test_a_process_that_was_stopped_for_a_while_prints_one_row_over_the_gap(fake
     assert is_clean(errors)
 
 
-def test_a_node_that_refuses_the_search_for_names_is_told_in_one_line(fake: FakeJolokia) -> None:
+def test_a_refused_search_for_mbeans_is_a_one_line_message(fake: FakeJolokia) -> None:
     fake.node.override = lambda request, answer: (
         {"status": 403, "error": "search\nis \x1b[31mnot\rallowed" + 1000 * "!"}
         if request["type"] == "search"
         else answer
     )
-    done = run("0.1", "2", "--format", "json", "--jolokia", fake.url, "-k", "ks")
-    assert done.returncode == 1
-    assert is_clean(done.stderr)
-    assert "search refused" in done.stderr
-    assert len(done.stdout.splitlines()) == 2
+    result = run("0.1", "2", "--format", "json", "--jolokia", fake.url, "-k", "ks")
+    assert result.returncode == 1
+    assert is_clean(result.stderr)
+    assert "search refused" in result.stderr
+    assert len(result.stdout.splitlines()) == 2

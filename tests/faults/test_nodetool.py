@@ -1,4 +1,4 @@
-"""The line of a node that has nothing but nodetool, whatever that prints."""
+"""The line with nodetool as its only source, and faults of nodetool."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ TRACE = """error: null
 -- StackTrace --
 java.lang.NullPointerException
 \tat org.apache.cassandra.tools.NodeProbe.getThing(NodeProbe.java:7)"""
-# What it says as long as nothing is wrong; then the fault's lines come first.
+# Prints captured reports; while the file `faulty` exists, it runs the lines of the fault first.
 SCRIPT = """#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift 2; done
 if [ -e '{folder}/faulty' ]; then
@@ -32,13 +32,13 @@ Line = Callable[[str], Program]
 
 @pytest.fixture
 def faulty(tmp_path: Path) -> Path:
-    """The file that makes the fault begin."""
+    """Return the file whose existence switches the fault on."""
     return tmp_path / "faulty"
 
 
 @pytest.fixture
 def line(tmp_path: Path) -> Line:
-    """Return what runs the line with a nodetool that has a fault."""
+    """Return a function that starts the line with a nodetool that has a fault."""
 
     def run(fault: str) -> Program:
         path = tmp_path / "nodetool"
@@ -51,22 +51,22 @@ def line(tmp_path: Path) -> Line:
 
 
 def until(program: Program, fits: Callable[[Row], bool]) -> Row:
-    """Return the next row that fits; the machine's own figures stand in all of them."""
+    """Return the next row that `fits` accepts; all rows must have values of the host."""
     for number in range(120):
         row = program.row()
         assert row["cpu_idle_pct"] is not None or number == 0
         if fits(row):
             return row
-    raise AssertionError(f"no such row; the last one is {row}")
+    raise AssertionError(f"no such row; the last row is {row}")
 
 
-def is_whole(row: Row) -> bool:
-    """Return whether reads and percentiles are known."""
+def is_complete(row: Row) -> bool:
+    """Return whether a row has reads and percentiles."""
     return row["reads_per_s"] == 0.0 and row["read_p99_ms"] is not None
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "message"),
     [
         (f"cat <<'X'\n{TRACE}\nX\nexit 2", "nodetool tablestats: error: null"),
         (f"cat >&2 <<'X'\n{TRACE}\nX\nexit 1", "nodetool tablestats: error: null"),
@@ -77,30 +77,30 @@ def is_whole(row: Row) -> bool:
         ("head -c 100000 /dev/zero; exit 0", "nodetool tablestats: its last line has no end"),
     ],
 )
-def test_a_fault_is_told_in_one_line_and_over_when_it_is_over(line: Line, faulty: Path, fault: str, said: str) -> None:
+def test_a_fault_is_reported_in_one_line_until_it_ends(line: Line, faulty: Path, fault: str, message: str) -> None:
     with line(fault) as program:
-        until(program, is_whole)
+        until(program, is_complete)
         faulty.touch()
-        row = until(program, lambda row: said in event_texts(row))
+        row = until(program, lambda row: message in event_texts(row))
         assert len(event_texts(row).splitlines()) == 1
         assert row["reads_per_s"] is None
         faulty.unlink()
-        until(program, is_whole)
+        until(program, is_complete)
         code, errors = program.end()
     assert code == 0
     assert "Traceback" not in errors
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("where", ["", ">&2"])
-def test_warnings_before_its_output_are_none_of_it(line: Line, faulty: Path, where: str) -> None:
+@pytest.mark.parametrize("redirection", ["", ">&2"])
+def test_warnings_before_the_report_are_ignored(line: Line, faulty: Path, redirection: str) -> None:
     faulty.touch()
-    with line(f"cat {where} <<'X'\n{WARNING}\nX") as program:
-        row = until(program, is_whole)
+    with line(f"cat {redirection} <<'X'\n{WARNING}\nX") as program:
+        row = until(program, is_complete)
         assert event_texts(row) == ""
 
 
-def test_what_another_languages_numbers_leave_in_doubt_is_absent(line: Line, faulty: Path) -> None:
+def test_numbers_in_another_locale_are_reported_and_absent(line: Line, faulty: Path) -> None:
     faulty.touch()
     with line(f"test \"$1\" != tablestats || exec cat '{CAPTURES}/tablestats.de.txt'") as program:
         row = until(program, lambda row: "is no decimal number ('0,10093'" in event_texts(row))
@@ -108,9 +108,9 @@ def test_what_another_languages_numbers_leave_in_doubt_is_absent(line: Line, fau
     assert all(row["reads_per_s"] is None and row["read_mean_ms"] is None for row in rows)
 
 
-def test_one_that_never_ends_holds_up_nothing_and_is_ended_with_the_line(line: Line, faulty: Path) -> None:
+def test_a_hanging_nodetool_delays_no_row_and_is_killed_with_the_line(line: Line, faulty: Path) -> None:
     with line("exec sleep 1234.5678") as program:
-        until(program, is_whole)
+        until(program, is_complete)
         faulty.touch()
         row = until(program, lambda row: (row["cassandra_age_s"] or 0) > 2)
         assert row["reads_per_s"] is None
@@ -120,28 +120,28 @@ def test_one_that_never_ends_holds_up_nothing_and_is_ended_with_the_line(line: L
 
 
 def sleeping() -> list[psutil.Process]:
-    return [each for each in psutil.process_iter(["cmdline"]) if "1234.5678" in (each.info["cmdline"] or ())]
+    return [p for p in psutil.process_iter(["cmdline"]) if "1234.5678" in (p.info["cmdline"] or ())]
 
 
-def test_what_is_no_nodetool_is_told_and_the_machine_is_watched(tmp_path: Path) -> None:
-    nothing = str(tmp_path / "nodetool")
-    with Program("0.2", "2", "--format=json", "--source", "nodetool", "--nodetool", nothing) as program:
+def test_a_missing_nodetool_is_an_error_and_rows_have_host_values(tmp_path: Path) -> None:
+    missing = str(tmp_path / "nodetool")
+    with Program("0.2", "2", "--format=json", "--source", "nodetool", "--nodetool", missing) as program:
         rows = [program.row(), program.row()]
         code, errors = program.end(None)
     assert code == 1
-    assert f"{nothing}: No such file or directory (hint: give --nodetool PATH)" in errors
+    assert f"{missing}: No such file or directory (hint: give --nodetool PATH)" in errors
     assert all(row["reads_per_s"] is None for row in rows)
     assert rows[1]["cpu_idle_pct"] is not None
 
 
-def test_a_password_file_that_others_can_read_is_told(tmp_path: Path) -> None:
+def test_a_password_file_readable_by_others_is_refused(tmp_path: Path) -> None:
     passwords = tmp_path / "jmx.password"
     passwords.write_text("me hunter2\n")
     options = ["--source", "nodetool", "--nodetool", str(tmp_path / "none"), "--jmx-password-file", str(passwords)]
-    for mode, told in ((0o644, True), (0o600, False)):
+    for mode, is_refused in ((0o644, True), (0o600, False)):
         passwords.chmod(mode)
         with Program("0.2", "1", "--jmx-user", "me", *options) as program:
             code, errors = program.end(None)
         assert code == 1
-        assert (f"{passwords}: can be read by others: chmod 600 {passwords}" in errors) == told
+        assert (f"{passwords}: can be read by others: chmod 600 {passwords}" in errors) == is_refused
         assert "hunter2" not in errors

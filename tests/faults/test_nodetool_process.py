@@ -1,4 +1,4 @@
-"""nodetool as a transport: whatever the program does, what it said or one line why not, and nothing left running."""
+"""Nodetool processes: their output or a one-line error, and no process left running."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ Script = Callable[..., Nodetool]
 
 @pytest.fixture
 def script(tmp_path: Path) -> Script:
-    """Return what makes a nodetool of the lines of a shell script."""
+    """Return a function that makes a nodetool from the lines of a shell script."""
 
     def make(*lines: str, connection: Connection | None = None, **environ: str) -> Nodetool:
         path = tmp_path / "nodetool"
@@ -31,24 +31,24 @@ def script(tmp_path: Path) -> Script:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left_running(tmp_path: Path) -> Iterator[None]:
+def _no_process_is_left(tmp_path: Path) -> Iterator[None]:
     yield
     for process in psutil.process_iter(["cmdline"]):
         if any(str(tmp_path) in argument for argument in process.info["cmdline"] or ()):
-            ended(process.pid)
+            wait_for_end(process.pid)
 
 
-def ended(pid: int) -> None:
-    """Return once a process that was killed is gone, which takes a moment; fail when it was not killed."""
-    patience = time.monotonic() + LONG_S
+def wait_for_end(pid: int) -> None:
+    """Wait until a killed process has ended; fail if it runs on."""
+    deadline_s = time.monotonic() + LONG_S
     with contextlib.suppress(psutil.NoSuchProcess):
         while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() < patience, f"process {pid} runs on"
+            assert time.monotonic() < deadline_s, f"process {pid} still runs"
             os.sched_yield()
 
 
-def problem(tool: Nodetool, timeout_s: float = LONG_S) -> str:
-    """Return why the tool did not say anything."""
+def error_of(tool: Nodetool, timeout_s: float = LONG_S) -> str:
+    """Return the error message of a run, which must be one line."""
     with pytest.raises(NodetoolError) as raised:
         tool.run(["info"], timeout_s)
     text = str(raised.value)
@@ -56,39 +56,41 @@ def problem(tool: Nodetool, timeout_s: float = LONG_S) -> str:
     return text
 
 
-def test_what_it_prints_is_returned(script: Script) -> None:
+def test_stdout_is_returned(script: Script) -> None:
     assert script("echo 'Load : 5 KiB'", "echo more").run(["info"], LONG_S) == "Load : 5 KiB\nmore\n"
 
 
-def test_what_it_prints_beside_is_none_of_it(script: Script) -> None:
+def test_stderr_of_a_successful_run_is_ignored(script: Script) -> None:
     tool = script("echo 'Picked up JAVA_TOOL_OPTIONS: -Dx' >&2", "echo good")
     assert tool.run(["info"], LONG_S) == "good\n"
 
 
-def test_bytes_that_are_no_text_are_no_error(script: Script) -> None:
+def test_invalid_utf_8_is_replaced(script: Script) -> None:
     assert script(r"printf 'a\377b\n'").run(["info"], LONG_S) == "a\ufffdb\n"
 
 
-def test_its_arguments_stand_after_its_connection_and_no_password_among_them(script: Script, tmp_path: Path) -> None:
+def test_arguments_follow_the_connection_options_without_a_password(script: Script, tmp_path: Path) -> None:
     connection = Connection(7199, "cassandra", tmp_path / "password file")
-    tool = script('for each in "$@"; do echo "$each"; done', connection=connection)
+    tool = script('for argument in "$@"; do echo "$argument"; done', connection=connection)
     assert tool.run(["tablestats", "-F", "json", "ks.t"], LONG_S).splitlines() == [
         *("-p", "7199", "-u", "cassandra", "-pwf", str(tmp_path / "password file")),
         *("tablestats", "-F", "json", "ks.t"),
     ]
 
 
-def test_without_a_connection_it_is_left_to_nodetool() -> None:
+def test_an_unset_connection_has_no_options() -> None:
     assert Connection().flags() == []
     assert Connection(port=7199).flags() == ["-p", "7199"]
 
 
-def test_no_shell_ever_sees_the_arguments(script: Script) -> None:
-    odd = ["$(id)", "a b", "`id`", "*", "", "a;b", "'\""]
-    assert script('for each in "$@"; do echo "[$each]"; done').run(odd, LONG_S).splitlines() == [f"[{a}]" for a in odd]
+def test_arguments_are_not_interpreted_by_a_shell(script: Script) -> None:
+    arguments = ["$(id)", "a b", "`id`", "*", "", "a;b", "'\""]
+    assert script('for argument in "$@"; do echo "[$argument]"; done').run(arguments, LONG_S).splitlines() == [
+        f"[{a}]" for a in arguments
+    ]
 
 
-def test_the_environment_goes_on_to_it_and_its_words_are_english(script: Script) -> None:
+def test_the_environment_is_passed_on_with_an_english_locale(script: Script) -> None:
     tool = script(
         'echo "$LC_ALL|$JAVA_HOME|$JVM_OPTS"', LC_ALL="de_DE.UTF-8", JAVA_HOME="/opt/java", JVM_OPTS="-Dmine=1"
     )
@@ -98,7 +100,7 @@ def test_the_environment_goes_on_to_it_and_its_words_are_english(script: Script)
     assert {"-XX:TieredStopAtLevel=1", "-Duser.language=en", "-Duser.home=/dev/null"} <= set(options.split())
 
 
-def test_it_has_nothing_to_read(script: Script) -> None:
+def test_stdin_is_empty(script: Script) -> None:
     assert script("cat", "echo done").run(["info"], LONG_S) == "done\n"
 
 
@@ -125,85 +127,85 @@ def test_it_has_nothing_to_read(script: Script) -> None:
         ([], "nodetool info: exit code 3"),
     ],
 )
-def test_why_it_failed_is_its_own_words_in_one_line(lines: list[str], expected: str, script: Script) -> None:
-    assert problem(script(*lines, "exit 3")) == expected
+def test_a_failure_is_nodetools_message_in_one_line(lines: list[str], expected: str, script: Script) -> None:
+    assert error_of(script(*lines, "exit 3")) == expected
 
 
-def test_what_a_failing_one_prints_is_not_believed(script: Script) -> None:
-    assert "exit code 1" in problem(script("echo", "exit 1"))
-    assert "Load" in problem(script("echo 'Load : 5 KiB'", "exit 1"))
+def test_output_of_a_failed_run_is_an_error(script: Script) -> None:
+    assert "exit code 1" in error_of(script("echo", "exit 1"))
+    assert "Load" in error_of(script("echo 'Load : 5 KiB'", "exit 1"))
 
 
-def test_one_that_is_ended_by_a_signal_has_failed(script: Script) -> None:
-    assert problem(script("echo", "kill -9 $$")) == "nodetool info: exit code -9"
+def test_a_run_ended_by_a_signal_is_an_error(script: Script) -> None:
+    assert error_of(script("echo", "kill -9 $$")) == "nodetool info: exit code -9"
 
 
-def test_one_that_prints_nothing_has_said_nothing(script: Script) -> None:
-    assert problem(script("exit 0")) == "nodetool info: no output"
-    assert problem(script("echo ' '", "echo 'Picked up JVM_OPTS' >&2", "echo reason >&2")) == (
+def test_empty_output_is_an_error(script: Script) -> None:
+    assert error_of(script("exit 0")) == "nodetool info: no output"
+    assert error_of(script("echo ' '", "echo 'Picked up JVM_OPTS' >&2", "echo reason >&2")) == (
         "nodetool info: no output: reason"
     )
 
 
-def test_one_that_does_not_end_is_ended_in_time(script: Script) -> None:
-    assert problem(script("echo half", "sleep 1000"), SHORT_S) == "nodetool info: no answer in time, killed"
-    assert "why it hangs" in problem(script("echo 'why it hangs' >&2", "sleep 1000"), SHORT_S)
+def test_a_hanging_run_is_killed_at_its_deadline(script: Script) -> None:
+    assert error_of(script("echo half", "sleep 1000"), SHORT_S) == "nodetool info: no answer in time, killed"
+    assert "why it hangs" in error_of(script("echo 'why it hangs' >&2", "sleep 1000"), SHORT_S)
 
 
-def test_one_that_has_no_time_left_is_ended_at_once(script: Script) -> None:
-    assert "no answer in time" in problem(script("sleep 1000"), 0.0)
+def test_a_timeout_of_zero_kills_at_once(script: Script) -> None:
+    assert "no answer in time" in error_of(script("sleep 1000"), 0.0)
 
 
-def test_one_that_ignores_its_end_is_ended_all_the_same(script: Script) -> None:
-    assert "in time" in problem(script("trap '' TERM INT HUP", "while :; do sleep 1000; done"), SHORT_S)
+def test_a_run_that_ignores_signals_is_killed(script: Script) -> None:
+    assert "in time" in error_of(script("trap '' TERM INT HUP", "while :; do sleep 1000; done"), SHORT_S)
 
 
-def test_one_that_closes_its_output_and_lives_on_is_ended(script: Script) -> None:
+def test_a_run_that_closes_its_output_and_continues_is_killed(script: Script) -> None:
     assert (
-        problem(script("echo all", "exec >&- 2>&-", "sleep 1000"), SHORT_S) == "nodetool info: no exit in time, killed"
+        error_of(script("echo all", "exec >&- 2>&-", "sleep 1000"), SHORT_S) == "nodetool info: no exit in time, killed"
     )
 
 
-def test_the_children_of_one_that_is_ended_are_ended_too(script: Script, tmp_path: Path) -> None:
-    # As the script of nodetool and its JVM.
+def test_children_of_a_killed_run_are_killed(script: Script, tmp_path: Path) -> None:
+    # Like the nodetool script and its JVM.
     tool = script(f"sh -c 'echo $$ > {tmp_path}/child; sleep 1000; echo {tmp_path}'", "echo never")
-    assert "no answer in time" in problem(tool, 2.0)
-    ended(int((tmp_path / "child").read_text()))
+    assert "no answer in time" in error_of(tool, 2.0)
+    wait_for_end(int((tmp_path / "child").read_text()))
 
 
-def test_a_child_that_outlives_it_and_holds_its_output_is_ended(script: Script, tmp_path: Path) -> None:
+def test_a_child_that_outlives_the_run_and_holds_its_output_is_killed(script: Script, tmp_path: Path) -> None:
     tool = script(f"sh -c 'echo $$ > {tmp_path}/child; sleep 1000; echo {tmp_path}' &", "echo done")
-    assert "no answer in time" in problem(tool, 2.0)
-    ended(int((tmp_path / "child").read_text()))
+    assert "no answer in time" in error_of(tool, 2.0)
+    wait_for_end(int((tmp_path / "child").read_text()))
 
 
 @pytest.mark.parametrize("stream", ["", " >&2"])
-def test_output_without_end_ends(stream: str, script: Script) -> None:
-    assert "killed" in problem(script(f"exec yes{stream}"), 2.0)
+def test_endless_output_is_killed(stream: str, script: Script) -> None:
+    assert "killed" in error_of(script(f"exec yes{stream}"), 2.0)
 
 
-def test_output_that_trickles_without_end_ends(script: Script) -> None:
-    assert "no answer in time" in problem(script("while :; do echo x; sleep 0.01; done"), SHORT_S)
+def test_endless_slow_output_is_killed(script: Script) -> None:
+    assert "no answer in time" in error_of(script("while :; do echo x; sleep 0.01; done"), SHORT_S)
 
 
-def test_too_much_output_is_not_read_to_its_end(script: Script) -> None:
+def test_output_over_the_limit_is_killed(script: Script) -> None:
     tool = script("exec cat /dev/zero")
-    assert problem(tool) == f"nodetool info: output larger than {MAX_OUTPUT_BYTES >> 20} MiB, killed"
+    assert error_of(tool) == f"nodetool info: output larger than {MAX_OUTPUT_BYTES >> 20} MiB, killed"
 
 
-def test_much_output_is_read_whole(script: Script) -> None:
+def test_large_output_is_read_completely(script: Script) -> None:
     tool = script("head -c 5000000 /dev/zero | tr '\\0' x", "head -c 5000000 /dev/zero >&2")
     assert len(tool.run(["info"], LONG_S)) == 5_000_000
 
 
-def test_a_program_that_cannot_be_run_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_run_is_an_error_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "text").write_text("#!/bin/sh\n")
-    (tmp_path / "broken").write_text("no program\n")
+    (tmp_path / "broken").write_text("not a program\n")
     (tmp_path / "broken").chmod(0o755)
     (tmp_path / "elsewhere").write_text("#!/nosuch/sh\n")
     (tmp_path / "elsewhere").chmod(0o755)
-    for name, why in {
+    for name, cause in {
         "nosuch": "No such file or directory",
         "folder": "Permission denied",
         "text": "Permission denied",
@@ -211,27 +213,27 @@ def test_a_program_that_cannot_be_run_is_told_with_what_to_do(tmp_path: Path) ->
         "elsewhere": "No such file or directory",
     }.items():
         tool = Nodetool(tmp_path / name, Connection(), {})
-        assert problem(tool) == f"{tmp_path / name}: {why}"
+        assert error_of(tool) == f"{tmp_path / name}: {cause}"
 
 
-def test_several_run_at_once(script: Script, tmp_path: Path) -> None:
-    # Each waits for the other to have begun.
+def test_runs_are_concurrent(script: Script, tmp_path: Path) -> None:
+    # Each run waits until the other one has started.
     tool = script(f'touch "{tmp_path}/$1"', f'until [ -e "{tmp_path}/$2" ]; do sleep 0.01; done', 'echo "$1"')
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.submit(tool.run, ["a", "b"], LONG_S), pool.submit(tool.run, ["b", "a"], LONG_S)
         assert (first.result(), second.result()) == ("a\n", "b\n")
 
 
-def test_closing_ends_what_runs_and_starts_nothing_more(script: Script, tmp_path: Path) -> None:
+def test_closing_kills_running_processes_and_prevents_new_ones(script: Script, tmp_path: Path) -> None:
     tool = script(f"mkfifo {tmp_path}/fifo", f"touch {tmp_path}/began", f"cat {tmp_path}/fifo")
-    found: list[str] = []
-    thread = threading.Thread(target=lambda: found.append(problem(tool)))
+    errors: list[str] = []
+    thread = threading.Thread(target=lambda: errors.append(error_of(tool)))
     thread.start()
     while not (tmp_path / "began").exists():
         assert thread.is_alive()
         os.sched_yield()
     tool.close()
     thread.join()
-    assert found[0].startswith("nodetool info: ")
-    assert problem(tool) == "nodetool info: canceled"
+    assert errors[0].startswith("nodetool info: ")
+    assert error_of(tool) == "nodetool info: canceled"
     tool.close()

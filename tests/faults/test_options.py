@@ -1,4 +1,4 @@
-"""Options and arguments that cannot be meant: refused with code 2 and a message, before anything is watched."""
+"""Invalid options and arguments are refused with code 2 and a message before the first tick."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from cli.main import main
 from tests.faults.program import is_one_line, run
 
-WRONG: list[tuple[list[str], str]] = [
+INVALID: list[tuple[list[str], str]] = [
     (["abc"], "'abc'"),
     (["0", "1"], "interval of 0 s"),
     (["-1"], "-1"),
@@ -68,8 +68,8 @@ ENVIRONMENT = [
 ]
 
 
-def refusal(errors: str) -> str:
-    """Return click's last line, the one that says what is wrong."""
+def error_message(errors: str) -> str:
+    """Return click's error message, which must be the last line."""
     (line,) = [line for line in errors.splitlines() if line.startswith("Error: ")]
     assert errors.splitlines()[-1] == line
     assert is_one_line(line)
@@ -77,19 +77,19 @@ def refusal(errors: str) -> str:
     return line
 
 
-@pytest.mark.parametrize(("arguments", "words"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
-def test_what_cannot_be_meant_is_refused(
+@pytest.mark.parametrize(("arguments", "words"), INVALID, ids=[" ".join(arguments) for arguments, _ in INVALID])
+def test_invalid_arguments_are_refused(
     arguments: list[str], words: str, refusing_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = arguments if arguments == ["--jolokia"] else [f"--jolokia={refusing_url}", *arguments]
-    assert main(given) == 2
+    command_line = arguments if arguments == ["--jolokia"] else [f"--jolokia={refusing_url}", *arguments]
+    assert main(command_line) == 2
     out, errors = capsys.readouterr()
     assert out == ""
-    assert re.search(words, refusal(errors))
+    assert re.search(words, error_message(errors))
 
 
 @pytest.mark.parametrize(("name", "value", "words"), ENVIRONMENT)
-def test_what_cannot_be_meant_in_the_environment_is_refused(
+def test_invalid_environment_variables_are_refused(
     name: str,
     value: str,
     words: str,
@@ -103,11 +103,11 @@ def test_what_cannot_be_meant_in_the_environment_is_refused(
     assert main([]) == 2
     out, errors = capsys.readouterr()
     assert out == ""
-    assert re.search(words, refusal(errors))
+    assert re.search(words, error_message(errors))
 
 
 @pytest.mark.parametrize("arguments", [["0.1", "1"], ["-i", "0.1", "-n", "1"]])
-def test_the_command_line_goes_before_the_environment(
+def test_the_command_line_overrides_the_environment(
     arguments: list[str], refusing_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CASSTAT_INTERVAL", "30")
@@ -119,7 +119,7 @@ def test_the_command_line_goes_before_the_environment(
 @pytest.mark.parametrize(
     ("name", "first_word"), [("CASSTAT_TIME", "Time"), ("CASSTAT_EPOCH", "Epoch"), ("CASSTAT_NO_HEADER", "-")]
 )
-def test_an_option_in_the_environment_is_called_as_on_the_command_line(
+def test_flags_can_be_set_in_the_environment(
     name: str, first_word: str, refusing_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, "1")
@@ -128,7 +128,7 @@ def test_an_option_in_the_environment_is_called_as_on_the_command_line(
 
 
 @pytest.mark.parametrize("arguments", [["0.1", "2", "-i", "0.1", "-n", "2"], ["0.10", "2", "-i", ".1"]])
-def test_the_same_value_twice_is_no_contradiction(
+def test_the_same_value_may_be_given_twice(
     arguments: list[str], refusing_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*arguments, "--format=json", f"--jolokia={refusing_url}"]) == 1
@@ -136,7 +136,7 @@ def test_the_same_value_twice_is_no_contradiction(
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_help_goes_to_stdout_and_names_the_commands(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_goes_to_stdout_and_lists_the_commands(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([flag]) == 0
     out, errors = capsys.readouterr()
     assert errors == ""
@@ -146,30 +146,30 @@ def test_help_goes_to_stdout_and_names_the_commands(flag: str, capsys: pytest.Ca
 
 
 def test_the_version_is_one_line() -> None:
-    done = run("--version")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"casstat \d+\.\d+\.\d+\S*\n", done.stdout)
+    result = run("--version")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert re.fullmatch(r"casstat \d+\.\d+\.\d+\S*\n", result.stdout)
 
 
-def test_a_wrong_option_of_the_real_program_prints_nothing_on_stdout() -> None:
-    done = run("abc")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "'abc'" in refusal(done.stderr)
+def test_an_invalid_argument_prints_nothing_on_stdout() -> None:
+    result = run("abc")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "'abc'" in error_message(result.stderr)
 
 
-def test_an_option_that_is_no_text_is_refused_without_a_traceback(refusing_url: str) -> None:
-    done = run("-k", b"\xff\xfe".decode(errors="surrogateescape"), "0.1", "1", "--jolokia", refusing_url)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Traceback" not in done.stderr
+def test_an_option_that_is_not_utf_8_is_refused_without_a_traceback(refusing_url: str) -> None:
+    result = run("-k", b"\xff\xfe".decode(errors="surrogateescape"), "0.1", "1", "--jolokia", refusing_url)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.alone
-def test_without_any_cassandra_there_is_one_message_and_the_machine_is_watched(refusing_url: str) -> None:
-    done = run("0.1", "3", "--format=csv", "--jolokia", refusing_url)
-    # A script must see that Cassandra was not.
-    assert done.returncode == 1
-    assert re.fullmatch(r"casstat: no answer from Cassandra, .*Connection refused.*\n", done.stderr)
-    header, *rows = [line.split(",") for line in done.stdout.splitlines()]
+def test_without_cassandra_there_is_one_message_and_rows_have_host_values(refusing_url: str) -> None:
+    result = run("0.1", "3", "--format=csv", "--jolokia", refusing_url)
+    # Scripts can tell from the exit code that Cassandra never answered.
+    assert result.returncode == 1
+    assert re.fullmatch(r"casstat: no answer from Cassandra, .*Connection refused.*\n", result.stderr)
+    header, *rows = [line.split(",") for line in result.stdout.splitlines()]
     assert len(rows) == 3
     assert all(row[header.index("reads_per_s")] == row[header.index("events")] == "" for row in rows)
     assert all(float(row[header.index("cpu_idle_pct")]) >= 0 for row in rows)

@@ -1,4 +1,4 @@
-"""A node that restarts, hangs or goes away, and a schema that changes, while the line runs on."""
+"""Restarts, hangs and outages of a node, and schema changes, while the line runs."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_a_restart_between_two_ticks_is_one_row_without_rates(fake: FakeJolokia)
 
 
 @pytest.mark.parametrize("past", [0, 5, 10**12])
-def test_no_counter_is_compared_across_a_restart_whatever_it_has_grown_to(past: int, fake: FakeJolokia) -> None:
+def test_no_counter_is_compared_across_a_restart(past: int, fake: FakeJolokia) -> None:
     with Simulation(fake) as line:
         line.next(1000)
         fake.node.restart()
@@ -42,7 +42,7 @@ def test_no_counter_is_compared_across_a_restart_whatever_it_has_grown_to(past: 
         assert line.next(1000)["reads_per_s"] == 1000
 
 
-def test_every_restart_of_several_is_seen(fake: FakeJolokia) -> None:
+def test_every_restart_is_detected(fake: FakeJolokia) -> None:
     with Simulation(fake) as line:
         for _ in range(4):
             assert line.next(100)["reads_per_s"] == 100
@@ -51,91 +51,91 @@ def test_every_restart_of_several_is_seen(fake: FakeJolokia) -> None:
     assert sum(increase(line.rows)) == 400
 
 
-def test_a_node_that_was_gone_for_an_hour_and_came_back_anew_is_a_restart(fake: FakeJolokia) -> None:
+def test_a_restart_after_an_outage_of_an_hour_is_detected(fake: FakeJolokia) -> None:
     with Simulation(fake, interval_s=60) as line:
         line.next(600)
         fake.stop()
         assert all(lacks_reads(line.next()) for _ in range(60))
         fake.node.restart()
         fake.start()
-        back = line.next(300)
-        assert lacks_reads(back)
-        assert event_kinds(back) == {"restart"}
+        first_row = line.next(300)
+        assert lacks_reads(first_row)
+        assert event_kinds(first_row) == {"restart"}
         assert line.next(600)["reads_per_s"] == 10
 
 
-def test_a_node_that_hung_for_an_hour_is_one_row_over_the_gap(fake: FakeJolokia) -> None:
+def test_after_an_outage_without_restart_one_row_covers_the_gap(fake: FakeJolokia) -> None:
     with Simulation(fake, interval_s=60) as line:
         line.next(600)
         fake.stop()
-        gone = [line.next(600) for _ in range(60)]
+        outage_rows = [line.next(600) for _ in range(60)]
         fake.start()
-        back = line.next(600)
-    assert all(lacks_reads(row) and event_kinds(row) == {"no_answer"} for row in gone)
-    assert (back["reads_per_s"], back["interval_s"], back["read_mean_ms"]) == (10, 61 * 60, 0.5)
-    assert back["read_p99_ms"] is not None
+        first_row = line.next(600)
+    assert all(lacks_reads(row) and event_kinds(row) == {"no_answer"} for row in outage_rows)
+    assert (first_row["reads_per_s"], first_row["interval_s"], first_row["read_mean_ms"]) == (10, 61 * 60, 0.5)
+    assert first_row["read_p99_ms"] is not None
     assert sum(increase(line.rows)) == line.reads_done
 
 
-def test_the_running_program_goes_on_when_the_node_comes_back_anew(fake: FakeJolokia) -> None:
+def test_the_program_continues_after_a_restart(fake: FakeJolokia) -> None:
     with Program("0.2", "--format", "json", "--jolokia", fake.url) as program:
         load = Load(program, fake.node)
         load.until(has_reads)
         load.next()
         load.settle()
         fake.stop()
-        gone = [load.until(lacks_reads, busy=False), load.next(busy=False)]
+        outage_rows = [load.until(lacks_reads, busy=False), load.next(busy=False)]
         fake.node.restart()
         fake.start()
-        back = load.until(lambda row: "restart" in event_kinds(row), busy=False)
+        first_row = load.until(lambda row: "restart" in event_kinds(row), busy=False)
         load.next()
         load.next()
         load.settle()
         code, errors = program.end()
-    assert all("Connection refused" in event_texts(row) for row in gone)
-    assert lacks_reads(back)
+    assert all("Connection refused" in event_texts(row) for row in outage_rows)
+    assert lacks_reads(first_row)
     load.check()
     assert code == 0
     assert is_clean(errors)
 
 
-def test_the_running_program_goes_on_when_the_node_hung_and_answers_again(fake: FakeJolokia) -> None:
+def test_the_program_continues_after_a_hang(fake: FakeJolokia) -> None:
     with Program("0.2", "--format", "json", "--jolokia", fake.url) as program:
         load = Load(program, fake.node)
         load.until(has_reads)
         fake.fault = faults.hang
         rows = [load.until(lacks_reads), *(load.next() for _ in range(4))]
         fake.fault = None
-        back = load.until(has_reads)
+        first_row = load.until(has_reads)
         load.settle()
     assert all(lacks_reads(row) and "no complete answer in time" in event_texts(row) for row in rows)
-    assert back["interval_s"] > 0.9
+    assert first_row["interval_s"] > 0.9
     load.check()
 
 
 @pytest.mark.parametrize("table", ["t", ""])
-def test_what_is_dropped_is_absent_and_what_is_created_appears(table: str, fake: FakeJolokia) -> None:
+def test_dropped_tables_are_absent_and_created_tables_appear(table: str, fake: FakeJolokia) -> None:
     fake.node.create_table(*TABLE)
     with Simulation(fake, keyspace="ks", table=table) as line:
 
-        def local(reads: int) -> None:
+        def read_table(reads: int) -> None:
             fake.node.add("Read", reads, 500, TABLE)
 
-        local(300)
+        read_table(300)
         assert line.next()["reads_per_s"] == 300
         fake.node.drop_keyspace("ks")
-        gone = [line.next() for _ in range(10)]
-        assert all(row["reads_per_s"] is row["read_mean_ms"] is row["read_p99_ms"] is None for row in gone)
+        outage_rows = [line.next() for _ in range(10)]
+        assert all(row["reads_per_s"] is row["read_mean_ms"] is row["read_p99_ms"] is None for row in outage_rows)
         fake.node.create_table(*TABLE)
         line.until(has_reads, within=5)
-        local(200)
+        read_table(200)
         row = line.next()
     assert (row["reads_per_s"], row["read_mean_ms"]) == (200, 0.5)
     assert sum(increase(line.rows)) == 500
     assert not any(event_kinds(row) for row in line.rows)
 
 
-def test_a_table_that_comes_while_it_is_waited_for_shows_no_spike(fake: FakeJolokia) -> None:
+def test_a_table_created_during_the_wait_causes_no_spike(fake: FakeJolokia) -> None:
     with Simulation(fake, keyspace="ks", table="t") as line:
         assert all(lacks_reads(line.next()) for _ in range(5))
         fake.node.create_table(*TABLE)
@@ -146,7 +146,7 @@ def test_a_table_that_comes_while_it_is_waited_for_shows_no_spike(fake: FakeJolo
     assert sum(increase(line.rows)) == 50
 
 
-def test_a_schema_that_changes_in_every_tick_loses_nothing(fake: FakeJolokia) -> None:
+def test_schema_changes_in_every_tick_lose_no_reads(fake: FakeJolokia) -> None:
     fake.node.create_table(*TABLE)
     with Simulation(fake, keyspace="ks") as line:
         for number in range(20):
@@ -155,7 +155,7 @@ def test_a_schema_that_changes_in_every_tick_loses_nothing(fake: FakeJolokia) ->
             assert line.next()["reads_per_s"] == 100
 
 
-def test_a_node_that_hangs_when_names_are_searched_for_does_not_stop_the_line(fake: FakeJolokia) -> None:
+def test_a_failed_search_for_mbeans_does_not_stop_the_line(fake: FakeJolokia) -> None:
     fake.node.create_table(*TABLE)
     with Simulation(fake, keyspace="ks") as line:
         line.next()
@@ -171,18 +171,16 @@ def test_a_node_that_hangs_when_names_are_searched_for_does_not_stop_the_line(fa
 
 
 @pytest.mark.parametrize(
-    ("flags", "where"), [(["-k", "nosuch"], "nosuch"), (["-k", "ks", "-c", "nosuch"], r"ks.nosuch"), (["-k", "k"], "k")]
+    ("flags", "name"), [(["-k", "nosuch"], "nosuch"), (["-k", "ks", "-c", "nosuch"], r"ks.nosuch"), (["-k", "k"], "k")]
 )
-def test_a_name_that_the_node_does_not_have_is_waited_for_on_demand(
-    flags: list[str], where: str, fake: FakeJolokia
-) -> None:
+def test_wait_accepts_a_name_that_does_not_exist_yet(flags: list[str], name: str, fake: FakeJolokia) -> None:
     fake.node.create_table(*TABLE)
-    done = run("0.1", "2", "--format", "csv", "--jolokia", fake.url, "--wait", *flags)
-    assert done.returncode == 0
-    assert is_clean(done.stderr)
-    (line,) = [line for line in done.stderr.splitlines() if "another machine" not in line]
-    assert line == f"casstat: the node has no {where} (yet), its columns show '-'"
-    header, *rows = [line.split(",") for line in done.stdout.splitlines()]
+    result = run("0.1", "2", "--format", "csv", "--jolokia", fake.url, "--wait", *flags)
+    assert result.returncode == 0
+    assert is_clean(result.stderr)
+    (line,) = [line for line in result.stderr.splitlines() if "another machine" not in line]
+    assert line == f"casstat: the node has no {name} (yet), its columns show '-'"
+    header, *rows = [line.split(",") for line in result.stdout.splitlines()]
     assert [row[header.index("reads_per_s")] for row in rows] == ["", ""]
 
 
@@ -195,16 +193,16 @@ def test_a_name_that_the_node_does_not_have_is_waited_for_on_demand(
         (["-k", "no*"], "no keyspace 'no*': the node has ks (hint: --wait waits for it)"),
     ],
 )
-def test_a_name_that_the_node_does_not_have_ends_the_program_with_those_it_has(
+def test_an_unknown_name_is_an_error_that_lists_the_existing_names(
     flags: list[str], message: str, fake: FakeJolokia
 ) -> None:
     fake.node.create_table(*TABLE)
-    done = run("0.1", "--jolokia", fake.url, *flags)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines()[-1] == f"casstat: {message}"
+    result = run("0.1", "--jolokia", fake.url, *flags)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1] == f"casstat: {message}"
 
 
-def test_a_name_that_the_node_has_is_shown_and_no_other(fake: FakeJolokia) -> None:
+def test_only_the_selected_table_is_counted(fake: FakeJolokia) -> None:
     fake.node.create_table(*TABLE)
     fake.node.create_table("ks2", "t")
     with Program("0.1", "--format", "json", "-k", "ks", "-c", "t", "--jolokia", fake.url) as program:

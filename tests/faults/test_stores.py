@@ -1,4 +1,4 @@
-"""Stores that are down, slow or refuse points: the log messages, and complete delivery afterwards."""
+"""Stores that are down, slow or refuse points: log messages, and complete delivery afterwards."""
 
 import re
 import socket
@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from exporters.shipping import delivery
-from exporters.shipping import shipper as loop
+from exporters.shipping import delivery, shipper
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import RefusedError, UnavailableError
 from tests.exporters.shipping.shipped import Node, drain
@@ -26,33 +25,33 @@ PATIENCE_S = 60.0
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "TIMEOUT_S", TIMEOUT_S)
     monkeypatch.setattr(delivery, "MOST_POINTS", 100)
-    monkeypatch.setattr(loop, "MOST_POINTS", 100)
+    monkeypatch.setattr(shipper, "MOST_POINTS", 100)
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
-    made = Node(tmp_path / "node")
-    made.record(100)
-    yield made
-    made.journal.close()
+    recorded = Node(tmp_path / "node")
+    recorded.record(100)
+    yield recorded
+    recorded.journal.close()
 
 
-def shipped(node: Node, url: str) -> list[bytes]:
-    """Return the lines that would be sent to a store that is well."""
+def expected_lines(node: Node, url: str) -> list[bytes]:
+    """Return the lines that are sent to a store that accepts everything."""
     with closing(sink_of(url)) as sink:
         points_sent: list[bytes] = []
 
-        class Well:
+        class AcceptingStore:
             name, encode, close = sink.name, staticmethod(sink.encode), staticmethod(sink.close)
             send = staticmethod(lambda points, timeout_s: points_sent.extend(points))
 
-        keep, node.store = node.store, Well()  # type: ignore[assignment]
+        original, node.store = node.store, AcceptingStore()  # type: ignore[assignment]
         drain(shipping := node.shipping(state_folder=None))
         shipping.close()
-        node.store = keep
+        node.store = original
     return points_sent
 
 
@@ -89,20 +88,20 @@ FAULTS: dict[str, tuple[Answer, str]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_after_a_fault_everything_arrives_once_and_in_order(node: Node, fault: str) -> None:
-    answer, says = FAULTS[fault]
+    answer, message = FAULTS[fault]
     with closing(FakeStore(answer, status(204), answer)) as store:
-        # What is answered with 204 by the script was taken, but is not noted: so the first request is sent alone.
+        # The fake does not store what its script answers with 204, so `first` skips the points of that request.
         url = f"influxdb+http://127.0.62.3:{store.port}/b"
-        every = shipped(node, url)
+        expected = expected_lines(node, url)
         node.store = sink_of(url)  # type: ignore[assignment]
         shipping = node.shipping()
         shipping.step()
-        first = len(every) - len(every[shipping.health().points :])
+        first = len(expected) - len(expected[shipping.health().points :])
         drain(shipping)
-        assert store.accepted_lines == every[first:]
+        assert store.accepted_lines == expected[first:]
         health = shipping.health()
-        assert (health.up, health.failures, health.points) == (True, 2, len(every))
-        assert any(says in line for line in node.said), node.said
+        assert (health.up, health.failures, health.points) == (True, 2, len(expected))
+        assert any(message in line for line in node.said), node.said
         if fault == "429":
             assert node.time.waits[0] == 7.5
         if fault == "503":
@@ -110,10 +109,10 @@ def test_after_a_fault_everything_arrives_once_and_in_order(node: Node, fault: s
         shipping.close()
 
 
-def test_a_store_that_is_not_there_is_waited_for(node: Node) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.62.3", 0))
-        port = taken.getsockname()[1]
+def test_a_store_that_is_down_is_unavailable(node: Node) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.62.3", 0))
+        port = bound.getsockname()[1]
         for scheme in ("influxdb+http", "blueflood+http", "graphite"):
             with (
                 closing(sink_of(f"{scheme}://127.0.62.3:{port}/x")) as sink,
@@ -133,18 +132,18 @@ def test_a_request_ends_at_its_deadline_however_slow_the_answer(scheme: str) -> 
 
 
 @pytest.mark.parametrize("body", [b'{"error":"Request Entity Too Large"}', b"<h1>413 Request Entity Too Large</h1>"])
-def test_points_that_are_too_many_are_sent_in_parts(node: Node, body: bytes) -> None:
+def test_requests_that_are_too_large_are_split(node: Node, body: bytes) -> None:
     with closing(FakeStore(status(413, body=body), status(413, body=body))) as store:
         url = f"influxdb+http://127.0.62.3:{store.port}/b"
         node.store = sink_of(url)  # type: ignore[assignment]
         shipping = node.shipping()
         drain(shipping)
-        assert sorted(store.accepted_lines) == sorted(shipped(node, url))
+        assert sorted(store.accepted_lines) == sorted(expected_lines(node, url))
         assert shipping.health().refused_points == 0
         shipping.close()
 
 
-def test_what_a_store_says_of_points() -> None:
+def test_refusals_of_some_points_differ_from_refusals_of_all() -> None:
     long = b"x" * 5000
     bodies = [
         (400, b'{"error":"partial write: points beyond retention policy dropped=2"}', True),
@@ -155,14 +154,14 @@ def test_what_a_store_says_of_points() -> None:
     ]
     answers = [status(code, body=body) for code, body, _ in bodies]
     with closing(FakeStore(*answers)) as store, closing(sink_of(f"influxdb+http://127.0.62.3:{store.port}/b")) as sink:
-        for _, _, every in bodies:
+        for _, _, expected in bodies:
             with pytest.raises(RefusedError) as caught:
                 sink.send([b"a b=1 1", b"a b=1 2"], 5.0)
-            assert caught.value.all_points == every
+            assert caught.value.all_points == expected
             assert len(str(caught.value)) < 300
 
 
-def test_blueflood_says_that_some_are_wrong() -> None:
+def test_partial_errors_of_blueflood_are_refusals() -> None:
     body = b'{"errors":[{"tenantId":"t","metricName":"a","source":null,"message":"in the future","timestamp":1}]}'
     with (
         closing(FakeStore(status(207, body=body), status(207), status(202), status(200))) as store,
@@ -177,7 +176,7 @@ def test_blueflood_says_that_some_are_wrong() -> None:
         sink.send([b"{}"], 5.0)
 
 
-def test_a_secret_is_sent_and_never_said(tmp_path: Path) -> None:
+def test_secrets_are_masked_in_messages(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("user:tops3cret\n")
     token.chmod(0o600)
@@ -196,35 +195,35 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
-def served(certificate: Certificate) -> ssl.SSLContext:
+def server_context(certificate: Certificate) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.file, certificate.key)
     return context
 
 
-def test_tls(authority: Authority) -> None:
+def test_only_valid_certificates_of_a_trusted_authority_are_accepted(authority: Authority) -> None:
     right = authority.sign("right", "subjectAltName=IP:127.0.62.3")
     wrong = authority.sign("wrong", "subjectAltName=DNS:elsewhere.example")
-    ended = authority.sign("ended", "subjectAltName=IP:127.0.62.3", days=-1)
+    expired = authority.sign("expired", "subjectAltName=IP:127.0.62.3", days=-1)
     cases = [
         (right, True, ""),
         (right, False, "not signed by a trusted authority"),
         (wrong, True, "not valid for 127.0.62.3"),
-        (ended, True, "expired"),
+        (expired, True, "expired"),
     ]
-    for certificate, known, says in cases:
+    for certificate, is_trusted, message in cases:
         for scheme in ("influxdb", "blueflood"):
-            ca = f"?ca_file={authority.file}" if known else ""
+            ca = f"?ca_file={authority.file}" if is_trusted else ""
             with (
-                closing(FakeStore(tls=served(certificate))) as store,
+                closing(FakeStore(tls=server_context(certificate))) as store,
                 closing(sink_of(f"{scheme}+https://127.0.62.3:{store.port}/b{ca}")) as sink,
             ):
-                if not says:
+                if not message:
                     sink.send([b"a b=1 1"], 5.0)
                     sink.send([b"a b=1 2"], 5.0)
                     assert store.requests == 2
                     continue
-                with pytest.raises(UnavailableError, match=says):
+                with pytest.raises(UnavailableError, match=message):
                     sink.send([b"a b=1 1"], 5.0)
     with (
         closing(FakeStore()) as store,
@@ -234,14 +233,14 @@ def test_tls(authority: Authority) -> None:
         sink.send([b"a b=1 1"], 1.0)
 
 
-def test_graphite_has_a_batch_when_it_has_closed_its_side() -> None:
-    got: list[bytes] = []
+def test_a_graphite_batch_is_delivered_once_the_store_closes_the_connection() -> None:
+    received: list[bytes] = []
 
     def serve(listener: socket.socket) -> None:
         stream, _ = listener.accept()
         with stream:
             while data := stream.recv(100):
-                got.append(data)
+                received.append(data)
         stream, _ = listener.accept()
         with stream:
             black_hole(stream)
@@ -250,8 +249,8 @@ def test_graphite_has_a_batch_when_it_has_closed_its_side() -> None:
         threading.Thread(target=serve, args=(listener,), daemon=True).start()
         with closing(sink_of(f"graphite://127.0.62.3:{listener.getsockname()[1]}/p")) as sink:
             sink.send([b"a 1 1", b"b 2 2"], 5.0)
-            assert b"".join(got) == b"a 1 1\nb 2 2\n"
-            # It reads one byte and no more.
+            assert b"".join(received) == b"a 1 1\nb 2 2\n"
+            # The second connection reads a single byte.
             with pytest.raises(UnavailableError, match=r"in time|reset"):
                 sink.send([b"x" * 1000] * 100000, 0.5)
 
@@ -261,56 +260,56 @@ def casstat(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
 
-def test_a_recording_is_shipped(node: Node, tmp_path: Path) -> None:
+def test_ship_sends_a_recording_and_resumes_at_its_state(node: Node, tmp_path: Path) -> None:
     node.journal.close()
     with closing(FakeStore()) as store, closing(FakeStore(*[status(500)] * 1000)) as broken:
         url = f"influxdb+http://127.0.62.3:{store.port}/b"
-        every = shipped(node, url)
-        done = casstat(node.folder, "--to", url)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == f"influxdb+http://127.0.62.3:{store.port}/b: shipped 99 ticks, {len(every)} points\n"
-        assert store.accepted_lines == every
+        expected = expected_lines(node, url)
+        result = casstat(node.folder, "--to", url)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout == f"influxdb+http://127.0.62.3:{store.port}/b: shipped 99 ticks, {len(expected)} points\n"
+        assert store.accepted_lines == expected
         assert [file.name for file in node.folder.iterdir() if not file.name.startswith(".")] == [
             file.name for file in node.folder.glob("*.zst")
         ]
         store.accepted_lines.clear()
         state = tmp_path / "state"
         times = ["--from", "1795000010", "--until", "1795000019", "--state", str(state)]
-        done = casstat(node.folder, "--to", url, *times)
-        assert "shipped 10 ticks" in done.stdout
-        assert [line for line in every if re.search(rb" 17950000(1\d)000000000$", line)] == store.accepted_lines
-        # It has come to the end: there is nothing more.
+        result = casstat(node.folder, "--to", url, *times)
+        assert "shipped 10 ticks" in result.stdout
+        assert [line for line in expected if re.search(rb" 17950000(1\d)000000000$", line)] == store.accepted_lines
+        # All ticks have been shipped.
         assert "shipped 0 ticks" in casstat(node.folder, "--to", url, "--state", state).stdout
-        done = casstat(
+        result = casstat(
             node.folder, "--to", f"influxdb+http://127.0.62.3:{broken.port}/b", "--to", url, "--patience", "1"
         )
-        assert done.returncode == 1
-        assert "accepted nothing for 1 s: HTTP 500" in done.stderr
-        assert "Traceback" not in done.stderr
-        assert f"{store.port}/b: shipped 99 ticks" in done.stdout
+        assert result.returncode == 1
+        assert "accepted nothing for 1 s: HTTP 500" in result.stderr
+        assert "Traceback" not in result.stderr
+        assert f"{store.port}/b: shipped 99 ticks" in result.stdout
     assert casstat(tmp_path / "nothing", "--to", url).returncode == 1
     assert casstat(node.folder, "--to", "influx://x").returncode == 2
     node.begin()
 
 
-def test_points_that_are_refused_end_with_1(node: Node) -> None:
+def test_refused_points_give_exit_code_1(node: Node) -> None:
     body = b'{"error":"partial write: field type conflict dropped=1"}'
     with closing(FakeStore(status(400, body=body), status(204), *[status(400, body=body)] * 9)) as store:
-        done = casstat(node.folder, "--to", f"influxdb+http://127.0.62.3:{store.port}/b")
-    assert done.returncode == 1
-    assert "points refused" in done.stdout
-    assert "refuses" in done.stderr
+        result = casstat(node.folder, "--to", f"influxdb+http://127.0.62.3:{store.port}/b")
+    assert result.returncode == 1
+    assert "points refused" in result.stdout
+    assert "refuses" in result.stderr
 
 
-def test_a_store_that_refuses_every_point_ends_with_1_and_nothing_is_lost(node: Node, tmp_path: Path) -> None:
+def test_a_store_that_refuses_every_point_gives_exit_code_1_and_loses_nothing(node: Node, tmp_path: Path) -> None:
     state = tmp_path / "state"
     with closing(FakeStore()) as store:
         url = f"influxdb+http://127.0.62.3:{store.port}/b"
-        every = shipped(node, url)
+        expected = expected_lines(node, url)
         store.always = status(400, body=b'{"error":"partial write: field type conflict dropped=0"}')
-        done = casstat(node.folder, "--to", url, "--state", state, "--patience", "1")
-        assert done.returncode == 1
-        assert "accepted nothing for 1 s: refuses every point: HTTP 400: partial write" in done.stderr
+        result = casstat(node.folder, "--to", url, "--state", state, "--patience", "1")
+        assert result.returncode == 1
+        assert "accepted nothing for 1 s: refuses expected point: HTTP 400: partial write" in result.stderr
         store.always = None
         assert casstat(node.folder, "--to", url, "--state", state).returncode == 0
-        assert store.accepted_lines == every
+        assert store.accepted_lines == expected

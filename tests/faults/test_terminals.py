@@ -1,4 +1,4 @@
-"""What a terminal shows: rows that fit, whatever the numbers, and colours only where they are wanted."""
+"""Terminal output: rows fit the width, and colours appear only where the terminal supports them."""
 
 import re
 import signal
@@ -49,7 +49,7 @@ def test_no_row_is_wider_than_the_terminal_when_numbers_are_large(
     assert [line for line in map(plain, terminal.lines) if len(line) > width] == []
 
 
-def test_the_header_comes_at_once_with_a_countdown_and_an_early_end_says_that_nothing_was_measured(
+def test_the_header_and_a_countdown_precede_the_first_row(
     fake: FakeJolokia,
 ) -> None:
     with Terminal(200, "1h", "--jolokia", fake.url) as terminal:
@@ -63,7 +63,7 @@ def test_the_header_comes_at_once_with_a_countdown_and_an_early_end_says_that_no
     assert errors.splitlines()[-1] == "casstat: nothing measured yet: the first row takes one full interval (3600 s)"
 
 
-def test_columns_that_do_not_fit_are_counted_and_the_wide_view_takes_several_lines(fake: FakeJolokia) -> None:
+def test_hidden_columns_are_counted_and_the_wide_view_wraps(fake: FakeJolokia) -> None:
     with Terminal(80, "0.1", "2", "--jolokia", fake.url) as terminal:
         assert terminal.end(None)[0] == 0
     assert re.search(r"# \d of 15 columns do not fit: see --columns help", terminal.lines[0])
@@ -85,7 +85,7 @@ def test_a_terminal_that_is_resized_gets_a_new_header_and_rows_that_fit(fake: Fa
     assert sum("Rds/s" in line for line in terminal.lines) == 2
 
 
-def test_a_terminal_without_a_size_gets_rows_all_the_same(fake: FakeJolokia) -> None:
+def test_a_terminal_without_a_size_gets_rows(fake: FakeJolokia) -> None:
     with Terminal(0, "0.1", "3", "--jolokia", fake.url, lines=0) as terminal:
         assert terminal.end(None)[0] == 0
     # A header, three rows and the average.
@@ -93,14 +93,14 @@ def test_a_terminal_without_a_size_gets_rows_all_the_same(fake: FakeJolokia) -> 
 
 
 @pytest.mark.alone
-def test_the_header_comes_again_with_every_screen(fake: FakeJolokia) -> None:
-    # Wide enough for a mark of a missed tick beside its row.
+def test_the_header_is_repeated_on_every_screen(fake: FakeJolokia) -> None:
+    # Wide enough for the annotation of a missed tick.
     with Terminal(200, "0.1", "13", "--jolokia", fake.url, lines=8) as terminal:
         assert terminal.end(None)[0] == 0
     assert [number for number, line in enumerate(terminal.lines) if "Rds/s" in line] == [0, 7, 14]
 
 
-def test_a_terminal_gets_colours(fake: FakeJolokia) -> None:
+def test_a_terminal_gets_escape_sequences_for_colours(fake: FakeJolokia) -> None:
     fake.fault = faults.with_length
     with Terminal(200, "0.1", "2", "--jolokia", fake.url) as terminal:
         terminal.end(None)
@@ -109,7 +109,7 @@ def test_a_terminal_gets_colours(fake: FakeJolokia) -> None:
 
 @pytest.mark.alone
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("NO_COLOR", "0"), ("TERM", "dumb")])
-def test_who_wants_no_colours_gets_none_in_header_marks_and_average(name: str, value: str, fake: FakeJolokia) -> None:
+def test_colours_can_be_switched_off(name: str, value: str, fake: FakeJolokia) -> None:
     with Terminal(100, "0.1", "4", "--jolokia", fake.url, lines=24, **{name: value}) as terminal:
         terminal.read(2)
         fake.fault = faults.close
@@ -118,22 +118,20 @@ def test_who_wants_no_colours_gets_none_in_header_marks_and_average(name: str, v
     assert not any("\x1b" in line for line in terminal.lines)
 
 
-def test_what_is_no_terminal_gets_no_colours_and_one_header(fake: FakeJolokia) -> None:
+def test_a_pipe_gets_no_colours_and_one_header(fake: FakeJolokia) -> None:
     fake.fault = faults.close
-    done = run("0.1", "4", "--jolokia", fake.url, TERM="xterm-256color", COLUMNS="20", CLICOLOR_FORCE="1")
-    # No Cassandra ever answered.
-    assert done.returncode == 1
-    assert "\x1b" not in done.stdout + done.stderr
-    header, *rows = done.stdout.splitlines()
+    result = run("0.1", "4", "--jolokia", fake.url, TERM="xterm-256color", COLUMNS="20", CLICOLOR_FORCE="1")
+    # Cassandra never answered.
+    assert result.returncode == 1
+    assert "\x1b" not in result.stdout + result.stderr
+    header, *rows = result.stdout.splitlines()
     assert len(rows) == 5
     assert len(header) > 80
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_in_a_terminal_ends_with_the_average_on_a_line_of_its_own(
-    number: signal.Signals, fake: FakeJolokia
-) -> None:
+def test_a_signal_prints_the_average_on_a_separate_line(number: signal.Signals, fake: FakeJolokia) -> None:
     with Terminal(100, "0.1", "--jolokia", fake.url) as terminal:
         terminal.read(6)
         assert terminal.end(number)[0] == 0
@@ -142,7 +140,7 @@ def test_a_signal_in_a_terminal_ends_with_the_average_on_a_line_of_its_own(
 
 
 @pytest.mark.alone
-def test_what_a_server_says_steers_no_terminal(fake: FakeJolokia) -> None:
+def test_control_characters_of_a_server_are_not_printed(fake: FakeJolokia) -> None:
     with Terminal(100, "0.1", "6", "--jolokia", fake.url, NO_COLOR="1") as terminal:
         terminal.read(2)
         fake.fault = faults.raw(b"HTTP/1.1 500 \x1b]0;owned\x07\x1b[2J\r\n\r\n")

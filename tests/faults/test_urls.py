@@ -1,4 +1,4 @@
-"""URLs that cannot be Jolokia's: refused before anything is asked, and never a password in the message."""
+"""Invalid Jolokia URLs are refused before any request, and messages never contain a password."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from cli.main import main
 from collector.jolokia.client import Jolokia, UrlError
 from tests.faults.program import is_one_line, run
 
-SECRET = "hunter2"  # noqa: S105 - the secret of nothing
-WRONG = [
+SECRET = "hunter2"  # noqa: S105 - not a real password
+INVALID = [
     "",
     "http://",
     "http:///jolokia",
@@ -43,8 +43,8 @@ WITH_PASSWORD = [
 ]
 
 
-@pytest.mark.parametrize("url", [*WRONG, *WITH_PASSWORD])
-def test_what_cannot_be_the_url_of_a_jolokia_is_refused_in_one_line(url: str) -> None:
+@pytest.mark.parametrize("url", [*INVALID, *WITH_PASSWORD])
+def test_an_invalid_url_is_a_one_line_error_without_its_password(url: str) -> None:
     with pytest.raises(UrlError) as caught:
         Jolokia(url)
     assert is_one_line(str(caught.value))
@@ -54,14 +54,14 @@ def test_what_cannot_be_the_url_of_a_jolokia_is_refused_in_one_line(url: str) ->
 @pytest.mark.parametrize(
     "url", ["http://h:9\x1b[31m/", "http://h\n:99999/", "http://h/?\x1b]0;x\x07", f"ftp:{10_000 * 'x'}"]
 )
-def test_the_message_about_a_url_is_one_line_whatever_the_url(url: str) -> None:
+def test_control_characters_and_long_urls_give_a_one_line_error(url: str) -> None:
     with pytest.raises(UrlError) as caught:
         Jolokia(url)
     assert is_one_line(str(caught.value))
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://", "http://127.0.0.1:99999/", f"http://me:{SECRET}@h/"])
-def test_a_wrong_url_ends_the_program_before_the_first_tick(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_url_ends_the_program_before_the_first_tick(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["1", "1", "--jolokia", url]) == 2
     out, errors = capsys.readouterr()
     assert out == ""
@@ -69,11 +69,11 @@ def test_a_wrong_url_ends_the_program_before_the_first_tick(url: str, capsys: py
     assert SECRET not in errors
 
 
-def test_a_wrong_url_in_the_environment_is_refused_without_its_password() -> None:
-    done = run("1", "1", CASSTAT_JOLOKIA=f"http://me:{SECRET}@127.0.0.1:8778/jolokia")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert SECRET not in done.stderr
-    assert "contains a user and password" in done.stderr
+def test_an_invalid_url_in_the_environment_is_refused_without_its_password() -> None:
+    result = run("1", "1", CASSTAT_JOLOKIA=f"http://me:{SECRET}@127.0.0.1:8778/jolokia")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert SECRET not in result.stderr
+    assert "contains a user and password" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,6 @@ def test_a_wrong_url_in_the_environment_is_refused_without_its_password() -> Non
         ("HTTP://node7:1/", "node7", 1),
     ],
 )
-def test_what_people_type_is_understood(given: str, host: str, port: int) -> None:
+def test_short_forms_of_urls_are_completed(given: str, host: str, port: int) -> None:
     jolokia = Jolokia(given)
     assert (jolokia.host, jolokia.port) == (host, port)

@@ -1,4 +1,4 @@
-"""Single answers that are wrong: their cells are empty, the others stay right, and no wrong number is ever shown."""
+"""Malformed answers of single MBeans: empty cells, correct other cells, and never a wrong number."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -30,34 +30,34 @@ from tests.faults.simulated import Simulation
 COUNT = "type=ClientRequest,scope=Read,name=Latency"
 TOTAL = "type=ClientRequest,scope=Read,name=TotalLatency"
 PERCENTILES = ("read_p50_ms", "read_p95_ms", "read_p99_ms", "read_max_ms")
-# 500 µs lie in the bucket from 446 to 535 µs.
+# A latency of 500 µs is in the bucket from 446 to 535 µs.
 LOW_MS, HIGH_MS = 0.446, 0.536
 
-NO_NUMBER: dict[str, Any] = {
+NOT_A_NUMBER: dict[str, Any] = {
     "NaN": float("nan"),
     "infinity": float("-inf"),
     "the text NaN": "NaN",
     "null": None,
-    "an error's text": "ERROR: java.lang.IllegalStateException : not now",
+    "an error message": "ERROR: java.lang.IllegalStateException : not now",
     "a list": [1],
     "an object": {"Count": 1},
     "true": True,
     "an integer of 400 digits": 10**400,
-    "a float of 400 digits in words": "1e400",
+    "a huge float as text": "1e400",
 }
-NO_ANSWER: dict[str, Json] = {
+FAILED: dict[str, Json] = {
     "gone": error(404, "javax.management.InstanceNotFoundException", "ClientRequest"),
     "failed": error(500, "java.lang.NullPointerException", "null"),
     "refused by policy": error(403, "java.lang.SecurityException", "No access from client 127.0.0.1 allowed"),
     "without a status": {"value": 5},
-    "with a status in words": {"status": "200", "value": 5},
+    "with a status as text": {"status": "200", "value": 5},
     "without a value": {"status": 200},
     "empty": {},
 }
 
 
 def replaced(kind: str, names: str, value: Any) -> Override:
-    """Return what gives `value` instead of the right one in the answers about a bean."""
+    """Return an override that replaces the value in the answers for a bean."""
     return changed(kind, names, lambda _: value)
 
 
@@ -74,7 +74,7 @@ def instead(kind: str, names: str, other: Json) -> Override:
 
 @pytest.fixture
 def line(fake: FakeJolokia) -> Iterator[Simulation]:
-    """A running line of a node that is read from."""
+    """Yield a running line of a node that does reads."""
     with Simulation(fake) as line:
         assert with_percentiles(line.next(2000))
         yield line
@@ -88,8 +88,8 @@ def without_percentiles(row: Row) -> bool:
     return all(row[name] is None for name in PERCENTILES)
 
 
-def check_right(line: Simulation) -> None:
-    """No row has a rate, mean or percentile that never was."""
+def assert_correct(line: Simulation) -> None:
+    """Assert that all rates, means and percentiles are absent or correct."""
     assert all(0 <= number <= line.reads_done for number in increase(line.rows))
     assert {row["reads_per_s"] for row in line.rows} <= {None, 0, 2000}
     assert {row["read_mean_ms"] for row in line.rows} <= {None, 0.5}
@@ -97,54 +97,54 @@ def check_right(line: Simulation) -> None:
 
 
 @pytest.mark.parametrize("ticks", [1, 3, 20])
-@pytest.mark.parametrize("name", [*NO_NUMBER, *NO_ANSWER])
-def test_a_count_that_is_no_number_is_absent_and_comes_back(name: str, ticks: int, line: Simulation) -> None:
-    if name in NO_NUMBER:
-        line.fake.node.override = replaced("read", COUNT, NO_NUMBER[name])
+@pytest.mark.parametrize("name", [*NOT_A_NUMBER, *FAILED])
+def test_a_malformed_count_is_absent_and_recovers(name: str, ticks: int, line: Simulation) -> None:
+    if name in NOT_A_NUMBER:
+        line.fake.node.override = replaced("read", COUNT, NOT_A_NUMBER[name])
     else:
-        line.fake.node.override = instead("read", COUNT, NO_ANSWER[name])
+        line.fake.node.override = instead("read", COUNT, FAILED[name])
     rows = [line.next(2000) for _ in range(ticks)]
     line.fake.node.override = None
     line.until(has_reads, 2000)
     line.until(with_percentiles, 2000, within=5)
     assert all(lacks_reads(row) and row["read_mean_ms"] is None and row["writes_per_s"] == 0 for row in rows)
-    check_right(line)
+    assert_correct(line)
 
 
-@pytest.mark.parametrize("name", NO_NUMBER)
-def test_a_sum_of_latencies_that_is_no_number_leaves_the_mean_empty(name: str, line: Simulation) -> None:
-    line.fake.node.override = replaced("read", TOTAL, NO_NUMBER[name])
+@pytest.mark.parametrize("name", NOT_A_NUMBER)
+def test_a_malformed_total_latency_leaves_the_mean_empty(name: str, line: Simulation) -> None:
+    line.fake.node.override = replaced("read", TOTAL, NOT_A_NUMBER[name])
     rows = [line.next(2000) for _ in range(3)]
     line.fake.node.override = None
     line.until(lambda row: row["read_mean_ms"] is not None, 2000)
     assert all(row["read_mean_ms"] is None and row["reads_per_s"] == 2000 for row in rows)
-    check_right(line)
+    assert_correct(line)
 
 
-@pytest.mark.parametrize("name", [*NO_ANSWER, "one that is null", "floats", "texts", "no list", "huge", "negative"])
-def test_buckets_that_are_none_leave_percentiles_empty(name: str, line: Simulation) -> None:
+@pytest.mark.parametrize("name", [*FAILED, "a null", "floats", "texts", "not a list", "huge", "negative"])
+def test_malformed_buckets_leave_percentiles_empty(name: str, line: Simulation) -> None:
     changes: dict[str, Callable[[Any], Any]] = {
-        "one that is null": lambda buckets: [None, *buckets[1:]],
+        "a null": lambda buckets: [None, *buckets[1:]],
         "floats": lambda buckets: [float(count) for count in buckets],
         "texts": lambda buckets: [str(count) for count in buckets],
-        "no list": lambda buckets: {"values": buckets},
+        "not a list": lambda buckets: {"values": buckets},
         "huge": lambda buckets: [10**400 + count for count in buckets],
         "negative": lambda buckets: [-1 - count for count in buckets],
     }
     if name in changes:
         line.fake.node.override = changed("exec", COUNT, changes[name])
     else:
-        line.fake.node.override = instead("exec", COUNT, NO_ANSWER[name])
+        line.fake.node.override = instead("exec", COUNT, FAILED[name])
     rows = [line.next(2000) for _ in range(3)]
     line.fake.node.override = None
     line.until(with_percentiles, 2000)
     assert all(without_percentiles(row) and row["reads_per_s"] == 2000 for row in rows)
-    check_right(line)
+    assert_correct(line)
     assert sum(increase(line.rows)) == pytest.approx(line.reads_done)
 
 
 @pytest.mark.parametrize("length", [1, 2, 127, 129, 150, 164, 166, 1000])
-def test_buckets_of_an_unknown_length_are_told_and_never_read(length: int, fake: FakeJolokia) -> None:
+def test_buckets_of_an_unknown_length_are_reported_and_ignored(length: int, fake: FakeJolokia) -> None:
     fake.node.override = changed("exec", COUNT, lambda buckets: (buckets + length * [0])[:length])
     with Simulation(fake) as line:
         rows = [line.next(2000) for _ in range(3)]
@@ -153,20 +153,20 @@ def test_buckets_of_an_unknown_length_are_told_and_never_read(length: int, fake:
     assert all(without_percentiles(row) and row["reads_per_s"] == 2000 for row in rows)
     assert all(event_kinds(row) == {"disagreement"} and f"{length} buckets" in event_texts(row) for row in rows)
     assert all(is_one_line(event_texts(row)) for row in rows)
-    check_right(line)
+    assert_correct(line)
 
 
-def test_buckets_whose_length_changes_are_not_read_across_the_change(line: Simulation) -> None:
+def test_buckets_are_not_compared_across_a_change_of_length(line: Simulation) -> None:
     line.fake.node.override = changed("exec", COUNT, lambda buckets: [*buckets, *(37 * [0])])
     assert without_percentiles(line.next(2000))
     line.fake.node.override = None
     assert without_percentiles(line.next(2000))
     assert with_percentiles(line.next(2000))
-    check_right(line)
+    assert_correct(line)
 
 
-def test_buckets_of_another_unit_are_told_and_never_read(fake: FakeJolokia) -> None:
-    # The node counts 500 µs in the bucket of 500,000: nanoseconds in the layout of microseconds.
+def test_buckets_of_another_unit_are_reported_and_ignored(fake: FakeJolokia) -> None:
+    # The node counts 500 µs in the bucket of 500,000: nanoseconds in a layout of microseconds.
     fake.node.reset()
     fake.node.do_reads(5000, 500_000)
     fake.node.override = changed("read", TOTAL, lambda total: total // 1000)
@@ -177,43 +177,43 @@ def test_buckets_of_another_unit_are_told_and_never_read(fake: FakeJolokia) -> N
     assert all((row["reads_per_s"], row["read_mean_ms"]) == (2000, 0.5) for row in rows)
 
 
-def test_buckets_that_count_what_nobody_counted_are_told_and_never_read(line: Simulation) -> None:
-    more = iter(range(10_000, 100_000_000, 10_000))
-    line.fake.node.override = changed("exec", COUNT, lambda buckets: [next(more), *buckets[1:]])
+def test_buckets_that_disagree_with_the_count_are_reported_and_ignored(line: Simulation) -> None:
+    counts = iter(range(10_000, 100_000_000, 10_000))
+    line.fake.node.override = changed("exec", COUNT, lambda buckets: [next(counts), *buckets[1:]])
     rows = [line.next(2000) for _ in range(3)]
     assert all(without_percentiles(row) for row in rows)
     assert all(re.search(r"\d+ values in the buckets, 2000 counted", event_texts(row)) for row in rows)
-    check_right(line)
+    assert_correct(line)
 
 
-def test_a_counter_that_goes_back_is_absent_once_and_goes_on(line: Simulation) -> None:
+def test_a_counter_reset_is_absent_for_one_row(line: Simulation) -> None:
     line.fake.node.reset()
     row = line.next(500)
     assert lacks_reads(row)
     assert row["read_mean_ms"] is None
     assert without_percentiles(row)
     assert line.next(2000)["reads_per_s"] == 2000
-    check_right(line)
+    assert_correct(line)
 
 
-@pytest.mark.parametrize("name", NO_ANSWER)
-def test_a_node_whose_every_answer_is_an_error_is_a_row_without_numbers(name: str, line: Simulation) -> None:
-    line.fake.node.override = lambda _request, _answer: NO_ANSWER[name]
+@pytest.mark.parametrize("name", FAILED)
+def test_a_node_with_only_errors_is_a_row_without_values(name: str, line: Simulation) -> None:
+    line.fake.node.override = lambda _request, _answer: FAILED[name]
     rows = [line.next(2000) for _ in range(3)]
     line.fake.node.override = None
     line.until(with_percentiles, 2000)
     assert all(lacks_reads(row) and row["writes_per_s"] is None for row in rows)
     assert event_kinds(rows[0]) == {"no_answer"}
     assert "not a Cassandra node, or is still starting" in event_texts(rows[0])
-    check_right(line)
+    assert_correct(line)
 
 
 @pytest.mark.parametrize("name", ["failed", "refused by policy"])
-def test_in_the_real_program_too_a_wrong_answer_is_an_empty_cell(name: str, fake: FakeJolokia) -> None:
+def test_a_failed_answer_is_an_empty_cell_in_the_real_program(name: str, fake: FakeJolokia) -> None:
     with Program("0.1", "--format", "json", "--jolokia", fake.url) as program:
         load = Load(program, fake.node)
         load.until(has_reads)
-        fake.node.override = instead("exec", COUNT, NO_ANSWER[name])
+        fake.node.override = instead("exec", COUNT, FAILED[name])
         row = load.until(without_percentiles)
         load.settle()
         code, errors = program.end()
@@ -223,19 +223,21 @@ def test_in_the_real_program_too_a_wrong_answer_is_an_empty_cell(name: str, fake
 
 
 @pytest.mark.parametrize("value", [10**400, "12", None, True, [], {"a": 1}, float("nan"), 10**18], ids=range(8))
-def test_a_start_time_that_is_none_ends_nothing(value: Any, fake: FakeJolokia) -> None:
+def test_a_malformed_start_time_does_not_end_the_program(value: Any, fake: FakeJolokia) -> None:
     fake.node.override = changed(
-        "read", "type=Runtime", lambda good: {**good, "StartTime": value} if isinstance(good, dict) else value
+        "read", "type=Runtime", lambda correct: {**correct, "StartTime": value} if isinstance(correct, dict) else value
     )
-    done = run("0.1", "3", "--format", "csv", "--jolokia", fake.url)
-    assert done.returncode == 0
-    assert "Traceback" not in done.stderr
-    assert len(done.stdout.splitlines()) == 4
+    result = run("0.1", "3", "--format", "csv", "--jolokia", fake.url)
+    assert result.returncode == 0
+    assert "Traceback" not in result.stderr
+    assert len(result.stdout.splitlines()) == 4
 
 
 @pytest.mark.parametrize("value", [None, True, "x", [], 10**400], ids=range(5))
-def test_a_start_time_that_is_lost_for_a_while_is_no_restart(value: Any, line: Simulation) -> None:
-    line.fake.node.override = changed("read", "type=Runtime", lambda good: good if isinstance(good, dict) else value)
+def test_a_temporarily_malformed_start_time_is_not_a_restart(value: Any, line: Simulation) -> None:
+    line.fake.node.override = changed(
+        "read", "type=Runtime", lambda correct: correct if isinstance(correct, dict) else value
+    )
     rows = [line.next(2000) for _ in range(3)]
     line.fake.node.override = None
     rows += [line.next(2000) for _ in range(3)]
@@ -248,24 +250,24 @@ def test_a_start_time_that_is_lost_for_a_while_is_no_restart(value: Any, line: S
     ids=range(11),
 )
 @pytest.mark.parametrize("attribute", ["EndpointToHostId", "AllDataFileLocations", "LocalHostId"])
-def test_facts_of_another_shape_are_none(attribute: str, value: Any, fake: FakeJolokia) -> None:
-    fake.node.override = changed("read", "type=StorageService", lambda good: {**good, attribute: value})
+def test_malformed_facts_are_absent(attribute: str, value: Any, fake: FakeJolokia) -> None:
+    fake.node.override = changed("read", "type=StorageService", lambda correct: {**correct, attribute: value})
     with closing(Jolokia(fake.url)) as jolokia:
         facts = ask_facts(jolokia, 5.0)
     assert facts.jvm == "4242@another-host"
-    assert all(place.is_absolute() for place in facts.directories) or attribute == "AllDataFileLocations"
+    assert all(directory.is_absolute() for directory in facts.directories) or attribute == "AllDataFileLocations"
 
 
 @pytest.mark.parametrize(
     "names", [["x"], [""], ["a:b"], ["a:b=c"], [5, None], "x", None, {}, ["a:b"] * 10_000], ids=range(9)
 )
-def test_names_that_nobody_searched_for_are_not_believed(names: Any, fake: FakeJolokia) -> None:
+def test_malformed_names_are_ignored(names: Any, fake: FakeJolokia) -> None:
     fake.node.create_table("ks", "t")
     fake.node.override = lambda request, answer: {**answer, "value": names} if request["type"] == "search" else answer
     with Simulation(fake, keyspace="ks", table="t") as line:
         assert lacks_reads(line.next(2000))
 
 
-def test_a_name_without_end_is_taken_apart_in_no_time() -> None:
+def test_a_very_long_name_is_parsed_quickly() -> None:
     with within(1.0):
         assert properties("a:" + 30_000 * "x") == {}
