@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from cli.parameters.read_limit_options import read_limits
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
 
 
@@ -26,6 +27,7 @@ from cli.parameters.time_types import Duration, TimeOfDay, range_options
     default=60.0,
     help="Time to keep retrying a store that accepts nothing.  [60s]",
 )
+@read_limits
 def command(
     path: Path,
     urls: tuple[str, ...],
@@ -33,6 +35,7 @@ def command(
     end: "float | TimeOfDay | None",
     state: Path | None,
     patience: float,
+    max_series: int,
 ) -> None:
     """Push a recording to time series databases
 
@@ -50,5 +53,5 @@ def command(
     """  # noqa: D301 - click keeps the line breaks after a backspace
     from cli.recordings.ship_program import Order, ship
 
-    if not ship(Order(path, urls, begin, end, state, patience)):
+    if not ship(Order(path, urls, begin, end, state, patience, max_series)):
         sys.exit(1)

@@ -8,6 +8,7 @@ import click
 
 from cli.parameters.column_names import ColumnNames
 from cli.parameters.jolokia_options import OPTIONS, JolokiaSettings
+from cli.parameters.read_limit_options import read_limit_options
 from cli.parameters.time_types import Duration, range_options
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
 @click.option("-i", "--interval", type=Duration(0.1, 3600), help="Interval between ticks.  [1s]")
 @click.option("--replay", type=FILE, metavar="PATH", help="Recording to show instead of live nodes.")
 @range_options("--to")
+@read_limit_options
 @click.option("--once", is_flag=True, help="Print one table and exit.")
 @click.option(
     "-n", "--count", type=click.IntRange(min=1), help="Number of tables to print before exiting, one per tick."

@@ -19,28 +19,37 @@ STATM = Path("/proc/self/statm")
 DATA_FIELD = 5
 
 
+def read_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command, which gets `max_series` and `max_memory`."""
+    options = [
+        click.option(
+            "--max-series",
+            type=click.IntRange(min=1),
+            default=MAX_SERIES,
+            help=f"Maximum number of series per node.  [{MAX_SERIES}]",
+        ),
+        click.option(
+            "--max-memory",
+            type=Size(),
+            default=str(MAX_MEMORY_BYTES),
+            metavar="SIZE",
+            help=f"Maximum memory per process.  [{MAX_MEMORY_BYTES >> 30}G]",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def read_limits(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command that reads recordings; it gets `max_series`. Must be the innermost decorator."""
 
-    @click.option(
-        "--max-series",
-        type=click.IntRange(min=1),
-        default=MAX_SERIES,
-        help=f"Maximum number of series per node.  [{MAX_SERIES}]",
-    )
-    @click.option(
-        "--max-memory",
-        type=Size(),
-        default=str(MAX_MEMORY_BYTES),
-        metavar="SIZE",
-        help=f"Maximum memory per process.  [{MAX_MEMORY_BYTES >> 30}G]",
-    )
     @functools.wraps(command)
     def with_limits(*arguments: Any, max_memory: int, **options: Any) -> Any:
         with memory_limit(max_memory):
             return command(*arguments, **options)
 
-    return with_limits
+    return read_limit_options(with_limits)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from cli.errors import CasstatError, note
 from cli.parameters.time_types import TimeOfDay
 from cli.recordings.recording_arguments import recorded_bounds
 from cli.safe_echo import echo
+from collector.journal.read_limits import MAX_SERIES, SeriesLimit
 from collector.journal.segments import journal_files
 from collector.journal.writer import Position, sort_key
 from exporters.shipping.checkpoint import file_name
@@ -35,6 +36,7 @@ class Order:
     end: float | TimeOfDay | None = None
     state: Path | None = None
     patience_s: float = 60.0
+    max_series: int = MAX_SERIES
 
 
 def ship(order: Order) -> bool:
@@ -52,7 +54,9 @@ def _shipped(order: Order, url: str, files: list[Path]) -> bool:
     # A state for each store and node: two recordings have nothing to do with each other.
     state_folder = None if order.state is None else order.state / file_name(str(files[0].resolve().parent))
     begin_s, end_s = recorded_bounds(order.begin, order.end, files)
-    plan = Plan(_opened(files), state_folder=state_folder, cpu_share=1.0, begin_s=begin_s, end_s=end_s)
+    plan = Plan(
+        _opened(files, order.max_series), state_folder=state_folder, cpu_share=1.0, begin_s=begin_s, end_s=end_s
+    )
     patience = _Patience(order.patience_s)
     shipping = patience.shipping = Shipper(sink, plan, Runtime(patience.wait), note)
     try:
@@ -113,14 +117,15 @@ def _said(ticks: int, points: int, refused: int, lost: int) -> str:
     return ", ".join([f"shipped {ticks} ticks, {points} points", *rest])
 
 
-def _opened(files: list[Path]) -> Callable[[Position | None], Journal]:
+def _opened(files: list[Path], max_series: int) -> Callable[[Position | None], Journal]:
     def opened(start: Position | None) -> Journal:
         names = [file.name for file in files]
+        limit = SeriesLimit(max_series, str(files[0].parent))
         if start is None:
-            return RecordingReader(files)
+            return RecordingReader(files, limit)
         if start.file in names:
-            return RecordingReader(files[names.index(start.file) :])
-        return RecordingReader(file for file in files if sort_key(file) >= sort_key(Path(start.file)))
+            return RecordingReader(files[names.index(start.file) :], limit)
+        return RecordingReader((file for file in files if sort_key(file) >= sort_key(Path(start.file))), limit)
 
     return opened
 

@@ -45,9 +45,9 @@ class Moment(NamedTuple):
 class RecordedFrames:
     """The frames of a recording, all made at the start."""
 
-    def __init__(self, settings: MergeSettings) -> None:
-        """Read and merge the recording. Raises CasstatError and click.UsageError."""
-        with memory_limit(MAX_MEMORY_BYTES):
+    def __init__(self, settings: MergeSettings, max_memory: int = MAX_MEMORY_BYTES) -> None:
+        """Read and merge the recording, with at most so many bytes. Raises CasstatError and click.UsageError."""
+        with memory_limit(max_memory):
             run, choice = merged(settings, moments, MORE)
         self.history = History(1 << 60, 1 << 60)
         for frame in _frames(run, choice):

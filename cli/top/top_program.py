@@ -34,6 +34,7 @@ from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.http.access import Access, AccessError
 from collector.http.tls import client_context
+from collector.journal.read_limits import MAX_MEMORY_BYTES, MAX_SERIES
 from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import is_whole
 from exporters.live.live_frames import LiveFrames
@@ -66,6 +67,8 @@ class TopSettings:
     columns: tuple[str, ...] = ()
     ascii: bool = False
     no_mouse: bool = False
+    max_series: int = MAX_SERIES
+    max_memory: int = MAX_MEMORY_BYTES
     agent: JolokiaSettings = field(default_factory=JolokiaSettings)
     jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
 
@@ -143,7 +146,10 @@ def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping
 
     if settings.nodes or settings.seeds:
         raise click.UsageError("--replay cannot be combined with nodes")
-    recorded = RecordedFrames(MergeSettings((path,), settings.interval, settings.begin, settings.end, points=POINTS))
+    merge = MergeSettings(
+        (path,), settings.interval, settings.begin, settings.end, points=POINTS, max_series=settings.max_series
+    )
+    recorded = RecordedFrames(merge, settings.max_memory)
     frames = recorded.history.frames
     if _is_screen(settings, environ):
         _show(recorded, replace(view, at_s=frames[0].time_s, playing=True), "recording", settings, environ)

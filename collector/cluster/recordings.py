@@ -1,7 +1,9 @@
 """Finds recordings and assigns them to nodes: resolves duplicate names, renamed nodes and overlapping recordings."""
 
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from pathlib import Path
 
 from collector.cluster import aggregation
@@ -177,48 +179,120 @@ def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
     two nodes.
     """
     notes: list[str] = []
-    groups: list[list[Session]] = []
+    groups = _Groups()
     for session in sorted(found, key=lambda session: (session.begin_s, session.folder)):
-        group = next((group for group in groups if any(_is_same_node(session, other) for other in group)), None)
-        if group is None:
-            groups.append([session])
-        else:
-            group.append(session)
+        groups.add(session)
+    names = _Names(notes)
     named: dict[str, Recording] = {}
-    for group in groups:
-        name = _name(group, named, notes)
+    for group in groups.members:
+        name = names.name_of(group)
         named[name] = Recording(name, tuple(_without_overlaps(group, notes)))
     return [named[name] for name in sorted(named)], notes
 
 
-def _is_same_node(one: Session, other: Session) -> bool:
-    if one.processes & other.processes:
-        return True
-    # The process changes with a restart, and is unknown for some nodes.
-    return one.node == other.node and not (one.processes and other.processes and one.overlaps(other))
+class _Groups:
+    """Groups sessions, added in order of their beginning, by node.
+
+    A session belongs to the oldest group with its process, or with its name unless two known processes overlap.
+    """
+
+    def __init__(self) -> None:
+        self.members: list[list[Session]] = []
+        self._by_process: dict[str, int] = {}
+        self._by_name: dict[str, _SameName] = {}
+
+    def add(self, session: Session) -> None:
+        """Add a session to its group."""
+        by_name = self._by_name.setdefault(session.node, _SameName())
+        candidates = [self._by_process[process] for process in session.processes if process in self._by_process]
+        index = min((*candidates, *by_name.groups_for(session)), default=len(self.members))
+        if index == len(self.members):
+            self.members.append([])
+        self.members[index].append(session)
+        by_name.add(session, index)
+        for process in session.processes:
+            self._by_process[process] = min(index, self._by_process.get(process, index))
 
 
-def _name(group: Sequence[Session], named: Iterable[str], notes: list[str]) -> str:
-    name = group[-1].node
-    others = sorted({session.node for session in group} - {name})
-    if others:
-        notes.append(f"{name} was also recorded as {', '.join(others)} (same process)")
-    used_names = {aggregation.NAME, *named}
-    if name not in used_names:
-        return name
-    free = next(f"{name}~{number}" for number in range(2, len(used_names) + 3) if f"{name}~{number}" not in used_names)
-    if name == aggregation.NAME:
-        notes.append(f"{name} is the name of the total over all nodes: the node in {group[-1].folder} is called {free}")
-        return free
-    notes.append(f"two nodes are called {name} at the same time: the one in {group[-1].folder} is called {free}")
-    return free
+class _SameName:
+    """The groups with sessions of one name. Sessions are added in order of their beginning."""
+
+    def __init__(self) -> None:
+        self._oldest: int | None = None
+        # Groups that accept every session that begins now or later.
+        self._oldest_free: int | None = None
+        # The end of each session, and its group.
+        self._ends: list[tuple[float, int]] = []
+
+    def groups_for(self, session: Session) -> list[int]:
+        """Return the oldest group that accepts the session, or an empty list."""
+        while self._ends and self._ends[0][0] <= session.begin_s:
+            self._free(heappop(self._ends)[1])
+        # A session without a process is accepted by all.
+        index = self._oldest_free if session.processes else self._oldest
+        return [] if index is None else [index]
+
+    def add(self, session: Session, index: int) -> None:
+        """Add a session of a group."""
+        self._oldest = index if self._oldest is None else min(index, self._oldest)
+        if session.processes:
+            heappush(self._ends, (session.end_s, index))
+        else:
+            self._free(index)
+
+    def _free(self, index: int) -> None:
+        self._oldest_free = index if self._oldest_free is None else min(index, self._oldest_free)
+
+
+class _Names:
+    """Gives each group a name of its own."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+        self._used = {aggregation.NAME}
+        self._next_number: dict[str, int] = {}
+
+    def name_of(self, group: Sequence[Session]) -> str:
+        """Return an unused name for a group; note a change of its name."""
+        name = group[-1].node
+        others = sorted({session.node for session in group} - {name})
+        if others:
+            self._notes.append(f"{name} was also recorded as {', '.join(others)} (same process)")
+        unique = name if name not in self._used else self._numbered(name)
+        self._used.add(unique)
+        if unique != name:
+            why = f"two nodes are called {name} at the same time: the one"
+            if name == aggregation.NAME:
+                why = f"{name} is the name of the total over all nodes: the node"
+            self._notes.append(f"{why} in {group[-1].folder} is called {unique}")
+        return unique
+
+    def _numbered(self, name: str) -> str:
+        number = self._next_number.get(name, 2)
+        while f"{name}~{number}" in self._used:
+            number += 1
+        self._next_number[name] = number + 1
+        return f"{name}~{number}"
 
 
 def _without_overlaps(group: Sequence[Session], notes: list[str]) -> list[Session]:
+    """Return the sessions in order of their beginning, without those that overlap a longer one."""
     chosen: list[Session] = []
+    copies: dict[tuple[str, float], Session] = {}
+    # Chosen sessions in order of their beginning. They do not overlap, and none is shorter than the next session, so
+    # only its two neighbours can overlap it.
+    ordered: list[tuple[float, int]] = []
     for session in sorted(group, key=lambda session: session.begin_s - session.end_s):
-        overlapping = next((other for other in chosen if session.overlaps(other)), None)
+        place = bisect_right(ordered, (session.begin_s, len(group)))
+        indices = sorted(index for _, index in ordered[max(place - 1, 0) : place + 1])
+        identity = session.head.session, session.begin_s
+        neighbours = [chosen[index] for index in indices]
+        copy = copies.get(identity) if session.head.session else None
+        overlapping = copy or next((other for other in neighbours if session.overlaps(other)), None)
         if overlapping is None:
+            copies[identity] = session
+            if session.begin_s < session.end_s:
+                insort(ordered, (session.begin_s, len(chosen)))
             chosen.append(session)
         else:
             notes.append(f"{session.folder}: ignored: {session.node} is also recorded in {overlapping.folder}")

@@ -11,6 +11,7 @@ from collector.cluster.aggregation import Placement
 from collector.cluster.node_intervals import placement
 from collector.journal.follower import Removed
 from collector.journal.header import Header
+from collector.journal.read_limits import SeriesLimit
 from collector.journal.reader import Entry, read
 from collector.journal.tick_order import Finding, RepeatedTicks, TickOrder
 from collector.journal.writer import Position
@@ -67,17 +68,18 @@ class ShipTick:
 class RecordingReader:
     """Reads the files of a finished recording once."""
 
-    def __init__(self, files: Iterable[Path]) -> None:
-        """Take the files, oldest first."""
+    def __init__(self, files: Iterable[Path], limit: SeriesLimit | None = None) -> None:
+        """Take the files, oldest first; `limit` bounds the number of series."""
         self._files = deque(files)
+        self._limit = limit
         self._sequence = TickOrder()
         self._path: Path | None = None
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield the entries of the files. Raises OSError."""
+        """Yield the entries of the files. Raises OSError, TooManySeriesError."""
         while self._files:
             self._path = self._files.popleft()
-            yield from self._sequence.filtered(read(self._path))
+            yield from self._sequence.filtered(read(self._path, self._limit))
 
     def position(self, entry: Entry) -> Position:
         """Return where the frame begins of the entry that came last."""

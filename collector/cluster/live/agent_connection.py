@@ -95,8 +95,9 @@ class AgentConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
+            # The exception of a callback: an AgentError, or an unexpected one.
             cause = error.__context__
-            self.fail(cause if isinstance(cause, AgentError) else AgentError("malformed HTTP response"))
+            self.fail(cause if isinstance(cause, Exception) else AgentError("malformed HTTP response"))
         except httptools.HttpParserError:
             self.fail(AgentError("malformed HTTP response"))
 

@@ -25,6 +25,8 @@ STEADY_S = 10.0
 NOT_FOUND, UNAUTHORIZED = 404, 401
 JSON, EVENTS = "application/json", "text/event-stream"
 MAX_PEERS, MAX_ADDRESS_CHARS = 2000, 64
+# The errors of a connection and of malformed responses.
+EXPECTED = (AgentError, OSError, MalformedSampleError, TimeoutError, asyncio.TimeoutError)
 
 
 class FeedListener(Protocol):
@@ -90,10 +92,13 @@ class AgentFeed:
             began_s = loop.time()
             try:
                 await self._session()
-            except (AgentError, OSError, MalformedSampleError, TimeoutError, asyncio.TimeoutError) as error:
+            except EXPECTED as error:
                 if self._request_changed:
                     continue
                 self._listener.on_failure(self._key, self._why(error))
+            except Exception as error:
+                # The task must not end silently.
+                self._listener.on_failure(self._key, unexpected_text(error))
             # Another node may answer at this address next time.
             self._is_introduced = False
             if loop.time() - began_s > STEADY_S:
@@ -109,8 +114,11 @@ class AgentFeed:
             return
         try:
             await self._read_node(connection)
-        except (AgentError, OSError):
+        except EXPECTED:
             return
+        except Exception as error:
+            # The caller's task must not end silently.
+            self._listener.on_failure(self._key, unexpected_text(error))
         finally:
             self._disconnect(connection)
 
@@ -236,6 +244,11 @@ class AgentFeed:
             if self._ever_answered:
                 return "connection closed"
             return self._diagnostics.of_closed_connection(answered=False).message(self._hint)
+
+
+def unexpected_text(error: Exception) -> str:
+    """Return the reason of a failure that no code expects, which is a bug."""
+    return f"unexpected {type(error).__name__}: {one_line(error)}; this is a bug in casstat"
 
 
 def node_info(content: Mapping[str, Any]) -> NodeInfo:

@@ -2,10 +2,10 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 
 from collector.catalogue import BEANS
-from collector.cluster.live.agent_feed import FeedListener
+from collector.cluster.live.agent_feed import FeedListener, unexpected_text
 from collector.cluster.live.cluster_interval import NodeInfo
 from collector.host.host_source import identity_of
 from collector.jolokia.client import Jolokia
@@ -18,6 +18,8 @@ from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 
 LEARN_TIMEOUT_S = 3.0
+# Delay after an unexpected error.
+RETRY_S = 1.0
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error
@@ -61,13 +63,24 @@ class JolokiaFeed:
 
     def _run(self) -> None:
         clock = _Clock(self._stop)
+        with suppress(_Stopped):
+            while not self._stop.is_set():
+                try:
+                    self._follow(clock)
+                except _Stopped:
+                    raise
+                except Exception as error:
+                    # The thread must not end silently.
+                    self._listener.on_failure(self._key, unexpected_text(error))
+                    clock.sleep(RETRY_S)
+
+    def _follow(self, clock: _Clock) -> None:
+        """Connect and sample until stopped."""
         points = ticks(clock, self._interval_s, aligned=True)
         jolokia = self._connect()
         try:
             while not self._stop.is_set():
                 self._sample(jolokia, clock, points)
-        except _Stopped:
-            pass
         finally:
             jolokia.close()
 

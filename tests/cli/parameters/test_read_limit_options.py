@@ -3,13 +3,14 @@
 import json
 import shutil
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from cli.errors import CasstatError
-from cli.main import main
+from cli.main import command_names, main
 from cli.parameters.read_limit_options import memory_limit
 from collector.journal.read_limits import SeriesLimit, TooManySeriesError
 from tests.collector.cluster.malformed_records import changed
@@ -49,14 +50,39 @@ def many_series(folder: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["journal check rec", "journal info rec", "merge rec -o out", "plot rec -o out", "replay rec/a"]
+    "command",
+    [
+        "journal check rec",
+        "journal info rec",
+        "merge rec -o out",
+        "plot rec -o out",
+        "replay rec/a",
+        "replay rec/a -k ks",
+        "ship rec --to graphite://127.0.0.1:9",
+        "top --replay rec --once",
+    ],
 )
 def test_too_many_series_are_a_one_line_error(run: Run, command: str) -> None:
     many_series(Path("rec/a"), 200)
     code, errors = run(*command.split(), "--max-series", "100")
     assert code == 1
-    assert "more than 100 series" in errors
+    assert "more than 100 series (hint: raise --max-series)" in errors
     assert len(errors.splitlines()) == 1
+
+
+def test_all_commands_that_read_recordings_have_the_same_limits() -> None:
+    names = {"max_series", "max_memory"}
+    with_limits = {}
+    for name in command_names():
+        command = import_module(f"cli.commands.{name}").command
+        for each in (command, *getattr(command, "commands", {}).values()):
+            options = {option.name: (option.opts, option.default, option.help) for option in each.params}
+            if names <= options.keys():
+                with_limits[f"{name} {each.callback.__name__}"] = {key: options[key] for key in names}
+    expected = ("journal check", "journal info", "merge command", "plot command", "replay command", "ship command")
+    assert sorted(with_limits) == [*expected, "top command"]
+    first, *others = with_limits.values()
+    assert all(other == first for other in others)
 
 
 def test_exceeding_the_memory_limit_is_a_one_line_error() -> None:

@@ -5,10 +5,13 @@ import queue
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from typing import Any
 
 import pytest
 
+from collector.cluster.live import agent_feed, live_cluster
 from collector.cluster.live.cluster_interval import ClusterInterval, NodeStatus, State
+from collector.cluster.live.jolokia_feed import JolokiaFeed
 from collector.cluster.live.live_cluster import LiveCluster, Plan, Request
 from collector.cluster.live.node_address import parse_address
 from collector.http.access import Access
@@ -32,11 +35,14 @@ class Followed:
     def __init__(self, *nodes: str, seeds: tuple[str, ...] = (), request: Request = REQUEST) -> None:
         self._intervals: queue.Queue[ClusterInterval] = queue.Queue()
         self.selected: list[frozenset[str]] = []
+        self.errors: list[Exception] = []
         plan = Plan(tuple(map(parse_address, nodes)), tuple(map(parse_address, seeds)), 1.0, Access(), None, Jolokia)
         self.cluster = LiveCluster(plan, request, self._intervals.put, select_values=self._select)
 
     def _select(self, values: Mapping[str, object]) -> Mapping[str, object]:
         self.selected.append(frozenset(values))
+        if self.errors:
+            raise self.errors[0]
         return {name: rows for name, rows in values.items() if name == READS}
 
     def __enter__(self) -> "Followed":
@@ -137,3 +143,40 @@ def test_a_node_is_sampled_through_its_jolokia() -> None:
             return bool(reads_per_s(interval.cluster))
 
         assert followed.until(shows_reads).counted == 1
+
+
+@pytest.mark.parametrize("begins_well", [True, False])
+def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_goes_on(
+    agents: FakeAgents, begins_well: bool
+) -> None:
+    with Followed(FIRST) as followed:
+        if begins_well:
+            followed.until(lambda interval: interval.counted == 1)
+        followed.errors.append(KeyError("x"))
+        interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
+        assert interval.nodes[0].why == "unexpected KeyError: 'x'; this is a bug in casstat"
+        followed.errors.clear()
+        followed.until(lambda interval: interval.counted == 1)
+
+
+def test_an_unexpected_error_of_a_jolokia_is_a_failure_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    report, failures = JolokiaFeed._report_sample, [ValueError("x")]
+
+    def fail_once(feed: JolokiaFeed, *arguments: Any) -> None:
+        if failures:
+            raise failures.pop()
+        report(feed, *arguments)
+
+    monkeypatch.setattr(JolokiaFeed, "_report_sample", fail_once)
+    with closing(FakeJolokia()) as fake, Followed(fake.url) as followed:
+        text = "unexpected ValueError: x; this is a bug in casstat"
+        followed.until(lambda interval: interval.nodes[0].why == text)
+        followed.until(lambda interval: interval.nodes[0].state is State.UP)
+
+
+def test_an_unexpected_error_while_peers_are_refreshed_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_cluster, "PEERS_INTERVAL_S", 0.2)
+    with closing(FakeAgents(FakeAgent(FIRST))), Followed(seeds=(FIRST,)) as followed:
+        followed.until(lambda interval: interval.counted == 1)
+        monkeypatch.setattr(agent_feed, "node_info", {}.__getitem__)
+        followed.until(lambda interval: "unexpected " in interval.nodes[0].why)

@@ -1,0 +1,99 @@
+"""Assigning sessions to nodes: the same result as a comparison of all pairs, in linear time."""
+
+import cProfile
+import pstats
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.cluster import aggregation
+from collector.cluster.recordings import Recording, Session, recordings
+from collector.journal.header import Header
+
+
+def session(node: str, begin_s: float, length_s: float, processes: Iterable[str], name: str) -> Session:
+    head = Header("1", 1.0, session=name)
+    return Session(node, head, (Path(f"/rec/{name}/1.jsonl.zst"),), begin_s, begin_s + length_s, frozenset(processes))
+
+
+def all_pairs(sessions: Sequence[Session]) -> list[tuple[str, list[Session], int]]:
+    """Return the recordings by comparing all pairs: the name, the sessions and the number of ignored sessions."""
+    groups: list[list[Session]] = []
+    for one in sorted(sessions, key=lambda session: (session.begin_s, session.folder)):
+        same = [group for group in groups if any(is_same_node(one, other) for other in group)]
+        if same:
+            same[0].append(one)
+        else:
+            groups.append([one])
+    named: dict[str, tuple[list[Session], int]] = {}
+    for group in groups:
+        name, used = group[-1].node, {aggregation.NAME, *named}
+        numbered = (f"{name}~{number}" for number in range(2, len(groups) + 3))
+        chosen: list[Session] = []
+        for one in sorted(group, key=lambda session: session.begin_s - session.end_s):
+            if not any(one.overlaps(other) for other in chosen):
+                chosen.append(one)
+        unique = name if name not in used else next(text for text in numbered if text not in used)
+        named[unique] = sorted(chosen, key=lambda session: session.begin_s), len(group) - len(chosen)
+    return [(name, *named[name]) for name in sorted(named)]
+
+
+def is_same_node(one: Session, other: Session) -> bool:
+    if one.processes & other.processes:
+        return True
+    return one.node == other.node and not (one.processes and other.processes and one.overlaps(other))
+
+
+PROCESSES = st.sets(st.sampled_from(["p1", "p2", "p3", "p4"]), max_size=2)
+NODES = st.sampled_from(["a", "b", "cluster", "a~2"])
+SESSIONS = st.lists(st.tuples(NODES, st.integers(0, 20), st.integers(1, 10), PROCESSES), max_size=14).map(
+    lambda rows: [
+        session(node, float(begin_s), float(length_s), processes, f"s{number}")
+        for number, (node, begin_s, length_s, processes) in enumerate(rows)
+    ]
+)
+
+
+@given(SESSIONS)
+def test_the_result_is_that_of_comparing_all_pairs(sessions: list[Session]) -> None:
+    found, notes = recordings(sessions)
+    expected = all_pairs(sessions)
+    assert [(recording.node, list(recording.sessions)) for recording in found] == [row[:2] for row in expected]
+    assert sum("ignored" in note for note in notes) == sum(ignored for _, _, ignored in expected)
+
+
+def test_a_copy_is_ignored() -> None:
+    one, shorter = (session("a", 0.0, length_s, ["p"], "s") for length_s in (9.0, 5.0))
+    single, copy = (session("a", 20.0, 0.0, ["p"], "t") for _ in range(2))
+    found, notes = recordings([shorter, copy, one, single])
+    assert found == [Recording("a", (one, copy))]
+    assert len(notes) == 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: session(f"node{n}", 0.0, 10.0, [f"p{n}"], f"s{n}"),
+        lambda n: session("a", 10.0 * n, 9.0, [f"p{n}"], f"s{n}"),
+        lambda n: session("a", 10.0 * n, 9.0, ["p"], f"s{n}"),
+        lambda n: session("a", 10.0 * n, 9.0, [], f"s{n}"),
+        lambda n: session("a", 0.0, 1000.0, [f"p{n}"], f"s{n}"),
+        lambda n: session("a", 0.0, 10.0, ["p"], f"s{n}"),
+        lambda n: session("a", 1.0 * n, 10.0, [f"p{n}"], f"s{n}"),
+        lambda n: session("a", 1.0 * n, 10.0, ["p"], f"s{n}"),
+    ],
+    ids=["nodes", "restarts", "one process", "no process", "same name", "copies", "staggered names", "staggered"],
+)
+def test_the_work_is_linear_in_the_number_of_sessions(make: Callable[[int], Session]) -> None:
+    few, many = (calls([make(number) for number in range(count)]) for count in (200, 800))
+    assert many < 4.6 * few
+
+
+def calls(sessions: Sequence[Session]) -> int:
+    """Return the number of function calls, which unlike time do not depend on the machine."""
+    with cProfile.Profile() as profile:
+        recordings(sessions)
+    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
