@@ -36,7 +36,7 @@ class Scope:
     match   conditions of every query besides the time, such as `"node" =~ /^$node$/`; "" for none.
     by      the tags of the result; a Grafana variable ($…) may stand for several.
     time    the condition on the time.
-    step    the length of the steps.
+    step    the length of the steps, and optionally a time at which one begins.
     """
 
     match: str = ""
@@ -71,6 +71,11 @@ def clamped(query: str, by: Sequence[str]) -> str:
     """Return the query whose values are those of `query`, limited to 0 to 1."""
     selected = clamp('"value"')
     return f'SELECT {selected} AS "value" FROM ({query}) GROUP BY {", ".join(map(_tag, by))}'  # noqa: S608
+
+
+def nonzero(query: str, by: Sequence[str]) -> str:
+    """Return the query without the values of `query` that are 0."""
+    return f'SELECT "value" FROM ({query}) WHERE "value" != 0 GROUP BY {", ".join(map(_tag, by))}'  # noqa: S608
 
 
 def _select(columns: Mapping[str, Expression], scope: Scope, *, in_ratio: bool) -> str:

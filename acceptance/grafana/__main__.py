@@ -4,8 +4,9 @@
     make acceptance-grafana ARGS='--before REVISION'         include the dashboards of a git revision
     make acceptance-grafana ARGS='--recorded FOLDER'         use the recording of an earlier run
 
-Requires Grafana (see tools/grafana-home), Prometheus, Chromium, and npm for the browser driver. The recording and the
-screenshots stay in FOLDER. The exit status is 1 when a panel differs from the merge.
+The dashboards over InfluxDB read the same recording, sent by `casstat ship`. Requires Grafana (see tools/grafana-home),
+Prometheus, Go or a built InfluxDB 1.8, Chromium, and npm for the browser driver. The recording and the screenshots stay
+in FOLDER. The exit status is 1 when a panel differs from the merge.
 """
 
 import argparse
@@ -25,15 +26,18 @@ from urllib.parse import urlencode
 from acceptance.grafana import compared, recorded
 from acceptance.grafana.programs import free_port, running, wait_until
 from acceptance.grafana.recorded import Labels
-from acceptance.grafana.shown import Panels, grafana, install_browser_driver, panels
+from acceptance.grafana.shown import Panels, data_source, grafana, install_browser_driver, panels
 from cli.demo.demo_cluster import cache_folder
+from dashboards.grafana.build import STORES
 from dashboards.promql import NODE_LABELS
+from tests.real.stores import InfluxDB
 
 ROOT = Path(__file__).parents[2]
-JSON = "dashboards/grafana/json/prometheus"
+JSON = "dashboards/grafana/json"
 # The warm-up covers the longest window: four minutes for metrics that are read once a minute.
 WARM_S, SPAN_S, TAIL_S = 330, 240, 5
 ADDRESS = "127.0.79.1"
+THROUGH_API = "influxdbBackendMigration"
 
 
 def main() -> int:
@@ -50,14 +54,21 @@ def main() -> int:
     tools = folder / "tools"
     install_browser_driver(tools)
     states = {**({"before": _revision(options.before, folder)} if options.before else {}), "now": ROOT / JSON}
-    shown: dict[str, Panels] = {}
-    with _prometheus(folder) as store:
-        identities = _identities(store, to_s)
-        for state, dashboards in states.items():
-            with grafana(home, folder / state, dashboards, store) as url:
-                shown[state] = panels(url, dashboards, span, tools, folder / "shown" / state)
-    merged = recorded.read(_merge(folder, span), identities, *span)
-    compared_rows = list(compared.rows(merged, shown))
+    with _prometheus(folder) as prometheus, _influxdb(folder, span) as influxdb:
+        identities = _identities(prometheus, to_s)
+        merged = recorded.read(_merge(folder, span), identities, *span)
+        urls = {"prometheus": prometheus, "influxdb": influxdb}
+        compared_rows: list[compared.Row] = []
+        for store in STORES:
+            shown: dict[str, Panels] = {}
+            for state, json_folder in states.items():
+                dashboards, source = json_folder / store.name, data_source(store.name, urls[store.name])
+                # Grafana 10.0 queries InfluxDB in the browser, and through its API, as later versions do, on request.
+                for toggles in ("", THROUGH_API) if store.name == "influxdb" else ("",):
+                    name = "-".join(filter(None, (store.name, state, toggles)))
+                    with grafana(home, folder / name, dashboards, source, toggles) as url:
+                        shown[state] = panels(url, dashboards, span, tools, folder / "shown" / name)
+            compared_rows += compared.rows(merged, store, shown)
     print("\n".join(compared.table(compared_rows, list(states))))
     differing = [row for row in compared_rows if not row.agrees("now")]
     unknown = sum(row.merged is None for row in compared_rows)
@@ -120,6 +131,26 @@ def _prometheus(folder: Path) -> Iterator[str]:
         yield url
 
 
+@contextmanager
+def _influxdb(folder: Path, span: tuple[float, float]) -> Iterator[str]:
+    """Run an InfluxDB with the points of the recording; yield its URL."""
+    with tempfile.TemporaryDirectory() as data:
+        store = InfluxDB(Path(data) / "influxdb")
+        try:
+            store.start()
+            for journal in _journals(folder):
+                command = [sys.executable, "-m", "cli", "ship", journal, "--to", store.url]
+                command += ["--from", str(span[0] - WARM_S), "--until", str(span[1] + TAIL_S)]
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            yield store.address
+        finally:
+            store.stop()
+
+
+def _journals(folder: Path) -> list[str]:
+    return [str(path) for path in sorted((folder / "demo").glob("agent-node*[0-9]"))]
+
+
 def _answers(url: str) -> bool:
     with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - loopback
         return True
@@ -128,7 +159,7 @@ def _answers(url: str) -> bool:
 def _merge(folder: Path, span: tuple[float, float]) -> Path:
     """Merge the recordings with `casstat merge --series`, and return the output folder."""
     into = folder / "merged"
-    command = [sys.executable, "-m", "cli", "merge", *map(str, sorted((folder / "demo").glob("agent-node*[0-9]")))]
+    command = [sys.executable, "-m", "cli", "merge", *_journals(folder)]
     command += ["-o", str(into), "-i", str(SPAN_S), "--from", str(span[0] - WARM_S), "--to", str(span[1]), "--series"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return into

@@ -1,7 +1,7 @@
 """The table of panel values and merged values for the same minutes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from acceptance.grafana.recorded import Recorded, Values
@@ -9,17 +9,30 @@ from acceptance.grafana.shown import Line, Panels
 from collector.catalogue import CATALOGUE
 from collector.model.metric import ScrapeInterval
 from collector.sampling.selection import slowest_interval
-from dashboards.expression import metrics_of
+from dashboards.expression import Quantile, metrics_of
 from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
-from dashboards.grafana.panel_model import Heatmap, Panel, Split, Spread, StateTimeline, TextPanel, WorstTable
+from dashboards.grafana.panel_model import (
+    Dashboard,
+    Heatmap,
+    Panel,
+    Split,
+    Spread,
+    StateTimeline,
+    TextPanel,
+    WorstTable,
+)
 from dashboards.grafana.panel_model import Line as Shown
-from dashboards.grafana.panel_query import ref_id
+from dashboards.grafana.panel_query import Store, ref_id
+from dashboards.grafana.variables import uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
 TOLERANCE, OF_TAILS = 0.1, 0.35
-# The first is $__rate_interval where Prometheus scrapes every second.
-WINDOWS_S = {ScrapeInterval.TICK: (4.0, 4.0), ScrapeInterval.OFTEN: (120.0, 30.0), ScrapeInterval.SLOW: (240.0, 60.0)}
+# The window and the step of a line. $__rate_interval is 4 s where Prometheus scrapes every second: four samples.
+WINDOWS_S = {ScrapeInterval.TICK: (3.0, 1.0), ScrapeInterval.OFTEN: (120.0, 30.0), ScrapeInterval.SLOW: (240.0, 60.0)}
+# In InfluxDB a percentile is that of one reading, and other values are means over a step.
+READINGS_S = {ScrapeInterval.TICK: 1.0, ScrapeInterval.OFTEN: 10.0, ScrapeInterval.SLOW: 60.0}
+STEPS_S = {ScrapeInterval.TICK: 4.0, ScrapeInterval.OFTEN: 20.0, ScrapeInterval.SLOW: 120.0}
 # Differences to ignore, in the signal's unit.
 SMALL = {
     Unit.PER_S: 1.0,
@@ -35,6 +48,7 @@ SMALL = {
 class Row:
     """A line of a panel: the merged value, None if it is not recorded, and the displayed values by state."""
 
+    store: str
     dashboard: str
     panel: str
     line: str
@@ -52,34 +66,42 @@ class Row:
         return off <= SMALL[self.unit] or off <= self.tolerance * abs(self.merged)
 
 
-def rows(recorded: Recorded, states: Mapping[str, Panels]) -> Iterator[Row]:
+def rows(recorded: Recorded, store: Store, states: Mapping[str, Panels]) -> Iterator[Row]:
     """Yield a row for every line of every panel, for the series with the highest merged value."""
-    for dashboard in DASHBOARDS:
+    recorded = replace(recorded, by_node=store.name == "influxdb")
+    for dashboard in store.dashboards(DASHBOARDS):
         number = 0
         for row in dashboard.rows:
             number += 1
             for panel in row.panels:
                 number += 1
                 if not isinstance(panel, TextPanel | Heatmap | WorstTable | StateTimeline):
-                    yield from _of_panel(recorded, states, f"casstat-{dashboard.name}", number, panel)
+                    yield from _of_panel(recorded, store, states, dashboard, number, panel)
 
 
-def _of_panel(recorded: Recorded, states: Mapping[str, Panels], uid: str, number: int, panel: Panel) -> Iterator[Row]:
-    for index, line in enumerate(panel.lines):
-        # The second query of a spread combines all nodes.
-        name = ref_id(1 if isinstance(panel, Spread) else index)
-        merged = recorded.mean(line.signal.expression, _by(panel, line), *_window_s(line))
-        lines = {state: panels.get((uid, number, name), ()) for state, panels in states.items()}
-        value, shown = _chosen(merged, lines)
-        tail = line.signal.unit is Unit.SECONDS
-        tolerance = OF_TAILS if tail else TOLERANCE
-        yield Row(uid, panel.name, line.name, line.signal.unit, tolerance, value, shown)
+def _of_panel(
+    recorded: Recorded, store: Store, states: Mapping[str, Panels], dashboard: Dashboard, number: int, panel: Panel
+) -> Iterator[Row]:
+    visible = [index for index, query in enumerate(store.queries(panel, dashboard.tables)) if query.visible]
+    # The second query of a spread combines all nodes.
+    for index, line in zip(visible[1:] if isinstance(panel, Spread) else visible, panel.lines, strict=False):
+        merged = recorded.mean(line.signal.expression, _by(panel, line), *_window_s(line, store))
+        key = uid(store, dashboard), number, ref_id(index)
+        value, shown = _chosen(merged, {state: panels.get(key, ()) for state, panels in states.items()})
+        unit = line.signal.unit
+        tolerance = OF_TAILS if unit is Unit.SECONDS else TOLERANCE
+        yield Row(store.name, dashboard.name, panel.name, line.name, unit, tolerance, value, shown)
 
 
-def _window_s(line: Shown) -> tuple[float, float]:
+def _window_s(line: Shown, store: Store) -> tuple[float, float]:
     """Return the window and the step of a line, on which the mean of percentiles and ratios depends."""
-    tiers = [slowest_interval(CATALOGUE[name]) for name in metrics_of(line.signal.expression) if name in CATALOGUE]
-    return WINDOWS_S[max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)]
+    expression = line.signal.expression
+    tiers = [slowest_interval(CATALOGUE[name]) for name in metrics_of(expression) if name in CATALOGUE]
+    tier = max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)
+    if store.name == "influxdb":
+        step_s = (READINGS_S if isinstance(expression, Quantile) else STEPS_S)[tier]
+        return step_s, step_s
+    return WINDOWS_S[tier]
 
 
 def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
@@ -104,9 +126,11 @@ def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float 
 
 def table(compared_rows: Sequence[Row], states: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the table."""
-    yield " | ".join(["dashboard", "panel", "merge", *(f"{state}: mean (lowest to highest)" for state in states)])
+    columns = ["store", "dashboard", "panel", "merge", *(f"{state}: mean (lowest to highest)" for state in states)]
+    yield " | ".join(columns)
+    yield " | ".join(["---"] * len(columns))
     for row in compared_rows:
-        cells = [row.dashboard.removeprefix("casstat-"), f"{row.panel} {row.line}".strip()]
+        cells = [row.store, row.dashboard, f"{row.panel} {row.line}".strip()]
         cells.append("not recorded" if row.merged is None else _number(row.merged, row.unit))
         for state in states:
             values = row.shown.get(state)

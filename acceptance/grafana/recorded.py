@@ -14,7 +14,7 @@ from math import inf
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -38,6 +38,7 @@ from dashboards.promql import NODE_LABELS
 
 Labels = tuple[tuple[str, str], ...]
 Values = dict[Labels, float]
+Point = TypeVar("Point", tuple[float, float], tuple[float, float, float])
 Points = list[tuple[float, float]]
 Gains = list[tuple[float, float, float]]
 WITHIN: Mapping[str, Callable[[list[float]], float]] = {"sum": sum, "max": max}
@@ -53,12 +54,16 @@ LENGTHS = (*TIMER_UNITS_S, COUNTS_WITH_ZERO)
 
 @dataclass
 class Recorded:
-    """The values and buckets of all nodes by metric and labels; times are seconds since the epoch."""
+    """The values and buckets of all nodes by metric and labels; times are seconds since the epoch.
+
+    by_node  whether a percentile of several nodes is their highest, instead of that of their summed buckets.
+    """
 
     values: dict[str, dict[Labels, Points]] = field(default_factory=lambda: defaultdict(dict))
     buckets: dict[str, dict[Labels, Gains]] = field(default_factory=lambda: defaultdict(dict))
     from_s: float = 0.0
     to_s: float = inf
+    by_node: bool = False
 
     def mean(self, expression: Expression, by: Sequence[str], window_s: float, step_s: float) -> Values:
         """Return the mean of an expression's values over a window that moves by a step."""
@@ -84,9 +89,11 @@ class Recorded:
                 part, whole = (self.evaluate(each, by, in_ratio=True) for each in (expression.left, expression.right))
                 return {labels: part[labels] / whole[labels] for labels in part if whole.get(labels)}
             case Difference():
-                whole = self.evaluate(expression.right, by, in_ratio=in_ratio)
-                part = self.evaluate(expression.left, by, in_ratio=in_ratio)
-                return {labels: whole.get(labels, whole.get((), 0.0)) - part[labels] for labels in part}
+                left = self.evaluate(expression.left, by, in_ratio=in_ratio)
+                right = self.evaluate(expression.right, by, in_ratio=in_ratio)
+                # A constant has no labels.
+                series = (left.keys() | right.keys()) - {()}
+                return {key: left.get(key, left.get((), 0.0)) - right.get(key, right.get((), 0.0)) for key in series}
             case Quantile():
                 return self._quantile(expression, by)
             case Rate() | Gauge():
@@ -113,7 +120,7 @@ class Recorded:
         known = {labels: self._within(points, 0) for labels, points in matching.items()}
         return {labels: scale * fmean(value for _, value in points) for labels, points in known.items() if points}
 
-    def _within(self, points: Points, before: int) -> Points:
+    def _within(self, points: list[Point], before: int = 0) -> list[Point]:
         """Return the points in the time range, and `before` points before it."""
         first = bisect_right(points, self.from_s, key=itemgetter(0))
         return points[max(first - before, 0) : bisect_right(points, self.to_s, key=itemgetter(0))]
@@ -122,14 +129,13 @@ class Recorded:
         groups: dict[Labels, dict[float, float]] = defaultdict(lambda: defaultdict(float))
         for labels, gains in self.buckets[expression.metric].items():
             if _matches(labels, expression.where):
-                for time_s, edge, count in gains:
-                    if self.from_s < time_s <= self.to_s:
-                        groups[_only(labels, by)][edge] += count
+                for _, edge, count in self._within(gains):
+                    groups[labels if self.by_node else _only(labels, by)][edge] += count
         unit = CATALOGUE[expression.metric].unit
         quantiles = {
             labels: quantile(_histogram(unit, counts), expression.quantile) for labels, counts in groups.items()
         }
-        return {labels: value for labels, value in quantiles.items() if value is not None}
+        return _grouped({labels: value for labels, value in quantiles.items() if value is not None}, by, max)
 
 
 def read(folder: Path, identities: Mapping[str, Labels], from_s: float, to_s: float) -> Recorded:

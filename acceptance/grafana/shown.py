@@ -32,15 +32,19 @@ Panels = Mapping[tuple[str, int, str], Sequence[Line]]
 """The lines by the dashboard's uid, the panel's id and the query's reference."""
 
 
+def data_source(store: str, url: str) -> Json:
+    """Return the provisioning of a data source whose agents sample every second."""
+    source = {"name": store, "type": store, "access": "proxy", "url": url, "isDefault": True}
+    return {**source, "database": "db", "jsonData": {"timeInterval": "1s", "dbName": "db", "httpMode": "POST"}}
+
+
 @contextmanager
-def grafana(home: Path, folder: Path, dashboards: Path, prometheus: str) -> Iterator[str]:
-    """Run a Grafana with the dashboards of a folder; yield its URL."""
+def grafana(home: Path, folder: Path, dashboards: Path, source: Json, toggles: str = "") -> Iterator[str]:
+    """Run a Grafana with the dashboards of a folder over a data source; yield its URL."""
     sources = folder / "provisioning" / "datasources"
     provided = folder / "provisioning" / "dashboards"
     for needed in (sources, provided, folder / "data" / "plugins"):
         needed.mkdir(parents=True, exist_ok=True)
-    source = {"name": "Prometheus", "type": "prometheus", "access": "proxy", "url": prometheus, "isDefault": True}
-    source["jsonData"] = {"timeInterval": "1s"}
     # JSON is YAML.
     (sources / "casstat.yaml").write_text(json.dumps({"apiVersion": 1, "datasources": [source]}))
     (provided / "casstat.yaml").write_text(provider([dashboards]))
@@ -54,6 +58,7 @@ def grafana(home: Path, folder: Path, dashboards: Path, prometheus: str) -> Iter
         "GF_PATHS_PROVISIONING": str(folder / "provisioning"),
         "GF_AUTH_ANONYMOUS_ENABLED": "true",
         "GF_AUTH_ANONYMOUS_ORG_ROLE": "Admin",
+        "GF_FEATURE_TOGGLES_ENABLE": toggles,
         "GF_ANALYTICS_REPORTING_ENABLED": "false",
         "GF_ANALYTICS_CHECK_FOR_UPDATES": "false",
         "GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES": "false",

@@ -25,7 +25,7 @@ from dashboards.grafana.panel_model import (
     WorstTable,
 )
 from dashboards.grafana.panel_query import Annotation, Query, Variable, ref_id
-from dashboards.influxql import Scope, clamp, clamped, render
+from dashboards.influxql import Scope, clamp, clamped, nonzero, render
 from dashboards.promql import NODE_LABELS
 from dashboards.signals import agent, load
 
@@ -97,8 +97,13 @@ class InfluxDB:
             return [_worst_query(panel, line, tables) for line in panel.lines]
         queries: list[Query] = []
         for line in panel.lines:
-            scope = Scope(_match(line, tables), _labels(panel, line))
-            _append_query(queries, line.signal.expression, scope, _legend(panel, line), bounded=line.signal.bounded)
+            _append_query(
+                queries,
+                line.signal.expression,
+                _scope(panel, line, tables),
+                _legend(panel, line),
+                bounded=line.signal.bounded,
+            )
         return queries
 
     def panel_title(self, panel: Panel) -> str:
@@ -134,9 +139,7 @@ class InfluxDB:
 
         The agents read slow metrics at different seconds of a minute: a shorter step would miss nodes in a sum.
         """
-        metrics = {metric for line in panel.lines for metric in metrics_of(line.signal.expression)}
-        longest_s = max((slowest_interval(CATALOGUE[metric]).value for metric in metrics), default=0)
-        return f"{max(1, round(2 * longest_s))}s"
+        return f"{max(1, round(2 * _slowest_interval_s(panel)))}s"
 
     def target(self, query: Query, ref: str) -> object:
         """Return the JSON form of a query."""
@@ -162,6 +165,22 @@ def _supported_panels(row: Row) -> tuple[Panel, ...]:
         elif lines and not isinstance(panel, Heatmap | Spread | StateTimeline):
             supported.append(replace(panel, lines=lines))
     return () if all(isinstance(panel, TextPanel) for panel in supported) else tuple(supported)
+
+
+def _slowest_interval_s(panel: Panel) -> float:
+    metrics = {metric for line in panel.lines for metric in metrics_of(line.signal.expression)}
+    return max((slowest_interval(CATALOGUE[metric]).value for metric in metrics), default=0.0)
+
+
+def _scope(panel: Panel, line: Line, tables: bool) -> Scope:
+    """Return the scope of a line's query.
+
+    Steps of slow metrics end with the time range: a last step that is shorter would miss nodes in a sum.
+    """
+    scope = Scope(_match(line, tables), _labels(panel, line))
+    if not _slowest_interval_s(panel):
+        return scope
+    return replace(scope, time="time >= ${__from}ms AND time < ${__to}ms", step="$__interval, ${__to}ms")
 
 
 def _match(line: Line, tables: bool) -> str:
@@ -195,6 +214,9 @@ def _append_query(
         operator = "/" if isinstance(expression, Ratio) else "-"
         operands = (expression.left, expression.right)
         left, right = [_append_query(queries, operand, scope, legend, visible=False) for operand in operands]
+        if isinstance(expression, Ratio):
+            # 0 / 0 would be NaN.
+            queries[-1] = replace(queries[-1], text=nonzero(queries[-1].text, scope.by))
         text = f"${left} {operator} ${right}"
         queries.append(Query(clamp(f"({text})") if bounded else text, legend, "math", visible))
     else:
@@ -206,7 +228,7 @@ def _append_query(
 def _worst_query(panel: Panel, line: Line, tables: bool) -> Query:
     by = (*NODE_LABELS, *(label for label in panel.labels if label in line.signal.labels))
     tags = ", ".join(f'"{tag}"' for tag in by)
-    inner = render(line.signal.expression, Scope(_match(line, tables), _labels(panel, line)))
+    inner = render(line.signal.expression, _scope(panel, line, tables))
     inner = clamped(inner, by) if line.signal.bounded else inner
     # The inner query bounds the time: an outer time range that begins between two steps would drop them.
     worst = "min" if line.signal.low_is_worse else "max"

@@ -86,6 +86,9 @@ def _time_series(panel: Panel, queries: list[Query]) -> Any:
     builder = builder.axis_soft_min(0).axis_soft_max(SOFT_MAX[unit])
     if unit is Unit.RATIO:
         builder = builder.decimals(1)
+    if low and panel.lines[0].signal.bounded:
+        # The good value is 100 %, for which Grafana's own axis would end at 200 %.
+        builder = builder.max(1)
     if isinstance(panel, TimeSeries) and panel.stacked:
         stacking = common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")
         builder = builder.stacking(stacking).fill_opacity(40)
@@ -158,8 +161,8 @@ def _state_timeline() -> Any:
     }
     builder = statetimeline.Panel().show_value(kinds.VisibilityMode.AUTO).merge_values(True).row_height(0.8)
     builder = builder.mappings([model.ValueMap(options=mapping)])
-    steps: list[tuple[float | None, str]] = [(None, panel_colours.CRITICAL), (1, panel_colours.GOOD)]
-    return builder.thresholds(_thresholds(steps)).color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
+    # The colours are those of the mapping: with colours of thresholds, Grafana shows "1+" instead of "yes".
+    return builder.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.FIXED))
 
 
 def _worst_table(store: Store, panel: Panel) -> Any:

@@ -120,6 +120,8 @@ def _values(query: Query, choice: Choice) -> dict[str, str]:
         "__rate_interval": f"{choice.rate_interval_s}s",
         "__interval": f"{choice.interval_s}s",
         "__range": f"{round(choice.to_s - choice.from_s)}s",
+        "__from": str(span_ms[0]),
+        "__to": str(span_ms[1]),
         "timeFilter": f"time >= {span_ms[0]}ms and time <= {span_ms[1]}ms",
     }
 

@@ -37,6 +37,7 @@ NAME = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{")
 SELECTOR = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^}]*)\}")
 WINDOW = re.compile(r"\[([^\]]*)\]")
 MEASUREMENT = re.compile(r'FROM "([^"]+)"')
+UNTIL_END = "time < ${__to}ms"
 
 
 def query_panels(dashboard: Json) -> list[Json]:
@@ -167,7 +168,7 @@ def test_variables_go_from_cluster_to_table(store: str, dashboard: Json) -> None
 @EVERY
 def test_queries_use_only_defined_variables(store: str, dashboard: Json) -> None:
     defined = {variable["name"] for variable in dashboard["templating"]["list"]}
-    defined |= {"__rate_interval", "__interval", "__range", "timeFilter"}
+    defined |= {"__rate_interval", "__interval", "__range", "__from", "__to", "timeFilter"}
     for query in queries.all_queries(dashboard):
         assert queries.variables(query) <= defined, query
         assert "$" not in re.sub(r"\$/", "/", queries.interpolated(query, Choice(from_s=1, to_s=61))), query
@@ -223,7 +224,9 @@ def test_an_influxdb_query(query: Query) -> None:
     for label in NODE_LABELS:
         assert text.count(f'"{label}" =~ /^${label}$/') == len(measurements)
     # The innermost queries bound the time: see `dashboards.influxql`.
-    assert text.count("$timeFilter") >= len(measurements)
+    assert text.count("$timeFilter") + text.count(UNTIL_END) >= len(measurements)
+    # Steps of slow metrics end with the time range.
+    assert text.count(UNTIL_END) == text.count("$__interval, ${__to}ms)")
     # Percentiles are neither averaged nor added.
     for field in ("p50", "p95", "p99", "p999"):
         for function, _ in re.findall(rf'(\w+)\("({field})"\)', text):

@@ -160,6 +160,21 @@ def test_influxdb_calculates_within_a_measurement_and_grafana_across() -> None:
     assert rest.text == "$A - $B"
 
 
+def test_steps_of_slow_metrics_end_with_the_time_range() -> None:
+    (fast,) = InfluxDB().queries(TimeSeries(lines("reads")), tables=False)
+    assert "GROUP BY time($__interval)," in fast.text
+    (slow,) = InfluxDB().queries(TimeSeries(lines("load_bytes"), split=Split.CLUSTER), tables=False)
+    assert slow.text.count("time >= ${__from}ms AND time < ${__to}ms") == slow.text.count("FROM")
+    assert slow.text.count("GROUP BY time($__interval, ${__to}ms),") == slow.text.count("FROM")
+
+
+def test_a_ratio_that_grafana_divides_is_absent_where_the_denominator_is_0() -> None:
+    _, denominator, ratio = InfluxDB().queries(TimeSeries(lines("cache_hits")), tables=False)
+    assert denominator.text.startswith('SELECT "value" FROM (')
+    assert 'WHERE "value" != 0 GROUP BY ' in denominator.text
+    assert ratio.form == "math"
+
+
 def test_influxdb_omits_unsupported_panels_and_explains_it() -> None:
     heat, self_metrics, mixed = (
         Heatmap(lines("read_p99")),
