@@ -156,7 +156,10 @@ class InfluxDB:
 
 
 def _supported_panels(row: Row) -> tuple[Panel, ...]:
-    """Return a row's panels with the lines that InfluxDB can fill; () when only text would remain."""
+    """Return a row's panels with the lines that InfluxDB can fill; () when only text would remain.
+
+    Where panels of several sizes lose a neighbour, all get the default size, which leaves fewer holes.
+    """
     supported: list[Panel] = []
     for panel in row.panels:
         lines = tuple(line for line in panel.lines if line.signal_name not in PROMETHEUS_ONLY)
@@ -164,6 +167,8 @@ def _supported_panels(row: Row) -> tuple[Panel, ...]:
             supported.append(panel)
         elif lines and not isinstance(panel, Heatmap | Spread | StateTimeline):
             supported.append(replace(panel, lines=lines))
+    if len(supported) < len(row.panels) and len({(panel.width, panel.height) for panel in supported}) > 1:
+        supported = [replace(panel, width=Panel.width, height=Panel.height) for panel in supported]
     return () if all(isinstance(panel, TextPanel) for panel in supported) else tuple(supported)
 
 
@@ -226,7 +231,7 @@ def _append_query(
 
 
 def _worst_query(panel: Panel, line: Line, tables: bool) -> Query:
-    by = (*NODE_LABELS, *(label for label in panel.labels if label in line.signal.labels))
+    by = _labels(panel, line)
     tags = ", ".join(f'"{tag}"' for tag in by)
     inner = render(line.signal.expression, _scope(panel, line, tables))
     inner = clamped(inner, by) if line.signal.bounded else inner

@@ -60,6 +60,8 @@ def _query_panel(store: Store, dashboard: Dashboard, panel: Panel) -> Any:
         builder = builder.unit(panel.lines[0].signal.unit.value)
     if step := store.min_interval(panel):
         builder = builder.interval(step)
+    for rename in _math_legends(panel, queries):
+        builder = builder.with_transformation(rename)
     return builder.targets([store.target(query, ref_id(index)) for index, query in enumerate(queries)])
 
 
@@ -96,9 +98,6 @@ def _time_series(panel: Panel, queries: list[Query]) -> Any:
     for number, index in enumerate(visible):
         if len(visible) > 1:
             builder = builder.override_by_query(ref_id(index), [_colour(panel, number)])
-        if queries[index].form == "math":
-            for rename in _math_legends(panel, ref_id(index), queries[index].legend.partition("$")[0]):
-                builder = builder.with_transformation(rename)
     steps = line_steps(panel.lines[0])
     if len(steps) > 1 and (len(visible) == 1 or isinstance(panel, Spread)):
         dashed = common.GraphThresholdsStyleConfig().mode(kinds.GraphThresholdsStyleMode.DASHED)
@@ -106,19 +105,21 @@ def _time_series(panel: Panel, queries: list[Query]) -> Any:
     return builder.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC))
 
 
-def _math_legends(panel: Panel, ref: str, prefix: str) -> Iterator[Any]:
-    """Yield transformations that name the series of a math query, which has no legend of its own.
+def _math_legends(panel: Panel, queries: list[Query]) -> Iterator[Any]:
+    """Yield transformations that name the series of math queries, which have no legends of their own.
 
     They rename `C {cluster="a", node="b"}` to "b": the panel's labels, then the narrowest label of a node that the
     series has. The first pattern that matches applies.
     """
     shared = [label for label in panel.labels if label in panel.lines[0].signal.labels]
-    for narrowest in reversed(NODE_LABELS):
-        labels = [*shared, narrowest]
-        pattern = "".join(f'(?=.*\\b{label}="([^"]*)")' for label in labels)
-        names = " ".join(f"${group}" for group in range(1, len(labels) + 1))
-        options = {"regex": f"^{ref} {pattern}.*$", "renamePattern": f"{prefix}{names}"}
-        yield model.DataTransformerConfig(id_val="renameByRegex", options=options)
+    for index in (index for index, query in enumerate(queries) if query.form == "math" and query.visible):
+        prefix = queries[index].legend.partition("$")[0]
+        for narrowest in reversed(NODE_LABELS):
+            labels = [*shared, narrowest]
+            pattern = "".join(f'(?=.*\\b{label}="([^"]*)")' for label in labels)
+            names = " ".join(f"${group}" for group in range(1, len(labels) + 1))
+            options = {"regex": f"^{ref_id(index)} {pattern}.*$", "renamePattern": f"{prefix}{names}"}
+            yield model.DataTransformerConfig(id_val="renameByRegex", options=options)
 
 
 def _colour(panel: Panel, number: int) -> Any:

@@ -168,6 +168,21 @@ def test_steps_of_slow_metrics_end_with_the_time_range() -> None:
     assert slow.text.count("GROUP BY time($__interval, ${__to}ms),") == slow.text.count("FROM")
 
 
+def test_a_table_of_the_worst_in_influxdb_has_the_columns_of_its_panel() -> None:
+    (query,) = InfluxDB().queries(WorstTable(lines("max_partition"), split=Split.CLUSTER, labels=("table",)), True)
+    assert query.text.endswith('GROUP BY "cluster", "table"')
+
+
+def test_panels_of_several_sizes_that_lose_a_neighbour_get_the_default_size() -> None:
+    wide, narrow = TimeSeries(lines("reads"), width=12, height=9), TimeSeries(lines("writes"))
+    heat = Heatmap(lines("read_p99"))
+    sizes = []
+    for panels in ((heat, wide, narrow), (wide, narrow), (heat, wide)):
+        (supported,) = InfluxDB().dashboards([Dashboard("x", "X", "", (Row("row", panels),))])
+        sizes.append([(panel.width, panel.height) for panel in supported.rows[0].panels])
+    assert sizes == [[(8, 7), (8, 7)], [(12, 9), (8, 7)], [(12, 9)]]
+
+
 def test_a_ratio_that_grafana_divides_is_absent_where_the_denominator_is_0() -> None:
     _, denominator, ratio = InfluxDB().queries(TimeSeries(lines("cache_hits")), tables=False)
     assert denominator.text.startswith('SELECT "value" FROM (')
