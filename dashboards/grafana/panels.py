@@ -120,6 +120,9 @@ def _math_legends(panel: Panel, queries: list[Query]) -> Iterator[Any]:
             names = " ".join(f"${group}" for group in range(1, len(labels) + 1))
             options = {"regex": f"^{ref_id(index)} {pattern}.*$", "renamePattern": f"{prefix}{names}"}
             yield model.DataTransformerConfig(id_val="renameByRegex", options=options)
+        # Grafana writes a single label without its name.
+        options = {"regex": f"^{ref_id(index)} ([^{{]*)$", "renamePattern": f"{prefix}$1"}
+        yield model.DataTransformerConfig(id_val="renameByRegex", options=options)
 
 
 def _colour(panel: Panel, number: int) -> Any:
