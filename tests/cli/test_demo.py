@@ -27,15 +27,15 @@ def test_without_prometheus_nothing_is_started(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DemoError, match="prometheus: not found on the PATH"):
         check()
-    done = CliRunner().invoke(command, ["up", "--with", "prometheus", "--dir", str(tmp_path / "demo")])
-    assert isinstance(done.exception, DemoError)
+    result = CliRunner().invoke(command, ["up", "--with", "prometheus", "--dir", str(tmp_path / "demo")])
+    assert isinstance(result.exception, DemoError)
     assert not (tmp_path / "demo").exists()
 
 
 def test_without_the_driver_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    done = CliRunner().invoke(command, ["up", "--load", "300", "--dir", str(tmp_path / "demo")])
-    assert str(done.exception) == (
+    result = CliRunner().invoke(command, ["up", "--load", "300", "--dir", str(tmp_path / "demo")])
+    assert str(result.exception) == (
         f"--load: needs Cassandra's Python driver (hint: run '{install_command('cassandra-driver')}')"
     )
     assert not (tmp_path / "demo").exists()
@@ -107,12 +107,12 @@ def test_a_load_with_another_rate_replaces_the_running_one(tmp_path: Path, monke
     cluster = LocalCluster(folder, tmp_path)
 
     def up(*arguments: str) -> str:
-        done = CliRunner().invoke(command, ["up", "--address", "127.0.171.1", "--dir", str(folder), *arguments])
-        assert done.exception is None, done.output
+        result = CliRunner().invoke(command, ["up", "--address", "127.0.171.1", "--dir", str(folder), *arguments])
+        assert result.exception is None, result.output
         # A program has no command line until the kernel has loaded it.
         while "load" in cluster.running() and cluster.load_rate() is None:
             pass
-        return next((line for line in done.output.splitlines() if line.startswith("load")), "")
+        return next((line for line in result.output.splitlines() if line.startswith("load")), "")
 
     try:
         assert up() == ""
@@ -128,9 +128,9 @@ def test_a_load_with_another_rate_replaces_the_running_one(tmp_path: Path, monke
 
 
 def test_an_unknown_companion_is_a_usage_error(tmp_path: Path) -> None:
-    done = CliRunner().invoke(command, ["up", "--with", "nagios", "--dir", str(tmp_path / "demo")])
-    assert done.exit_code == 2
-    assert "prometheus" in done.output
+    result = CliRunner().invoke(command, ["up", "--with", "nagios", "--dir", str(tmp_path / "demo")])
+    assert result.exit_code == 2
+    assert "prometheus" in result.output
 
 
 def test_prometheus_has_the_rules_and_scrapes_agents_and_load(tmp_path: Path) -> None:
@@ -170,8 +170,8 @@ def test_failed_operations_count_as_errors_only() -> None:
     assert value("errors_total", "Write") == 0
     assert value("operation_duration_seconds_count", "Read") == 2
     assert value("operation_duration_seconds_sum", "Read") == pytest.approx(0.302)
-    counts = [value("operation_duration_seconds_bucket", "Read", le=repr(float(edge))) for edge in DEFAULT_S]
-    assert counts == [sum(each <= edge for each in (0.002, 0.3)) for edge in DEFAULT_S]
+    counts = [value("operation_duration_seconds_bucket", "Read", le=repr(float(bound_s))) for bound_s in DEFAULT_S]
+    assert counts == [sum(latency_s <= bound_s for latency_s in (0.002, 0.3)) for bound_s in DEFAULT_S]
 
 
 def test_clusters_on_different_addresses_start_at_different_ports() -> None:

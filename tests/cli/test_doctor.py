@@ -1,4 +1,4 @@
-"""`casstat doctor` where no real fault can be made: clocks, several routes, hidden processes; and how it speaks."""
+"""`casstat doctor` with faults that tests cannot create: clocks, several routes, hidden processes; and its output."""
 
 import json
 import os
@@ -19,9 +19,9 @@ from collector.host.cassandra_processes import LocalNode, NodeFacts
 from collector.host.clock_synchronisation import ClockState
 from collector.host.kernel_files import Host
 
-LOST = ClockState(synchronised=False, max_error_s=16.0, estimated_error_s=16.0)
-KEPT = ClockState(synchronised=True, max_error_s=0.0035, estimated_error_s=0.00001)
-SECRET = "hunter2"  # noqa: S105 - the secret of nothing
+UNSYNCHRONISED = ClockState(synchronised=False, max_error_s=16.0, estimated_error_s=16.0)
+SYNCHRONISED = ClockState(synchronised=True, max_error_s=0.0035, estimated_error_s=0.00001)
+SECRET = "hunter2"  # noqa: S105 - protects nothing
 MAY_SET = "CapBnd:\t000001ffffffffff\n"
 ROUTE = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n"
 Programs = Callable[[str], str | None]
@@ -29,7 +29,7 @@ Programs = Callable[[str], str | None]
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A machine whose clock may be set, without systemd."""
+    """A machine that may set its clock, without systemd."""
     put(tmp_path, "proc/self/status", MAY_SET)
     put(tmp_path, "proc/self/uid_map", "         0          0 4294967295\n")
     put(tmp_path, "proc/self/mounts", "proc /proc proc rw,nosuid 0 0\n")
@@ -42,20 +42,20 @@ def put(root: Path, name: str, text: str = "") -> None:
     path.write_text(text)
 
 
-def there(*names: str) -> Programs:
+def installed(*names: str) -> Programs:
     return lambda name: f"/usr/sbin/{name}" if name in names else None
 
 
-def of_clock(root: Path, *programs: str, uid: int = 0, discipline: ClockState = LOST) -> Finding:
-    return check_clock.examine(uid, root, lambda: discipline, there(*programs))
+def clock_finding(root: Path, *programs: str, uid: int = 0, discipline: ClockState = UNSYNCHRONISED) -> Finding:
+    return check_clock.examine(uid, root, lambda: discipline, installed(*programs))
 
 
 # The clock
 
 
-def test_a_clock_that_is_kept_is_well(root: Path) -> None:
-    found = of_clock(root, discipline=KEPT)
-    assert (found.state, found.summary) == (State.OK, "synchronised, estimated error 0.0 ms, maximum error 3.5 ms")
+def test_a_synchronised_clock_is_ok(root: Path) -> None:
+    finding = clock_finding(root, discipline=SYNCHRONISED)
+    assert (finding.state, finding.summary) == (State.OK, "synchronised, estimated error 0.0 ms, maximum error 3.5 ms")
 
 
 @pytest.mark.parametrize(
@@ -71,40 +71,38 @@ def test_a_clock_that_is_kept_is_well(root: Path) -> None:
         ([], [], "install chrony"),
     ],
 )
-def test_what_starts_the_time_service_that_is_there(
-    root: Path, programs: list[str], files: list[str], fix: str
-) -> None:
+def test_the_fix_starts_the_installed_time_service(root: Path, programs: list[str], files: list[str], fix: str) -> None:
     for name in files:
         put(root, name)
-    assert of_clock(root, *programs).fixes == (fix,)
+    assert clock_finding(root, *programs).fixes == (fix,)
     sudo = "" if fix == "install chrony" else "sudo "
-    assert of_clock(root, *programs, uid=1000).fixes == (f"{sudo}{fix}",)
+    assert clock_finding(root, *programs, uid=1000).fixes == (f"{sudo}{fix}",)
 
 
-def test_a_service_that_runs_lacks_a_server(root: Path) -> None:
+def test_a_running_time_service_lacks_a_server(root: Path) -> None:
     put(root, "proc/7/comm", "chronyd\n")
     put(root, "etc/chrony.conf")
-    found = of_clock(root, "chronyd", uid=1000)
-    assert "although chronyd is running" in found.summary
-    assert found.fixes == ("in /etc/chrony.conf: server ADDRESS iburst", "then: sudo service chrony restart")
+    finding = clock_finding(root, "chronyd", uid=1000)
+    assert "although chronyd is running" in finding.summary
+    assert finding.fixes == ("in /etc/chrony.conf: server ADDRESS iburst", "then: sudo service chrony restart")
 
 
 @pytest.mark.parametrize(
     ("status", "users"), [("CapBnd:\t00000000a80425fb\n", "0 0 4294967295"), (MAY_SET, "0 1000 1")]
 )
-def test_in_a_container_the_machine_must_mend_it(root: Path, status: str, users: str) -> None:
+def test_in_a_container_the_fix_is_for_its_host(root: Path, status: str, users: str) -> None:
     put(root, "proc/self/status", status)
     put(root, "proc/self/uid_map", users)
-    assert of_clock(root, "chronyd").fixes == ("on the container's host: timedatectl set-ntp true",)
+    assert clock_finding(root, "chronyd").fixes == ("on the container's host: timedatectl set-ntp true",)
 
 
-def test_a_kernel_that_does_not_tell_is_no_problem(root: Path) -> None:
+def test_an_unreadable_clock_state_is_a_warning(root: Path) -> None:
     def refused() -> ClockState:
         raise OSError(1, "Operation not permitted")
 
-    found = check_clock.examine(0, root, refused)
-    assert found.state is State.WARNING
-    assert "Operation not permitted" in found.summary
+    finding = check_clock.examine(0, root, refused)
+    assert finding.state is State.WARNING
+    assert "Operation not permitted" in finding.summary
 
 
 # Disk and interface
@@ -121,11 +119,11 @@ def routed(root: Path, *names: str) -> Host:
     return Host(root, interfaces=names[:1] or ("?",))
 
 
-def test_of_several_default_routes_one_is_to_be_chosen(root: Path) -> None:
+def test_with_several_default_routes_the_user_chooses_an_interface(root: Path) -> None:
     case = ExaminedNode(advice=Advice(flags={"--interval": "5"}), root=root)
-    found = check_devices.interface(case, routed(root, "eth0", "eth1"), "")
-    assert found.state is State.WARNING
-    assert found.fixes == (
+    finding = check_devices.interface(case, routed(root, "eth0", "eth1"), "")
+    assert finding.state is State.WARNING
+    assert finding.fixes == (
         "casstat --interval 5 --net-interface eth0",
         "or: casstat --interval 5 --net-interface eth1",
     )
@@ -137,30 +135,30 @@ def test_of_several_default_routes_one_is_to_be_chosen(root: Path) -> None:
 # Processes
 
 
-def test_processes_may_be_hidden_from_this_user(root: Path) -> None:
+def test_hidden_processes_are_a_problem(root: Path) -> None:
     put(root, "proc/self/mounts", "proc /proc proc rw,hidepid=invisible 0 0\n")
-    (found,) = check_node.examine(ExaminedNode(root=root, uid=1000), None, [])
-    assert found.state is State.PROBLEM
-    assert "/proc's option hidepid=invisible hides processes of other users" in found.summary
-    assert found.fixes[0].startswith("sudo -u ")
+    (finding,) = check_node.examine(ExaminedNode(root=root, uid=1000), None, [])
+    assert finding.state is State.PROBLEM
+    assert "/proc's option hidepid=invisible hides processes of other users" in finding.summary
+    assert finding.fixes[0].startswith("sudo -u ")
 
 
-def test_a_node_elsewhere_is_no_fault(root: Path) -> None:
+def test_a_remote_node_is_ok(root: Path) -> None:
     facts = NodeFacts("10.0.0.7", (), "1@x", here=False)
-    (found,) = check_node.examine(
+    (finding,) = check_node.examine(
         ExaminedNode(LineSettings(jolokia=JolokiaSettings(jolokia="http://10.0.0.7:8778")), root=root), facts, []
     )
-    assert (found.state, found.fixes) == (State.OK, ())
+    assert (finding.state, finding.fixes) == (State.OK, ())
 
 
-def test_a_process_that_has_ended_meanwhile_is_said_to_have(root: Path) -> None:
+def test_a_process_that_ended_meanwhile_is_reported(root: Path) -> None:
     put(root, "proc/7/status", f"Uid:\t{os.geteuid()}\t{os.geteuid()}\t0\t0\n")
     case = ExaminedNode(here=(LocalNode(7, 1.0),), root=root, uid=os.geteuid())
     gone = check_node.examine(case, NodeFacts(pid=7, here=True), [])
     assert "has just ended" in gone[-1].summary
 
 
-# How it speaks
+# Output
 
 
 FINDINGS = [
@@ -170,7 +168,7 @@ FINDINGS = [
 ]
 
 
-def test_findings_are_aligned_lines_for_people() -> None:
+def test_text_output_is_aligned() -> None:
     assert list(text_lines(FINDINGS, colour=False)) == [
         "ok       disk     vda, under /data",
         "warning  jolokia  refused; asked otherwise",
@@ -182,9 +180,9 @@ def test_findings_are_aligned_lines_for_people() -> None:
     assert coloured.count("\x1b[0m") == len(FINDINGS)
 
 
-def test_and_objects_for_programs() -> None:
-    found = [json.loads(line) for line in json_lines(FINDINGS)]
-    assert found[1] == {
+def test_json_output_has_one_object_per_finding() -> None:
+    findings = [json.loads(line) for line in json_lines(FINDINGS)]
+    assert findings[1] == {
         "subject": "jolokia",
         "state": "warning",
         "what": "refused",
@@ -197,23 +195,25 @@ def test_and_objects_for_programs() -> None:
     ("environ", "terminal", "coloured"),
     [({}, True, True), ({}, False, False), ({"NO_COLOR": "1"}, True, False), ({"TERM": "dumb"}, True, False)],
 )
-def test_colours_are_for_terminals_that_want_them(environ: dict[str, str], *, terminal: bool, coloured: bool) -> None:
+def test_colours_are_used_on_terminals_that_support_them(
+    environ: dict[str, str], *, terminal: bool, coloured: bool
+) -> None:
     assert is_coloured(environ, terminal=terminal) == coloured
 
 
-def test_no_secret_is_shown() -> None:
+def test_secrets_are_hidden() -> None:
     assert SECRET not in hidden(f"http://me:{SECRET}@node:8778/jolokia and {SECRET}", [SECRET, ""])
     assert hidden(f"http://me:{SECRET}@node:8778/jolokia", []) == "http://***@node:8778/jolokia"
 
 
-def test_what_fails_is_no_problem_while_another_way_works() -> None:
+def test_problems_become_warnings_while_another_transport_works() -> None:
     assert has_problem(FINDINGS)
     assert not has_problem(problems_as_warnings(FINDINGS, "instead"))
     assert problems_as_warnings(FINDINGS, "instead")[2] == replace(FINDINGS[2], state=State.WARNING, impact="instead")
 
 
-def test_commands_are_advised_as_they_are_typed() -> None:
-    mine = Advice(("casstat",), {"--jmx-port": "7199"})
-    assert mine.line(jmx_port="7200", log="/a b") == "casstat --jmx-port 7200 --log '/a b'"
-    assert mine.as_user("cassandra", "casstat -i 5").startswith("sudo -u cassandra ")
-    assert replace(mine, root=True).as_user("cassandra", "casstat -i 5").startswith("runuser -u cassandra -- ")
+def test_commands_are_quoted_for_the_shell() -> None:
+    advice = Advice(("casstat",), {"--jmx-port": "7199"})
+    assert advice.line(jmx_port="7200", log="/a b") == "casstat --jmx-port 7200 --log '/a b'"
+    assert advice.as_user("cassandra", "casstat -i 5").startswith("sudo -u cassandra ")
+    assert replace(advice, root=True).as_user("cassandra", "casstat -i 5").startswith("runuser -u cassandra -- ")

@@ -1,7 +1,9 @@
-"""Fakes: a clock that tests move, and the MBeans of a node behind Jolokia."""
+"""Fakes: a clock that tests move, the MBeans of a node behind Jolokia, and a full disk."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import resource
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -10,6 +12,17 @@ from collector.jolokia.client import Jolokia, JolokiaError
 
 NS = 1_000_000_000
 NONE_SUCH = "javax.management.InstanceNotFoundException"
+
+
+@contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Limit files to `size` bytes: later bytes cannot be written, as on a full disk, even within a line."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @dataclass(frozen=True)
@@ -51,12 +64,12 @@ class FakeClock:
         self.step(disturbance.wall_step_s)
 
     def busy(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance both clocks."""
         self._wall_ns += round(seconds * NS)
         self._monotonic_ns += round(seconds * NS)
 
     def suspend(self, seconds: float) -> None:
-        """Let time pass in which the machine is suspended."""
+        """Advance the clocks while the machine is suspended."""
         self.busy(seconds)
         self._suspended_ns += round(seconds * NS)
 
@@ -93,9 +106,9 @@ class FakeJolokia(Jolokia):
 
     refusing    reason for refusing searches.
     forbidding  reason for refusing operations.
-    finds       names that every search returns.
-    down        whether it does not answer.
-    takes_s     time that an answer takes on the `clock`.
+    finds       names that every search returns instead.
+    down        whether requests are refused.
+    takes_s     duration of an answer on the `clock`.
     meanwhile   called before each part of an answer.
     """
 
@@ -116,10 +129,10 @@ class FakeJolokia(Jolokia):
             raise JolokiaError(f"{self.url}: Connection refused")
         if self.clock is not None:
             self.clock.busy(self.takes_s)
-        asked = [json.loads(request) for request in requests]
-        self.rounds.append(asked)
+        decoded = [json.loads(request) for request in requests]
+        self.rounds.append(decoded)
         index = {_parts(name): name for name in self.beans}
-        return [self._answer(index, request) for request in asked]
+        return [self._answer(index, request) for request in decoded]
 
     def _answer(self, index: dict[Name, str], request: dict[str, Any]) -> dict[str, Any]:
         self.meanwhile()
@@ -149,10 +162,10 @@ class FakeJolokia(Jolokia):
 
     def searches(self) -> list[list[str]]:
         """Return the patterns searched for, round by round."""
-        rounds = [[each["mbean"] for each in asked if each["type"] == "search"] for asked in self.rounds]
+        rounds = [[request["mbean"] for request in sent if request["type"] == "search"] for sent in self.rounds]
         return [patterns for patterns in rounds if patterns]
 
-    def asked_last(self) -> list[str]:
+    def last_read(self) -> list[str]:
         """Return the MBeans read in the last round that was not a search."""
-        rounds = [asked for asked in self.rounds if not any(each["type"] == "search" for each in asked)]
-        return [each["mbean"] for each in rounds[-1]]
+        rounds = [sent for sent in self.rounds if not any(request["type"] == "search" for request in sent)]
+        return [request["mbean"] for request in rounds[-1]]

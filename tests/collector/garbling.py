@@ -20,7 +20,7 @@ FIXED = {
     "status": r"Datacenter|=|Status|\|/|--|\s*$",
 }
 # Prefixes of a report that look like a complete report.
-COULD_BE_WHOLE = {
+LOOKS_COMPLETE = {
     # The numbers of pools, messages, keyspaces and running compactions vary.
     "tpstats": re.compile(r".*^Message type.*\n", re.DOTALL | re.MULTILINE),
     "tablestats": re.compile(r".*\n-{4,}\n", re.DOTALL),
@@ -46,23 +46,23 @@ _BLANKS = re.compile(r"[ \t]+")
 
 def check_sound(capture: Capture, report: Report) -> None:
     """Assert that no value differs from the original report."""
-    whole = capture.whole
+    original = capture.original
     for series, value in report.values.items():
-        assert series in whole.values, series
-        assert (type(value), value) == (type(whole.values[series]), whole.values[series]), series
-    assert report.properties.items() <= whole.properties.items()
+        assert series in original.values, series
+        assert (type(value), value) == (type(original.values[series]), original.values[series]), series
+    assert report.properties.items() <= original.properties.items()
 
 
-def check_told(capture: Capture, report: Report) -> None:
-    """Assert that missing values have a problem."""
+def check_reported(capture: Capture, report: Report) -> None:
+    """Assert that no value differs and that missing values are reported as a problem."""
     check_sound(capture, report)
-    if report.values != capture.whole.values or report.properties != capture.whole.properties:
+    if report.values != capture.original.values or report.properties != capture.original.properties:
         assert report.problems
 
 
 def check_all(capture: Capture, report: Report) -> None:
     """Assert that all values are parsed."""
-    assert (report.values, report.properties) == (capture.whole.values, capture.whole.properties)
+    assert (report.values, report.properties) == (capture.original.values, capture.original.properties)
 
 
 def reordered(capture: Capture, random: Random) -> str:
@@ -88,13 +88,13 @@ def respaced(text: str, random: Random) -> str:
 def localised(text: str, point: str, group: str) -> str:
     """Return the text with numbers in the format of another locale."""
 
-    def other(match: re.Match[str]) -> str:
-        whole, _, rest = match[0].partition(".")
-        if group and len(whole) > 3:
-            whole = f"{int(whole):,}".replace(",", group)
-        return f"{whole}{point}{rest}" if rest else whole
+    def formatted(match: re.Match[str]) -> str:
+        integer, _, fraction = match[0].partition(".")
+        if group and len(integer) > 3:
+            integer = f"{int(integer):,}".replace(",", group)
+        return f"{integer}{point}{fraction}" if fraction else integer
 
-    return _NUMBER.sub(other, text)
+    return _NUMBER.sub(formatted, text)
 
 
 def digits(text: str) -> str:
@@ -107,6 +107,6 @@ def renumbered(line: str, random: Random) -> str:
     numbers = list(_NUMBER.finditer(line))
     if not numbers:
         return line
-    one = random.choice(numbers)
-    other = re.sub("[0-9]", lambda digit: str((int(digit[0]) + random.randint(0, 9)) % 10), one[0])
-    return f"{line[: one.start()]}{other}{line[one.end() :]}"
+    number = random.choice(numbers)
+    replacement = re.sub("[0-9]", lambda digit: str((int(digit[0]) + random.randint(0, 9)) % 10), number[0])
+    return f"{line[: number.start()]}{replacement}{line[number.end() :]}"

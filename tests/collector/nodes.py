@@ -1,4 +1,4 @@
-"""A node under a fake Jolokia, read tick by tick."""
+"""A node behind a fake Jolokia, read tick by tick."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -36,7 +36,7 @@ Beans = dict[str, dict[str, Any]]
 ALL_TABLES = Selection(tables=1000)
 
 
-def own(start_ms: int = 1_700_000_000_000, schema: str = "v1") -> Beans:
+def common(start_ms: int = 1_700_000_000_000, schema: str = "v1") -> Beans:
     """Return the MBeans of every node."""
     return {RUNTIME: {"StartTime": start_ms}, SERVICE: {"SchemaVersion": schema}}
 
@@ -83,18 +83,18 @@ def real_keyspace(keyspace: str, reads: int = 0, writes: int = 0) -> Beans:
 
 
 class Node:
-    """A fake node and the source that reads it: all its tables, unless the `selection` says otherwise."""
+    """A fake node and the source that reads it: all tables, unless a `selection` is given."""
 
     def __init__(
-        self, watched: Sequence[MBean], *there: Beans, selection: Selection | None = None, takes_s: float = 0.0
+        self, read_beans: Sequence[MBean], *node_beans: Beans, selection: Selection | None = None, takes_s: float = 0.0
     ) -> None:
         self.clock = FakeClock()
         self.jolokia = FakeJolokia(clock=self.clock, takes_s=takes_s)
-        self.add(own(), *there)
-        self.source = MBeanSource(self.jolokia, watched, selection or ALL_TABLES, self.clock)
+        self.add(common(), *node_beans)
+        self.source = MBeanSource(self.jolokia, read_beans, selection or ALL_TABLES, self.clock)
 
-    def add(self, *there: Beans) -> None:
-        for beans in there:
+    def add(self, *node_beans: Beans) -> None:
+        for beans in node_beans:
             self.jolokia.beans.update(beans)
 
     def restart(self) -> None:
@@ -105,7 +105,7 @@ class Node:
         self.jolokia.beans[SERVICE]["SchemaVersion"] += "+"
 
     def tick(self, after_s: float = 1.0) -> Scrape:
-        """Read, and let `after_s` pass."""
+        """Read, and advance the clock to `after_s` after the beginning."""
         began_s = self.clock.monotonic_s()
         try:
             return self.source.read(1.0)
@@ -119,6 +119,6 @@ class Node:
         for _ in range(ticks):
             at_s = self.clock.monotonic_s() - began_s
             self.tick(interval_s)
-            if mbean in self.jolokia.asked_last():
+            if mbean in self.jolokia.last_read():
                 times_s.append(round(at_s, 3))
         return times_s

@@ -33,7 +33,6 @@ from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS, Threshold
 from tests.dashboards.served_metrics import families
 
-ROOT = Path(__file__).parents[2]
 SIZES = st.lists(st.tuples(st.integers(1, COLUMNS), st.integers(1, 12)), max_size=30)
 ROOT = Path(__file__).parents[2]
 

@@ -1,4 +1,4 @@
-"""Files that say what the output looks like; UPDATE_GOLDEN=1 writes them anew, for a person to look at."""
+"""Golden files: expected outputs. UPDATE_GOLDEN=1 rewrites them; review the difference."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hand-made samples: one of a node under load, one of which nothing is known, and views to show them in."""
+"""Sample data: a node under load, an interval without values, and views of this node."""
 
 from collector.catalogue import CATALOGUE
 from collector.model.histogram import Buckets, upper_bounds_of
@@ -27,15 +27,15 @@ def durations(filled: dict[int, int]) -> Buckets:
 
 def requests() -> dict[Series, Derived]:
     """Return 4321.5 reads of 0.7 ms and 1200 writes of 0.25 ms a second."""
-    found: dict[Series, Derived] = {}
+    values: dict[Series, Derived] = {}
     for operation, per_s, mean_s, filled in (
         ("Read", 4321.5, 0.7e-3, {28: 4000, 32: 4200, 40: 400, 50: 43}),
         ("Write", 1200.0, 0.25e-3, {22: 1200, 27: 1100, 35: 100}),
     ):
-        found["cassandra_client_requests_total", operation] = rate(per_s)
-        found["cassandra_client_request_seconds_total", operation] = rate(per_s * mean_s)
-        found["cassandra_client_request_duration_seconds", operation] = durations(filled)
-    return found
+        values["cassandra_client_requests_total", operation] = rate(per_s)
+        values["cassandra_client_request_seconds_total", operation] = rate(per_s * mean_s)
+        values["cassandra_client_request_duration_seconds", operation] = durations(filled)
+    return values
 
 
 def cpu() -> dict[Series, Derived]:
@@ -72,25 +72,25 @@ def network() -> dict[Series, Derived]:
 
 
 def compactions() -> dict[Series, Derived]:
-    found: dict[Series, Derived] = {("cassandra_compaction_pending",): 2.0}
-    for which, done, size in (
+    values: dict[Series, Derived] = {("cassandra_compaction_pending",): 2.0}
+    for labels, done, size in (
         (("1", "ks", "t1", "Validation"), 10.0, 100.0),
         (("2", "ks", "t2", "Compaction"), 58.4e6, 1e8),
         (("3", "", "", "Major compaction"), 0.0, 0.0),
     ):
-        found |= {("cassandra_compaction_progress", *which): done, ("cassandra_compaction_size", *which): size}
-    return found
+        values |= {("cassandra_compaction_progress", *labels): done, ("cassandra_compaction_size", *labels): size}
+    return values
 
 
 def shown() -> dict[Series, Derived]:
-    """Return something for every column that a metric's own row asks for."""
-    found: dict[Series, Derived] = {}
+    """Return a value for every column that the catalogue declares."""
+    values: dict[Series, Derived] = {}
     for metric in CATALOGUE.values():
         for position, column in enumerate(metric.columns, 1):
             value = 12.0 * position / column.scale
             series = (metric.name, *column.labels)
-            found[series] = rate(value) if metric.kind is Kind.COUNTER else value
-    return found
+            values[series] = rate(value) if metric.kind is Kind.COUNTER else value
+    return values
 
 
 def others() -> dict[Series, Derived]:
@@ -105,7 +105,7 @@ def others() -> dict[Series, Derived]:
 
 
 def busy() -> Sample:
-    """Return an interval in which much is known."""
+    """Return an interval with values in nearly all columns."""
     values = {**shown(), **requests(), **cpu(), **disk(), **network(), **compactions(), **others()}
     events = (Event("missed", "1 ticks missed"), Event("disagreement", 'odd, "very" odd'))
     elapsed = {"cassandra": ELAPSED_S, "cpu": ELAPSED_S, "disk": ELAPSED_S}
@@ -113,5 +113,5 @@ def busy() -> Sample:
 
 
 def unknown() -> Sample:
-    """Return an interval of which nothing is known."""
+    """Return an interval without values."""
     return Sample("10.0.0.1", Tick(TIME_S + 1), {}, {})

@@ -1,4 +1,4 @@
-"""Ids of compactions are no labels in stores: all compactions of a table make one series."""
+"""Stores have no ids of compactions as labels: all compactions of a table are one series."""
 
 from pathlib import Path
 
@@ -27,9 +27,9 @@ TICKS = 100
 
 
 def compactions(number: int) -> Values:
-    """Return the values of a node that begins two compactions of a table in every tick."""
+    """Return the values of a node that starts two compactions of a table in every tick."""
     ids = f"{number}-a", f"{number}-b"
-    done: Values = {(DONE.name, each, "ks", "t", "Compaction"): 100 + number for each in ids}
+    done: Values = {(DONE.name, compaction_id, "ks", "t", "Compaction"): 100 + number for compaction_id in ids}
     return {PENDING: number, **done, **{(SIZE.name, *series[1:]): 1000 for series in done}}
 
 
@@ -45,7 +45,7 @@ def test_no_metric_has_an_unbounded_label() -> None:
     assert bounded.keys() == CATALOGUE.keys()
     for name, metric in bounded.items():
         assert UNBOUNDED.isdisjoint(metric.labels)
-        # Only these can be summed.
+        # Only gauges can be summed.
         assert metric.labels == CATALOGUE[name].labels or metric.kind is Kind.GAUGE
 
 
@@ -64,22 +64,22 @@ def test_values_are_summed_over_the_other_labels() -> None:
 
 def test_a_page_has_one_series_for_all_compactions_of_a_table() -> None:
     page = Page(Options(), CollectorRegistry(), lambda: AgentHealth("1"), print, lambda: 5.0 + TICKS)
-    for each in ticks():
-        page.add(each, Identity())
-    found = parsed(page.get(openmetrics=False, compressed=False).decode())
+    for tick in ticks():
+        page.add(tick, Identity())
+    exposition = parsed(page.get(openmetrics=False, compressed=False).decode())
     of_table = {"keyspace": "ks", "table": "t", "type": "Compaction"}
-    series = {name: dict(labels) for name, labels in found.values if name.startswith("cassandra_compaction_")}
+    series = {name: dict(labels) for name, labels in exposition.values if name.startswith("cassandra_compaction_")}
     assert series == {PENDING[0]: {}, DONE.name: of_table, SIZE.name: of_table}
-    # Those that run now, not those of before.
-    assert found.of(SIZE.name, **of_table) == 2000
-    assert found.of(DONE.name, **of_table) == 2 * (100 + TICKS - 1)
+    # Only running compactions count.
+    assert exposition.of(SIZE.name, **of_table) == 2000
+    assert exposition.of(DONE.name, **of_table) == 2 * (100 + TICKS - 1)
 
 
 def test_sinks_get_one_series_for_all_compactions_of_a_table(tmp_path: Path) -> None:
     metrics = tuple(CATALOGUE.values())
     journal = Journal(tmp_path, lambda: Header("1", 1.0, "s", sources=("node",), metrics=metrics), Limits(), print)
-    for each in ticks():
-        journal.append(each)
+    for tick in ticks():
+        journal.append(tick)
     journal.close()
     for url in ("influxdb+http://h/b", "graphite://h/p", "graphite://h/p?tags=1", "blueflood+http://h/t"):
         store, sink = Store(), sink_of(url)
@@ -93,7 +93,7 @@ def test_sinks_get_one_series_for_all_compactions_of_a_table(tmp_path: Path) -> 
 
 
 def name_of(point: bytes) -> bytes:
-    """Return a point without its time and value."""
+    """Return a point without its value and time."""
     if point.startswith(b"{"):
         return point.partition(b'"metricName":')[2]
     return b" ".join(point.split(b" ")[:-2]) or point

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.journal.reader import entries, read
-from tests.collector.cluster.recorded_nodes import both, busy, cluster_reads, reads_of, record
+from tests.collector.cluster.recorded_nodes import busy, cluster_reads, merge_both, reads_of, record
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
 from tests.faults.program import Load, Program, has_reads, is_clean, run
@@ -100,7 +100,7 @@ def test_sums_of_a_truncated_recording_match_its_remaining_rows(tmp_path: Path) 
     content = file.read_bytes()
     for removed_bytes in range(LAST_BYTES):
         file.write_bytes(content[: len(content) - removed_bytes])
-        merged, _ = both(truncated, other)
+        merged, _ = merge_both(truncated, other)
         reads = [values for node in merged.nodes for values in reads_of(node.product).values()]
         assert len(reads) > 20
         assert all(increase == pytest.approx(10 * covers_s) for increase, covers_s in reads)

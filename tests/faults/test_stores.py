@@ -101,7 +101,7 @@ def test_after_a_fault_everything_arrives_once_and_in_order(node: Node, fault: s
         assert store.accepted_lines == expected[first:]
         health = shipping.health()
         assert (health.up, health.failures, health.points) == (True, 2, len(expected))
-        assert any(message in line for line in node.said), node.said
+        assert any(message in line for line in node.messages), node.messages
         if fault == "429":
             assert node.time.waits[0] == 7.5
         if fault == "503":

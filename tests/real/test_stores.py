@@ -145,7 +145,7 @@ def test_a_store_that_is_stopped_has_everything_when_it_is_back(node: Node, infl
     node.recent = RecentTicks(kept=20)
     stop = threading.Event()
     plan = Plan(journal_opener(node.folder), state_folder=node.folder.parent / "kept", recent=node.recent)
-    shipping = Shipper(sink_of(influxdb.url), plan, system_runtime(stop), node.said.append)
+    shipping = Shipper(sink_of(influxdb.url), plan, system_runtime(stop), node.messages.append)
     thread = threading.Thread(target=shipping.run)
     thread.start()
     try:
@@ -163,4 +163,4 @@ def test_a_store_that_is_stopped_has_everything_when_it_is_back(node: Node, infl
         thread.join(30)
     assert_equal(by_field(influxdb.points()), by_field(expected(node)))
     assert shipping.health().lost_ticks == 0
-    assert any("store available again" in line for line in node.said)
+    assert any("store available again" in line for line in node.messages)

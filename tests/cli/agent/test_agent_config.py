@@ -1,4 +1,4 @@
-"""The agent's settings: one name each, by flag, variable and file, in this order; invalid ones are rejected."""
+"""Settings of the agent: one name as a flag, a variable and a file entry, in this order; invalid ones are rejected."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +12,10 @@ from cli.main import main
 
 
 def printed(*arguments: str, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what --print-config prints: by key, the value and its source."""
-    done = CliRunner().invoke(command, [*arguments, "--print-config"], env=environ, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    rows = [line.partition(" = ") for line in done.stdout.splitlines() if not line.startswith("#")]
+    """Return the output of --print-config: by key, the value and its source."""
+    result = CliRunner().invoke(command, [*arguments, "--print-config"], env=environ, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    rows = [line.partition(" = ") for line in result.stdout.splitlines() if not line.startswith("#")]
     return {key: value for key, _, value in rows}
 
 
@@ -25,7 +25,7 @@ def written(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_flag_goes_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
+def test_a_flag_overrides_the_environment_which_overrides_the_file(tmp_path: Path) -> None:
     file = written(tmp_path, 'listen = ":1"\ntables = 1\ninterval = 5\n')
     environ = {"CASSTAT_LISTEN": ":2", "CASSTAT_TABLES": "2"}
     settings = printed("--config", file, "--listen", ":3", environ=environ)
@@ -43,18 +43,21 @@ def test_every_setting_has_the_same_name_everywhere(name: str) -> None:
     assert option.help
 
 
-def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
+def test_the_printed_configuration_is_a_file_with_the_same_settings(tmp_path: Path) -> None:
     file = written(tmp_path, 'to = ["graphite://127.0.0.1:2003/a\\"b", "graphite://127.0.0.1:2004"]\nnode = "é"\n')
     arguments = ["--config", file, "--buckets", "0.001", "--buckets", "1", "--no-node-metrics", "--journal-limit", "3G"]
-    first = CliRunner().invoke(command, [*arguments, "--print-config"], catch_exceptions=False).stdout
-    again = printed("--config", written(tmp_path, first))
-    assert {key: value.rpartition("  # ")[0] for key, value in again.items()} == {
-        key: value.rpartition("  # ")[0] for key, value in printed("--config", written(tmp_path, first)).items()
-    }
-    assert again["buckets"] == "[0.001, 1.0]  # file"
-    assert again["node_metrics"] == "false  # file"
-    assert again["journal_limit"] == "3221225472  # file"
-    assert again["node"] == '"é"  # file'
+    original = printed(*arguments)
+    output = CliRunner().invoke(command, [*arguments, "--print-config"], catch_exceptions=False).stdout
+    reread = printed("--config", written(tmp_path, output))
+    assert without_sources(reread) == without_sources(original)
+    assert reread["buckets"] == "[0.001, 1.0]  # file"
+    assert reread["node_metrics"] == "false  # file"
+    assert reread["journal_limit"] == "3221225472  # file"
+    assert reread["node"] == '"é"  # file'
+
+
+def without_sources(settings: Mapping[str, str]) -> dict[str, str]:
+    return {key: value.rpartition("  # ")[0] for key, value in settings.items()}
 
 
 def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
@@ -63,7 +66,7 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("intervall = 2", "unknown setting 'intervall'; hint: did you mean 'interval'?"),
         ("web-config-file = 'x'", "unknown setting 'web-config-file'; hint: did you mean 'web_config_file'?"),
@@ -85,31 +88,31 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
         ("listen = '\xff'", "invalid TOML"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_the_name_of_the_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, why: str
+def test_an_invalid_file_is_a_one_line_error_with_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
 ) -> None:
     path = tmp_path / "agent.toml"
     path.write_bytes(text.encode("latin-1"))
     assert main(["agent", "--config", str(path), "--print-config"]) == 1
     stderr = capsys.readouterr().err
     assert stderr.startswith(f"casstat: {path}: ")
-    assert why in stderr
+    assert message in stderr
     assert stderr.count("\n") == 1
 
 
-def test_a_wrong_flag_is_no_fault_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_flag_is_not_blamed_on_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path, "interval = 2")
     assert main(["agent", "--config", file, "--interval", "0", "--print-config"]) == 2
     assert "Invalid value for '-i' / '--interval'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["nowhere.toml", "."])
-def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_an_unreadable_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert main(["agent", "--config", str(tmp_path / name), "--print-config"]) == 1
     assert capsys.readouterr().err.startswith(f"casstat: {tmp_path / name}: ")
 
 
-def test_a_file_without_an_end_is_no_settings(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_endless_file_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["agent", "--config", "/dev/zero", "--print-config"]) == 1
     assert capsys.readouterr().err == "casstat: /dev/zero: larger than 1 MiB\n"
 
@@ -121,5 +124,5 @@ def test_a_file_without_an_end_is_no_settings(capsys: pytest.CaptureFixture[str]
         ({"CASSTAT_JOURNAL_DIR": "/run/c", "STATE_DIRECTORY": "/run/a"}, "/run/c"),
     ],
 )
-def test_the_journal_is_where_the_service_manager_wants_it(environ: dict[str, str], folder: str) -> None:
+def test_the_journal_is_in_the_directory_of_the_service_manager(environ: dict[str, str], folder: str) -> None:
     assert printed(environ=environ)["journal_dir"].startswith(f'"{folder}"')

@@ -1,11 +1,11 @@
-"""One line when the node stops answering, and one when it answers again."""
+"""Availability logs one line when the node stops answering, and one when it answers again."""
 
 from cli.agent.availability import FIRST_READING_S, Availability
 from tests.collector.fakes import FakeClock
 
 
 class Node:
-    """A node that answers or not, second by second, and what is reported of it."""
+    """A node that answers or not in each second, and the lines logged about it."""
 
     def __init__(self, *, answered: bool) -> None:
         self.clock = FakeClock()
@@ -13,7 +13,7 @@ class Node:
         self.availability = Availability(self.lines.append, self.clock.monotonic_s, answered=answered)
 
     def tick(self, seconds: int, *, answers: bool, origin: str = "") -> list[str]:
-        """Return what is reported within these seconds."""
+        """Return the lines logged within these seconds."""
         self.lines.clear()
         for _ in range(seconds):
             self.clock.busy(1)
@@ -21,7 +21,7 @@ class Node:
         return list(self.lines)
 
 
-def test_an_outage_is_two_lines_with_its_reason_and_its_length() -> None:
+def test_an_outage_is_two_lines_with_its_reason_and_duration() -> None:
     node = Node(answered=True)
     assert node.tick(30, answers=True, origin="1") == []
     assert node.tick(20, answers=False) == ["Cassandra stopped answering after 30 s: cassandra: connection refused"]
@@ -32,7 +32,7 @@ def test_an_outage_is_two_lines_with_its_reason_and_its_length() -> None:
     assert node.tick(1, answers=True, origin="2") == ["Cassandra answers after 1 s without an answer"]
 
 
-def test_a_node_that_is_down_at_first_is_reported_when_it_answers() -> None:
+def test_a_node_that_starts_down_is_reported_when_it_answers() -> None:
     node = Node(answered=False)
     assert node.tick(300, answers=False) == []
     assert node.tick(300, answers=True, origin="1") == ["Cassandra answers after 301 s without an answer"]

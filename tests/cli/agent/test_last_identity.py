@@ -1,4 +1,4 @@
-"""The identity beside the journal: what the node reported last, whatever has become of the file."""
+"""The identity stored beside the journal: the last one that the node reported, even with a damaged file."""
 
 import json
 import os
@@ -9,27 +9,26 @@ import pytest
 from cli.agent.last_identity import FILE, LastIdentity
 from collector.model.identity import Identity
 
-WHO = Identity("prod", "dc1", "r1", "10.0.0.1")
+IDENTITY = Identity("prod", "dc1", "r1", "10.0.0.1")
 FIELDS = {"cluster": "prod", "dc": "dc1", "rack": "r1", "node": "10.0.0.1"}
 
 
-def test_what_the_node_reported_is_known_after_a_restart(tmp_path: Path) -> None:
+def test_the_reported_identity_survives_a_restart(tmp_path: Path) -> None:
     first = LastIdentity(tmp_path)
     assert first.identity == Identity()
-    first.update(WHO)
-    assert LastIdentity(tmp_path).identity == first.identity == WHO
-    # It answers differently.
-    other = Identity("prod", "dc2", "r7", "10.0.0.2")
-    first.update(other)
-    assert LastIdentity(tmp_path).identity == other
+    first.update(IDENTITY)
+    assert LastIdentity(tmp_path).identity == first.identity == IDENTITY
+    changed = Identity("prod", "dc2", "r7", "10.0.0.2")
+    first.update(changed)
+    assert LastIdentity(tmp_path).identity == changed
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
-def test_a_file_is_written_only_when_something_changes(tmp_path: Path) -> None:
-    known = LastIdentity(tmp_path)
-    known.update(WHO)
+def test_the_file_is_written_only_when_the_identity_changes(tmp_path: Path) -> None:
+    stored = LastIdentity(tmp_path)
+    stored.update(IDENTITY)
     (tmp_path / FILE).unlink()
-    known.update(WHO)
+    stored.update(IDENTITY)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -51,25 +50,25 @@ def test_a_file_is_written_only_when_something_changes(tmp_path: Path) -> None:
         json.dumps({"cluster": "prod"}).encode(),
     ],
 )
-def test_a_file_that_makes_no_sense_is_none(tmp_path: Path, content: bytes) -> None:
+def test_a_malformed_file_counts_as_missing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
-    known = LastIdentity(tmp_path)
-    assert known.identity == Identity()
-    known.update(WHO)
-    assert LastIdentity(tmp_path).identity == WHO
+    stored = LastIdentity(tmp_path)
+    assert stored.identity == Identity()
+    stored.update(IDENTITY)
+    assert LastIdentity(tmp_path).identity == IDENTITY
 
 
-def test_something_else_in_its_place_stops_nothing(tmp_path: Path) -> None:
+def test_an_unusable_file_does_not_stop_the_agent(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / FILE)
     assert LastIdentity(tmp_path).identity == Identity()
     (tmp_path / FILE).unlink()
     (tmp_path / FILE).mkdir()
     (tmp_path / FILE / "x").touch()
-    known = LastIdentity(tmp_path)
-    known.update(WHO)
+    stored = LastIdentity(tmp_path)
+    stored.update(IDENTITY)
     assert LastIdentity(tmp_path).identity == Identity()
     # The next tick tries again.
     (tmp_path / FILE / "x").unlink()
     (tmp_path / FILE).rmdir()
-    known.update(WHO)
-    assert LastIdentity(tmp_path).identity == WHO
+    stored.update(IDENTITY)
+    assert LastIdentity(tmp_path).identity == IDENTITY

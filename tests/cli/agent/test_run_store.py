@@ -1,7 +1,6 @@
-"""RunStore: what was begun is there after a restart, is an event in the next tick, and ends once."""
+"""RunStore: runs survive a restart, become events of the next tick, and end once."""
 
 import json
-import resource
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,12 @@ from cli.agent.run_store import (
     RunStore,
 )
 from exporters.api.agent_api import TooManyChangesError
-from tests.collector.fakes import FakeClock
+from tests.collector.fakes import FakeClock, file_size_limit
 
 LONG = "\N{FIRE}" * 1000
 
 
-def test_a_run_with_its_marks_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_a_run_and_its_marks_survive_a_restart(tmp_path: Path) -> None:
     clock = FakeClock(1_795_000_000.0)
     runs = RunStore(tmp_path, clock, pytest.fail)
     run = runs.begin("ramp é")
@@ -39,20 +38,20 @@ def test_a_run_with_its_marks_is_there_after_a_restart(tmp_path: Path) -> None:
     }
     runs.begin("second")
     assert RunStore(tmp_path, clock, pytest.fail).all_runs() == runs.all_runs()
-    assert [each["name"] for each in runs.all_runs()] == ["ramp é", "second"]
+    assert [run["name"] for run in runs.all_runs()] == ["ramp é", "second"]
 
 
-def test_prometheus_is_told_of_the_last_runs(tmp_path: Path) -> None:
+def test_only_the_latest_runs_and_marks_are_exported(tmp_path: Path) -> None:
     runs = RunStore(tmp_path, FakeClock(1_795_000_000.0), pytest.fail)
     begun = [runs.begin(f"run {number}") for number in range(SHOWN + 2)]
     for number in range(SHOWN_MARKS + 2):
         runs.mark(begun[-1]["id"], f"mark {number}")
     times = runs.times()
-    assert [each.name for each in times] == [run["name"] for run in begun[2:]]
+    assert [exported.name for exported in times] == [run["name"] for run in begun[2:]]
     assert [text for _, text in times[-1].marks] == [f"mark {number}" for number in range(2, SHOWN_MARKS + 2)]
 
 
-def test_what_happens_is_an_event_of_the_next_tick_once(tmp_path: Path) -> None:
+def test_each_change_is_one_event_of_the_next_tick(tmp_path: Path) -> None:
     runs = RunStore(tmp_path, FakeClock(1_795_000_000.0), pytest.fail)
     run = runs.begin("ramp")
     runs.mark(run["id"], "more")
@@ -65,7 +64,7 @@ def test_what_happens_is_an_event_of_the_next_tick_once(tmp_path: Path) -> None:
     assert runs.read(1.0).events == ()
 
 
-def test_a_run_that_is_not_there_or_has_ended_cannot_be_marked_or_ended(tmp_path: Path) -> None:
+def test_an_unknown_or_ended_run_cannot_be_marked_or_ended(tmp_path: Path) -> None:
     runs = RunStore(tmp_path, FakeClock(), pytest.fail)
     run = runs.begin("ramp")
     runs.end(run["id"])
@@ -78,7 +77,7 @@ def test_a_run_that_is_not_there_or_has_ended_cannot_be_marked_or_ended(tmp_path
     assert len(runs.all_runs()[0]["marks"]) == 0
 
 
-def test_lines_that_tell_of_no_run_are_counted_and_left_out(tmp_path: Path) -> None:
+def test_malformed_lines_are_counted_and_skipped(tmp_path: Path) -> None:
     log_lines: list[str] = []
     RunStore(tmp_path, FakeClock(), pytest.fail).begin("ramp")
     with (tmp_path / FILE).open("a") as file:
@@ -89,17 +88,12 @@ def test_lines_that_tell_of_no_run_are_counted_and_left_out(tmp_path: Path) -> N
     assert [run["name"] for run in RunStore(tmp_path, FakeClock(), log_lines.append).all_runs()] == ["ramp", "second"]
 
 
-def test_what_cannot_be_kept_on_disk_did_not_happen(tmp_path: Path) -> None:
+def test_a_change_that_cannot_be_written_is_not_made(tmp_path: Path) -> None:
     runs = RunStore(tmp_path, FakeClock(), pytest.fail)
     runs.begin("first")
     size = (tmp_path / FILE).stat().st_size
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
-    try:
-        with pytest.raises(OSError, match=r"space|large"):
-            runs.begin("second")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with file_size_limit(size + 10), pytest.raises(OSError, match=r"space|large"):
+        runs.begin("second")
     assert (tmp_path / FILE).stat().st_size == size
     assert len(runs.all_runs()) == 1
     assert len(runs.read(1.0).events) == 1
@@ -115,7 +109,7 @@ def size_of(runs: list[Run]) -> int:
 
 
 def fill(runs: RunStore, identifier: str, marks: int = 10_000) -> int:
-    """Mark a run until it is full; return how many marks it took."""
+    """Mark a run until it is full; return the number of marks."""
     for number in range(marks):
         if number % MOST_EVENTS == 0:
             runs.read(1.0)
@@ -126,7 +120,7 @@ def fill(runs: RunStore, identifier: str, marks: int = 10_000) -> int:
     return marks
 
 
-def test_a_run_is_bounded_and_ends_all_the_same(tmp_path: Path) -> None:
+def test_a_full_run_rejects_marks_and_can_end(tmp_path: Path) -> None:
     runs = RunStore(tmp_path, FakeClock(), pytest.fail)
     run = runs.begin("ramp")
     marks = fill(runs, run["id"])
@@ -137,26 +131,25 @@ def test_a_run_is_bounded_and_ends_all_the_same(tmp_path: Path) -> None:
     assert len(runs.end(run["id"])["marks"]) == marks
 
 
-def test_all_runs_together_are_bounded_and_the_oldest_that_ended_goes_first(tmp_path: Path) -> None:
+def test_the_total_size_is_bounded_and_the_oldest_ended_runs_are_dropped_first(tmp_path: Path) -> None:
     log_lines: list[str] = []
     runs = RunStore(tmp_path, FakeClock(), log_lines.append)
-    going_on = runs.begin("going on")
+    active = runs.begin("active")
     for number in range(6):
         run = runs.begin(f"run {number}")
         fill(runs, run["id"])
         runs.end(run["id"])
         assert (tmp_path / FILE).stat().st_size <= MOST_BYTES
         assert size_of(runs.all_runs()) <= MOST_BYTES
-    names = [each["name"] for each in runs.all_runs()]
+    names = [run["name"] for run in runs.all_runs()]
     assert 3 <= len(names) <= 5
-    assert names == ["going on", *[f"run {number}" for number in range(7 - len(names), 6)]]
+    assert names == ["active", *[f"run {number}" for number in range(7 - len(names), 6)]]
     assert "oldest runs (limit 4 MiB)" in log_lines[0]
-    # What is on disk is what is in memory.
     assert RunStore(tmp_path, FakeClock(), pytest.fail).all_runs() == runs.all_runs()
-    assert runs.end(going_on["id"])["end_s"]
+    assert runs.end(active["id"])["end_s"]
 
 
-def test_many_short_runs_are_bounded_too(tmp_path: Path) -> None:
+def test_the_number_of_short_runs_is_bounded(tmp_path: Path) -> None:
     content = "".join(f'{{"run": "{number}", "begin_s": 1, "name": "x"}}\n' for number in range(17_000))
     (tmp_path / FILE).write_text(content)
     runs = RunStore(tmp_path, FakeClock(), lambda _: None)
@@ -166,7 +159,7 @@ def test_many_short_runs_are_bounded_too(tmp_path: Path) -> None:
     assert (tmp_path / FILE).stat().st_size <= MOST_BYTES
 
 
-def test_what_waits_for_the_next_tick_is_bounded(tmp_path: Path) -> None:
+def test_the_changes_that_wait_for_the_next_tick_are_bounded(tmp_path: Path) -> None:
     runs = RunStore(tmp_path, FakeClock(), pytest.fail)
     run = runs.begin("ramp")
     for _ in range(MOST_EVENTS - 1):
@@ -177,7 +170,7 @@ def test_what_waits_for_the_next_tick_is_bounded(tmp_path: Path) -> None:
     runs.mark(run["id"], "x")
 
 
-def test_the_end_of_a_huge_file_is_taken_up_and_the_file_made_small(
+def test_the_end_of_a_huge_file_is_read_and_the_file_is_compacted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log_lines: list[str] = []
@@ -198,7 +191,7 @@ def test_the_end_of_a_huge_file_is_taken_up_and_the_file_made_small(
     assert RunStore(tmp_path, FakeClock(), pytest.fail).all_runs() == runs.all_runs()
 
 
-def test_a_file_that_cannot_be_made_small_is_no_reason_to_end(tmp_path: Path) -> None:
+def test_a_failed_compaction_is_retried_with_the_next_run(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"\0" * (MOST_BYTES + 1))
     (tmp_path / f".{FILE}.new").mkdir()
     runs = RunStore(tmp_path, FakeClock(), lambda _: None)

@@ -1,4 +1,4 @@
-"""What the service manager hears: readiness after the first tick, a sign of life after each, and the end."""
+"""Messages to the service manager: readiness after the first tick, the watchdog after each, and the end."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ class Manager:
         self.socket.settimeout(10)
         self.socket.bind(address.replace("@", "\0"))
 
-    def heard(self) -> list[str]:
+    def received(self) -> list[str]:
         return self.socket.recv(4096).decode().split("\n")
 
 
@@ -32,26 +32,39 @@ def manager(address: str) -> Iterator[Manager]:
         yield manager
 
 
-def test_readiness_comes_with_the_first_tick_and_a_sign_of_life_with_each(manager: Manager, address: str) -> None:
+def test_the_first_tick_reports_readiness_and_each_tick_feeds_the_watchdog(manager: Manager, address: str) -> None:
     notifier = Notifier({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "10000000", "WATCHDOG_PID": str(os.getpid())})
     notifier.alive("one")
-    assert manager.heard() == ["STATUS=one", "WATCHDOG=1", "READY=1"]
+    assert manager.received() == ["STATUS=one", "WATCHDOG=1", "READY=1"]
     notifier.alive("two")
-    assert manager.heard() == ["STATUS=two", "WATCHDOG=1"]
+    assert manager.received() == ["STATUS=two", "WATCHDOG=1"]
     notifier.reloading()
-    assert manager.heard()[0] == "RELOADING=1"
+    assert manager.received()[0] == "RELOADING=1"
     notifier.alive("three")
-    assert "READY=1" in manager.heard()
+    assert "READY=1" in manager.received()
     notifier.stopping()
-    assert manager.heard() == ["STOPPING=1"]
+    assert manager.received() == ["STOPPING=1"]
 
 
 @pytest.mark.parametrize("environ", [{}, {"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "often"}])
-def test_the_watchdog_of_others_is_not_ours(manager: Manager, address: str, environ: dict[str, str]) -> None:
+def test_the_watchdog_of_another_process_is_not_fed(manager: Manager, address: str, environ: dict[str, str]) -> None:
     Notifier({"NOTIFY_SOCKET": address, **environ}).alive("here")
-    assert manager.heard() == ["STATUS=here", "READY=1"]
+    assert manager.received() == ["STATUS=here", "READY=1"]
 
 
-def test_a_manager_that_is_gone_does_not_matter(tmp_path: Path) -> None:
-    Notifier({"NOTIFY_SOCKET": str(tmp_path / "nowhere")}).alive("here")
-    Notifier({}).alive("here")
+def test_messages_to_a_missing_manager_are_lost_and_later_ones_arrive(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    notifier = Notifier({"NOTIFY_SOCKET": str(path)})
+    notifier.alive("first")
+    manager = Manager(str(path))
+    with manager.socket:
+        notifier.alive("second")
+        assert manager.received() == ["STATUS=second"]
+
+
+def test_without_a_manager_no_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "socket", lambda *_: pytest.fail("a socket was opened"))
+    notifier = Notifier({"WATCHDOG_USEC": "10000000"})
+    notifier.alive("here")
+    notifier.stopping()
+    assert notifier.watched

@@ -1,4 +1,4 @@
-"""Another way to a node that does not answer is looked for now and then, and taken when it answers."""
+"""While the node does not answer, other transports are tried periodically, and one that answers is used."""
 
 from collections.abc import Iterable
 
@@ -17,8 +17,8 @@ PATIENCE_S = 20.0
 NOBODY = "http://127.0.0.1:1/jolokia"
 
 
-class Found:
-    """Ways to a node of which one may answer, and how often they were tried."""
+class FakeTransports:
+    """Two transports; nodetool may answer. Counts the attempts."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -32,58 +32,58 @@ class Found:
         for kind in ("jolokia", "nodetool"):
             yield kind, lambda selection, clock: MBeanSource(Jolokia(NOBODY), [], selection, clock)
 
-    def make_sampler(self, kind: str, way: TransportFactory) -> NodeSampler:
-        found = self
+    def make_sampler(self, kind: str, factory: TransportFactory) -> NodeSampler:
+        transports = self
 
         class Learning(NodeSampler):
             def learn(self, timeout_s: float = 0.0) -> bool:
                 del timeout_s
-                if kind != "nodetool" or not found.answers:
+                if kind != "nodetool" or not transports.answers:
                     raise SourceError("no answer")
                 return True
 
             def close(self) -> None:
-                found.closed.append(kind)
+                transports.closed.append(kind)
 
-        return Learning(way(Selection(), self.clock), Selection(), NameOverrides(), self.clock)
+        return Learning(factory(Selection(), self.clock), Selection(), NameOverrides(), self.clock)
 
     def tick(self, after_s: float, *, answered: bool = False) -> str:
-        """Let time pass and a tick come; return the kind of way that is to be taken now."""
+        """Advance the clock and tick; return the kind of the transport to switch to, if any."""
         self.clock.busy(after_s)
-        made = self.finder.tick(answered=answered)
+        contact = self.finder.tick(answered=answered)
         if self.finder.running is not None:
             self.finder.running.join(PATIENCE_S)
-        return made.kind if made else ""
+        return contact.kind if contact else ""
 
 
-def test_while_the_node_answers_nothing_is_looked_for() -> None:
-    found = Found()
-    assert [found.tick(EVERY_S, answered=True) for _ in range(5)] == [""] * 5
-    assert found.tried == 0
+def test_no_transport_is_tried_while_the_node_answers() -> None:
+    transports = FakeTransports()
+    assert [transports.tick(EVERY_S, answered=True) for _ in range(5)] == [""] * 5
+    assert transports.tried == 0
 
 
-def test_a_way_that_answers_is_taken_in_the_tick_after() -> None:
-    found = Found()
-    found.answers = True
-    assert found.tick(EVERY_S - 1) == ""
-    assert found.tried == 0
-    assert found.tick(1) == ""
-    assert found.tried == 1
-    assert found.tick(1) == "nodetool"
-    assert found.closed == ["jolokia"]
+def test_a_transport_that_answers_is_used_from_the_next_tick() -> None:
+    transports = FakeTransports()
+    transports.answers = True
+    assert transports.tick(EVERY_S - 1) == ""
+    assert transports.tried == 0
+    assert transports.tick(1) == ""
+    assert transports.tried == 1
+    assert transports.tick(1) == "nodetool"
+    assert transports.closed == ["jolokia"]
 
 
-def test_they_are_tried_now_and_then_until_one_answers() -> None:
-    found = Found()
-    assert [found.tick(1) for _ in range(round(3 * EVERY_S))] == [""] * round(3 * EVERY_S)
-    assert 2 <= found.tried <= 3
+def test_transports_are_tried_periodically_until_one_answers() -> None:
+    transports = FakeTransports()
+    assert [transports.tick(1) for _ in range(round(3 * EVERY_S))] == [""] * round(3 * EVERY_S)
+    assert 2 <= transports.tried <= 3
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_what_was_found_is_left_when_the_node_answers_meanwhile(answers: bool) -> None:
-    found = Found()
-    found.answers = answers
-    found.tick(EVERY_S)
-    assert found.tick(1, answered=True) == ""
-    # Both ways are left: that which answers, too.
-    assert sorted(found.closed) == ["jolokia", "nodetool"]
+def test_a_new_transport_is_closed_when_the_node_answers_meanwhile(answers: bool) -> None:
+    transports = FakeTransports()
+    transports.answers = answers
+    transports.tick(EVERY_S)
+    assert transports.tick(1, answered=True) == ""
+    # The transport that answers is closed too.
+    assert sorted(transports.closed) == ["jolokia", "nodetool"]

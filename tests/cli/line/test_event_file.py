@@ -2,10 +2,9 @@
 
 import os
 import re
-import resource
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from cli.errors import CasstatError
 from cli.line.event_file import EventFile
+from tests.collector.fakes import file_size_limit
 
 LINES = st.lists(st.lists(st.text("ab", max_size=9), max_size=4), max_size=8)
 
@@ -21,17 +21,6 @@ LINES = st.lists(st.lists(st.text("ab", max_size=9), max_size=4), max_size=8)
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "events.txt"
-
-
-@contextmanager
-def room_for(size: int) -> Iterator[None]:
-    """Limit files to `size` bytes; writes beyond fail as on a full disk, also within a line."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def written(path: Path, *appends: list[str], report: Callable[[str], None] = pytest.fail) -> str:
@@ -57,7 +46,7 @@ def test_surrogates_are_replaced(path: Path) -> None:
 
 @given(appends=LINES, size=st.integers(0, 60), later=LINES)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_on_a_full_disk_lines_stay_complete_and_lost_ones_are_counted(
+def test_on_a_full_disk_lines_stay_complete_and_lost_lines_are_counted(
     path: Path, appends: list[list[str]], size: int, later: list[list[str]]
 ) -> None:
     path.unlink(missing_ok=True)
@@ -65,7 +54,7 @@ def test_on_a_full_disk_lines_stay_complete_and_lost_ones_are_counted(
     numbered = iter(range(1000))
     all_lines = [[f"{next(numbered)} {line}" for line in lines] for lines in (*appends, *later)]
     with closing(EventFile(path, messages.append)) as file:
-        with room_for(size):
+        with file_size_limit(size):
             for lines in all_lines[: len(appends)]:
                 file.append(lines)
         for lines in all_lines[len(appends) :]:

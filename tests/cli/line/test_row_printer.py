@@ -63,7 +63,7 @@ def test_a_row_after_a_gap_counts_for_all_intervals_it_covers(capsys: pytest.Cap
 def test_intervals_of_a_remote_node_are_counted_without_host_data(capsys: pytest.CaptureFixture[str]) -> None:
     samples = run_of("+--")
     remote = [
-        replace(each, elapsed_s={k: v for k, v in each.elapsed_s.items() if k not in MACHINE}) for each in samples
+        replace(sample, elapsed_s={k: v for k, v in sample.elapsed_s.items() if k not in MACHINE}) for sample in samples
     ]
     assert printed(remote, plain(), capsys)[-1].endswith("average over 1.0 s: 1 of 3 intervals had data from Cassandra")
 

@@ -31,8 +31,8 @@ def run(arguments: list[str], **environ: str) -> tuple[dict[str, Any], str]:
     def command(**options: Any) -> None:
         received.update(options)
 
-    done = CliRunner().invoke(command, arguments, env=environ, auto_envvar_prefix="CASSTAT_ANY")
-    return received, done.output
+    result = CliRunner().invoke(command, arguments, env=environ, auto_envvar_prefix="CASSTAT_ANY")
+    return received, result.output
 
 
 def test_the_command_gets_the_options_as_one_argument() -> None:

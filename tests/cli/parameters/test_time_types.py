@@ -1,6 +1,5 @@
 """Parsing of durations and times."""
 
-import time
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -9,16 +8,13 @@ import pytest
 
 from cli.main import main
 from cli.parameters.time_types import Duration, Moment, TimeOfDay, bounds
+from tests.collector.zones import CENTRAL_EUROPE, local_zone
 
 
 @pytest.fixture(autouse=True)
-def _central_europe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Set the local time zone to UTC+1."""
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", "CET-1")
-        time.tzset()
+def _central_europe() -> Iterator[None]:
+    with local_zone("CET-1"):
         yield
-    time.tzset()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +58,7 @@ def test_a_time_is_a_time_of_day_an_iso_date_or_epoch_seconds(text: str, moment:
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "asked", "answer"),
+    ("begin", "end", "time_of_day", "expected"),
     [
         ("21T10:30", "21T11:30", "10:47", "21T10:47"),
         ("21T10:50", "21T11:30", "10:47", "21T10:47"),
@@ -73,19 +69,22 @@ def test_a_time_is_a_time_of_day_an_iso_date_or_epoch_seconds(text: str, moment:
         ("21T10:47", "21T10:47", "10:47", "21T10:47"),
     ],
 )
-def test_a_time_of_day_is_its_first_occurrence_in_the_recording(begin: str, end: str, asked: str, answer: str) -> None:
-    begin_s, end_s, answer_s = (datetime.fromisoformat(f"2026-11-{text}").timestamp() for text in (begin, end, answer))
-    moment = Moment().convert(asked, None, None)
-    assert bounds(moment, None, begin_s, end_s) == (answer_s, float("inf"))
-    assert bounds(None, moment, begin_s, end_s) == (float("-inf"), answer_s)
+def test_a_time_of_day_is_its_first_occurrence_in_the_recording(
+    begin: str, end: str, time_of_day: str, expected: str
+) -> None:
+    begin_s, end_s, expected_s = (
+        datetime.fromisoformat(f"2026-11-{text}").timestamp() for text in (begin, end, expected)
+    )
+    moment = Moment().convert(time_of_day, None, None)
+    assert bounds(moment, None, begin_s, end_s) == (expected_s, float("inf"))
+    assert bounds(None, moment, begin_s, end_s) == (float("-inf"), expected_s)
 
 
-def test_a_time_of_day_respects_daylight_saving_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0")
-    time.tzset()
+def test_a_time_of_day_respects_daylight_saving_time() -> None:
     begin_s = datetime.fromisoformat("2026-10-24T22:00+02:00").timestamp()
-    answer_s = datetime.fromisoformat("2026-10-25T10:00+01:00").timestamp()
-    assert TimeOfDay(10, 0, 0).within(begin_s, begin_s + 86400) == answer_s
+    expected_s = datetime.fromisoformat("2026-10-25T10:00+01:00").timestamp()
+    with local_zone(CENTRAL_EUROPE):
+        assert TimeOfDay(10, 0, 0).within(begin_s, begin_s + 86400) == expected_s
 
 
 @pytest.mark.parametrize(

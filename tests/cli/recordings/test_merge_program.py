@@ -1,4 +1,4 @@
-"""Merging and drawing at the command line: what cannot be done is said in one line, and nothing else is broken."""
+"""`merge` and `plot` on the command line: errors are one line, and hostile or damaged input breaks nothing else."""
 
 import csv
 import gzip
@@ -22,19 +22,19 @@ HOSTILE = ["a\tb", 'c\n"d",', "../..", "..", "\x1b[31m", "`id`$(id)%s{}'", "clus
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run casstat in a folder of its own; return the exit code and what was said."""
+    """Run casstat in a temporary folder; return its exit code and output."""
     monkeypatch.chdir(tmp_path)
 
-    def called(*arguments: str) -> tuple[int, str, str]:
+    def run(*arguments: str) -> tuple[int, str, str]:
         try:
             code = main(arguments)
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return code, said.out, said.err
+        except SystemExit as error:
+            code = int(error.code or 0)
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return code, printed.out, printed.err
 
-    return called
+    return run
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def rows(path: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "says"),
+    ("arguments", "code", "message"),
     [
         (["--from", "3000000000"], 1, "no data in this time range"),
         (["--until", "5"], 1, "no data in this time range"),
@@ -71,19 +71,19 @@ def rows(path: str) -> list[dict[str, Any]]:
     ],
 )
 @pytest.mark.parametrize("command", ["merge", "plot"])
-def test_what_cannot_be_meant_is_told(
-    run: Run, rec: Path, command: str, arguments: list[str], code: int, says: str
+def test_invalid_options_are_errors(
+    run: Run, rec: Path, command: str, arguments: list[str], code: int, message: str
 ) -> None:
-    found, out, errors = run(command, str(rec), "-o", "out", *arguments)
-    assert (found, out) == (code, "")
-    assert says in errors
+    exit_code, out, errors = run(command, str(rec), "-o", "out", *arguments)
+    assert (exit_code, out) == (code, "")
+    assert message in errors
     assert code == 2 or is_clean(errors)
     assert not list(rec.parent.glob("out/*"))
 
 
 @pytest.mark.parametrize("command", ["merge", "plot"])
 @pytest.mark.parametrize("folder", ["file", "file/below", "/proc/nowhere"])
-def test_a_folder_that_cannot_be_written_is_told(run: Run, rec: Path, command: str, folder: str) -> None:
+def test_an_unwritable_folder_is_an_error(run: Run, rec: Path, command: str, folder: str) -> None:
     Path("file").touch()
     code, _, errors = run(command, str(rec), "-o", folder)
     assert code == 1
@@ -106,7 +106,7 @@ def test_without_gnuplot_the_scripts_are_written(run: Run, rec: Path, monkeypatc
     assert len(list(Path("out").glob("*.gp"))) == 6
 
 
-def test_a_run_without_any_operation_is_merged_and_drawn(run: Run, tmp_path: Path) -> None:
+def test_a_run_without_operations_is_merged_and_plotted(run: Run, tmp_path: Path) -> None:
     record(tmp_path / "idle", busy("a", 30, lambda _: ()))
     assert run("merge", "idle", "-o", "out")[::2] == (0, "")
     assert {(row["node"], row["reads"], row["read_p99_ms"]) for row in rows("out/rows.csv")} == {
@@ -120,8 +120,8 @@ def test_a_run_without_any_operation_is_merged_and_drawn(run: Run, tmp_path: Pat
 
 
 @pytest.mark.parametrize("command", ["merge", "plot", "replay", "journal check", "journal info"])
-def test_what_is_no_file_of_ours_hangs_nothing(run: Run, tmp_path: Path, command: str) -> None:
-    into = ["-o", "out"] if command in ("merge", "plot") else []
+def test_foreign_files_are_errors_and_do_not_block(run: Run, tmp_path: Path, command: str) -> None:
+    output = ["-o", "out"] if command in ("merge", "plot") else []
     os.mkfifo("pipe")
     os.mkfifo(tmp_path / "x.jsonl.zst")
     Path("y.jsonl.zst").mkdir()
@@ -129,18 +129,18 @@ def test_what_is_no_file_of_ours_hangs_nothing(run: Run, tmp_path: Path, command
     Path("gzip").write_bytes(gzip.compress(b"x" * 999))
     Path("zstd").write_bytes(zstandard.compress(b"x\n" * 999))
     for path in ("pipe", "none"):
-        code, _, errors = run(*command.split(), path, *into)
+        code, _, errors = run(*command.split(), path, *output)
         assert code == 1
         assert errors.startswith(f"casstat: {path}: ")
         assert is_clean(errors)
     for path in (".", "empty", "gzip", "zstd"):
-        code, _, errors = run(*command.split(), path, *into)
+        code, _, errors = run(*command.split(), path, *output)
         assert is_clean(errors)
         assert ("no recordings found" in errors or "no data" in errors) or "journal" in command
         assert code == (0 if "info" in command or ("check" in command and path == ".") else 1), path
 
 
-def test_hostile_names_stay_in_their_cells_and_folders(run: Run, tmp_path: Path) -> None:
+def test_hostile_node_names_stay_in_their_cells_and_folders(run: Run, tmp_path: Path) -> None:
     ticks = busy("", 12)
     for number, name in enumerate(HOSTILE):
         record(tmp_path / "rec" / str(number), [replace(tick, node=name) for tick in ticks], process=name)
@@ -158,16 +158,16 @@ def test_hostile_names_stay_in_their_cells_and_folders(run: Run, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, ".", "\udcff", "x" * 9999])
-def test_folders_of_nodes_stay_inside(name: str) -> None:
-    found = folder_name(name)
-    assert found.isascii()
-    assert found.isprintable()
-    assert "/" not in found
-    assert found not in ("", ".", "..")
-    assert len(found) < 256
+def test_a_node_name_becomes_a_safe_folder_name(name: str) -> None:
+    folder = folder_name(name)
+    assert folder.isascii()
+    assert folder.isprintable()
+    assert "/" not in folder
+    assert folder not in ("", ".", "..")
+    assert len(folder) < 256
 
 
-def test_clocks_that_are_apart_are_told(run: Run, tmp_path: Path) -> None:
+def test_clocks_that_differ_are_reported(run: Run, tmp_path: Path) -> None:
     record(tmp_path / "rec" / "a", busy("a", 60))
     record(tmp_path / "rec" / "b", busy("b", 60, begin_s=BEGIN_S + 50))
     assert "overlap by only 9 s" in run("merge", "rec", "-o", "out")[2]
@@ -176,7 +176,7 @@ def test_clocks_that_are_apart_are_told(run: Run, tmp_path: Path) -> None:
     assert {row["nodes"] for row in rows("out/rows.csv") if row["node"] == "cluster"} == {"2"}
 
 
-def test_a_node_that_is_missing_for_a_third_is_told_in_every_row(run: Run, tmp_path: Path) -> None:
+def test_rows_count_the_missing_nodes(run: Run, tmp_path: Path) -> None:
     for name in ("a", "b"):
         record(tmp_path / "rec" / name, busy(name, 31))
     ticks = busy("c", 31)
@@ -184,12 +184,12 @@ def test_a_node_that_is_missing_for_a_third_is_told_in_every_row(run: Run, tmp_p
     record(tmp_path / "rec" / "c", ticks[20:], session="2")
     assert run("merge", "rec", "-o", "out")[::2] == (0, "")
     cluster = [row for row in rows("out/rows.csv") if row["node"] == "cluster"]
-    told = [(row["nodes"], row["nodes_missing"], row["reads"]) for row in cluster]
-    assert told == [("3", "0", "150")] * 2 + [("2", "1", "100")] * 2 + [("3", "0", "150")] * 2
+    counts = [(row["nodes"], row["nodes_missing"], row["reads"]) for row in cluster]
+    assert counts == [("3", "0", "150")] * 2 + [("2", "1", "100")] * 2 + [("3", "0", "150")] * 2
     assert len([row for row in rows("out/rows.csv") if row["node"] == "c"]) == 4
 
 
-def test_years_between_recordings_are_merged_and_are_no_plot(run: Run, tmp_path: Path) -> None:
+def test_recordings_years_apart_are_merged_but_not_plotted(run: Run, tmp_path: Path) -> None:
     record(tmp_path / "rec" / "a", busy("a", 12, begin_s=1000.0))
     record(tmp_path / "rec" / "b", busy("b", 12))
     assert run("merge", "rec", "-o", "out")[0] == 0
@@ -199,11 +199,11 @@ def test_years_between_recordings_are_merged_and_are_no_plot(run: Run, tmp_path:
     assert "too many for a plot; hint: use --from, --until or --interval" in errors
 
 
-def test_damage_is_told(run: Run, rec: Path) -> None:
+def test_damage_is_reported(run: Run, rec: Path) -> None:
     (file,) = (rec / "a").glob("*.zst")
-    whole = bytearray(file.read_bytes())
-    whole[len(whole) // 2] ^= 0xFF
-    file.write_bytes(whole)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    file.write_bytes(content)
     code, _, errors = run("merge", str(rec), "-o", "out")
     assert code == 0
     assert is_clean(errors)

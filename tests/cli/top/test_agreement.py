@@ -1,4 +1,4 @@
-"""One aggregation across nodes: the merge, `top --replay` and `top` live show the same cluster."""
+"""The merge, `top --replay` and live `top` aggregate nodes in the same way."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,11 +36,11 @@ TICKS = 11
 COLLECTORS = ("G1 Young Generation", "ZGC Pauses")
 CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 OPERATIONS = tuple(
-    (f"cassandra_client_request{what}_total", operation)
+    (f"cassandra_client_request{suffix}_total", operation)
     for operation in ("Read", "Write")
-    for what in ("s", "_seconds", "_unavailables")
+    for suffix in ("s", "_seconds", "_unavailables")
 )
-MORE: tuple[Series, ...] = (
+SERIES: tuple[Series, ...] = (
     *OPERATIONS,
     ("cassandra_jvm_heap_max_bytes",),
     ("cassandra_endpoints_unreachable",),
@@ -53,16 +53,16 @@ Row = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Node:
-    """A made-up node: where it runs, when it is away, when it starts again, and which gauge it leaves out when."""
+    """A generated node: its machine, and the ticks in which it is down, restarts or lacks a gauge."""
 
     name: str
     machine: str
     network: str
     disk: str
     collector: str
-    away: frozenset[int]
+    down: frozenset[int]
     restarts: frozenset[int]
-    silent: frozenset[int]
+    lacking: frozenset[int]
     seed: int
 
 
@@ -88,20 +88,20 @@ def clusters(draw: st.DrawFn) -> list[Node]:
 
 
 def snapshots(node: Node) -> Iterator[Snapshot]:
-    """Yield the ticks of a node; machines and networks have numbers of their own, the same for all their nodes."""
+    """Yield the ticks of a node. Values of a machine or network are the same for all its nodes."""
     chance, counts, starts = Random(node.seed), dict[Series, int](), 0  # noqa: S311
     for tick in range(TICKS):
         if tick in node.restarts:
             counts, starts = {}, starts + 1
-        own: Values = {}
-        for series in (*MORE, ("cassandra_jvm_gc_seconds_total", node.collector)):
+        values: Values = {}
+        for series in (*SERIES, ("cassandra_jvm_gc_seconds_total", node.collector)):
             metric = CATALOGUE[series[0]]
             if series[0].startswith(("cassandra_", "casstat_process")):
-                own[series] = _value(metric.kind, series, counts, chance)
-        # Of a node that has just come back nothing is known before.
-        if tick in node.silent and tick - 1 not in node.away and tick not in node.restarts:
-            del own["cassandra_compaction_pending",]
-        scrapes = [Scrape("cassandra", 50.0 + tick, own, str(starts))] if tick not in node.away else []
+                values[series] = _value(metric.kind, series, counts, chance)
+        # A node that just came back has no previous value.
+        if tick in node.lacking and tick - 1 not in node.down and tick not in node.restarts:
+            del values["cassandra_compaction_pending",]
+        scrapes = [Scrape("cassandra", 50.0 + tick, values, str(starts))] if tick not in node.down else []
         scrapes.append(Scrape("host", 50.0 + tick, dict(_machine(node, tick)), "boot"))
         yield with_rounded_times(Snapshot(node.name, Tick(BEGIN_S + tick), tuple(scrapes)))
 
@@ -115,17 +115,17 @@ def _value(kind: Kind, series: Series, counts: dict[Series, int], chance: Random
 
 
 def _machine(node: Node, tick: int) -> Iterator[tuple[Series, Value]]:
-    place = node.machine or node.name
+    machine = node.machine or node.name
     devices = {"node_disk": node.disk, "node_network": "eth0"}
     for name, metric in CATALOGUE.items():
         if name.startswith(("node_disk", "node_network", "node_memory", "node_pressure", "node_netstat")):
             device = devices.get("_".join(name.split("_")[:2]), "")
             network = node.network if "net" in name.split("_")[1] else ""
-            chance = Random(f"{place} {network} {name} {device}")  # noqa: S311
+            chance = Random(f"{machine} {network} {name} {device}")  # noqa: S311
             step = chance.randrange(1, 10_000)
             value = step * (tick + 1) if metric.kind is Kind.COUNTER else step + tick % 3
             yield (name, device) if metric.labels else (name,), value
-    for number, mode in enumerate(CPU, len(place)):
+    for number, mode in enumerate(CPU, len(machine)):
         yield ("casstat_cpu_seconds_total", mode), number * (tick + 1)
 
 
@@ -137,63 +137,63 @@ def recorded(nodes: Sequence[Node], folder: Path) -> Path:
     return folder
 
 
-def of_merge(folder: Path, interval_s: float) -> dict[float, Row]:
+def merge_rows(folder: Path, interval_s: float) -> dict[float, Row]:
     """Return the cluster's rows of `casstat merge`, by their time."""
     run, choice = merged(MergeSettings((folder,), interval_s), lambda _, node: node.node)
     return rows_of(run, choice)
 
 
 def plain_merge(folder: Path, interval_s: float) -> Merged[NodeRun]:
-    found, _ = recordings(sessions([folder])[0])
-    return reference_merge(found, Job(Grid(interval_s), {}, frozenset(CATALOGUE), lambda run: run))
+    runs, _ = recordings(sessions([folder])[0])
+    return reference_merge(runs, Job(Grid(interval_s), {}, frozenset(CATALOGUE), lambda run: run))
 
 
 def rows_of(run: Merged[Any], choice: Choice) -> dict[float, Row]:
     rows: dict[float, Row] = {}
-    for together in run.cluster.values():
-        row: dict[str, Any] = table_of(choice).cluster_row(together, len(run.nodes))
-        rows[together.sample.tick.time_s] = {name: row[name] for name in COLUMN_INDEX.keys() & row.keys()}
+    for interval in run.cluster.values():
+        row: dict[str, Any] = table_of(choice).cluster_row(interval, len(run.nodes))
+        rows[interval.sample.tick.time_s] = {name: row[name] for name in COLUMN_INDEX.keys() & row.keys()}
     return rows
 
 
-def of_top(folder: Path, interval_s: float) -> dict[float, Row]:
+def top_rows(folder: Path, interval_s: float) -> dict[float, Row]:
     """Return the cluster's rows of `casstat top --replay --format json`."""
     frames = RecordedFrames(MergeSettings((folder,), interval_s)).history.frames
     return {frame.time_s: json.loads(json_text(frame, (None, None), EVERY))["cluster"] for frame in frames}
 
 
-def of_live(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
-    """Return the cluster's rows of `casstat top` whose agents send the nodes' samples."""
+def live_rows(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
+    """Return the cluster's rows of live `casstat top`, fed with the samples of the nodes."""
     assembler = IntervalAssembler(run.grid.interval_s, SUMMED)
     for node in nodes:
         assembler.add_node(node.name, node.name)
         info = NodeInfo("", "", False, run.grid.interval_s, node.machine, node.network, node.disk, "eth0")
         assembler.set_info(node.name, info)
     rows = {}
-    for place in run.indices:
-        end_s = run.grid.end_of(place)
+    for index in run.indices:
+        end_s = run.grid.end_of(index)
         for result in run.nodes:
-            if place in result.product.intervals:
-                assembler.add_sample(result.node, result.product.intervals[place].sample, end_s + 0.1)
-        frame = frame_of(assembler.close(place, end_s + 0.5), Wanted(EVERY))
+            if index in result.product.intervals:
+                assembler.add_sample(result.node, result.product.intervals[index].sample, end_s + 0.1)
+        frame = frame_of(assembler.close(index, end_s + 0.5), Wanted(EVERY))
         rows[end_s] = json.loads(json_text(frame, (None, None), EVERY))["cluster"]
     return rows
 
 
-def differences(one: Mapping[float, Row], other: Mapping[float, Row]) -> list[tuple[float, str]]:
-    """Return the times and columns in which the rows differ, of those that both have."""
+def differences(left: Mapping[float, Row], right: Mapping[float, Row]) -> list[tuple[float, str]]:
+    """Return the times and common columns in which the rows differ."""
 
-    def same(mine: float | None, others: float | None) -> bool:
-        if mine is None or others is None:
-            return mine is others
-        return isclose(mine, others, rel_tol=1e-6, abs_tol=1e-3)
+    def same(a: float | None, b: float | None) -> bool:
+        if a is None or b is None:
+            return a is b
+        return isclose(a, b, rel_tol=1e-6, abs_tol=1e-3)
 
-    assert one.keys() == other.keys()
+    assert left.keys() == right.keys()
     return [
         (time_s, name)
-        for time_s, row in one.items()
-        for name in row.keys() & other[time_s].keys()
-        if not same(row[name], other[time_s][name])
+        for time_s, row in left.items()
+        for name in row.keys() & right[time_s].keys()
+        if not same(row[name], right[time_s][name])
     ]
 
 
@@ -202,15 +202,15 @@ QUICK = settings(max_examples=6, deadline=None, phases=[Phase.reuse, Phase.gener
 
 @given(clusters(), st.sampled_from([1.0, 5.0]))
 @QUICK
-def test_the_cluster_is_the_same_wherever_it_is_shown(nodes: list[Node], interval_s: float) -> None:
+def test_merge_replay_and_live_show_the_same_cluster(nodes: list[Node], interval_s: float) -> None:
     with TemporaryDirectory() as folder:
         recording = recorded(nodes, Path(folder))
-        merge = of_merge(recording, interval_s)
+        merge = merge_rows(recording, interval_s)
         assert all(len(row) > 50 for row in merge.values())
-        assert differences(merge, of_top(recording, interval_s)) == []
+        assert differences(merge, top_rows(recording, interval_s)) == []
         plain = plain_merge(recording, interval_s)
         assert differences(merge, rows_of(plain, Choice())) == []
-        assert differences(merge, of_live(plain, nodes)) == []
+        assert differences(merge, live_rows(plain, nodes)) == []
 
 
 TWO = [Node(f"n{n}", "m1", "net1", "vda", COLLECTORS[n], frozenset(), frozenset(), frozenset(), n) for n in (0, 1)]
@@ -219,12 +219,12 @@ TWO = [Node(f"n{n}", "m1", "net1", "vda", COLLECTORS[n], frozenset(), frozenset(
 def test_pending_compactions_and_heap_are_sums_and_shares_are_means(tmp_path: Path) -> None:
     recording = recorded(TWO, tmp_path)
     merge = plain_merge(recording, 5.0)
-    (row, *_), (together, *_) = of_merge(recording, 5.0).values(), merge.cluster
-    samples = [node.product.intervals[together].sample for node in merge.nodes]
+    (row, *_), (index, *_) = merge_rows(recording, 5.0).values(), merge.cluster
+    samples = [node.product.intervals[index].sample for node in merge.nodes]
     rows = [table_of(Choice()).row(sample.node, sample, 1, 0, ("", "")) for sample in samples]
 
     def of_nodes(name: str) -> list[float]:
-        return [value for each in rows if isinstance(value := each[name], int | float)]
+        return [value for node_row in rows if isinstance(value := node_row[name], int | float)]
 
     for name in ("compactions_pending", "heap_used_mb", "native_connections", "hints_per_s", "read_stage_pending"):
         assert row[name] == pytest.approx(sum(of_nodes(name)), abs=1e-3)
@@ -234,9 +234,9 @@ def test_pending_compactions_and_heap_are_sums_and_shares_are_means(tmp_path: Pa
         assert row[name] == of_nodes(name)[0] == of_nodes(name)[1]
 
 
-@pytest.mark.parametrize("place", ["reference", "columnar", "machine"])
-def test_a_rule_that_is_changed_in_one_place_is_noticed(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("implementation", ["reference", "columnar", "machine"])
+def test_changing_one_implementation_is_noticed(
+    implementation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes: dict[str, Callable[[], None]] = {
         "reference": lambda: monkeypatch.setitem(aggregation._GAUGES, Aggregation.SUM, max),
@@ -247,6 +247,6 @@ def test_a_rule_that_is_changed_in_one_place_is_noticed(
     }
     recording = recorded(TWO, tmp_path)
     plain = plain_merge(recording, 5.0)
-    assert differences(of_merge(recording, 5.0), of_live(plain, TWO)) == []
-    changes[place]()
-    assert differences(of_merge(recording, 5.0), of_live(plain, TWO)) != []
+    assert differences(merge_rows(recording, 5.0), live_rows(plain, TWO)) == []
+    changes[implementation]()
+    assert differences(merge_rows(recording, 5.0), live_rows(plain, TWO)) != []

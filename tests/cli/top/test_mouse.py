@@ -1,4 +1,4 @@
-"""The mouse: headers sort, nodes are selected and opened, the wheel moves, the right button leads back."""
+"""The mouse: headers sort, nodes are selected and opened, the wheel moves the cursor, the right button goes back."""
 
 from cli.top.mouse import RIGHT, clicked, scrolled
 from cli.top.render_context import RenderContext
@@ -16,13 +16,13 @@ def context(view: ViewState = ViewState(), height: int = HEIGHT) -> RenderContex
 
 
 def at(text: str, view: ViewState = ViewState()) -> tuple[int, int]:  # noqa: B008
-    """Return where a text stands on the screen."""
+    """Return the column and row of a text on the screen."""
     lines = [plain(line) for line in screen(context(view))]
     row = next(number for number, line in enumerate(lines) if text in line and number >= head_lines(context(view)))
     return lines[row].index(text), row
 
 
-def test_a_click_on_a_header_sorts_and_a_second_one_turns_the_order_round() -> None:
+def test_a_click_on_a_header_sorts_and_a_second_one_reverses_the_order() -> None:
     view = clicked(context(), *at("Rd99th"))
     assert (view.sort, view.reverse) == ("read_p99_ms", False)
     view = clicked(context(view), *at("Rd99th", view))
@@ -32,21 +32,21 @@ def test_a_click_on_a_header_sorts_and_a_second_one_turns_the_order_round() -> N
     assert clicked(context(), *at("NODE")).sort == "node"
 
 
-def test_every_header_sorts_by_its_own_column() -> None:
+def test_both_ends_of_a_header_sort_by_the_same_column() -> None:
     for header in ("Rds/s", "RdLat", "Wrt99th", "%busy", "%iowait", "GC%", "CmpPnd"):
-        x, y = at(header)
-        ends = {clicked(context(), place, y).sort for place in (x, x + len(header) - 1)}
-        assert len(ends) == 1
-        assert "" not in ends
+        left, y = at(header)
+        columns = {clicked(context(), x, y).sort for x in (left, left + len(header) - 1)}
+        assert len(columns) == 1
+        assert "" not in columns
 
 
 def test_a_click_selects_a_node_and_a_second_one_opens_it() -> None:
-    place = at("10.0.0.5")
-    view = clicked(context(), *place)
+    position = at("10.0.0.5")
+    view = clicked(context(), *position)
     assert (view.cursor, view.node) == (4, None)
-    view = clicked(context(view), *place)
+    view = clicked(context(view), *position)
     assert view.node == 4
-    assert clicked(context(view), *place, RIGHT).node is None
+    assert clicked(context(view), *position, RIGHT).node is None
 
 
 def test_a_click_elsewhere_changes_nothing() -> None:

@@ -1,4 +1,4 @@
-"""A recording on the screens of the live view: what `casstat merge` says of it, and nothing made up."""
+"""`top --replay` shows the same values as `casstat merge`, and none where the recording has none."""
 
 import csv
 from pathlib import Path
@@ -21,7 +21,7 @@ def rec(tmp_path: Path) -> Path:
     return tmp_path / "rec"
 
 
-def test_its_rows_are_those_of_the_merge(rec: Path, tmp_path: Path) -> None:
+def test_replay_shows_the_values_of_the_merge(rec: Path, tmp_path: Path) -> None:
     assert main(["merge", str(rec), "-i", "1", "-o", str(tmp_path / "merged")]) == 0
     with next((tmp_path / "merged").glob("rows.tsv*")).open(newline="") as file:
         rows = {(row["node"], float(row["time"])): row for row in csv.DictReader(file, delimiter="\t")}
@@ -31,17 +31,17 @@ def test_its_rows_are_those_of_the_merge(rec: Path, tmp_path: Path) -> None:
         for name, cells in [("cluster", frame.cluster), *((node.name, node.cells) for node in frame.nodes)]:
             row = rows.get((name, frame.time_s))
             for column in ("reads_per_s", "read_mean_ms", "read_p99_ms", "writes_per_s", "write_p99_ms"):
-                found = value(cells, column)
-                said = "" if row is None else row[column]
-                if found is None:
-                    assert said in ("", "NA", "NaN")
+                shown = value(cells, column)
+                merged = "" if row is None else row[column]
+                if shown is None:
+                    assert merged in ("", "NA", "NaN")
                 else:
-                    assert float(said) == pytest.approx(found, abs=1e-4)
+                    assert float(merged) == pytest.approx(shown, abs=1e-4)
                     compared += 1
     assert compared > 100
 
 
-def test_a_node_whose_recording_ends_is_gone_and_has_no_numbers(rec: Path) -> None:
+def test_a_node_is_gone_without_values_after_the_end_of_its_recording(rec: Path) -> None:
     frames = RecordedFrames(MergeSettings((rec,), 1.0)).history.frames
     assert frames[0].time_s > BEGIN_S
     ended = frames[-1].nodes[1]
@@ -53,7 +53,7 @@ def test_a_node_whose_recording_ends_is_gone_and_has_no_numbers(rec: Path) -> No
     assert frames[5].counted == 2
 
 
-def test_nothing_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_recordings_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(CasstatError, match="no recordings found"):
         RecordedFrames(MergeSettings((tmp_path / "empty",)))

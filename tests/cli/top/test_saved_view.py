@@ -1,4 +1,4 @@
-"""What top remembers from one start to the next, and what becomes of files that it did not write."""
+"""The view that top saves when it exits, and its reaction to damaged files."""
 
 import json
 import os
@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.top.column_sets import SETS
 from cli.top.saved_view import remember, remembered, state_path
 from cli.top.view_state import ViewState
+from exporters.live.live_columns import COLUMN_INDEX
 
-LOOKS = (
+VIEWS = (
     ViewState(),
     ViewState(chosen=3, sort="gc_pct", reverse=True),
     ViewState(picked=("reads_per_s", "heap_pct"), sort="node"),
@@ -24,15 +26,15 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize("view", LOOKS)
+@pytest.mark.parametrize("view", VIEWS)
 def test_columns_and_order_are_remembered(view: ViewState, tmp_path: Path) -> None:
     path = tmp_path / "state" / "casstat" / "top.json"
     remember(path, view)
     assert remembered(path) == view
-    assert [each.name for each in path.parent.iterdir()] == ["top.json"]
+    assert [file.name for file in path.parent.iterdir()] == ["top.json"]
 
 
-def test_what_was_shown_of_one_cluster_is_not_remembered(tmp_path: Path) -> None:
+def test_the_filter_and_the_cursor_are_not_remembered(tmp_path: Path) -> None:
     remember(tmp_path / "top.json", ViewState(filter="secret", cursor=7, node=7, at_s=5.0))
     assert "secret" not in (tmp_path / "top.json").read_text()
     assert remembered(tmp_path / "top.json") == ViewState()
@@ -54,27 +56,34 @@ def test_the_file_is_in_the_users_state_directory(environ: dict[str, str], path:
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[1]", b"null", b"\xff\x00", b"[" * 4000, b'{"set": ' + b"9" * 9000, b'{"sort": "nosuch"}']
 )
-def test_a_damaged_file_means_the_usual_columns(content: bytes, tmp_path: Path) -> None:
+def test_a_damaged_file_gives_the_default_view(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "top.json").write_bytes(content)
     assert remembered(tmp_path / "top.json") == ViewState()
 
 
 @given(st.dictionaries(st.sampled_from(["set", "columns", "sort", "reverse"]), JSON))
-def test_whatever_a_file_says_is_a_look(content: dict[str, object]) -> None:
+def test_any_json_object_gives_a_valid_view(content: dict[str, object]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "top.json")
         path.write_text(json.dumps(content))
         view = remembered(path)
-        assert view == replace(
-            ViewState(), chosen=view.chosen, picked=view.picked, sort=view.sort, reverse=view.reverse
-        )
+        assert 0 <= view.chosen < len(SETS)
+        assert {*view.picked, view.sort} <= {"", "node", *COLUMN_INDEX}
+        assert isinstance(view.reverse, bool)
+        assert replace(view, chosen=0, picked=(), sort="", reverse=False) == ViewState()
 
 
-def test_what_is_no_file_is_not_read_and_what_cannot_be_written_is_not_kept(tmp_path: Path) -> None:
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "top.json")
     assert remembered(tmp_path / "top.json") == ViewState()
     (tmp_path / "link").symlink_to("/dev/zero")
     assert remembered(tmp_path / "link") == ViewState()
     assert remembered(None) == remembered(tmp_path) == remembered(tmp_path / "nosuch") == ViewState()
-    remember(Path("/proc/nowhere/top.json"), ViewState())
+
+
+def test_a_failure_to_save_the_view_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    remember(tmp_path / "file" / "top.json", ViewState())
     remember(None, ViewState())
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

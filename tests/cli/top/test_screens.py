@@ -1,6 +1,5 @@
-"""The screen as people see it, at the sizes that terminals have: no line is too long, too short or torn."""
+"""Screens of top: golden files, and exactly the size of the terminal."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,11 +15,12 @@ from cli.top.styled_text import ASCII, FINE, Marks, clean, number, plain
 from cli.top.view_state import ViewState
 from collector.cluster.live.cluster_interval import ClusterEvent, State
 from exporters.live.frame import Frame, NodeFrame
+from tests.collector.zones import local_zone
 from tests.exporters import golden
 from tests.exporters.live.generated_frames import frames
 
 FRAMES = frames()
-LOOKS = {
+VIEWS = {
     "requests": ViewState(),
     "latency": ViewState(chosen=1, sort="read_p99_ms"),
     "compaction": ViewState(chosen=2),
@@ -39,50 +39,46 @@ LOOKS = {
     "nothing": ViewState(filter="nobody"),
 }
 SIZES = ((60, 20), (80, 24), (120, 40), (200, 60))
-OWN = "top 3 % CPU, 61 MB"
+SELF_METRICS = "top 3 % CPU, 61 MB"
 
 
 @pytest.fixture(autouse=True)
-def _central_europe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let local time be one hour ahead, wherever the test runs."""
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", "CET-1")
-        time.tzset()
+def _central_europe() -> Iterator[None]:
+    with local_zone("CET-1"):
         yield
-    time.tzset()
 
 
-def shown(view: ViewState, width: int, height: int, marks: Marks = FINE, made: list[Frame] = FRAMES) -> list[str]:
-    context = RenderContext(made, view, width, height, marks, OWN)
+def shown(view: ViewState, width: int, height: int, marks: Marks = FINE, history: list[Frame] = FRAMES) -> list[str]:
+    context = RenderContext(history, view, width, height, marks, SELF_METRICS)
     return [plain(line) for line in screen(context)]
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
-def test_screens_look_as_they_did(width: int, height: int) -> None:
+def test_screens_match_their_golden_files(width: int, height: int) -> None:
     text = "".join(
         f"=== {name}\n" + "".join(f"{line.rstrip()}\n" for line in shown(view, width, height))
-        for name, view in LOOKS.items()
+        for name, view in VIEWS.items()
     )
     golden.check(f"top.{width}x{height}.txt", text)
 
 
-def test_with_plain_letters_they_look_as_they_did() -> None:
-    lines = [line.rstrip() for view in LOOKS.values() for line in shown(view, 80, 24, ASCII)]
+def test_ascii_screens_match_their_golden_file() -> None:
+    lines = [line.rstrip() for view in VIEWS.values() for line in shown(view, 80, 24, ASCII)]
     assert all(line.isascii() for line in lines)
     golden.check("top.ascii.txt", "\n".join([*lines[:24], ""]))
 
 
-def test_the_table_for_scripts_looks_as_it_did() -> None:
+def test_the_text_of_once_matches_its_golden_file() -> None:
     golden.check("top.once.txt", batch.table_text(FRAMES[-1], ViewState()))
 
 
-def test_the_object_for_programs_looks_as_it_did() -> None:
+def test_the_json_of_once_matches_its_golden_file() -> None:
     names = frozenset({"reads_per_s", "read_p99_ms", "compactions_pending"})
     golden.check("top.once.json", batch.json_text(FRAMES[-1], (3.21, 61.5), names) + "\n")
 
 
 @given(
-    st.sampled_from(list(LOOKS.values())),
+    st.sampled_from(list(VIEWS.values())),
     st.integers(1, 260),
     st.integers(1, 90),
     st.integers(0, 99),
@@ -94,27 +90,27 @@ def test_every_screen_has_exactly_its_size(view: ViewState, width: int, height: 
     assert all(len(line) == width and line.isprintable() for line in lines)
 
 
-def test_before_the_first_answer_there_is_a_screen_too() -> None:
-    for view in LOOKS.values():
-        lines = shown(view, 80, 24, made=[])
+def test_the_screen_before_the_first_answer_says_so() -> None:
+    for view in VIEWS.values():
+        lines = shown(view, 80, 24, history=[])
         assert len(lines) == 24
         assert "waiting for the first answers" in lines[0]
 
 
 @given(st.text(), st.text(), st.floats(allow_nan=True), st.sampled_from(State))
-def test_text_from_elsewhere_steers_no_terminal(name: str, why: str, age_s: float, state: State) -> None:
+def test_received_text_cannot_control_the_terminal(name: str, why: str, age_s: float, state: State) -> None:
     last = FRAMES[-1]
     node = NodeFrame(name, state, last.nodes[0].cells, why, age_s if 0 <= age_s < 1e9 else None, why)
     odd = replace(last, name=name, nodes=(node, *last.nodes[1:]), events=(ClusterEvent(last.time_s, name, why, why),))
     for view in (ViewState(), ViewState(node=0), ViewState(transposed=True)):
-        for line in shown(view, 100, 30, made=[*FRAMES[:-1], odd]):
+        for line in shown(view, 100, 30, history=[*FRAMES[:-1], odd]):
             assert len(line) == 100
             assert line.isprintable()
 
 
 @given(st.text())
 @example("\u4dc0\u2630\u268a\u4e16")
-def test_each_letter_takes_one_cell(text: str) -> None:
+def test_each_character_takes_one_cell(text: str) -> None:
     from rich.cells import cell_len
 
     cleaned = clean(text)
@@ -138,18 +134,18 @@ def test_a_number_fits_its_column(value: float | None, digits: int, width: int) 
         (-1e9, "-1.0G"),
     ],
 )
-def test_numbers_lose_digits_before_they_lose_their_size(value: float | None, text: str) -> None:
+def test_numbers_lose_decimals_before_they_get_a_suffix(value: float | None, text: str) -> None:
     assert number(value, 3, 7 if value != 123456.789 else 6) == text
 
 
-def test_columns_are_shed_and_never_the_names_or_the_one_sorted_by() -> None:
+def test_narrow_tables_keep_the_names_and_the_sort_column() -> None:
     for width in range(24, 200):
         header = shown(ViewState(sort="peers_unreachable"), width, 30)[4]
         assert "NODE" in header
         assert "Unrch" in header
 
 
-def test_what_is_wrong_is_told_by_a_sign_and_not_by_colour_alone() -> None:
+def test_the_state_of_a_node_is_a_sign_and_not_only_a_colour() -> None:
     lines = shown(ViewState(), 120, 40)
     signs = {line[3:12].strip(): line[1] for line in lines[6:12]}
     assert signs == {
@@ -162,21 +158,21 @@ def test_what_is_wrong_is_told_by_a_sign_and_not_by_colour_alone() -> None:
     }
 
 
-def test_transposed_names_are_whole_where_there_is_room_and_keep_their_ends_where_not() -> None:
+def test_transposed_names_are_truncated_at_the_start_if_necessary() -> None:
     view = ViewState(transposed=True, metric="reads_per_s")
     named = [
         replace(frame, nodes=tuple(replace(n, name=f"127.0.191.{i}") for i, n in enumerate(frame.nodes)))
         for frame in FRAMES
     ]
-    heads = shown(view, 100, 30, made=named)[5]
+    heads = shown(view, 100, 30, history=named)[5]
     assert all(f" 127.0.191.{number}" in heads for number in range(6))
-    assert " ….0.191.5" in shown(view, 80, 30, made=named)[5]
+    assert " ….0.191.5" in shown(view, 80, 30, history=named)[5]
 
 
 def test_few_nodes_leave_room_for_charts_and_many_do_not() -> None:
     def charts(nodes: int) -> int:
-        made = frames(nodes=nodes)
-        return sum("  max " in line for line in shown(ViewState(), 120, 40, made=made))
+        history = frames(nodes=nodes)
+        return sum("  max " in line for line in shown(ViewState(), 120, 40, history=history))
 
     assert charts(2) == 2
     assert charts(30) == 0
@@ -188,21 +184,21 @@ def test_columns_that_do_not_fit_are_counted() -> None:
     assert not any("columns do not fit" in line for line in shown(ViewState(), 250, 40))
 
 
-def test_columns_can_be_named() -> None:
+def test_columns_are_selected_by_name() -> None:
     header = shown(ViewState(picked=("heap_pct", "reads_per_s")), 80, 24)[4]
     assert header.split()[:4] == ["NODE", "DC/RACK", "Heap%", "Rds/s"]
 
 
 @given(st.lists(st.floats(0, 1e6) | st.just(float("nan")), max_size=30), st.integers(0, 20), st.integers(1, 9))
-def test_a_charts_columns_are_as_high_as_their_values(values: list[float], width: int, height: int) -> None:
+def test_the_bars_of_a_chart_are_as_high_as_their_values(values: list[float], width: int, height: int) -> None:
     rows = chart(values, width, height)
     assert len(rows) == height
     assert all(len(row) == width for row in rows)
     shown_values = values[-width:] if width else []
-    columns = ["".join(row[place] for row in rows) for place in range(width - len(shown_values), width)]
+    columns = ["".join(row[x] for row in rows) for x in range(width - len(shown_values), width)]
     for value, column in zip(shown_values, columns, strict=True):
         assert (column.strip() == "") == (value != value)
         assert " " not in column.lstrip()
-    known = [value for value in shown_values if value == value]
-    if known and max(known) > 0:
-        assert columns[shown_values.index(max(known))] == "█" * height
+    numbers = [value for value in shown_values if value == value]
+    if numbers and max(numbers) > 0:
+        assert columns[shown_values.index(max(numbers))] == "█" * height

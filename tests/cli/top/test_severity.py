@@ -1,4 +1,4 @@
-"""top takes every severity from the thresholds that alerts and panels have."""
+"""top takes every severity from the thresholds of alerts and panels."""
 
 import pytest
 

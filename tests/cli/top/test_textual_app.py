@@ -1,4 +1,4 @@
-"""The screen in Textual: keys reach it, news is drawn, and only what has changed."""
+"""The Textual app: keys change the view, and only changed lines are redrawn."""
 
 import asyncio
 from typing import Any
@@ -16,8 +16,8 @@ from tests.exporters.live.generated_frames import frames
 FRAMES = frames(12)
 
 
-class Made:
-    """Frames that are there, and those that a test adds."""
+class FakeSource:
+    """A history of frames that tests extend, and the requests made to it."""
 
     def __init__(self, count: int = 10) -> None:
         self.history = History()
@@ -29,7 +29,7 @@ class Made:
         self.wanted.append(wanted)
 
 
-def driven(steps: Any, source: Made, view: ViewState = ViewState(), marks: Marks = FINE, **more: Any) -> Top:  # noqa: B008
+def driven(steps: Any, source: FakeSource, view: ViewState = ViewState(), marks: Marks = FINE, **more: Any) -> Top:  # noqa: B008
     """Run the app without a terminal, have `steps` press keys, and return it."""
 
     async def drive() -> Top:
@@ -42,12 +42,12 @@ def driven(steps: Any, source: Made, view: ViewState = ViewState(), marks: Marks
 
 
 def text(app: Top) -> str:
-    """Return what is on the screen."""
+    """Return the text on the screen."""
     return "\n".join("".join(segment.text for segment in app._view.render_line(row)) for row in range(24))
 
 
-def test_keys_change_what_is_shown_and_what_is_asked_for() -> None:
-    source = Made()
+def test_keys_change_the_view_and_the_request() -> None:
+    source = FakeSource()
 
     async def steps(app: Top, pilot: Any) -> None:
         assert "10.0.0.1" in text(app)
@@ -65,19 +65,19 @@ def test_keys_change_what_is_shown_and_what_is_asked_for() -> None:
     driven(steps, source)
 
 
-def test_news_is_drawn_by_itself_and_only_the_lines_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = Made(10)
+def test_a_new_frame_redraws_only_the_changed_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = FakeSource(10)
 
     async def steps(app: Top, pilot: Any) -> None:
         before = text(app)
         regions: list[Any] = []
         refresh = app._view.refresh
 
-        def noted(*found: Any, **more: Any) -> Any:
-            regions.extend(found)
-            return refresh(*found, **more)
+        def recorded(*refreshed: Any, **options: Any) -> Any:
+            regions.extend(refreshed)
+            return refresh(*refreshed, **options)
 
-        monkeypatch.setattr(app._view, "refresh", noted)
+        monkeypatch.setattr(app._view, "refresh", recorded)
         app._drawn_s = float("-inf")
         source.history.add(FRAMES[10])
         while text(app) == before:
@@ -89,15 +89,15 @@ def test_news_is_drawn_by_itself_and_only_the_lines_that_changed(monkeypatch: py
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
-def test_leaving(key: str) -> None:
+def test_q_and_ctrl_c_quit(key: str) -> None:
     async def steps(app: Top, pilot: Any) -> None:
         await pilot.press(key)
 
-    assert driven(steps, Made()).return_code == 0
+    assert driven(steps, FakeSource()).return_code == 0
 
 
 def test_a_recording_plays_until_its_end() -> None:
-    source = Made(3)
+    source = FakeSource(3)
 
     async def steps(app: Top, pilot: Any) -> None:
         app._played_s = float("-inf")
@@ -115,5 +115,5 @@ def test_without_colours_none_are_drawn() -> None:
         styles = [segment.style for row in range(24) for segment in app._view.render_line(row)]
         assert all(style is None or style.color is None for style in styles)
 
-    app = driven(steps, Made(), marks=ASCII, colours=False)
+    app = driven(steps, FakeSource(), marks=ASCII, colours=False)
     assert plain(app._view._lines[0]).isascii()

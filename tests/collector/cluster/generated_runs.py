@@ -1,4 +1,4 @@
-"""Recordings of made-up nodes with the real catalogue: so many reads a tick, of a known duration."""
+"""Recordings of generated nodes with the real catalogue, and a given number and duration of reads per tick."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -26,10 +26,10 @@ DURATION = "cassandra_client_request_duration_seconds"
 class Made:
     """A node.
 
-    reads       in each tick after the first; None where the recorder did not see the node.
-    micros      how long each read takes.
-    nanos       whether its histograms are those of Cassandra 4.0.
-    ahead_s     how far its clock is ahead.
+    reads       reads in each tick after the first; None where the node does not answer.
+    micros      duration of each read in microseconds.
+    nanos       whether its histograms are in nanoseconds, as in Cassandra 4.0.
+    ahead_s     seconds by which its clock is ahead.
     """
 
     name: str
@@ -48,15 +48,15 @@ class Made:
 def snapshots(made: Made) -> list[Snapshot]:
     length, unit = (165, 1000) if made.nanos else (128, 1)
     upper_bounds = offsets(length - 1)
-    place = next(at for at, edge in enumerate(upper_bounds) if made.micros * unit <= edge)
+    bucket = next(index for index, bound in enumerate(upper_bounds) if made.micros * unit <= bound)
     total = 0
-    found = []
+    snapshots = []
     for number, reads in enumerate((0, *made.reads)):
         at_s = 1000 + number * made.interval_s
         values: dict[Series, Value] = {}
         if reads is not None:
             total += reads
-            buckets = tuple(total if at == place else 0 for at in range(length))
+            buckets = tuple(total if index == bucket else 0 for index in range(length))
             values = {
                 (REQUESTS, "Read"): total,
                 (SECONDS, "Read"): total * made.micros,
@@ -65,19 +65,19 @@ def snapshots(made: Made) -> list[Snapshot]:
                 ("cassandra_release_version",): "4.0.17" if made.nanos else "5.0.8",
             }
         problem = "" if reads is not None else "Connection refused"
-        own = Scrape("cassandra", at_s, values, "1" if values else "", problem, made.events.get(number, ()))
+        cassandra = Scrape("cassandra", at_s, values, "1" if values else "", problem, made.events.get(number, ()))
         host: dict[Series, Value] = {
             ("node_disk_reads_completed_total", made.disk): 10 * number,
             ("node_network_receive_packets_total", "eth0"): 3 * number,
             **{("casstat_cpu_seconds_total", mode): number * share for mode, share in CPU.items()},
         }
         tick = Tick(BEGIN_S + number * made.interval_s + made.ahead_s)
-        found.append(with_rounded_times(Snapshot(made.name, tick, (Scrape("host", at_s, host, "boot"), own))))
-    return found
+        snapshots.append(with_rounded_times(Snapshot(made.name, tick, (Scrape("host", at_s, host, "boot"), cassandra))))
+    return snapshots
 
 
 def record(made: Made, folder: Path, name: str = "") -> Path:
-    """Record the node into a folder of its own in `folder`."""
+    """Record the node into a subfolder of `folder`; return the subfolder."""
     head = Header(
         writer="1.0",
         interval_s=made.interval_s,
@@ -92,8 +92,17 @@ def record(made: Made, folder: Path, name: str = "") -> Path:
         interface="eth0",
         metrics=tuple(CATALOGUE.values()),
     )
-    into = folder / (name or made.name)
-    with closing(Journal(into, partial(replace, head), Limits(sync="never"), pytest.fail)) as journal:
+    output = folder / (name or made.name)
+    with closing(Journal(output, partial(replace, head), Limits(sync="never"), pytest.fail)) as journal:
         for snapshot in snapshots(made):
             journal.append(snapshot)
-    return into
+    return output
+
+
+def record_three_nodes(folder: Path) -> Path:
+    """Record three nodes for 30 s, two of them on one machine; the third does not answer in the second 10 s."""
+    record(Made("a", [100] * 30, micros=400, boot="m"), folder)
+    events = {3: (Event("gc", "GC 1 s", BEGIN_S + 2.5),)}
+    record(Made("b", [50] * 30, micros=9000, boot="m", disk="sda", events=events), folder)
+    record(Made("c", [100] * 10 + [None] * 10 + [100] * 10, micros=400, nanos=True, boot="other"), folder)
+    return folder

@@ -4,10 +4,7 @@ import json
 import zlib
 from typing import Any
 
-from tests.collector.cluster.recorded_nodes import (
-    READ_DURATION,
-    READS,
-)
+from tests.collector.cluster.recorded_nodes import READ_DURATION, READS
 
 Line = dict[str, Any]
 NAN, HUGE = float("nan"), 10**400
@@ -34,7 +31,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "p": (7, [[9, "x"]], [[0, 7]]),
 }
 NONSENSE: dict[str, Line] = {
-    **{f"{key}: {str(value)[:12]}": {key: value} for key, found in FIELDS.items() for value in found},
+    **{f"{key}: {str(value)[:12]}": {key: value} for key, values in FIELDS.items() for value in values},
     "a value that is none": {"j": [0], "f": [None]},
     "a value that is a list": {"j": [0], "f": [[1]]},
     "a value that is a text": {"j": [0], "f": ["x"]},
@@ -57,7 +54,7 @@ NONSENSE: dict[str, Line] = {
 NAMED = ["node_disk_reads_completed_total", "counter", "1", ["device"], 1.0, 0.0, "", ""]
 ROW: list[Any] = [READS[0], "counter", "1", ["operation"], 1.0, 0.0, "", ""]
 WRONG: list[Any] = [None, [], NAN, "gauge", 1e308]
-WRONG_ROWS = [[[*ROW[:place], wrong, *ROW[place + 1 :]]] for place in range(8) for wrong in WRONG]
+WRONG_ROWS = [[[*ROW[:index], wrong, *ROW[index + 1 :]]] for index in range(8) for wrong in WRONG]
 HEADS: dict[str, list[Any]] = {
     "interval_s": [0, -1, "x", None, NAN, 1e300, 1e-300],
     "session": [1, None, []],
@@ -82,7 +79,7 @@ HEADS: dict[str, list[Any]] = {
 
 
 def changed(line: bytes, change: Line) -> bytes:
-    """Return a line that says something else, and fits its checksum."""
+    """Return a line with changed fields and a valid checksum."""
     content = {key: value for key, value in json.loads(line).items() if key != "crc"}
     body = json.dumps({**content, **change}).encode()[:-1]
     return b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body))

@@ -1,4 +1,4 @@
-"""Recordings of nodes that do so many reads in each tick, and what both ways of merging make of them."""
+"""Recordings of nodes with given reads per tick, and their results of the reference and the columnar merge."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ READ_DURATION = ("cassandra_client_request_duration_seconds", "Read")
 HEAP = ("jvm_memory_used_bytes", "heap")
 METRICS = tuple(CATALOGUE[name] for name in (READS[0], READ_TIME[0], READ_DURATION[0]))
 PER_UNIT = {128: 1, 165: 1000}
-"""By number of buckets, how many of their unit make a microsecond."""
+"""By number of buckets, the units per microsecond of the bucket layout."""
 
 
 def busy(
@@ -45,17 +45,17 @@ def busy(
     buckets: int = 128,
     origin: str = "",
 ) -> list[Snapshot]:
-    """Return the ticks of a node, in each of which it did reads that took so many microseconds."""
+    """Return the ticks of a node; `reads` gives the microseconds that each read of a tick took."""
     counts, number, total_us = [0] * buckets, 0, 0
-    found = []
+    snapshots = []
     for tick in range(ticks):
         for latency_us in reads(tick):
             counts[bisect_left(offsets(buckets - 1), latency_us * PER_UNIT[buckets])] += 1
             number, total_us = number + 1, total_us + latency_us
         values: Values = {READS: number, READ_TIME: total_us, READ_DURATION: tuple(counts)}
         scrape = Scrape("cassandra", 50.0 + tick * interval_s, values, origin or node)
-        found.append(with_rounded_times(Snapshot(node, Tick(round(begin_s + tick * interval_s, 3)), (scrape,))))
-    return found
+        snapshots.append(with_rounded_times(Snapshot(node, Tick(round(begin_s + tick * interval_s, 3)), (scrape,))))
+    return snapshots
 
 
 def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head: Any) -> Path:
@@ -70,62 +70,63 @@ def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head:
 
 
 def kept(run: NodeRun) -> Mapping[int, NodeInterval]:
-    """What the tests keep of a node."""
+    """Keep all intervals of a node."""
     return run.intervals
 
 
-def both(
+def merge_both(
     *paths: Path, interval_s: float = 5.0, offsets_s: Mapping[str, float] | None = None
 ) -> tuple[Merged[Mapping[int, NodeInterval]], list[str]]:
-    """Merge in both ways, which agree; return what they say, and the notes."""
-    every, foreign = sessions(paths)
-    found, notes = recordings(every)
+    """Merge with both implementations, assert that they agree, and return the result and the notes."""
+    all_sessions, foreign = sessions(paths)
+    runs, notes = recordings(all_sessions)
     job = Job(Grid(interval_s), offsets_s or {}, frozenset(CATALOGUE), kept)
-    plain, fast = reference_merge(found, job), merge(found, job)
-    assert (plain.indices, plain.cluster.keys()) == (fast.indices, fast.cluster.keys())
-    for one, other in zip(plain.nodes, fast.nodes, strict=True):
-        assert (one.node, one.ticks, one.missed) == (other.node, other.ticks, other.missed)
-        assert one.integrity == other.integrity
-        assert one.product.keys() == other.product.keys()
-        for place, each in one.product.items():
-            assert_same(each.sample, other.product[place].sample)
-    for place, cluster_reads in plain.cluster.items():
-        assert cluster_reads.answered == fast.cluster[place].answered
-        assert_same(cluster_reads.sample, fast.cluster[place].sample)
-    return fast, [*foreign, *notes]
+    reference, columnar = reference_merge(runs, job), merge(runs, job)
+    assert (reference.indices, reference.cluster.keys()) == (columnar.indices, columnar.cluster.keys())
+    for expected, actual in zip(reference.nodes, columnar.nodes, strict=True):
+        assert (expected.node, expected.ticks, expected.missed) == (actual.node, actual.ticks, actual.missed)
+        assert expected.integrity == actual.integrity
+        assert expected.product.keys() == actual.product.keys()
+        for index, interval in expected.product.items():
+            assert_same_values(interval.sample, actual.product[index].sample)
+    for index, cluster_interval in reference.cluster.items():
+        assert cluster_interval.answered == columnar.cluster[index].answered
+        assert_same_values(cluster_interval.sample, columnar.cluster[index].sample)
+    return columnar, [*foreign, *notes]
 
 
-def assert_same(one: Sample, other: Sample) -> None:
-    assert one.values.keys() == other.values.keys()
-    for series, value in one.values.items():
-        assert close(value, other.values[series]), (series, value, other.values[series])
+def assert_same_values(expected: Sample, actual: Sample) -> None:
+    """Assert that two samples have the same values, apart from rounding."""
+    assert expected.values.keys() == actual.values.keys()
+    for series, value in expected.values.items():
+        assert _is_close(value, actual.values[series]), (series, value, actual.values[series])
 
 
-def close(one: Derived, other: Derived) -> bool:
-    if isinstance(one, Rate) and isinstance(other, Rate):
-        pairs = zip((*one[:2], one.per_s), (*other[:2], other.per_s), strict=True)
+def _is_close(expected: Derived, actual: Derived) -> bool:
+    if isinstance(expected, Rate) and isinstance(actual, Rate):
+        pairs = zip((*expected[:2], expected.per_s), (*actual[:2], actual.per_s), strict=True)
         return all(isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) for a, b in pairs)
-    if isinstance(one, Buckets) and isinstance(other, Buckets):
-        pairs = zip(one.counts, other.counts, strict=True)
-        return one.upper_bounds == other.upper_bounds and all(isclose(a, b, abs_tol=1e-6) for a, b in pairs)
-    if isinstance(one, float) and isinstance(other, float):
-        return isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
-    return one == other
+    if isinstance(expected, Buckets) and isinstance(actual, Buckets):
+        pairs = zip(expected.counts, actual.counts, strict=True)
+        return expected.upper_bounds == actual.upper_bounds and all(isclose(a, b, abs_tol=1e-6) for a, b in pairs)
+    if isinstance(expected, float) and isinstance(actual, float):
+        return isclose(expected, actual, rel_tol=1e-9, abs_tol=1e-9)
+    return expected == actual
 
 
-def reads_of(rows: Mapping[int, NodeInterval]) -> dict[int, tuple[float, float]]:
-    """Return how many reads each interval tells of, and how long they cover."""
-    found = {place: each.sample.values.get(READS) for place, each in rows.items()}
-    return {place: (rate.increase, rate.elapsed_s) for place, rate in found.items() if isinstance(rate, Rate)}
+def reads_of(intervals: Mapping[int, NodeInterval]) -> dict[int, tuple[float, float]]:
+    """Return the number of reads in each interval, and the seconds that they cover."""
+    rates = {index: interval.sample.values.get(READS) for index, interval in intervals.items()}
+    return {index: (rate.increase, rate.elapsed_s) for index, rate in rates.items() if isinstance(rate, Rate)}
 
 
 def cluster_reads(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
-    """Return by number of the interval how many reads the cluster did, and how many nodes were there."""
-    found = {}
-    for place, each in merged.cluster.items():
-        rate = each.sample.values.get(READS)
-        found[place - merged.indices.start] = (rate.increase if isinstance(rate, Rate) else 0.0, each.answered)
-    return found
+    """Return, by number of the interval, the reads of the cluster and the number of nodes that answered."""
+    reads = {}
+    for index, interval in merged.cluster.items():
+        rate = interval.sample.values.get(READS)
+        reads[index - merged.indices.start] = (rate.increase if isinstance(rate, Rate) else 0.0, interval.answered)
+    return reads
 
 
 def upper_bounds(buckets: int) -> tuple[float, ...]:

@@ -1,11 +1,10 @@
-"""The engine says what the plain way says, whatever was recorded."""
+"""The columnar merge gives the same results as the reference merge."""
 
 import shutil
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from math import isclose
 from pathlib import Path
 
 import pytest
@@ -23,10 +22,9 @@ from collector.journal import writer
 from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.journal.writer import Journal, Limits
-from collector.model.histogram import Buckets
 from collector.model.metric import Kind, Metric, Series, Value
-from collector.model.sample import Derived, Rate
 from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded_times
+from tests.collector.cluster.recorded_nodes import assert_same_values
 
 METRICS = (
     Metric("requests_total", Kind.COUNTER, "1", "", ("operation",)),
@@ -43,7 +41,7 @@ METRICS = (
     Metric("cells_per_read", Kind.HISTOGRAM, "1", ""),
     Metric("heap_bytes", Kind.GAUGE, "bytes", "", scale=0.5),
     Metric("version", Kind.TEXT, "", ""),
-    # One for each way in which nodes are aggregated, as the catalogue says it.
+    # One metric of the catalogue for each aggregation.
     *(
         CATALOGUE[name]
         for name in (
@@ -57,7 +55,7 @@ METRICS = (
     ),
 )
 NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40) | st.floats(0, 1e9)
-# In nanoseconds of 4.0, in microseconds of 4.1; the layout is another only after a start.
+# Nanoseconds (Cassandra 4.0) and microseconds (4.1); the layout changes only with a restart.
 LAYOUTS = (165, 128)
 COUNTS = st.lists(st.integers(0, 60), min_size=3, max_size=5).map(tuple)
 VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
@@ -81,8 +79,8 @@ EVENTS = st.lists(st.builds(Event, st.sampled_from(["gc", "flush"]), st.sampled_
 )
 
 
-def laid_out(snapshot: Snapshot) -> Snapshot:
-    """Give the histograms the layout that their node has since its start; small ones are easier to look at."""
+def with_full_layouts(snapshot: Snapshot) -> Snapshot:
+    """Repeat the small generated histograms up to the length of the layout of their origin."""
     scrapes = []
     for scrape in snapshot.scrapes:
         length = LAYOUTS[scrape.origin[-1:] in "02468"]
@@ -93,20 +91,20 @@ def laid_out(snapshot: Snapshot) -> Snapshot:
 
 @st.composite
 def ticks(draw: st.DrawFn) -> list[Snapshot]:
-    """Ticks of a node whose counters grow, go back, come and go, and that starts anew now and then."""
+    """Generate ticks of a node whose counters grow, decrease, appear and disappear, with occasional restarts."""
     time_s, at_s = 1_795_000_000.0, 100.0
     origins = {"cassandra": 1, "disk": 1}
-    found = []
+    snapshots = []
     for _ in range(draw(st.integers(1, 14))):
         step_s = draw(st.sampled_from([1.0, 1.0, 1.0, 2.0, 7.0, -3.0, 0.0]))
         time_s, at_s = time_s + step_s, at_s + draw(st.sampled_from([1.0, 1.0, 1.003, 0.0, 2.5]))
         if draw(st.integers(0, 5)) == 0:
             origins["cassandra"] += 1
         series = draw(st.lists(st.sampled_from(list(VALUES)), unique=True))
-        own = Scrape(
+        cassandra = Scrape(
             "cassandra",
             at_s,
-            {("heap_bytes",): draw(NUMBERS), **{each: draw(VALUES[each]) for each in series}} if series else {},
+            {("heap_bytes",): draw(NUMBERS), **{name: draw(VALUES[name]) for name in series}} if series else {},
             f"c{origins['cassandra']}",
             draw(st.sampled_from(["", "", "no answer"])),
             draw(EVENTS),
@@ -117,34 +115,21 @@ def ticks(draw: st.DrawFn) -> list[Snapshot]:
             ("node_memory_MemAvailable_bytes",): draw(NUMBERS),
         }
         disk = Scrape("disk", at_s - 0.01, machine, "boot")
-        scrapes = draw(st.sampled_from([(own, disk), (own, disk), (disk, own), (disk,)]))
+        scrapes = draw(st.sampled_from([(cassandra, disk), (cassandra, disk), (disk, cassandra), (disk,)]))
         tick = Tick(time_s, draw(st.floats(0, 0.5)), draw(st.integers(0, 2)), draw(st.sampled_from([0.0, 3.5])))
-        found.append(with_rounded_times(Snapshot("n", tick, scrapes)))
-    return found
+        snapshots.append(with_rounded_times(Snapshot("n", tick, scrapes)))
+    return snapshots
 
 
-def close(one: Derived, other: Derived) -> bool:
-    if isinstance(one, Rate) and isinstance(other, Rate):
-        pairs = zip((*one[:2], one.per_s), (*other[:2], other.per_s), strict=True)
-        return all(isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) for a, b in pairs)
-    if isinstance(one, Buckets) and isinstance(other, Buckets):
-        pairs = zip(one.counts, other.counts, strict=True)
-        return one.upper_bounds == other.upper_bounds and all(isclose(a, b, abs_tol=1e-6) for a, b in pairs)
-    if isinstance(one, float) and isinstance(other, float):
-        return isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
-    return one == other
-
-
-def assert_same(plain: NodeInterval, fast: NodeInterval) -> None:
-    one, other = plain.sample, fast.sample
-    assert one.values.keys() == other.values.keys()
-    for series, value in one.values.items():
-        assert close(value, other.values[series]), (series, value, other.values[series])
-    assert one.elapsed_s.keys() == other.elapsed_s.keys()
-    assert all(isclose(one.elapsed_s[source], other.elapsed_s[source], rel_tol=1e-9) for source in one.elapsed_s)
-    assert one.spread == {series: pytest.approx(ends) for series, ends in other.spread.items()}
-    assert sorted(one.events, key=repr) == sorted(other.events, key=repr)
-    assert (one.tick, plain.ticks) == (other.tick, fast.ticks)
+def assert_same(reference: NodeInterval, columnar: NodeInterval) -> None:
+    expected, actual = reference.sample, columnar.sample
+    assert_same_values(expected, actual)
+    assert actual.elapsed_s == {
+        source: pytest.approx(time_s, rel=1e-9) for source, time_s in expected.elapsed_s.items()
+    }
+    assert expected.spread == {series: pytest.approx(extremes) for series, extremes in actual.spread.items()}
+    assert sorted(expected.events, key=repr) == sorted(actual.events, key=repr)
+    assert (expected.tick, reference.ticks) == (actual.tick, columnar.ticks)
 
 
 @pytest.fixture
@@ -153,7 +138,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "") -> Path:
-    """Record the runs, one after the other, in place of what is there."""
+    """Record the runs one after the other into the emptied folder."""
     for file in folder.glob("*.zst"):
         file.unlink()
     with pytest.MonkeyPatch.context() as patch:
@@ -162,7 +147,7 @@ def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "") -> Path:
             head = Header("1", 1.0, str(number), boot=boot, sources=("cassandra",), disk="vda", metrics=METRICS)
             with closing(Journal(folder, partial(replace, head), Limits(sync="never"), pytest.fail)) as journal:
                 for snapshot in snapshots:
-                    journal.append(laid_out(snapshot))
+                    journal.append(with_full_layouts(snapshot))
     return folder
 
 
@@ -170,47 +155,48 @@ shared = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
     max_examples=30,
-    # Making what fails smaller takes minutes.
+    # Shrinking a failing example takes minutes.
     phases=[Phase.reuse, Phase.generate],
 )
 
 
 @given(st.lists(ticks(), min_size=1, max_size=3), st.sampled_from([1.0, 3.0, 5.0]), st.sampled_from([0.0, 0.4, -90.0]))
 @shared
-def test_the_engine_says_what_the_plain_way_says(
+def test_a_node_has_the_same_intervals_in_both_implementations(
     folder: Path, runs: Sequence[list[Snapshot]], interval_s: float, offset_s: float
 ) -> None:
-    found, notes = sessions([write(folder, runs)])
+    all_sessions, notes = sessions([write(folder, runs)])
     assert notes == []
-    ((recording,), _) = recordings(found)
+    ((recording,), _) = recordings(all_sessions)
     grid = Grid(interval_s)
-    plain = node_run(recording, grid, offset_s)
-    column = reduced(recording, grid, offset_s)
-    fast = column.intervals(grid)
-    assert plain.integrity == Integrity() == column.integrity
-    assert plain.intervals.keys() == fast.keys()
-    for place, each in plain.intervals.items():
-        assert_same(each, fast[place])
+    reference = node_run(recording, grid, offset_s)
+    columns = reduced(recording, grid, offset_s)
+    columnar = columns.intervals(grid)
+    assert reference.integrity == Integrity() == columns.integrity
+    assert reference.intervals.keys() == columnar.keys()
+    for index, interval in reference.intervals.items():
+        assert_same(interval, columnar[index])
 
 
 @given(st.lists(ticks(), min_size=2, max_size=4), st.data())
 @shared
-def test_so_does_the_sum_over_nodes(folder: Path, nodes: Sequence[list[Snapshot]], data: st.DataObject) -> None:
+def test_the_cluster_has_the_same_intervals_in_both_implementations(
+    folder: Path, nodes: Sequence[list[Snapshot]], data: st.DataObject
+) -> None:
     for old in folder.glob("*"):
         shutil.rmtree(old)
     for number, snapshots in enumerate(nodes):
         named = [replace(snapshot, node=str(number)) for snapshot in snapshots]
         write(folder / str(number), [named], data.draw(st.sampled_from(["", "a", "b"])))
-    found, _ = recordings(sessions([folder])[0])
-    job = Job(Grid(5.0), {"0": 0.3}, frozenset(metric.name for metric in METRICS), len_of)
-    plain, fast = reference_merge(found, job), merge(found, job)
-    assert [each.node for each in plain.nodes] == [each.node for each in fast.nodes]
-    assert plain.nodes == fast.nodes
-    assert (plain.indices, plain.cluster.keys()) == (fast.indices, fast.cluster.keys())
-    for place, each in plain.cluster.items():
-        assert each.answered == fast.cluster[place].answered
-        assert_same(NodeInterval(each.sample, 0), NodeInterval(fast.cluster[place].sample, 0))
+    runs, _ = recordings(sessions([folder])[0])
+    job = Job(Grid(5.0), {"0": 0.3}, frozenset(metric.name for metric in METRICS), interval_count)
+    reference, columnar = reference_merge(runs, job), merge(runs, job)
+    assert reference.nodes == columnar.nodes
+    assert (reference.indices, reference.cluster.keys()) == (columnar.indices, columnar.cluster.keys())
+    for index, interval in reference.cluster.items():
+        assert interval.answered == columnar.cluster[index].answered
+        assert_same(NodeInterval(interval.sample, 0), NodeInterval(columnar.cluster[index].sample, 0))
 
 
-def len_of(run: NodeRun) -> int:
+def interval_count(run: NodeRun) -> int:
     return len(run.intervals)

@@ -116,7 +116,7 @@ def test_without_a_valid_pid_the_start_time_decides(number: str) -> None:
     assert local_pid(facts, [local(8)]) == 8
 
 
-def of(*command: str) -> LocalNode:
+def node_with(*command: str) -> LocalNode:
     return node_of(7, 1.0, ["java", *command, DAEMON])
 
 
@@ -133,12 +133,12 @@ def of(*command: str) -> LocalNode:
     ],
 )
 def test_the_jmx_port_comes_from_the_command_line(argument: str, port: int | None) -> None:
-    assert of(argument).jmx_port == port
+    assert node_with(argument).jmx_port == port
 
 
 def test_the_agent_comes_from_the_command_line() -> None:
-    assert of(f"{JAR}=port=8779").url == "http://127.0.0.1:8779/jolokia"
-    assert of().url == ""
+    assert node_with(f"{JAR}=port=8779").url == "http://127.0.0.1:8779/jolokia"
+    assert node_with().url == ""
 
 
 def executable(path: Path) -> Path:
@@ -155,7 +155,7 @@ def test_the_nodetool_is_the_one_beside_its_configuration_or_jars(
 ) -> None:
     tool = executable(tmp_path / "bin/nodetool")
     class_path = ":".join(f"{tmp_path}/{entry}" for entry in entries)
-    match = of(flag, class_path).nodetool
+    match = node_with(flag, class_path).nodetool
     assert match is not None
     assert match.resolve() == tool
 
@@ -163,17 +163,17 @@ def test_the_nodetool_is_the_one_beside_its_configuration_or_jars(
 def test_the_nodetool_of_a_package_is_found_only_beside_jars_in_its_own_folder(tmp_path: Path) -> None:
     tool = executable(tmp_path / "usr/share/cassandra/bin/nodetool")
     class_path = f"{tmp_path}/etc/cassandra:{tmp_path}/usr/share/cassandra/lib/a.jar"
-    assert of("-cp", class_path).nodetool == tool
+    assert node_with("-cp", class_path).nodetool == tool
 
 
 def test_a_file_that_is_not_executable_is_not_nodetool(tmp_path: Path) -> None:
     executable(tmp_path / "bin/nodetool").chmod(0o644)
-    assert of("-cp", f"{tmp_path}/conf").nodetool is None
+    assert node_with("-cp", f"{tmp_path}/conf").nodetool is None
     (tmp_path / "other/bin/nodetool").mkdir(parents=True)
-    assert of("-cp", f"{tmp_path}/other/conf").nodetool is None
-    assert of("-cp", "conf:lib/a.jar").nodetool is None
-    assert of("-cp").nodetool is None
-    assert of().nodetool is None
+    assert node_with("-cp", f"{tmp_path}/other/conf").nodetool is None
+    assert node_with("-cp", "conf:lib/a.jar").nodetool is None
+    assert node_with("-cp").nodetool is None
+    assert node_with().nodetool is None
 
 
 YAML = {
@@ -200,7 +200,7 @@ YAML = {
 def test_data_directories_come_from_the_configuration(text: str, expected: list[str], tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf/cassandra.yaml").write_bytes(text.encode("latin-1"))
-    assert of("-cp", f"{tmp_path}/conf:{tmp_path}/lib/a.jar").directories == tuple(map(Path, expected))
+    assert node_with("-cp", f"{tmp_path}/conf:{tmp_path}/lib/a.jar").directories == tuple(map(Path, expected))
 
 
 @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
@@ -208,20 +208,20 @@ def test_a_named_configuration_takes_precedence(prefix: str, tmp_path: Path) -> 
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf/cassandra.yaml").write_text("data_file_directories: [/beside]\n")
     (tmp_path / "named.yaml").write_text("data_file_directories: [/named]\n")
-    match = of(f"-Dcassandra.config={prefix}{tmp_path}/named.yaml", "-cp", f"{tmp_path}/conf").directories
+    match = node_with(f"-Dcassandra.config={prefix}{tmp_path}/named.yaml", "-cp", f"{tmp_path}/conf").directories
     assert match == (Path("/named"),)
 
 
 def test_without_data_directories_in_the_configuration_the_storage_folder_is_used(tmp_path: Path) -> None:
-    assert of("-Dcassandra.storagedir=/opt/c/bin/../data").directories == (Path("/opt/c/bin/../data/data"),)
+    assert node_with("-Dcassandra.storagedir=/opt/c/bin/../data").directories == (Path("/opt/c/bin/../data/data"),)
     (tmp_path / "cassandra.yaml").write_text("data_file_directories:\n  - /data\n")
-    assert of("-Dcassandra.storagedir=/opt", "-cp", str(tmp_path)).directories == (Path("/data"),)
-    assert of().directories == ()
+    assert node_with("-Dcassandra.storagedir=/opt", "-cp", str(tmp_path)).directories == (Path("/data"),)
+    assert node_with().directories == ()
 
 
 def test_an_unreadable_configuration_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "cassandra.yaml").mkdir()
-    assert of("-Dcassandra.config=/nosuch.yaml", "-cp", f"{tmp_path}:/nosuch").directories == ()
+    assert node_with("-Dcassandra.config=/nosuch.yaml", "-cp", f"{tmp_path}:/nosuch").directories == ()
 
 
 @contextmanager
@@ -248,9 +248,9 @@ def test_cassandra_processes_are_identified_by_main_class() -> None:
 
 
 def test_nodes_with_an_agent_come_first_then_the_oldest() -> None:
-    with process(DAEMON) as old, process(DAEMON) as young, process(JAR, DAEMON) as asked:
-        ours = [node.pid for node in local_nodes() if node.pid in (old.pid, young.pid, asked.pid)]
-        assert ours[0] == asked.pid
+    with process(DAEMON) as old, process(DAEMON) as young, process(JAR, DAEMON) as with_agent:
+        ours = [node.pid for node in local_nodes() if node.pid in (old.pid, young.pid, with_agent.pid)]
+        assert ours[0] == with_agent.pid
         assert set(ours[1:]) == {old.pid, young.pid}
 
 

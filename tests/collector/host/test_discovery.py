@@ -40,7 +40,7 @@ def test_facts_missing_in_a_starting_node_stay_empty() -> None:
     assert ask_facts(FakeJolokia(), 1.0) == NodeFacts()
 
 
-class Placed(PosixPath):
+class PathOnDevice(PosixPath):
     """A path on a given device."""
 
     device = os.makedev(8, 1)
@@ -50,7 +50,7 @@ class Placed(PosixPath):
         return os.stat_result((0o40755, 2, self.device, 1, 0, 0, 0, 0, 0, 0))
 
 
-WHOLE = {
+DISKS = {
     "8:0": "pci0/block/sda",
     "259:0": "pci1/block/nvme0n1",
     "253:0": "virtual/block/dm-0",
@@ -64,11 +64,11 @@ DEVICE_FILES = {"/dev/null": (1, 3), "/dev/zero": (1, 5)}
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return a machine with a few block devices."""
-    devices = {**WHOLE, **PARTITIONS, "1:3": "pci0/block/sdb", "1:5": "pci0/block/sdb/sdb1"}
+    devices = {**DISKS, **PARTITIONS, "1:3": "pci0/block/sdb", "1:5": "pci0/block/sdb/sdb1"}
     links = tmp_path / "sys/dev/block"
     links.mkdir(parents=True)
-    for number, place in devices.items():
-        folder = tmp_path / "sys/devices" / place
+    for number, path in devices.items():
+        folder = tmp_path / "sys/devices" / path
         folder.mkdir(parents=True, exist_ok=True)
         (links / number).symlink_to(folder)
         if number in PARTITIONS or number == "1:5":
@@ -99,7 +99,7 @@ def process(root: Path, *mounts: tuple[str, str]) -> Path:
     ],
 )
 def test_the_disk_is_the_whole_disk_of_the_data_directory(root: Path, number: tuple[int, int], disk: str) -> None:
-    path = Placed("/data")
+    path = PathOnDevice("/data")
     path.device = os.makedev(*number)
     assert disk_of(path, process(root), root) == disk
 
@@ -107,40 +107,40 @@ def test_the_disk_is_the_whole_disk_of_the_data_directory(root: Path, number: tu
 @pytest.mark.parametrize(("source", "disk"), [("/dev/null", "sdb"), ("/dev/zero", "sdb")])
 def test_a_file_system_with_its_own_device_number_is_found_by_its_mount(root: Path, source: str, disk: str) -> None:
     assert os.stat(source).st_rdev == os.makedev(*DEVICE_FILES[source])  # noqa: PTH116 - as the code sees it
-    path = Placed("/data/cassandra")
+    path = PathOnDevice("/data/cassandra")
     path.device = os.makedev(0, 40)
     assert disk_of(path, process(root, ("/", "/dev/nosuch"), ("/data", source), ("/database", "none")), root) == disk
 
 
 @pytest.mark.parametrize("source", ["overlay", "tmpfs", "none", "server:/export", "/dev/nosuch"])
 def test_a_directory_without_a_block_device_has_no_disk(root: Path, source: str) -> None:
-    path = Placed("/data")
+    path = PathOnDevice("/data")
     path.device = os.makedev(0, 40)
     assert disk_of(path, process(root, ("/", source)), root) == ""
 
 
 def test_the_innermost_mount_is_used(root: Path) -> None:
-    path = Placed("/data/cassandra/data")
+    path = PathOnDevice("/data/cassandra/data")
     path.device = os.makedev(0, 40)
     mounts = (("/data/cassandra", "/dev/null"), ("/data", "overlay"), ("/", "overlay"))
     assert disk_of(path, process(root, *mounts), root) == "sdb"
 
 
 def test_a_later_mount_hides_an_earlier_one(root: Path) -> None:
-    path = Placed("/data")
+    path = PathOnDevice("/data")
     path.device = os.makedev(0, 40)
     assert disk_of(path, process(root, ("/data", "overlay"), ("/data", "/dev/null")), root) == "sdb"
 
 
 def test_a_mount_point_with_a_blank_in_its_name_is_found(root: Path) -> None:
-    path = Placed("/my data/cassandra")
+    path = PathOnDevice("/my data/cassandra")
     path.device = os.makedev(0, 40)
     assert disk_of(path, process(root, ("/", "overlay"), (r"/my\040data", "/dev/null")), root) == "sdb"
 
 
 def test_without_the_data_or_its_process_there_is_no_disk(root: Path) -> None:
     assert disk_of(root / "nosuch", root / "proc/8", root) == ""
-    path = Placed("/data")
+    path = PathOnDevice("/data")
     path.device = os.makedev(0, 40)
     assert disk_of(path, root / "proc/8", root) == ""
 
@@ -148,7 +148,7 @@ def test_without_the_data_or_its_process_there_is_no_disk(root: Path) -> None:
 def test_the_data_directory_is_looked_up_in_the_mount_namespace_of_the_process(root: Path) -> None:
     folder = process(root)
     (folder / "root/data").mkdir(parents=True)
-    path = Placed("/data")
+    path = PathOnDevice("/data")
     path.device = os.makedev(8, 1)
     # In the mount namespace of the process, `path` is on another device than here.
     assert disk_of(path, folder, root) != "sda"

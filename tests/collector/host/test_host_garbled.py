@@ -48,12 +48,12 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def replaced(path: Path, content: bytes) -> Iterator[None]:
-    whole = path.read_bytes()
+    original = path.read_bytes()
     path.write_bytes(content)
     try:
         yield
     finally:
-        path.write_bytes(whole)
+        path.write_bytes(original)
 
 
 def read(name: str, root: Path, pid: int) -> Values | None:
@@ -142,5 +142,5 @@ def test_an_unexpected_format_is_reported(machine: Path, name: str, file: str, c
 def test_a_failing_subject_does_not_affect_others(machine: Path, file: str) -> None:
     with replaced(machine / file, b"\xff garbage \n"):
         for name, pid, needs in FILES:
-            if name not in {owner for owner, _, theirs in FILES if theirs == file}:
+            if name not in {reader for reader, _, read_file in FILES if read_file == file}:
                 assert read(name, machine, pid), needs

@@ -36,7 +36,7 @@ def tree(root: Path, files: dict[str, str]) -> Host:
     return Host(root, CASSANDRA)
 
 
-def test_cpu_time_is_read_by_mode_and_by_processor() -> None:
+def test_cpu_time_is_read_by_mode_and_processor() -> None:
     values = read("cpu")
     assert {series[1]: value for series, value in values.items() if series[0] == "casstat_cpu_seconds_total"} == {
         "user": 22869,
@@ -52,7 +52,7 @@ def test_cpu_time_is_read_by_mode_and_by_processor() -> None:
     assert len(values) == 3 * 8
 
 
-def test_disk_counters() -> None:
+def test_disk_counters_are_read_as_integers() -> None:
     values = read("disk", Host(captures.HOST, disks=("vda",)))
     assert values == {
         (f"node_disk_{name}", "vda"): value
@@ -112,11 +112,11 @@ def test_without_a_selection_all_interfaces_are_read() -> None:
 
 
 def test_a_container_has_its_own_network() -> None:
-    own = Host(captures.HOST, CASSANDRA, separate_network=True)
-    values = read("network", own)
+    container = Host(captures.HOST, CASSANDRA, separate_network=True)
+    values = read("network", container)
     assert values["node_network_receive_bytes_total", "eth0"] == 5000
     assert values[("node_netstat_Tcp_RetransSegs",)] == 99
-    assert PARTS["network"].origin(own) != PARTS["network"].origin(NODE)
+    assert PARTS["network"].origin(container) != PARTS["network"].origin(NODE)
 
 
 def test_memory_is_read_in_kib() -> None:
@@ -198,7 +198,7 @@ def test_a_control_group_of_version_1_is_read() -> None:
 V2 = "sys/fs/cgroup/"
 V1 = {"memory": "sys/fs/cgroup/memory/c/", "cpu": "sys/fs/cgroup/cpu/c/"}
 PROCESSES = "cgroup.procs"
-OWN_ROOT = f"proc/{CASSANDRA}/root/"
+PROCESS_ROOT = f"proc/{CASSANDRA}/root/"
 MEMBER = f"1\n{CASSANDRA}\n"
 
 
@@ -231,7 +231,7 @@ def test_in_a_sidecar_the_group_of_cassandra_is_read(tmp_path: Path, path: str) 
     # The group of the agent's container is mounted here.
     agents = {V2 + "memory.max": "1000\n", V2 + PROCESSES: "7\n8\n", f"proc/{CASSANDRA}/cgroup": f"0::{path}\n"}
     assert read("cgroup", tree(tmp_path / "hidden", agents)) == {}
-    cassandras = {OWN_ROOT + V2 + "memory.max": "2000\n", OWN_ROOT + V2 + PROCESSES: MEMBER}
+    cassandras = {PROCESS_ROOT + V2 + "memory.max": "2000\n", PROCESS_ROOT + V2 + PROCESSES: MEMBER}
     host = tree(tmp_path / "visible", {**agents, **cassandras})
     assert read("cgroup", host) == {("casstat_cgroup_memory_limit_bytes",): 2000}
 
@@ -240,7 +240,7 @@ def test_in_a_sidecar_the_version_1_group_of_cassandra_is_read(tmp_path: Path) -
     mount, limit = V2 + "memory/", "memory.limit_in_bytes"
     files = {mount + limit: "1000\n", mount + PROCESSES: "7\n", f"proc/{CASSANDRA}/cgroup": "4:memory:/docker/0123\n"}
     assert read("cgroup", tree(tmp_path / "hidden", files)) == {}
-    files |= {OWN_ROOT + mount + limit: "2000\n", OWN_ROOT + mount + PROCESSES: MEMBER}
+    files |= {PROCESS_ROOT + mount + limit: "2000\n", PROCESS_ROOT + mount + PROCESSES: MEMBER}
     assert read("cgroup", tree(tmp_path / "visible", files)) == {("casstat_cgroup_memory_limit_bytes",): 2000}
 
 

@@ -1,4 +1,4 @@
-"""The MBeans of captured nodes, read through the whole catalogue."""
+"""The MBeans of captured nodes, read with the complete catalogue."""
 
 from collector.catalogue import BEANS
 from collector.model.metric import Values
@@ -8,13 +8,13 @@ from tests.collector.nodes import Beans, Node
 
 
 def beans(version: str) -> Beans:
-    """Return the captured node's MBeans, as far as they were asked about."""
-    found: Beans = {}
+    """Return the MBeans of the captured node, with the attributes that were requested."""
+    attributes_of: Beans = {}
     for pair in captures.bulk(version):
         attribute, value = pair["request"].get("attribute"), pair["response"]["value"]
         attributes = {attribute: value} if isinstance(attribute, str) else value
-        found.setdefault(pair["request"]["mbean"], {}).update(attributes)
-    return found
+        attributes_of.setdefault(pair["request"]["mbean"], {}).update(attributes)
+    return attributes_of
 
 
 def read(version: str, selection: Selection) -> Values:

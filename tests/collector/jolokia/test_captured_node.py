@@ -1,4 +1,4 @@
-"""What real nodes of 4.1 and 5.0 answered, read through the whole catalogue."""
+"""Answers of real nodes of 4.1 and 5.0, read with the complete catalogue."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from tests.collector import captures
 from tests.collector.jolokia.captured_node import read
 from tests.collector.nodes import Node
 
-# What a node registers only once it has something to say there.
+# A node registers these MBeans on first use.
 ON_FIRST_USE = {"HintsSucceeded", "HintsFailed", "HintsTimedOut"}
 
 
@@ -67,14 +67,15 @@ EXPECTED: dict[str, dict[Series, Value]] = {
 
 
 @pytest.mark.parametrize("version", captures.VERSIONS)
-def test_a_real_nodes_answers_are_understood(version: str) -> None:
+def test_the_answers_of_real_nodes_are_decoded(version: str) -> None:
     assert read(version, Selection(keyspace="ks1", table="t001")).items() >= EXPECTED[version].items()
 
 
 @pytest.mark.parametrize("version", captures.VERSIONS)
-def test_what_a_real_node_was_not_asked_is_absent_and_not_zero(version: str) -> None:
-    found = {series[0] for series in read(version, Selection())}
-    assert not found & {
+def test_metrics_that_were_not_requested_are_absent(version: str) -> None:
+    names = {series[0] for series in read(version, Selection())}
+    assert "cassandra_client_requests_total" in names
+    assert not names & {
         "cassandra_client_request_duration_seconds",
         "cassandra_endpoints_live",
         "cassandra_hints_failed_total",
@@ -82,40 +83,39 @@ def test_what_a_real_node_was_not_asked_is_absent_and_not_zero(version: str) -> 
 
 
 @pytest.mark.parametrize("version", captures.VERSIONS)
-def test_every_captured_answer_is_one_that_jolokia_gives(version: str) -> None:
-    # The fake answers in the same shape: a request whose options left the request out of the answer has the rest.
+def test_every_captured_answer_has_the_form_of_the_fake(version: str) -> None:
     for pair in captures.bulk(version):
         assert {"value", "status"} <= set(pair["response"])
         assert pair["response"]["status"] == 200
 
 
 def expanded(bean: MBean) -> list[str]:
-    """Return the `name` property for all label values that are known beforehand."""
+    """Return the `name` property for all label values that are fixed by the catalogue."""
     name = properties(bean.name).get("name", "")
     values = product(*bean.only.values())
-    return [name.format_map(dict(zip(bean.only, each, strict=True))) for each in values]
+    return [name.format_map(dict(zip(bean.only, labels, strict=True))) for labels in values]
 
 
 @pytest.mark.parametrize("version", captures.VERSIONS)
-def test_the_catalogue_asks_for_metrics_that_real_nodes_have(version: str) -> None:
-    known = captures.names(version)
+def test_the_catalogue_reads_metrics_that_real_nodes_have(version: str) -> None:
+    names = captures.names(version)
     for bean in BEANS:
         kind = properties(bean.name).get("type", "")
-        if bean.name.startswith(METRICS) and kind in known:
-            assert set(expanded(bean)) <= {*known[kind], *ON_FIRST_USE}, bean.metric.name
+        if bean.name.startswith(METRICS) and kind in names:
+            assert set(expanded(bean)) <= {*names[kind], *ON_FIRST_USE}, bean.metric.name
 
 
-def test_the_captured_types_are_those_that_the_catalogue_reads() -> None:
+def test_captures_contain_every_type_of_the_catalogue_but_streaming() -> None:
     read_types = {properties(bean.name)["type"] for bean in BEANS if bean.name.startswith(METRICS)}
     assert read_types - set(captures.names("5.0.6")) == {"Streaming"}
 
 
-def test_no_request_reads_what_other_readers_would_miss() -> None:
+def test_no_request_resets_values_for_other_readers() -> None:
     node = Node(BEANS)
     node.tick()
-    asked = [request for requests in node.jolokia.rounds for request in requests]
-    assert asked
-    for request in asked:
+    sent = [request for requests in node.jolokia.rounds for request in requests]
+    assert sent
+    for request in sent:
         assert request["type"] in ("read", "search", "exec")
         assert request["type"] != "read" or request["attribute"]
         assert request["type"] != "exec" or request["operation"] == "values()"

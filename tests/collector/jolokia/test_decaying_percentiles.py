@@ -1,4 +1,4 @@
-"""Percentiles that decay: asked for only where the bucket counts are refused, and never mistaken for them."""
+"""Decaying percentiles: read only if the bucket counts are refused, and never confused with them."""
 
 import pytest
 
@@ -17,36 +17,36 @@ REASON = "java.lang.SecurityException: not allowed by policy"
 
 
 def requests() -> Beans:
-    found: Beans = {}
+    beans: Beans = {}
     for position, operation in enumerate(("Read", "Write"), 1):
         decayed = {attribute: 100.0 * position * rank for rank, attribute in enumerate(QUANTILES.values(), 1)}
-        found[REQUEST.format(operation=operation)] = {"Count": 5, "values()": [0] * 128, **decayed}
-        found[f"{METRICS}type=ClientRequest,scope={operation},name=TotalLatency"] = {"Count": 5}
-    return found
+        beans[REQUEST.format(operation=operation)] = {"Count": 5, "values()": [0] * 128, **decayed}
+        beans[f"{METRICS}type=ClientRequest,scope={operation},name=TotalLatency"] = {"Count": 5}
+    return beans
 
 
-def node(*there: Beans, selection: Selection | None = None) -> Node:
-    return Node(BEANS, requests(), *there, selection=selection or Selection())
+def make_node(*beans: Beans, selection: Selection | None = None) -> Node:
+    return Node(BEANS, requests(), *beans, selection=selection or Selection())
 
 
-def decayed(watched: Node) -> set[tuple[str, ...]]:
-    return {series for series in watched.tick().values if series[0] in DECAYED}
+def decayed(node: Node) -> set[tuple[str, ...]]:
+    return {series for series in node.tick().values if series[0] in DECAYED}
 
 
-def test_a_node_that_tells_its_buckets_is_never_asked_for_decayed_ones() -> None:
-    watched = node()
+def test_decaying_percentiles_are_not_read_while_buckets_are_available() -> None:
+    node = make_node()
     for _ in range(130):
-        assert decayed(watched) == set()
-    assert watched.source.refused == ""
-    assert not any("Percentile" in str(request) for asked in watched.jolokia.rounds for request in asked)
+        assert decayed(node) == set()
+    assert node.source.refused == ""
+    assert not any("Percentile" in str(request) for sent in node.jolokia.rounds for request in sent)
 
 
-def test_once_the_buckets_are_refused_decayed_ones_come_instead() -> None:
-    watched = node()
-    watched.jolokia.forbidding = REASON
-    watched.tick()
-    assert watched.source.refused == REASON
-    values = watched.tick().values
+def test_decaying_percentiles_replace_refused_buckets() -> None:
+    node = make_node()
+    node.jolokia.forbidding = REASON
+    node.tick()
+    assert node.source.refused == REASON
+    values = node.tick().values
     assert {series: values[series] for series in values if series[:2] == (CLIENT, "Write")} == {
         (CLIENT, "Write", "0.5"): 200.0,
         (CLIENT, "Write", "0.95"): 400.0,
@@ -56,39 +56,39 @@ def test_once_the_buckets_are_refused_decayed_ones_come_instead() -> None:
     assert not any(series[0] == DURATION for series in values)
 
 
-def test_one_request_brings_all_of_a_beans_percentiles_and_its_count() -> None:
-    watched = node()
-    watched.jolokia.forbidding = REASON
+def test_one_request_reads_all_percentiles_and_the_count_of_an_mbean() -> None:
+    node = make_node()
+    node.jolokia.forbidding = REASON
     for _ in range(3):
-        watched.tick()
-    asked = [each for requests in watched.jolokia.rounds for each in requests if each["type"] == "read"]
-    request = [each for each in asked if each["mbean"] == REQUEST.format(operation="Read")][-1]
-    assert set(request["attribute"]) == {"Count", *QUANTILES.values()}
+        node.tick()
+    reads = [request for sent in node.jolokia.rounds for request in sent if request["type"] == "read"]
+    last = [request for request in reads if request["mbean"] == REQUEST.format(operation="Read")][-1]
+    assert set(last["attribute"]) == {"Count", *QUANTILES.values()}
 
 
-def test_what_is_missing_is_not_what_is_refused() -> None:
-    watched = node()
+def test_a_missing_mbean_is_not_a_refusal() -> None:
+    node = make_node()
     for name in requests():
-        del watched.jolokia.beans[name]
+        del node.jolokia.beans[name]
     for _ in range(10):
-        watched.tick()
-    assert watched.source.refused == ""
+        node.tick()
+    assert node.source.refused == ""
 
 
-def test_the_reason_is_one_line() -> None:
-    watched = node()
-    watched.jolokia.forbidding = "one\n  two\r\nthree"
-    watched.tick()
-    assert watched.source.refused.split() == ["one", "two", "three"]
-    assert len(watched.source.refused.splitlines()) == 1
+def test_the_reason_of_a_refusal_is_one_line() -> None:
+    node = make_node()
+    node.jolokia.forbidding = "one\n  two\r\nthree"
+    node.tick()
+    assert node.source.refused.split() == ["one", "two", "three"]
+    assert len(node.source.refused.splitlines()) == 1
 
 
-def test_only_what_is_wanted_is_read() -> None:
+def test_unselected_decaying_percentiles_are_not_read() -> None:
     wanted = frozenset({"cassandra_client_requests_total", DURATION})
-    watched = node(selection=Selection(metrics=wanted))
-    watched.jolokia.forbidding = REASON
+    node = make_node(selection=Selection(metrics=wanted))
+    node.jolokia.forbidding = REASON
     for _ in range(5):
-        assert decayed(watched) == set()
+        assert decayed(node) == set()
 
 
 @pytest.mark.parametrize(
@@ -99,38 +99,39 @@ def test_only_what_is_wanted_is_read() -> None:
         (Selection(), {CLIENT, KEYSPACE}),
     ],
 )
-def test_keyspaces_and_named_tables_have_them_too(selection: Selection, expected: set[str]) -> None:
-    tails = dict.fromkeys(QUANTILES.values(), 5.0)
+def test_keyspaces_and_selected_tables_have_decaying_percentiles(selection: Selection, expected: set[str]) -> None:
+    percentiles = dict.fromkeys(QUANTILES.values(), 5.0)
     beans = {
-        name: {**attributes, **tails} for name, attributes in (real_table("ks", "t") | real_keyspace("ks")).items()
+        name: {**attributes, **percentiles}
+        for name, attributes in (real_table("ks", "t") | real_keyspace("ks")).items()
     }
-    watched = node(beans, selection=selection)
-    watched.jolokia.forbidding = REASON
-    watched.tick()
-    assert {series[0] for series in decayed(watched)} == expected
+    node = make_node(beans, selection=selection)
+    node.jolokia.forbidding = REASON
+    node.tick()
+    assert {series[0] for series in decayed(node)} == expected
 
 
-def test_a_policy_that_comes_while_the_line_runs_is_noticed() -> None:
-    watched = node()
+def test_a_refusal_after_some_time_is_noticed() -> None:
+    node = make_node()
     for _ in range(100):
-        assert decayed(watched) == set()
-    watched.jolokia.forbidding = REASON
-    watched.tick()
-    assert {series[0] for series in decayed(watched)} == {CLIENT}
+        assert decayed(node) == set()
+    node.jolokia.forbidding = REASON
+    node.tick()
+    assert {series[0] for series in decayed(node)} == {CLIENT}
 
 
-def test_a_search_that_fails_then_is_made_up_for() -> None:
-    watched = node(real_table("ks", "t"), selection=Selection(keyspace="ks", table="t"))
-    watched.tick()
-    watched.jolokia.forbidding = REASON
-    watched.jolokia.refusing = "not now"
-    assert "not now" in watched.tick().problem
-    watched.jolokia.refusing = ""
-    watched.tick()
-    assert CLIENT in {series[0] for series in decayed(watched)}
+def test_a_failed_search_is_repeated() -> None:
+    node = make_node(real_table("ks", "t"), selection=Selection(keyspace="ks", table="t"))
+    node.tick()
+    node.jolokia.forbidding = REASON
+    node.jolokia.refusing = "not now"
+    assert "not now" in node.tick().problem
+    node.jolokia.refusing = ""
+    node.tick()
+    assert CLIENT in {series[0] for series in decayed(node)}
 
 
-def test_they_are_gauges_that_say_so_in_seconds() -> None:
+def test_decaying_percentiles_are_gauges_in_seconds() -> None:
     for name in DECAYED:
         metric = CATALOGUE[name]
         assert (metric.kind, metric.unit, metric.scale) == (Kind.GAUGE, "seconds", 1e-6)
@@ -139,10 +140,10 @@ def test_they_are_gauges_that_say_so_in_seconds() -> None:
         assert not metric.columns
 
 
-def test_tables_are_still_looked_for_by_what_every_version_has() -> None:
-    watched = node(real_table("ks", "t"), selection=Selection(tables=1))
-    watched.tick()
-    before = watched.jolokia.searches()[0]
-    watched.jolokia.forbidding = REASON
-    watched.tick()
-    assert set(watched.jolokia.searches()[-1]) == set(before)
+def test_a_refusal_does_not_change_the_searches_for_tables() -> None:
+    node = make_node(real_table("ks", "t"), selection=Selection(tables=1))
+    node.tick()
+    before = node.jolokia.searches()[0]
+    node.jolokia.forbidding = REASON
+    node.tick()
+    assert set(node.jolokia.searches()[-1]) == set(before)

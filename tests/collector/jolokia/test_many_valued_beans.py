@@ -1,4 +1,4 @@
-"""Attributes that hold many values: compactions that run, those due by table, and the nodes of a cluster."""
+"""Attributes with many values: running compactions, pending compactions by table, and the nodes of a cluster."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from collector.jolokia.mbean import mbean_requests
 from collector.model.histogram import difference, quantile
 from collector.model.metric import Kind, Values
 
-# As Jolokia gives them: the numbers are texts.
+# Jolokia returns the numbers as text.
 RUNNING = [
     {
         "keyspace": "ks1",
@@ -35,62 +35,62 @@ RUNNING = [
 ]
 
 
-def taken(metric: str, value: Any) -> Values:
-    """Return what is made of `value` when it is the answer for the metric's attribute."""
+def values_of(metric: str, value: Any) -> Values:
+    """Return the values decoded from `value` as the answer for the attribute of the metric."""
     bean = next(bean for bean in BEANS if bean.metric.name == metric)
-    labels = {hole: hole for hole in bean.placeholders}
-    (question,) = mbean_requests([bean], {bean.family: [labels]}, lambda each, _: each.metric.scrape_interval)
-    return question.values({"value": value, "status": 200})
+    labels = {placeholder: placeholder for placeholder in bean.placeholders}
+    (request,) = mbean_requests([bean], {bean.family: [labels]}, lambda read_bean, _: read_bean.metric.scrape_interval)
+    return request.values({"value": value, "status": 200})
 
 
 def test_each_running_compaction_has_its_progress_and_size() -> None:
-    first, second = (each["compactionId"] for each in RUNNING)
-    assert taken("cassandra_compaction_progress", RUNNING) == {
+    first, second = (compaction["compactionId"] for compaction in RUNNING)
+    assert values_of("cassandra_compaction_progress", RUNNING) == {
         ("cassandra_compaction_progress", first, "ks1", "t001", "Compaction"): 1048576,
         ("cassandra_compaction_progress", second, "ks1", "t002", "Validation"): 5,
     }
-    assert taken("cassandra_compaction_size", RUNNING) == {
+    assert values_of("cassandra_compaction_size", RUNNING) == {
         ("cassandra_compaction_size", first, "ks1", "t001", "Compaction"): 4194304,
         ("cassandra_compaction_size", second, "ks1", "t002", "Validation"): 10,
     }
 
 
-def test_compactions_of_3_11_are_known_by_their_older_name() -> None:
+def test_compactions_of_3_11_have_another_field_for_their_id() -> None:
     old = {**RUNNING[0], "id": "0f0e0d0c"}
     del old["compactionId"]
-    assert list(taken("cassandra_compaction_size", [old])) == [
+    assert list(values_of("cassandra_compaction_size", [old])) == [
         ("cassandra_compaction_size", "0f0e0d0c", "ks1", "t001", "Compaction")
     ]
 
 
-def test_a_compaction_of_no_table_has_empty_names() -> None:
+def test_a_compaction_without_a_table_has_empty_labels() -> None:
     summary = {**RUNNING[0], "keyspace": None, "columnfamily": None, "taskType": "Index summary redistribution"}
-    assert list(taken("cassandra_compaction_size", [summary])) == [
+    assert list(values_of("cassandra_compaction_size", [summary])) == [
         ("cassandra_compaction_size", summary["compactionId"], "", "", "Index summary redistribution")
     ]
 
 
-def test_while_no_compaction_runs_there_is_none() -> None:
-    assert taken("cassandra_compaction_progress", []) == {}
+def test_without_running_compactions_there_are_no_values() -> None:
+    assert values_of("cassandra_compaction_progress", []) == {}
 
 
-def test_due_compactions_are_counted_by_table() -> None:
-    assert taken("cassandra_compaction_pending_by_table", {"ks1": {"t001": 3, "t002": 1}, "ks2": {"t": 2}}) == {
+def test_pending_compactions_are_counted_by_table() -> None:
+    assert values_of("cassandra_compaction_pending_by_table", {"ks1": {"t001": 3, "t002": 1}, "ks2": {"t": 2}}) == {
         ("cassandra_compaction_pending_by_table", "ks1", "t001"): 3,
         ("cassandra_compaction_pending_by_table", "ks1", "t002"): 1,
         ("cassandra_compaction_pending_by_table", "ks2", "t"): 2,
     }
-    assert taken("cassandra_compaction_pending_by_table", {}) == {}
+    assert values_of("cassandra_compaction_pending_by_table", {}) == {}
 
 
 @pytest.mark.parametrize(("value", "expected"), [(2_000_000, {2_000_000}), (-1_924_000, {0}), (0, {0}), ("NaN", set())])
-def test_no_task_waits_for_less_than_no_time(value: Any, expected: set[int]) -> None:
-    assert set(taken("cassandra_pool_oldest_task_seconds", value).values()) == expected
+def test_a_negative_age_of_a_task_is_zero(value: Any, expected: set[int]) -> None:
+    assert set(values_of("cassandra_pool_oldest_task_seconds", value).values()) == expected
 
 
-def test_nodes_are_counted() -> None:
-    assert taken("cassandra_endpoints_live", ["127.0.0.1", "127.0.0.2"]) == {("cassandra_endpoints_live",): 2}
-    assert taken("cassandra_endpoints_unreachable", []) == {("cassandra_endpoints_unreachable",): 0}
+def test_the_nodes_of_a_list_are_counted() -> None:
+    assert values_of("cassandra_endpoints_live", ["127.0.0.1", "127.0.0.2"]) == {("cassandra_endpoints_live",): 2}
+    assert values_of("cassandra_endpoints_unreachable", []) == {("cassandra_endpoints_unreachable",): 0}
 
 
 MANY = tuple(bean.metric.name for bean in BEANS if bean.many is not None and bean.metric.kind is not Kind.HISTOGRAM)
@@ -116,14 +116,14 @@ MALFORMED: list[Any] = [
 
 @pytest.mark.parametrize("value", MALFORMED, ids=lambda value: str(value)[:20])
 @pytest.mark.parametrize("metric", [name for name in MANY if "endpoints" not in name and "oldest" not in name])
-def test_what_is_not_of_the_known_shape_is_absent(metric: str, value: Any) -> None:
-    assert taken(metric, value) == {}
+def test_malformed_values_are_absent(metric: str, value: Any) -> None:
+    assert values_of(metric, value) == {}
 
 
 @pytest.mark.parametrize("value", [None, 5, "ERROR: no such attribute", {"127.0.0.1": "UP"}], ids=str)
 @pytest.mark.parametrize("metric", [name for name in MANY if "endpoints" in name])
-def test_what_is_no_list_of_nodes_is_absent(metric: str, value: Any) -> None:
-    assert taken(metric, value) == {}
+def test_a_malformed_list_of_nodes_is_absent(metric: str, value: Any) -> None:
+    assert values_of(metric, value) == {}
 
 
 anything = st.recursive(
@@ -138,34 +138,34 @@ anything = st.recursive(
 
 
 @given(anything)
-def test_no_answer_whatever_it_holds_is_an_error(value: Any) -> None:
+def test_any_json_answer_gives_well_formed_series(value: Any) -> None:
     arity = {bean.metric.name: len(bean.metric.labels) for bean in BEANS}
     for metric in MANY:
-        for series in taken(metric, value):
+        for series in values_of(metric, value):
             assert len(series) == 1 + arity[metric]
             assert all(isinstance(label, str) for label in series)
 
 
 @given(st.lists(st.fixed_dictionaries(dict.fromkeys(RUNNING[0], anything)), max_size=3))
-def test_no_compaction_whatever_it_holds_is_an_error(compactions: list[dict[str, Any]]) -> None:
+def test_any_compaction_gives_well_formed_series(compactions: list[dict[str, Any]]) -> None:
     for metric in ("cassandra_compaction_progress", "cassandra_compaction_size"):
-        assert all(len(series) == 5 for series in taken(metric, compactions))
+        assert all(len(series) == 5 for series in values_of(metric, compactions))
 
 
 @pytest.mark.parametrize("length", [165, 166])
-def test_reads_that_met_no_tombstone_met_zero(length: int) -> None:
+def test_reads_without_tombstones_have_the_value_zero(length: int) -> None:
     # Cassandra counts 0 and 1 in the first of 165 buckets; with 166 the first is for 0 alone.
     counts = [7, 5, *[0] * (length - 2)]
     name = "cassandra_table_tombstones_per_read"
-    (found,) = taken(name, counts).values()
-    assert isinstance(found, tuple)
-    buckets = difference("1", [0] * 166, found)
+    (decoded,) = values_of(name, counts).values()
+    assert isinstance(decoded, tuple)
+    buckets = difference("1", [0] * 166, decoded)
     assert buckets is not None
     assert quantile(buckets, 0.5) == 0
     assert quantile(buckets, 1.0) == (2 if length == 165 else 1)
 
 
-def test_a_histogram_that_is_none_is_absent() -> None:
+def test_a_malformed_histogram_is_absent() -> None:
     answers: tuple[Any, ...] = ([], None, "x", 7, {}, [[]])
     for answer in answers:
-        assert taken("cassandra_table_tombstones_per_read", answer) == {}
+        assert values_of("cassandra_table_tombstones_per_read", answer) == {}

@@ -1,4 +1,4 @@
-"""The node as a source: what is asked when, and what follows from the answers."""
+"""The MBean source: which requests are sent in which tick, and the values of their answers."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -41,7 +41,7 @@ def size_of(name: str) -> str:
     return TABLE.format(keyspace="ks", table=name) + "LiveDiskSpaceUsed"
 
 
-def test_the_first_read_brings_everything() -> None:
+def test_the_first_tick_reads_all_metrics() -> None:
     node = Node([REQUESTS, DURATIONS, ACTIVE, SSTABLES, SIZE], requests(), pool("ReadStage"), table("ks", "t1"))
     scrape = node.tick()
     assert scrape.source == "cassandra"
@@ -61,7 +61,7 @@ def test_the_first_read_brings_everything() -> None:
     )
 
 
-def test_a_node_names_its_members_and_the_peers_in_its_ring() -> None:
+def test_members_and_peers_come_from_the_storage_service() -> None:
     counts = [bean for bean in storage.BEANS if bean.metric.name.startswith("cassandra_endpoints_")]
     node = Node(counts)
     node.jolokia.beans[SERVICE] |= {
@@ -78,14 +78,14 @@ def test_a_node_names_its_members_and_the_peers_in_its_ring() -> None:
         node.source.peers(1.0)
 
 
-def test_a_batch_is_stamped_when_the_answer_came() -> None:
+def test_a_scrape_has_the_time_of_the_answer() -> None:
     node = Node([REQUESTS], requests(), takes_s=0.25)
     node.tick()
     began_s = node.clock.monotonic_s()
     assert node.tick().at_s == pytest.approx(began_s + 0.25)
 
 
-def test_counters_count_from_the_start_of_the_jvm() -> None:
+def test_a_restart_of_the_jvm_changes_the_origin() -> None:
     node = Node([REQUESTS], requests())
     first, second = node.tick().origin, node.tick().origin
     node.restart()
@@ -93,7 +93,7 @@ def test_counters_count_from_the_start_of_the_jvm() -> None:
     assert node.tick().origin not in ("", first)
 
 
-def test_nothing_is_searched_for_that_is_known_beforehand() -> None:
+def test_fixed_names_are_not_searched_for() -> None:
     node = Node([REQUESTS, DURATIONS, COMPACTIONS], requests())
     node.tick()
     rounds = len(node.jolokia.rounds)
@@ -103,13 +103,13 @@ def test_nothing_is_searched_for_that_is_known_beforehand() -> None:
     assert len(node.jolokia.rounds) == rounds + 120
 
 
-def test_beans_that_exist_for_the_same_labels_are_searched_for_once() -> None:
+def test_mbeans_with_the_same_labels_share_a_search() -> None:
     node = Node([SSTABLES, SIZE, ACTIVE, REQUESTS], table("ks", "t1"), pool("ReadStage"), requests())
     node.tick()
     assert sorted(len(patterns) for patterns in node.jolokia.searches()) == [2]
 
 
-def test_a_node_in_its_stride_is_searched_once_a_minute_and_its_tables_not_at_all() -> None:
+def test_after_start_names_are_searched_for_once_a_minute_but_not_tables() -> None:
     node = Node([SSTABLES, READS, ACTIVE], table("ks", "t1"), pool("ReadStage"))
     for _ in range(130):
         node.tick()
@@ -122,14 +122,14 @@ def test_a_node_in_its_stride_is_searched_once_a_minute_and_its_tables_not_at_al
     assert not any("keyspace=" in pattern for patterns in searches for pattern in patterns)
 
 
-def test_at_first_names_are_searched_for_a_few_times() -> None:
+def test_searches_are_repeated_a_few_times_after_the_start() -> None:
     node = Node([SSTABLES, ACTIVE], table("ks", "t1"), pool("ReadStage"))
     for _ in range(60):
         node.tick()
     assert 2 <= len(node.jolokia.searches()) <= 7
 
 
-def test_where_searches_take_long_they_are_made_once_more_and_then_not_for_a_long_while() -> None:
+def test_slow_searches_are_repeated_only_once_after_the_start() -> None:
     node = Node([SSTABLES, ACTIVE], table("ks", "t1"), pool("ReadStage"))
     node.jolokia.takes_s = 0.4
     for _ in range(150):
@@ -140,18 +140,16 @@ def test_where_searches_take_long_they_are_made_once_more_and_then_not_for_a_lon
 
 
 @pytest.mark.parametrize(("takes_s", "ticks"), [(0.0, 4), (0.1, 10), (0.4, 40)])
-def test_a_table_that_appears_at_first_contact_is_found_though_the_schema_is_that_of_the_first_tick(
-    takes_s: float, ticks: int
-) -> None:
+def test_a_table_created_during_the_first_search_is_found_without_a_schema_change(takes_s: float, ticks: int) -> None:
     node = Node([SSTABLES], table("ks", "t1"), selection=Selection(keyspace="ks", table="*"))
     node.jolokia.takes_s = takes_s
     node.tick()
     node.add(table("ks", "t2"))
-    found = [("table_sstables", "ks", "t2") in node.tick().values for _ in range(ticks)]
-    assert found[-1]
+    is_read = [("table_sstables", "ks", "t2") in node.tick().values for _ in range(ticks)]
+    assert is_read[-1]
 
 
-def test_a_schema_that_is_still_being_made_does_not_keep_the_node_searching() -> None:
+def test_continuous_schema_changes_do_not_cause_continuous_searches() -> None:
     node = Node([SSTABLES], table("ks", "t1"))
     node.jolokia.takes_s = 0.4
     for _ in range(60):
@@ -161,7 +159,7 @@ def test_a_schema_that_is_still_being_made_does_not_keep_the_node_searching() ->
 
 
 @pytest.mark.parametrize("ticks_before", [1, 200])
-def test_a_change_of_the_schema_brings_only_what_it_changes(ticks_before: int) -> None:
+def test_a_schema_change_searches_only_for_tables(ticks_before: int) -> None:
     node = Node([SSTABLES, ACTIVE], table("ks", "t1"), pool("ReadStage"))
     for _ in range(ticks_before):
         node.tick()
@@ -173,23 +171,23 @@ def test_a_change_of_the_schema_brings_only_what_it_changes(ticks_before: int) -
     assert all("keyspace=" in pattern for patterns in node.jolokia.searches() for pattern in patterns)
 
 
-def test_what_appears_on_first_use_is_found_within_a_minute_or_so() -> None:
+def test_an_mbean_registered_on_first_use_is_found_within_65_s() -> None:
     node = Node([ACTIVE], pool("ReadStage"))
     for _ in range(200):
         node.tick()
     node.add(pool("ViewMutationStage"))
-    found = [("pool_active", "request", "ViewMutationStage") in node.tick().values for _ in range(65)]
-    assert found[-1]
+    is_read = [("pool_active", "request", "ViewMutationStage") in node.tick().values for _ in range(65)]
+    assert is_read[-1]
 
 
-def test_what_the_node_does_not_have_is_asked_for_again_ever_more_rarely() -> None:
+def test_a_missing_mbean_is_retried_with_growing_pauses() -> None:
     node = Node([COMPACTIONS, REQUESTS], requests())
     times = node.read_times(PENDING, 400)
     assert times[0] == 0.0
     assert [later - earlier for earlier, later in pairwise(times)][:9] == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
-def test_what_was_missing_is_asked_for_every_tick_once_it_is_there() -> None:
+def test_an_mbean_that_appears_is_read_in_every_tick() -> None:
     node = Node([COMPACTIONS])
     node.read_times(PENDING, 10)
     node.add({PENDING: {"Value": 5}})
@@ -198,36 +196,36 @@ def test_what_was_missing_is_asked_for_every_tick_once_it_is_there() -> None:
     assert node.read_times(PENDING, 8) == [0, 1, 3, 7]
 
 
-def test_an_attribute_that_the_version_lacks_does_not_keep_its_neighbours_waiting() -> None:
+def test_a_missing_attribute_does_not_delay_other_mbeans() -> None:
     node = Node([COMPACTIONS, REQUESTS], requests(), {PENDING: {"Other": 5}})
     for _ in range(5):
         assert ("requests_total", "Read") in node.tick().values
 
 
-def test_what_is_read_once_a_minute_is_spread_over_it() -> None:
+def test_slow_metrics_are_spread_over_the_minute() -> None:
     names = [f"t{number}" for number in range(120)]
     node = Node([SIZE, REQUESTS], requests(), *(table("ks", name) for name in names))
-    asked: dict[str, list[int]] = {size_of(name): [] for name in names}
-    at_once = []
+    read_seconds: dict[str, list[int]] = {size_of(name): [] for name in names}
+    per_tick = []
     for second in range(300):
         node.tick()
-        rare = [name for name in node.jolokia.asked_last() if name in asked]
-        at_once.append(len(rare))
+        rare = [name for name in node.jolokia.last_read() if name in read_seconds]
+        per_tick.append(len(rare))
         for name in rare:
-            asked[name].append(second)
-    assert at_once[0] == len(names)
-    assert max(at_once[1:]) <= len(names) / 10
-    for times in asked.values():
+            read_seconds[name].append(second)
+    assert per_tick[0] == len(names)
+    assert max(per_tick[1:]) <= len(names) / 10
+    for times in read_seconds.values():
         assert len(times) >= 5
         assert all(25 <= later - earlier <= 61 for earlier, later in pairwise(times))
 
 
-def test_what_is_read_once_a_minute_is_in_every_tick_of_a_minute() -> None:
+def test_with_an_interval_of_a_minute_slow_metrics_are_read_in_every_tick() -> None:
     node = Node([SIZE], table("ks", "t1"), takes_s=0.005)
     assert node.read_times(size_of("t1"), 6, interval_s=60.0) == [0, 60, 120, 180, 240, 300]
 
 
-def test_one_tick_asks_for_no_more_than_so_many_rare_things() -> None:
+def test_the_number_of_slow_metrics_per_tick_is_limited() -> None:
     names = [f"t{number}" for number in range(2 * RARE_PER_TICK + 50)]
     node = Node([SIZE, REQUESTS], requests(), *(table("ks", name) for name in names))
     scrapes = [node.tick() for _ in range(3)]
@@ -238,25 +236,25 @@ def test_one_tick_asks_for_no_more_than_so_many_rare_things() -> None:
 
 
 @pytest.mark.parametrize("slow", [20, 25, 30])
-def test_a_slow_answer_does_not_tell_twice_what_a_table_did_meanwhile(slow: int) -> None:
+def test_operations_during_a_slow_answer_are_counted_once(slow: int) -> None:
     beans = real_keyspace("ks") | real_table("ks", "busy") | real_table("ks", "idle")
     node = Node(tables.BEANS, beans, requests(), selection=Selection(tables=1))
     counts = [beans[prefix + "ReadLatency"] for prefix in (KEYSPACE_PREFIX, BUSY_PREFIX)]
 
     def work() -> None:
-        for each in counts:
-            each["Count"] += 1
+        for attributes in counts:
+            attributes["Count"] += 1
 
     others = []
     for second in range(40):
         work()
         node.jolokia.meanwhile = work if second == slow else lambda: None
         others.append(node.tick().values.get(("cassandra_table_operations_total", "ks", OTHERS, "Read")))
-    # The one is from before the busy table was found.
-    assert [each for each in others if each is not None] == [0, 1, 1, 1]
+    # The first operation precedes the discovery of the busy table.
+    assert [count for count in others if count is not None] == [0, 1, 1, 1]
 
 
-def test_what_is_costly_is_never_asked_for() -> None:
+def test_expensive_metrics_are_not_provided() -> None:
     node = Node([SNAPSHOTS, SSTABLES], table("ks", "t1"))
     assert SNAPSHOTS.metric.scrape_interval is ScrapeInterval.HOURLY
     node.tick()
@@ -264,7 +262,7 @@ def test_what_is_costly_is_never_asked_for() -> None:
     assert node.source.provides("table_sstables")
 
 
-def test_after_a_restart_names_are_searched_for_anew() -> None:
+def test_names_are_searched_for_again_after_a_restart() -> None:
     node = Node([SSTABLES], table("ks", "t1"))
     for _ in range(100):
         node.tick()
@@ -274,7 +272,7 @@ def test_after_a_restart_names_are_searched_for_anew() -> None:
     assert ("table_sstables", "ks", "t2") in node.tick(60).values
 
 
-def test_after_a_restart_what_was_missing_is_asked_for_at_once() -> None:
+def test_missing_mbeans_are_retried_at_once_after_a_restart() -> None:
     node = Node([COMPACTIONS], requests())
     for _ in range(130):
         node.tick()
@@ -284,25 +282,25 @@ def test_after_a_restart_what_was_missing_is_asked_for_at_once() -> None:
     assert node.read_times(PENDING, 1) == [0]
 
 
-def test_a_node_that_takes_long_to_start_is_read_soon_after_it_has_its_schema() -> None:
+def test_a_slowly_starting_node_is_read_soon_after_it_has_its_schema() -> None:
     node = Node([REQUESTS], requests())
     schema = "org.apache.cassandra.db:type=StorageService"
-    started, later = dict(node.jolokia.beans), 30
+    running_beans = dict(node.jolokia.beans)
     for _ in range(10):
         node.tick()
     node.restart()
     for name in [*requests(), schema]:
         node.jolokia.beans.pop(name)
-    for _ in range(later):
+    for _ in range(30):
         with pytest.raises(SourceError, match="not a Cassandra node"):
             node.tick()
-    node.add({schema: started[schema]})
+    node.add({schema: running_beans[schema]})
     node.tick()
     node.add(requests())
     assert ("requests_total", "Read") in [*node.tick().values, *node.tick().values]
 
 
-def test_a_table_that_appears_a_little_after_the_schema_changed_is_found() -> None:
+def test_a_table_that_appears_shortly_after_a_schema_change_is_found() -> None:
     node = Node([SSTABLES], table("ks", "t1"), selection=Selection(keyspace="ks", table="*"))
     for _ in range(200):
         node.tick()
@@ -310,12 +308,12 @@ def test_a_table_that_appears_a_little_after_the_schema_changed_is_found() -> No
     for _ in range(5):
         node.tick()
     node.add(table("ks", "t2"))
-    found = [("table_sstables", "ks", "t2") in node.tick().values for _ in range(10)]
-    assert found[-1]
+    is_read = [("table_sstables", "ks", "t2") in node.tick().values for _ in range(10)]
+    assert is_read[-1]
 
 
 @pytest.mark.parametrize("ticks_before", [1, 3, 100])
-def test_a_change_of_the_schema_brings_the_new_table(ticks_before: int) -> None:
+def test_a_new_table_is_read_after_a_schema_change(ticks_before: int) -> None:
     node = Node([SSTABLES, SIZE], table("ks", "t1"), selection=Selection(keyspace="ks", table="*"))
     for _ in range(ticks_before):
         node.tick()
@@ -325,7 +323,7 @@ def test_a_change_of_the_schema_brings_the_new_table(ticks_before: int) -> None:
     assert ("table_sstables", "ks", "t2") in node.tick().values
 
 
-def test_a_dropped_table_is_no_longer_asked_for() -> None:
+def test_a_dropped_table_is_no_longer_read() -> None:
     node = Node([SSTABLES], table("ks", "t1"), table("ks", "t2"), selection=Selection(keyspace="ks", table="*"))
     node.tick()
     for name in table("ks", "t2"):
@@ -333,21 +331,21 @@ def test_a_dropped_table_is_no_longer_asked_for() -> None:
     node.alter()
     node.tick()
     node.tick()
-    assert len([name for name in node.jolokia.asked_last() if "type=Table" in name]) == 1
+    assert len([name for name in node.jolokia.last_read() if "type=Table" in name]) == 1
 
 
-def test_a_change_of_the_schema_does_not_bring_the_rest_forward() -> None:
+def test_a_schema_change_does_not_advance_slow_metrics() -> None:
     node = Node([SIZE], table("ks", "t1"))
     node.tick()
     node.alter()
     node.tick()
     node.tick()
-    assert size_of("t1") not in node.jolokia.asked_last()
+    assert size_of("t1") not in node.jolokia.last_read()
 
 
 @pytest.mark.parametrize("change", [Node.alter, Node.restart])
 @pytest.mark.parametrize("ticks_before", [1, 3, 200])
-def test_a_search_that_failed_after_a_change_is_made_up_for(change: Callable[[Node], None], ticks_before: int) -> None:
+def test_a_failed_search_after_a_change_is_repeated(change: Callable[[Node], None], ticks_before: int) -> None:
     node = Node([SSTABLES], table("ks", "t1"), selection=Selection(keyspace="ks", table="*"))
     for _ in range(ticks_before):
         node.tick()
@@ -361,7 +359,7 @@ def test_a_search_that_failed_after_a_change_is_made_up_for(change: Callable[[No
     assert ("table_sstables", "ks", "t2") in scrape.values
 
 
-def test_a_failed_search_spoils_no_values() -> None:
+def test_a_failed_search_does_not_affect_values() -> None:
     node = Node([SSTABLES, REQUESTS], table("ks", "t1"), requests())
     node.tick()
     node.alter()
@@ -371,7 +369,7 @@ def test_a_failed_search_spoils_no_values() -> None:
     assert ("requests_total", "Read") in scrape.values
 
 
-def test_a_refused_search_is_told_in_one_line() -> None:
+def test_a_refused_search_is_a_one_line_error() -> None:
     node = Node([SSTABLES], table("ks", "t1"))
     node.jolokia.refusing = "java.lang.SecurityException:\n  search is not allowed\r\n  by policy"
     with pytest.raises(SourceError) as raised:
@@ -380,22 +378,22 @@ def test_a_refused_search_is_told_in_one_line() -> None:
     assert len(str(raised.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("found", ["other:type=A", "nonsense", "", "org.apache.cassandra.metrics:keyspace=ks"])
-def test_names_that_do_not_fit_what_was_searched_for_are_left_out(found: str) -> None:
+@pytest.mark.parametrize("name", ["other:type=A", "nonsense", "", "org.apache.cassandra.metrics:keyspace=ks"])
+def test_names_that_do_not_match_the_search_are_ignored(name: str) -> None:
     node = Node([SSTABLES, REQUESTS], requests())
-    node.jolokia.finds = [found]
+    node.jolokia.finds = [name]
     assert ("requests_total", "Read") in node.tick().values
     assert not node.source.provides("table_sstables")
 
 
-def test_a_jolokia_of_another_program_is_told_apart() -> None:
+def test_a_jolokia_of_another_program_is_an_error() -> None:
     node = Node([REQUESTS])
     node.jolokia.beans.clear()
     with pytest.raises(SourceError, match="not a Cassandra node"):
         node.tick()
 
 
-def test_a_node_that_does_not_answer_is_read_again_when_it_does() -> None:
+def test_a_node_is_read_again_after_an_outage() -> None:
     node = Node([REQUESTS, SSTABLES], requests(), table("ks", "t1"))
     node.jolokia.down = True
     for _ in range(3):

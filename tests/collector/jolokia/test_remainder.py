@@ -1,4 +1,4 @@
-"""What the tables did together that are not read: nothing is lost, and nothing told twice."""
+"""The remainder: operations of all tables that are not read, without losses or duplicates."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,20 +15,20 @@ KEYSPACE_COUNT, TABLE_COUNT = "cassandra_keyspace_operations_total", "cassandra_
 KEYSPACE_TIME, TABLE_TIME = "cassandra_keyspace_operation_seconds_total", "cassandra_table_operation_seconds_total"
 REST: Series = (TABLE_COUNT, "ks", OTHERS, "Read")
 TABLES = ("a", "b", "c")
-Gains = dict[str, int]
+Increases = dict[str, int]
 
 
 def read(remainder: Remainder, keyspace: int | None, **tables: int) -> int | None:
-    """Return the counter of the others after a tick in which these were read."""
+    """Return the counter of the remainder after a tick with these readings."""
     values: Values = {(TABLE_COUNT, "ks", table, "Read"): count for table, count in tables.items()}
     if keyspace is not None:
         values[KEYSPACE_COUNT, "ks", "Read"] = keyspace
-    found = remainder.counters(values).get(REST)
-    assert found is None or isinstance(found, int)
-    return found
+    count = remainder.counters(values).get(REST)
+    assert count is None or isinstance(count, int)
+    return count
 
 
-def test_the_others_did_what_the_keyspace_did_without_the_tables_that_are_read() -> None:
+def test_the_remainder_is_the_keyspace_minus_the_tables_that_are_read() -> None:
     remainder = Remainder()
     assert read(remainder, 1000, a=300, b=200) == 0
     assert read(remainder, 1100, a=350, b=220) == 30
@@ -36,12 +36,12 @@ def test_the_others_did_what_the_keyspace_did_without_the_tables_that_are_read()
     assert read(remainder, 1110, a=350, b=220) == 40
 
 
-def test_without_tables_that_are_read_the_others_are_the_keyspace() -> None:
+def test_without_tables_the_remainder_is_the_keyspace() -> None:
     remainder = Remainder()
     assert [read(remainder, count) for count in (500, 500, 507, 600)] == [0, 0, 7, 100]
 
 
-def test_what_a_table_does_before_it_is_first_read_and_after_it_was_last_read_is_the_others() -> None:
+def test_operations_of_a_table_while_it_is_not_read_belong_to_the_remainder() -> None:
     remainder = Remainder()
     read(remainder, 100)
     assert read(remainder, 110, a=50) == 10
@@ -51,19 +51,15 @@ def test_what_a_table_does_before_it_is_first_read_and_after_it_was_last_read_is
     assert read(remainder, 150, a=90) == 30
 
 
-def test_a_keyspace_that_is_read_more_rarely_has_its_others_told_then() -> None:
+def test_the_remainder_is_known_only_when_the_keyspace_is_read() -> None:
     remainder = Remainder()
-    assert [read(remainder, *each[:1], **each[1]) for each in ((0, {"a": 0}), (None, {"a": 5}), (None, {"a": 7}))] == [
-        0,
-        None,
-        None,
-    ]
+    assert [read(remainder, keyspace, a=a) for keyspace, a in ((0, 0), (None, 5), (None, 7))] == [0, None, None]
     assert read(remainder, 30, a=10) == 20
     assert read(remainder, None, a=11) is None
     assert read(remainder, 40, a=15) == 25
 
 
-def test_a_table_that_is_made_anew_takes_nothing_back() -> None:
+def test_a_recreated_table_does_not_decrease_the_remainder() -> None:
     remainder = Remainder()
     read(remainder, 100, a=50)
     read(remainder, None, a=60)
@@ -71,7 +67,7 @@ def test_a_table_that_is_made_anew_takes_nothing_back() -> None:
     assert read(remainder, 120, a=7) == 5
 
 
-def test_a_keyspace_that_is_made_anew_goes_on_from_where_the_others_were() -> None:
+def test_after_a_keyspace_is_recreated_the_remainder_continues() -> None:
     remainder = Remainder()
     read(remainder, 100)
     assert read(remainder, 150) == 50
@@ -79,7 +75,7 @@ def test_a_keyspace_that_is_made_anew_goes_on_from_where_the_others_were() -> No
     assert read(remainder, 10) == 57
 
 
-def test_what_was_read_of_the_tables_too_early_is_owed_and_not_lost() -> None:
+def test_a_table_read_ahead_of_its_keyspace_is_compensated_later() -> None:
     remainder = Remainder()
     read(remainder, 100, a=100)
     assert read(remainder, 110, a=115) == 0
@@ -87,10 +83,10 @@ def test_what_was_read_of_the_tables_too_early_is_owed_and_not_lost() -> None:
     assert read(remainder, 140, a=130) == 10
 
 
-def test_operations_keyspaces_and_times_do_not_mix() -> None:
+def test_operations_keyspaces_and_times_are_separate() -> None:
     remainder = Remainder()
     for factor in (0, 1):
-        found = remainder.counters(
+        counters = remainder.counters(
             {
                 (KEYSPACE_COUNT, "ks", "Read"): 10 * factor,
                 (KEYSPACE_COUNT, "ks", "Write"): 100 * factor,
@@ -102,7 +98,7 @@ def test_operations_keyspaces_and_times_do_not_mix() -> None:
                 (TABLE_TIME, "ks", "a", "Read"): 4 * factor,
             }
         )
-    assert found == {
+    assert counters == {
         (TABLE_COUNT, "ks", OTHERS, "Read"): 9,
         (TABLE_COUNT, "ks", OTHERS, "Write"): 98,
         (TABLE_COUNT, "other", OTHERS, "Read"): 997,
@@ -110,7 +106,7 @@ def test_operations_keyspaces_and_times_do_not_mix() -> None:
     }
 
 
-def test_what_is_no_number_and_what_is_something_else_is_left_alone() -> None:
+def test_other_series_and_texts_are_ignored() -> None:
     assert (
         Remainder().counters({(KEYSPACE_COUNT, "ks", "Read"): "NaN", ("cassandra_load_bytes",): 5, ("x", "y"): 1.5})
         == {}
@@ -119,25 +115,25 @@ def test_what_is_no_number_and_what_is_something_else_is_left_alone() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """One tick of a keyspace: what its tables did before the first and between the two readings."""
+    """One tick of a keyspace: the increases of its tables before the first reading and between the two readings."""
 
-    gains: Gains
-    between: Gains
+    increases: Increases
+    between: Increases
     shown: frozenset[str]
     keyspace_first: bool
     keyspace_read: bool
     dropped: frozenset[str]
 
 
-gains = st.dictionaries(st.sampled_from(TABLES), st.integers(0, 1000), max_size=3)
+increases = st.dictionaries(st.sampled_from(TABLES), st.integers(0, 1000), max_size=3)
 names = st.frozensets(st.sampled_from(TABLES))
 
 
-def steps(torn: bool) -> st.SearchStrategy[list[Step]]:
+def steps(inconsistent: bool) -> st.SearchStrategy[list[Step]]:
     step = st.builds(
         Step,
-        gains,
-        gains if torn else st.just({}),
+        increases,
+        increases if inconsistent else st.just({}),
         names,
         st.booleans(),
         st.sampled_from([True, True, True, False]),
@@ -147,22 +143,22 @@ def steps(torn: bool) -> st.SearchStrategy[list[Step]]:
 
 
 class Keyspace:
-    """A keyspace with its tables' counters; what it did is kept when a table is dropped and made anew."""
+    """The counters of a keyspace and its tables; the keyspace keeps the operations of recreated tables."""
 
     def __init__(self) -> None:
         self.count = 10**6
         self.tables: Counter[str] = Counter(dict.fromkeys(TABLES, 10**5))
 
-    def do(self, increase: Gains) -> None:
+    def do(self, increase: Increases) -> None:
         self.count += sum(increase.values())
         self.tables.update(increase)
 
 
-def play(keyspace: Keyspace, step: Step) -> tuple[int | None, Gains]:
-    """Let the step happen; return what was read of the keyspace and of the tables."""
+def play(keyspace: Keyspace, step: Step) -> tuple[int | None, Increases]:
+    """Execute the step; return the readings of the keyspace and of the tables."""
     for table in step.dropped:
         keyspace.tables[table] = 0
-    keyspace.do(step.gains)
+    keyspace.do(step.increases)
     count, tables = keyspace.count, dict(keyspace.tables)
     keyspace.do(step.between)
     if step.keyspace_first:
@@ -173,50 +169,50 @@ def play(keyspace: Keyspace, step: Step) -> tuple[int | None, Gains]:
 
 
 class Reader:
-    """Who shows the tables: it takes what each gained from one tick to the next, as rates do."""
+    """Sums the increases of the tables from tick to tick, as rates do."""
 
     def __init__(self) -> None:
         self.increase = 0
-        self._last: Gains = {}
+        self._last: Increases = {}
 
-    def see(self, tables: Gains) -> None:
+    def see(self, tables: Increases) -> None:
         self.increase += sum(max(count - self._last.get(table, count), 0) for table, count in tables.items())
         self._last = tables
 
 
 def run(played: Sequence[Step]) -> list[tuple[int, int, int]]:
-    """Return, for every reading of the keyspace, its counter, what the shown tables gained, and the others' counter."""
+    """Return the counters of the keyspace, the shown tables and the remainder, for every reading of the keyspace."""
     keyspace, remainder, reader = Keyspace(), Remainder(), Reader()
-    found = []
+    readings = []
     for step in played:
         count, tables = play(keyspace, step)
         reader.see(tables)
         rest = read(remainder, count, **tables)
         assert (rest is None) == (count is None)
         if count is not None and rest is not None:
-            found.append((count, reader.increase, rest))
-    return found
+            readings.append((count, reader.increase, rest))
+    return readings
 
 
-@given(steps(torn=False))
-def test_shown_and_others_together_are_the_keyspace(played: list[Step]) -> None:
-    found = run(played)
-    for (count, shown, rest), (later, shown_later, rest_later) in pairwise(found):
+@given(steps(inconsistent=False))
+def test_shown_tables_and_remainder_add_up_to_the_keyspace(played: list[Step]) -> None:
+    readings = run(played)
+    for (count, shown, rest), (later, shown_later, rest_later) in pairwise(readings):
         assert shown_later - shown + rest_later - rest == later - count
 
 
-@given(steps(torn=True))
-def test_the_others_never_go_back_and_never_do_more_than_the_keyspace(played: list[Step]) -> None:
-    found = run(played)
-    for (count, _, rest), (later, _, rest_later) in pairwise(found):
+@given(steps(inconsistent=True))
+def test_the_remainder_never_decreases_and_never_exceeds_the_keyspace(played: list[Step]) -> None:
+    readings = run(played)
+    for (count, _, rest), (later, _, rest_later) in pairwise(readings):
         assert 0 <= rest_later - rest <= later - count
 
 
-@given(steps(torn=True))
-def test_however_torn_the_readings_are_the_sum_comes_right(played: list[Step]) -> None:
-    # In the end a table that is not shown does more than ever was between two readings.
-    quiet = Step({"c": 100_000}, {}, frozenset({"a"}), keyspace_first=True, keyspace_read=True, dropped=frozenset())
+@given(steps(inconsistent=True))
+def test_after_inconsistent_readings_the_sum_is_right_again(played: list[Step]) -> None:
+    # The last step exceeds every difference between two readings.
+    last = Step({"c": 100_000}, {}, frozenset({"a"}), keyspace_first=True, keyspace_read=True, dropped=frozenset())
     begin = Step({}, {}, frozenset(), keyspace_first=True, keyspace_read=True, dropped=frozenset())
-    found = run([begin, *played, quiet])
-    (count, shown, rest), (later, shown_later, rest_later) = found[0], found[-1]
+    readings = run([begin, *played, last])
+    (count, shown, rest), (later, shown_later, rest_later) = readings[0], readings[-1]
     assert shown_later - shown + rest_later - rest == later - count

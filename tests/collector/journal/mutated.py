@@ -1,4 +1,4 @@
-"""Recordings that are changed at random, and whether what is read of them is right or reported as wrong."""
+"""Random changes to recordings, and the check that their contents are right or reported as damaged."""
 
 import random
 import shutil
@@ -79,8 +79,8 @@ def swap_frames(chance: random.Random, folder: Path) -> None:
     """Swap two frames of a file."""
     file, frames = _frames(chance, folder)
     if len(frames) > 1:
-        one, other = chance.sample(range(len(frames)), 2)
-        frames[one], frames[other] = frames[other], frames[one]
+        first, second = chance.sample(range(len(frames)), 2)
+        frames[first], frames[second] = frames[second], frames[first]
     file.write_bytes(b"".join(frames))
 
 
@@ -118,10 +118,10 @@ def concatenate(chance: random.Random, folder: Path) -> None:
     """Append a file to another one, and keep or remove it."""
     files = files_of(folder)
     if len(files) > 1:
-        one, other = chance.sample(files, 2)
-        one.write_bytes(one.read_bytes() + other.read_bytes())
+        target, appended = chance.sample(files, 2)
+        target.write_bytes(target.read_bytes() + appended.read_bytes())
         if chance.randrange(2):
-            other.unlink()
+            appended.unlink()
 
 
 MUTATIONS: dict[str, Mutation] = {
@@ -144,7 +144,7 @@ MUTATIONS: dict[str, Mutation] = {
 
 @dataclass(frozen=True)
 class Truth:
-    """What was recorded: ticks by session and number, reads, and what is wrong with it from the beginning."""
+    """The original recording: ticks by session and number, reads, and its damage before any change."""
 
     ticks: dict[tuple[str, int], Snapshot]
     reads: float
@@ -153,29 +153,29 @@ class Truth:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutation: `wrong` is why it is neither right nor reported, "" if it is."""
+    """The result of a mutation: `wrong` is empty if the contents are right or reported as damaged, else the reason."""
 
     wrong: str
     is_right: bool
     is_reported: bool
 
 
-def _bins(run: NodeRun) -> dict[int, NodeInterval]:
+def _intervals(run: NodeRun) -> dict[int, NodeInterval]:
     return dict(run.intervals)
 
 
-def reads_of(folder: Path, *, plainly: bool = False) -> tuple[float, Integrity]:
-    """Return the reads that a merge finds, and what it reports."""
-    found, _ = recordings(sessions([folder])[0])
-    job = Job(Grid(5.0), {}, frozenset([READS]), _bins)
-    merged = reference_merge(found, job) if plainly else merge(found, job)
-    values = [each.sample.values.get(READS) for node in merged.nodes for each in node.product.values()]
+def reads_of(folder: Path, *, reference: bool = False) -> tuple[float, Integrity]:
+    """Return the reads and the integrity that a merge reports."""
+    runs, _ = recordings(sessions([folder])[0])
+    job = Job(Grid(5.0), {}, frozenset([READS]), _intervals)
+    merged = reference_merge(runs, job) if reference else merge(runs, job)
+    values = [interval.sample.values.get(READS) for node in merged.nodes for interval in node.product.values()]
     integrity = sum((node.integrity for node in merged.nodes), Integrity())
     return sum(value.increase for value in values if isinstance(value, Rate)), integrity
 
 
 class _Reading:
-    """One pass over a folder, through the same functions as every command."""
+    """One pass over a folder, with the functions that every command uses."""
 
     def __init__(self, truth: Truth, folder: Path) -> None:
         self.problems: list[str] = []
@@ -183,16 +183,16 @@ class _Reading:
         self.reads = 0.0
         self._truth = truth
         self._order, damaged = TickOrder(), 0
-        # By session: the number behind the last tick, the file's first number, and the last count of reads.
+        # By session: the number after the last tick, the first number of the file, and the last count of reads.
         self._last: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._counts: dict[str, float] = {}
         for file in journal_files(folder):
             records = list(read(file))
-            damaged += sum(isinstance(each, Damage) for each in records) + (not file.stat().st_size)
-            for each in self._order.filtered(records):
-                if isinstance(each, Entry):
-                    self._take(each)
+            damaged += sum(isinstance(record, Damage) for record in records) + (not file.stat().st_size)
+            for entry in self._order.filtered(records):
+                if isinstance(entry, Entry):
+                    self._take(entry)
             for record in records:
                 if isinstance(record, Footer) and record.next >= self._last.get(record.session, 0):
                     self._last[record.session] = record.next
@@ -216,60 +216,63 @@ class _Reading:
         self._first[session] = min(self._first.get(session, first), first)
 
     def unstated(self) -> int:
-        """Return how many ticks are missing where nothing is left that states them: ends, and whole files."""
+        """Return the number of ticks missing at ends and in removed files, where no record states their number."""
         missing = 0
         for session in {session for session, _ in self._truth.ticks}:
-            count = sum(each == session for each, _ in self._truth.ticks)
+            count = sum(tick_session == session for tick_session, _ in self._truth.ticks)
             missing += self._first.get(session, 0) + count - self._last.get(session, 0)
         return missing
 
 
 def truth_of(folder: Path) -> Truth:
-    """Return what is recorded in a folder that nothing happened to."""
-    entries = [each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)]
+    """Return the contents of an unchanged folder."""
+    entries = [record for file in journal_files(folder) for record in read(file) if isinstance(record, Entry)]
     ticks = {(entry.head.session, entry.number): entry.snapshot for entry in entries}
     return Truth(ticks, reads_of(folder)[0], info([folder]).integrity)
 
 
 def verdict(truth: Truth, folder: Path, *, by_all: bool) -> Verdict:
-    """Return whether all that is read of a folder is right, or reported as wrong with the ticks that are lost.
+    """Return whether the contents of a folder are right, or reported as damaged with the number of lost ticks.
 
-    With `by_all`, `check` and both merges must state the same.
+    With `by_all`, `check` and both merges must report the same.
     """
-    found = _Reading(truth, folder)
-    problems, integrity, unstated = list(found.problems), found.integrity, found.unstated()
-    missing = len(truth.ticks) - found.ticks
+    reading = _Reading(truth, folder)
+    problems, integrity, unstated = list(reading.problems), reading.integrity, reading.unstated()
+    missing = len(truth.ticks) - reading.ticks
     is_reported = integrity != truth.integrity
     if not integrity.lost <= missing <= integrity.lost + unstated:
         problems.append(f"{missing} ticks are missing, {integrity.lost} reported, {unstated} at unknown ends")
     if unstated and integrity == Integrity():
-        problems.append("an end that is not there is not reported")
-    is_right = missing == 0 and abs(found.reads - truth.reads) < 0.5
-    if found.reads > truth.reads + 0.5 or not (is_right or is_reported or unstated):
-        problems.append(f"{found.ticks} ticks and {found.reads:.0f} reads, and nothing is reported")
+        problems.append("a missing end is not reported")
+    is_right = missing == 0 and abs(reading.reads - truth.reads) < 0.5
+    if reading.reads > truth.reads + 0.5 or not (is_right or is_reported or unstated):
+        problems.append(f"{reading.ticks} ticks and {reading.reads:.0f} reads, and nothing is reported")
     if by_all:
-        problems += _by_all(folder, found)
+        problems += _by_all(folder, reading)
     return Verdict("; ".join(problems), is_right, is_reported)
 
 
-def _by_all(folder: Path, found: _Reading) -> list[str]:
+def _by_all(folder: Path, reading: _Reading) -> list[str]:
     checked = info([folder])
     problems = []
-    if (checked.ticks, checked.integrity) != (found.ticks, found.integrity):
-        problems.append(f"check states {checked.ticks} ticks, {checked.integrity}")
-    if found.ticks:
-        fast, plain = reads_of(folder), reads_of(folder, plainly=True)
-        # A file of which no tick can be read has a note of its own.
-        of_merge = found.integrity if sessions([folder])[1] else fast[1]
-        if fast != plain or (of_merge.lost, of_merge.repeated) != (found.integrity.lost, found.integrity.repeated):
-            problems.append(f"the merges state {fast} and {plain}")
-        if abs(fast[0] - found.reads) > 0.5:
-            problems.append(f"{found.reads} reads are read, and {fast[0]} merged")
+    if (checked.ticks, checked.integrity) != (reading.ticks, reading.integrity):
+        problems.append(f"check reports {checked.ticks} ticks, {checked.integrity}")
+    if reading.ticks:
+        columnar, reference = reads_of(folder), reads_of(folder, reference=True)
+        # A file without any readable tick has a note instead.
+        of_merge = reading.integrity if sessions([folder])[1] else columnar[1]
+        if columnar != reference or (of_merge.lost, of_merge.repeated) != (
+            reading.integrity.lost,
+            reading.integrity.repeated,
+        ):
+            problems.append(f"the merges report {columnar} and {reference}")
+        if abs(columnar[0] - reading.reads) > 0.5:
+            problems.append(f"{reading.reads} reads are read, and {columnar[0]} merged")
     return problems
 
 
 def mutate(chance: random.Random, folder: Path, kinds: Sequence[str] = tuple(MUTATIONS)) -> list[str]:
-    """Change a recording once or twice; return how."""
+    """Change a recording once or twice; return the kinds of the changes."""
     chosen = chance.choices(kinds, k=chance.choice([1, 1, 2]))
     for kind in chosen:
         MUTATIONS[kind](chance, folder)

@@ -1,4 +1,4 @@
-"""Snapshots as Hypothesis makes them up: series that come and go, counters that go back, histograms that change."""
+"""Generated snapshots: series appear and disappear, counters decrease, histograms change their length."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""What unpacks to gigabytes takes neither memory nor time, and is told as damage."""
+"""Frames that decompress to gigabytes are reported as damage, without much memory or time."""
 
 import resource
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from tests.collector.cluster.recorded_nodes import busy, record
 
 SIZE = 4 << 30
 BLOCK = 128 << 10
-ROOM = 512 << 20
+MEMORY_BYTES = 512 << 20
 
 
 def bomb(letter: bytes, size: int) -> bytes:
-    """Return a frame of one letter, with blocks of 128 KiB that take four bytes each (RFC 8878, 3.1.1)."""
+    """Return a frame that repeats one byte, in blocks of 128 KiB of four bytes each (RFC 8878, 3.1.1)."""
     header = zstandard.FRAME_HEADER + bytes([0x00, 0x58])
     block, last = (((BLOCK << 3) + (1 << 1) + end).to_bytes(3, "little") + letter for end in (0, 1))
     return header + block * (size // BLOCK - 1) + last
@@ -28,12 +28,12 @@ def bomb(letter: bytes, size: int) -> bytes:
 def _little_memory() -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, hard))
     yield
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def test_the_bomb_is_one() -> None:
+def test_the_bomb_decompresses_to_its_full_size() -> None:
     text = zstandard.ZstdDecompressor().decompressobj().decompress(bomb(b"x", 4 << 20))
     assert text == b"x" * (4 << 20)
 
@@ -45,8 +45,8 @@ def test_a_bomb_is_damage(tmp_path: Path, letter: bytes) -> None:
     (file,) = folder.glob("*.zst")
     content = file.read_bytes()
     file.write_bytes(content + bomb(letter, SIZE) + content)
-    found = list(read(file))
-    assert len([each for each in found if isinstance(each, Entry)]) == 8
-    assert len([each for each in found if isinstance(each, Damage)]) == 1
+    records = list(read(file))
+    assert len([record for record in records if isinstance(record, Entry)]) == 8
+    assert len([record for record in records if isinstance(record, Damage)]) == 1
     ((session,), notes) = sessions([folder])
     assert (session.node, notes) == ("a", [])

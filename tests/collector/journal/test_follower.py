@@ -1,4 +1,4 @@
-"""A journal followed as it grows, from its beginning or from a place that was reached before."""
+"""Following a growing journal, from its beginning or from an earlier position."""
 
 from contextlib import closing
 from pathlib import Path
@@ -35,80 +35,82 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "node"
 
 
-def snapshots(tail: JournalFollower) -> list[Snapshot]:
-    found = []
-    for each in tail.poll():
-        assert isinstance(each, Entry)
-        found.append(each.snapshot)
-    return found
+def snapshots(follower: JournalFollower) -> list[Snapshot]:
+    entries = []
+    for record in follower.poll():
+        assert isinstance(record, Entry)
+        entries.append(record.snapshot)
+    return entries
 
 
-def test_what_is_appended_is_followed_from_file_to_file(folder: Path) -> None:
+def test_appended_ticks_are_followed_across_files(folder: Path) -> None:
     with (
         closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal,
-        closing(JournalFollower(folder)) as tail,
+        closing(JournalFollower(folder)) as follower,
     ):
-        assert list(tail.poll()) == []
+        assert list(follower.poll()) == []
         for number in range(TICKS):
             journal.append(tick(number))
-            assert snapshots(tail) == [tick(number)]
-            assert list(tail.poll()) == []
-        whole = sum(file.stat().st_size for file in files_of(folder))
+            assert snapshots(follower) == [tick(number)]
+            assert list(follower.poll()) == []
+        total_bytes = sum(file.stat().st_size for file in files_of(folder))
         assert len(files_of(folder)) > 3
-        assert tail.read_bytes <= whole
+        assert follower.read_bytes <= total_bytes
 
 
 @given(st.integers(0, TICKS - 1))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_reading_begins_at_any_place_that_was_reached(folder: Path, reached: int) -> None:
+def test_following_continues_at_any_earlier_position(folder: Path, reached: int) -> None:
     for file in files_of(folder) if folder.exists() else ():
         file.unlink()
-    places: list[Position] = []
+    positions: list[Position] = []
     with (
         closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal,
-        closing(JournalFollower(folder)) as tail,
+        closing(JournalFollower(folder)) as follower,
     ):
         for number in range(TICKS):
             journal.append(tick(number))
-            (entry,) = (each for each in tail.poll() if isinstance(each, Entry))
-            assert tail.position(entry) == journal.position
-            places.append(journal.position)
-    with closing(JournalFollower(folder, places[reached])) as again:
-        assert snapshots(again) == [tick(number) for number in range(places.index(places[reached]), TICKS)]
+            (entry,) = (record for record in follower.poll() if isinstance(record, Entry))
+            assert follower.position(entry) == journal.position
+            positions.append(journal.position)
+    with closing(JournalFollower(folder, positions[reached])) as resumed:
+        assert snapshots(resumed) == [tick(number) for number in range(positions.index(positions[reached]), TICKS)]
 
 
-def test_where_the_file_is_gone_that_is_told_and_the_next_one_read(folder: Path) -> None:
-    places = []
+def test_a_removed_file_is_reported_and_the_next_one_is_read(folder: Path) -> None:
+    positions = []
     with closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal:
         for number in range(TICKS):
             journal.append(tick(number))
-            places.append(journal.position)
-    gone = [place.file for place in places].count(places[0].file)
+            positions.append(journal.position)
+    removed_ticks = [position.file for position in positions].count(positions[0].file)
     files_of(folder)[0].unlink()
-    with closing(JournalFollower(folder, places[1])) as tail:
-        removed, *rest = tail.poll()
+    with closing(JournalFollower(folder, positions[1])) as follower:
+        removed, *rest = follower.poll()
     assert removed == Removed()
-    assert [each.snapshot for each in rest if isinstance(each, Entry)] == [tick(n) for n in range(gone, TICKS)]
+    assert [record.snapshot for record in rest if isinstance(record, Entry)] == [
+        tick(n) for n in range(removed_ticks, TICKS)
+    ]
 
 
-def test_files_that_are_removed_while_one_is_read_are_told(folder: Path) -> None:
+def test_files_removed_during_reading_are_reported(folder: Path) -> None:
     with (
         closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal,
-        closing(JournalFollower(folder)) as tail,
+        closing(JournalFollower(folder)) as follower,
     ):
         journal.append(tick(0))
-        assert snapshots(tail) == [tick(0)]
+        assert snapshots(follower) == [tick(0)]
         number = 0
         while len(files_of(folder)) < 3:
             number += 1
             journal.append(tick(number))
         for file in files_of(folder)[:2]:
             file.unlink()
-        found = list(tail.poll())
-    told = [each.snapshot.tick.time_s if isinstance(each, Entry) else each for each in found]
-    # What was in the file that is still open is not lost.
-    read = told.index(Removed())
-    assert told == [
+        records = list(follower.poll())
+    events = [record.snapshot.tick.time_s if isinstance(record, Entry) else record for record in records]
+    # The ticks of the file that is still open are not lost.
+    read = events.index(Removed())
+    assert events == [
         *(tick(n).tick.time_s for n in range(1, read + 1)),
         Removed(),
         LostTicks(0, number - read - 1),
@@ -116,9 +118,9 @@ def test_files_that_are_removed_while_one_is_read_are_told(folder: Path) -> None
     ]
 
 
-def test_a_place_beyond_the_end_of_its_file_is_none(folder: Path) -> None:
+def test_a_position_beyond_the_end_of_its_file_counts_as_removed(folder: Path) -> None:
     with closing(Journal(folder, lambda: HEAD, LIMITS, pytest.fail)) as journal:
         journal.append(tick(0))
         name = journal.position.file
-    with closing(JournalFollower(folder, Position(name, 10**6))) as tail:
-        assert list(tail.poll()) == [Removed()]
+    with closing(JournalFollower(folder, Position(name, 10**6))) as follower:
+        assert list(follower.poll()) == [Removed()]

@@ -1,4 +1,4 @@
-"""Bytes that only look like frames: reading them takes work in proportion to their size, and good frames are found."""
+"""Bytes that only look like frames: the work is proportional to their size, and valid frames after them are found."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,20 +30,20 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
 }
 
 
-class Counted:
-    """Decompresses like zstandard, and counts bytes in and out."""
+class CountingDecompressor:
+    """Decompresses with zstandard, and counts input and output bytes."""
 
     work = 0
 
     def __init__(self, max_window_size: int) -> None:
         self._real = zstandard_decompressor(max_window_size=max_window_size).decompressobj()
 
-    def decompressobj(self) -> "Counted":
+    def decompressobj(self) -> "CountingDecompressor":
         return self
 
     def decompress(self, data: bytes) -> bytes:
         out = self._real.decompress(data)
-        Counted.work += len(data) + len(out)
+        CountingDecompressor.work += len(data) + len(out)
         return out
 
     def __getattr__(self, name: str) -> Any:
@@ -55,31 +55,31 @@ zstandard_decompressor = zstandard.ZstdDecompressor
 
 def read(data: bytes, size: int = 1 << 18) -> list[bytes | Damage]:
     frames = Frames()
-    found = [each for at in range(0, len(data), size) for each in frames.feed(data[at : at + size])]
-    return [*found, *frames.end()]
+    lines = [line for at in range(0, len(data), size) for line in frames.feed(data[at : at + size])]
+    return [*lines, *frames.end()]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_work_is_linear_in_the_input(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zstandard, "ZstdDecompressor", Counted)
+    monkeypatch.setattr(zstandard, "ZstdDecompressor", CountingDecompressor)
     work = []
     for size in (1 << 17, 1 << 19):
-        Counted.work = 0
+        CountingDecompressor.work = 0
         (damage,) = read(HOSTILE[name](size))
         assert isinstance(damage, Damage)
-        work.append(Counted.work)
+        work.append(CountingDecompressor.work)
     assert work[1] <= 4.4 * work[0] + 2 * (RETRY_BYTES + (RETRY_BYTES_PER_BYTE << 19))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("size", [7, 1 << 18])
-def test_a_frame_behind_them_is_found(name: str, size: int) -> None:
+def test_a_frame_after_hostile_bytes_is_found(name: str, size: int) -> None:
     damage, line = read(HOSTILE[name](1000) + GOOD, size)
     assert isinstance(damage, Damage)
     assert line == b'{"t":1}'
 
 
-def test_lines_before_a_damaged_block_are_kept_and_its_place_is_exact() -> None:
+def test_lines_before_a_damaged_block_are_kept_and_its_position_is_exact() -> None:
     compressor = zstandard.ZstdCompressor().compressobj()
     blocks = [compressor.compress(LINE) + compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for _ in range(3)]
     damaged = blocks[0] + blocks[1] + b"\xff\xff\xff" + GOOD
@@ -87,11 +87,11 @@ def test_lines_before_a_damaged_block_are_kept_and_its_place_is_exact() -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, len(GOOD)))
-def test_a_frame_that_is_cut_off_is_damage_wherever_it_is_cut(cut: int) -> None:
+def test_a_truncated_frame_is_damage(cut: int) -> None:
     (damage,) = read(GOOD[:cut])
     assert isinstance(damage, Damage)
 
 
-def test_checksums_of_frames_that_another_program_compressed_again() -> None:
-    again = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True).compress(LINE * 5000)
-    assert read(again * 2, 1000) == [b'{"t":1}'] * 10_000
+def test_recompressed_frames_with_checksums_are_read() -> None:
+    recompressed = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True).compress(LINE * 5000)
+    assert read(recompressed * 2, 1000) == [b'{"t":1}'] * 10_000

@@ -1,11 +1,10 @@
-"""A journal on disk: what was appended is what is read, whatever happens to the file, but for what was lost."""
+"""A journal on disk: appended ticks are read back, and damage loses ticks but never changes them."""
 
 import json
 import os
-import resource
 import stat
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from collector.journal.summary import size_of
 from collector.journal.writer import LOCK, SUFFIX, Journal, JournalError, Limits, files_of
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
+from tests.collector.fakes import file_size_limit
 from tests.collector.journal.recorded import SNAPSHOTS
 
 METRIC = Metric("a_total", Kind.COUNTER, "1", "")
@@ -73,25 +73,25 @@ def written(folder: Path, snapshots: list[Snapshot], limits: Limits = NO_SYNC) -
     return files_of(folder)[0]
 
 
-def split(found: Iterator[Entry | Damage | Footer]) -> tuple[list[Snapshot], list[Damage]]:
-    every = list(found)
-    entries = [each.snapshot for each in every if isinstance(each, Entry)]
-    return entries, [each for each in every if isinstance(each, Damage)]
+def split(records: Iterable[Entry | Damage | Footer]) -> tuple[list[Snapshot], list[Damage]]:
+    all_records = list(records)
+    entries = [record.snapshot for record in all_records if isinstance(record, Entry)]
+    return entries, [record for record in all_records if isinstance(record, Damage)]
 
 
 @given(LISTS)
 @shared
-def test_what_is_appended_is_what_is_read(folder: Path, snapshots: list[Snapshot]) -> None:
+def test_appended_ticks_are_read_back(folder: Path, snapshots: list[Snapshot]) -> None:
     folder = fresh(folder)
     with closing(Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)) as journal:
         for snapshot in snapshots:
             journal.append(snapshot)
-    found = [each for file in files_of(folder) for each in read(file)]
-    assert [each.snapshot for each in found if isinstance(each, Entry)] == snapshots
-    assert {each.head for each in found if isinstance(each, Entry)} == {HEAD}
+    entries = [record for file in files_of(folder) for record in read(file) if isinstance(record, Entry)]
+    assert [entry.snapshot for entry in entries] == snapshots
+    assert {entry.head for entry in entries} == {HEAD}
 
 
-def test_every_tick_can_be_read_as_soon_as_it_is_appended(folder: Path) -> None:
+def test_every_tick_is_readable_immediately_after_it_is_appended(folder: Path) -> None:
     reader, begun = Reader(), 0
     with closing(Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)) as journal:
         for number in range(10):
@@ -101,7 +101,7 @@ def test_every_tick_can_be_read_as_soon_as_it_is_appended(folder: Path) -> None:
             begun = len(data)
 
 
-def test_whoever_reads_zstd_reads_it_too(folder: Path) -> None:
+def test_the_file_is_readable_with_zstd_and_json(folder: Path) -> None:
     file = written(folder, [tick(number) for number in range(7)])
     with zstandard.open(file, "rt", encoding="utf-8") as lines:
         *ticks, footer = map(json.loads, lines)
@@ -112,115 +112,101 @@ def test_whoever_reads_zstd_reads_it_too(folder: Path) -> None:
 
 @given(st.data())
 @shared
-def test_cut_anywhere_all_whole_ticks_before_are_read(folder: Path, data: st.DataObject) -> None:
+def test_the_ticks_before_a_cut_are_read(folder: Path, data: st.DataObject) -> None:
     ticks = [tick(number) for number in range(10)]
-    whole = written(folder, ticks).read_bytes()
-    cut = whole[: data.draw(st.integers(0, len(whole)))]
+    content = written(folder, ticks).read_bytes()
+    truncated = content[: data.draw(st.integers(0, len(content)))]
     reader = Reader()
-    found, damage = split(iter([*reader.feed(cut), *reader.end()]))
-    assert found == ticks[: len(found)]
+    read_ticks, damage = split([*reader.feed(truncated), *reader.end()])
+    assert read_ticks == ticks[: len(read_ticks)]
     assert len(damage) <= 1
 
 
 @given(st.data())
 @shared
-def test_with_a_byte_that_is_another_no_tick_is_wrong_and_the_next_frames_are_read(
-    folder: Path, data: st.DataObject
-) -> None:
+def test_a_changed_byte_loses_at_most_one_frame_and_changes_no_tick(folder: Path, data: st.DataObject) -> None:
     ticks = [tick(number) for number in range(12)]
-    whole = bytearray(written(folder, ticks).read_bytes())
-    place = data.draw(st.integers(0, len(whole) - 1))
-    whole[place] ^= data.draw(st.integers(1, 255))
-    pieces = data.draw(st.integers(1, len(whole)))
+    content = bytearray(written(folder, ticks).read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    size = data.draw(st.integers(1, len(content)))
     reader = Reader()
-    events = [each for at in range(0, len(whole), pieces) for each in reader.feed(bytes(whole[at : at + pieces]))]
-    found, damage = split(iter([*events, *reader.end()]))
-    assert all(each in ticks for each in found)
-    # Of one frame at most is anything lost. Some bits of a frame's header mean nothing.
-    assert len(found) >= 12 - 3
-    assert damage or found == ticks
+    records = [record for at in range(0, len(content), size) for record in reader.feed(bytes(content[at : at + size]))]
+    read_ticks, damage = split([*records, *reader.end()])
+    assert all(snapshot in ticks for snapshot in read_ticks)
+    # A frame has three ticks. Some bits of its header have no meaning.
+    assert len(read_ticks) >= 12 - 3
+    assert damage or read_ticks == ticks
 
 
-def test_a_block_that_says_it_is_larger_does_not_swallow_the_frames_behind_it(folder: Path) -> None:
+def test_a_wrong_block_size_loses_at_most_one_frame(folder: Path) -> None:
     ticks = [tick(number) for number in range(12)]
-    whole = written(folder, ticks).read_bytes()
-    for place in range(len(whole)):
-        damaged = bytearray(whole)
-        damaged[place] ^= 0x80
+    content = written(folder, ticks).read_bytes()
+    for index in range(len(content)):
+        damaged = bytearray(content)
+        damaged[index] ^= 0x80
         reader = Reader()
-        found, _ = split(iter([*reader.feed(bytes(damaged)), *reader.end()]))
-        assert all(each in ticks for each in found)
-        assert len(found) >= 12 - 3
+        read_ticks, _ = split([*reader.feed(bytes(damaged)), *reader.end()])
+        assert all(snapshot in ticks for snapshot in read_ticks)
+        assert len(read_ticks) >= 12 - 3
 
 
-def test_a_file_of_somebody_else_is_damage_and_nothing_else(tmp_path: Path) -> None:
+def test_a_foreign_file_is_only_damage(tmp_path: Path) -> None:
     for content in (b"", b"{}\n" * 1000, os.urandom(10_000), b"\x28\xb5\x2f\xfd" * 100):
         (tmp_path / "x").write_bytes(content)
-        found, damage = split(read(tmp_path / "x"))
-        assert found == []
+        snapshots, damage = split(read(tmp_path / "x"))
+        assert snapshots == []
         assert bool(damage) == bool(content)
 
 
-def test_a_second_writer_is_refused(folder: Path) -> None:
+def test_a_second_writer_is_rejected(folder: Path) -> None:
     first = Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)
     with closing(first), pytest.raises(JournalError, match="another casstat is recording there"):
         Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)
     Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail).close()
 
 
-def test_the_lock_can_be_opened_by_its_owner_alone(folder: Path) -> None:
+def test_only_its_owner_can_open_the_lock(folder: Path) -> None:
     folder.mkdir()
     (folder / LOCK).touch(0o644)
     with closing(Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)):
         assert stat.S_IMODE((folder / LOCK).stat().st_mode) == 0o600
 
 
-def test_files_are_rotated_and_the_oldest_go_first(folder: Path) -> None:
+def test_files_are_rotated_and_the_oldest_are_removed_first(folder: Path) -> None:
     limits = Limits(file_bytes=1500, total_bytes=6000, sync="never")
-    said: list[str] = []
-    with closing(Journal(folder, lambda: HEAD, limits, said.append)) as journal:
+    messages: list[str] = []
+    with closing(Journal(folder, lambda: HEAD, limits, messages.append)) as journal:
         for number in range(300):
             journal.append(tick(number))
         assert journal.removed > 1
-        assert len(said) == 1
+        assert len(messages) == 1
         assert sum(file.stat().st_size for file in files_of(folder)) <= limits.total_bytes
-    assert said[1:] == [f"{folder}: removed the {journal.removed} oldest files"]
-    found = [each.snapshot for file in files_of(folder) for each in read(file) if isinstance(each, Entry)]
-    assert found == [tick(number) for number in range(300)][-len(found) :]
-
-
-@contextmanager
-def room_for(size: int) -> Iterator[None]:
-    """Let no file grow beyond `size` bytes: what is beyond is refused as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert messages[1:] == [f"{folder}: removed the {journal.removed} oldest files"]
+    kept, _ = split(record for file in files_of(folder) for record in read(file))
+    assert kept == [tick(number) for number in range(300)][-len(kept) :]
 
 
 @given(st.integers(0, 2500), st.integers(1, 12), st.integers(1, 6))
 @shared
-def test_on_a_full_disk_what_is_lost_is_counted_and_the_rest_read(
+def test_on_a_full_disk_lost_ticks_are_counted_and_the_others_read(
     folder: Path, size: int, full: int, after: int
 ) -> None:
-    said: list[str] = []
-    with closing(Journal(fresh(folder), lambda: HEAD, NO_SYNC, said.append)) as journal:
-        with room_for(size):
+    messages: list[str] = []
+    with closing(Journal(fresh(folder), lambda: HEAD, NO_SYNC, messages.append)) as journal:
+        with file_size_limit(size):
             for number in range(full):
                 journal.append(tick(number))
         for number in range(full, full + after):
             journal.append(tick(number))
         lost = journal.lost
-    found, damage = split(each for file in files_of(folder) for each in read(file))
+    read_ticks, damage = split(record for file in files_of(folder) for record in read(file))
     assert damage == []
-    assert len(found) + lost == full + after
-    assert found[-after:] == [tick(number) for number in range(full, full + after)]
-    assert bool(said) == bool(lost)
+    assert len(read_ticks) + lost == full + after
+    assert read_ticks[-after:] == [tick(number) for number in range(full, full + after)]
+    assert bool(messages) == bool(lost)
 
 
-def test_a_newer_writers_fields_are_kept(folder: Path) -> None:
+def test_fields_of_a_newer_writer_are_kept(folder: Path) -> None:
     content = {"head": {**HEAD.content(), "moon": "full"}, **encoded(DeltaState(), tick(0)), "weather": [1, 2]}
     reader = Reader()
     (entry,) = reader.feed(zstandard.compress(sealed(content)))
@@ -228,18 +214,18 @@ def test_a_newer_writers_fields_are_kept(folder: Path) -> None:
     assert entry == Entry(HEAD, tick(0), {"weather": [1, 2]})
 
 
-def test_gaps_suspends_and_restarts_stand_there_in_words(folder: Path) -> None:
-    one, other = tick(0), replace(tick(5), tick=Tick(1_795_000_005.0, 0.0, 4, 3.5))
-    later = [replace(scrape, origin="later") for scrape in other.scrapes]
-    ticks = [replace(one, scrapes=(replace(one.scrapes[0], origin="early"),)), replace(other, scrapes=tuple(later))]
+def test_gaps_suspensions_and_restarts_are_recorded_as_text(folder: Path) -> None:
+    first, second = tick(0), replace(tick(5), tick=Tick(1_795_000_005.0, 0.0, 4, 3.5))
+    later = [replace(scrape, origin="later") for scrape in second.scrapes]
+    early = [replace(scrape, origin="early") for scrape in first.scrapes]
+    ticks = [replace(first, scrapes=tuple(early)), replace(second, scrapes=tuple(later))]
     with zstandard.open(written(folder, ticks), "rt", encoding="utf-8") as lines:
         records = [json.loads(line).get("r") for line in lines]
-    told = [["gap", "4 ticks missed"], ["suspend", "suspended for 3.5 s"], ["restart", "cpu counted anew"]]
-    assert records == [None, told, None]
+    expected = [["gap", "4 ticks missed"], ["suspend", "suspended for 3.5 s"], ["restart", "cpu counted anew"]]
+    assert records == [None, expected, None]
 
 
-def test_the_size_of_a_journal_that_is_being_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scrape must not fail because the oldest file is removed between listing and asking."""
+def test_the_size_ignores_files_that_are_removed_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / f"b{SUFFIX}"
     kept.write_bytes(b"12345")
     assert size_of(tmp_path) == 5

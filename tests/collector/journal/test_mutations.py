@@ -1,4 +1,4 @@
-"""Recordings that are changed at random: a small number of what `make acceptance-journal-mutations` does."""
+"""Random changes to recordings; `make acceptance-journal-mutations` tests many more."""
 
 import random
 import shutil
@@ -9,7 +9,7 @@ import pytest
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 from tests.collector.journal.mutated import MUTATIONS, Truth, mutate, truth_of, verdict
 
-EACH = 4
+SEEDS = 4
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +26,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
 
 
 @pytest.mark.parametrize("kind", MUTATIONS)
-def test_totals_are_right_or_reported_with_the_ticks_that_are_lost(
-    kind: str, recorded: tuple[Path, Truth], tmp_path: Path
-) -> None:
+def test_totals_are_right_or_lost_ticks_are_reported(kind: str, recorded: tuple[Path, Truth], tmp_path: Path) -> None:
     original, truth = recorded
-    for seed in range(EACH):
+    for seed in range(SEEDS):
         folder = tmp_path / str(seed) / "a"
         shutil.copytree(original, folder)
         chance = random.Random(seed)  # noqa: S311 - no secret

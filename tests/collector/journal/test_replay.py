@@ -1,4 +1,6 @@
-"""A recording replayed at a longer interval: nothing that was read is lost, and the work grows with the recording."""
+"""Replaying a recording at a longer interval loses no values, and takes work proportional to its length."""
+
+from collections.abc import Iterable
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ HEAD = Header("1", 1.0)
 
 
 class CountedSeries(tuple[str, ...]):
-    """A series that counts how often any of them is hashed."""
+    """A series that counts the hashes of all series."""
 
     hashed = 0
     __slots__ = ()
@@ -26,30 +28,34 @@ class CountedSeries(tuple[str, ...]):
 
 def entries_of(snapshots: list[Snapshot]) -> list[Entry]:
     return [
-        Entry(HEAD, Snapshot(each.node, Tick(float(number), 0.0, each.tick.missed), each.scrapes))
-        for number, each in enumerate(snapshots, 1)
+        Entry(HEAD, Snapshot(snapshot.node, Tick(float(number), 0.0, snapshot.tick.missed), snapshot.scrapes))
+        for number, snapshot in enumerate(snapshots, 1)
     ]
 
 
+def values_of(scrapes: Iterable[Scrape]) -> dict[tuple[str, Series], object]:
+    return {(scrape.source, series): value for scrape in scrapes for series, value in scrape.values.items()}
+
+
 @given(st.lists(SNAPSHOTS, min_size=4, max_size=4))
-def test_the_entry_that_is_kept_has_the_last_value_of_every_series_and_all_events(snapshots: list[Snapshot]) -> None:
+def test_the_joined_entry_has_the_last_values_and_all_events(snapshots: list[Snapshot]) -> None:
     entries = entries_of(snapshots)
     (joined,) = at_interval(entries, 4.0)
     last: dict[tuple[str, Series], object] = {}
     for entry in entries:
-        last.update({(b.source, series): value for b in entry.snapshot.scrapes for series, value in b.values.items()})
+        last |= values_of(entry.snapshot.scrapes)
     scrapes = joined.snapshot.scrapes
-    assert {(b.source, series): value for b in scrapes for series, value in b.values.items()} == last
-    assert sum(len(b.values) for b in scrapes) == len(last)
-    every = [event for entry in entries for b in entry.snapshot.scrapes for event in b.events]
-    assert [event for b in scrapes for event in b.events] == every
-    assert joined.snapshot.tick.missed == sum(each.tick.missed for each in snapshots)
-    own = snapshots[-1].scrapes
-    assert scrapes[len(scrapes) - len(own) :] == own
+    assert values_of(scrapes) == last
+    assert sum(len(scrape.values) for scrape in scrapes) == len(last)
+    events = [event for entry in entries for scrape in entry.snapshot.scrapes for event in scrape.events]
+    assert [event for scrape in scrapes for event in scrape.events] == events
+    assert joined.snapshot.tick.missed == sum(snapshot.tick.missed for snapshot in snapshots)
+    last_scrapes = snapshots[-1].scrapes
+    assert scrapes[len(scrapes) - len(last_scrapes) :] == last_scrapes
 
 
 def hashes(ticks: int) -> int:
-    """Return how often a series is hashed to join so many ticks."""
+    """Return the number of hashes of series to join this many ticks."""
     series = [CountedSeries((f"s{number}",)) for number in range(20)]
     snapshots = [
         Snapshot("n", Tick(float(tick)), (Scrape("cassandra", float(tick), dict.fromkeys(series, tick)),))

@@ -1,4 +1,4 @@
-"""Totals of recordings that were changed are right, or reported as damaged with the ticks that are lost."""
+"""Totals of changed recordings are right, or reported as damaged with the number of lost ticks."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from cli.main import main
 from collector.journal.footer import last_footer
 from collector.journal.frames import MAGIC
 from collector.journal.header import Header
@@ -14,7 +13,7 @@ from collector.journal.segments import is_being_written
 from collector.journal.summary import Summary, info
 from collector.journal.tick_order import Integrity
 from collector.journal.writer import Journal, Limits, files_of
-from tests.collector.cluster.recorded_nodes import both, busy, reads_of, record
+from tests.collector.cluster.recorded_nodes import busy, merge_both, reads_of, record
 
 TICKS = 40
 FORMAT_1 = Path(__file__).with_name("format_1.jsonl")
@@ -36,28 +35,28 @@ def frames_of(file: Path) -> list[bytes]:
 
 
 def reads(folder: Path) -> float:
-    merged, _ = both(folder)
+    merged, _ = merge_both(folder)
     return sum(increase for node in merged.nodes for increase, _ in reads_of(node.product).values())
 
 
 def checked(folder: Path) -> tuple[Summary, Integrity]:
-    """Return what all ways of reading say; they agree."""
-    found = info([folder])
-    merged, _ = both(folder)
+    """Return the summary and the integrity, on which all readers agree."""
+    summary = info([folder])
+    merged, _ = merge_both(folder)
     (node,) = merged.nodes
-    assert node.integrity == found.integrity
-    return found, found.integrity
+    assert node.integrity == summary.integrity
+    return summary, summary.integrity
 
 
-def test_a_recording_that_was_closed_is_complete(folder: Path) -> None:
-    found, integrity = checked(folder)
-    assert (found.ticks, found.state, integrity) == (TICKS, "complete", Integrity())
+def test_a_closed_recording_is_complete(folder: Path) -> None:
+    summary, integrity = checked(folder)
+    assert (summary.ticks, summary.state, integrity) == (TICKS, "complete", Integrity())
 
 
 def test_a_copy_under_another_name_counts_once(folder: Path) -> None:
     shutil.copy(file_of(folder), folder / "copy.jsonl.zst")
-    found, integrity = checked(folder)
-    assert (found.ticks, integrity.repeated, integrity.lost) == (TICKS, TICKS, 0)
+    summary, integrity = checked(folder)
+    assert (summary.ticks, integrity.repeated, integrity.lost) == (TICKS, TICKS, 0)
     assert reads(folder) == 10 * (TICKS - 1)
 
 
@@ -66,8 +65,8 @@ def test_a_copy_under_another_name_counts_once(folder: Path) -> None:
 def test_a_partial_copy_counts_once(folder: Path, name: str, share: float) -> None:
     content = file_of(folder).read_bytes()
     (folder / name).write_bytes(content[: int(share * len(content))])
-    found, integrity = checked(folder)
-    assert (found.ticks, integrity.lost) == (TICKS, 0)
+    summary, integrity = checked(folder)
+    assert (summary.ticks, integrity.lost) == (TICKS, 0)
     assert integrity.repeated > 0
     assert reads(folder) == 10 * (TICKS - 1)
 
@@ -82,63 +81,63 @@ def test_files_are_read_in_the_order_in_which_they_were_created(tmp_path: Path) 
     assert len(files) > 3
     for number, file in enumerate(reversed(files)):
         file.rename(tmp_path / f"{number}.jsonl.zst")
-    found = info([tmp_path])
-    assert (found.ticks, found.integrity) == (600, Integrity())
+    summary = info([tmp_path])
+    assert (summary.ticks, summary.integrity) == (600, Integrity())
     files_of(tmp_path)[0].unlink()
     assert info([tmp_path]).state == "a later file is missing"
 
 
-def test_a_frame_that_is_duplicated_counts_once(folder: Path) -> None:
+def test_a_duplicated_frame_counts_once(folder: Path) -> None:
     frames = frames_of(file_of(folder))
     file_of(folder).write_bytes(b"".join([*frames[:3], frames[1], *frames[3:]]))
-    found, integrity = checked(folder)
-    assert (found.ticks, integrity) == (TICKS, Integrity(repeated=5))
+    summary, integrity = checked(folder)
+    assert (summary.ticks, integrity) == (TICKS, Integrity(repeated=5))
     assert reads(folder) == 10 * (TICKS - 1)
 
 
-@pytest.mark.parametrize("place", [0, 3])
-def test_a_footer_before_its_ticks_leaves_none_of_them_out(folder: Path, place: int) -> None:
+@pytest.mark.parametrize("index", [0, 3])
+def test_a_footer_before_its_ticks_excludes_none_of_them(folder: Path, index: int) -> None:
     frames = frames_of(file_of(folder))
-    file_of(folder).write_bytes(b"".join([*frames[:place], frames[-1], *frames[place:]]))
-    found, integrity = checked(folder)
-    assert (found.ticks, integrity) == (TICKS, Integrity())
+    file_of(folder).write_bytes(b"".join([*frames[:index], frames[-1], *frames[index:]]))
+    summary, integrity = checked(folder)
+    assert (summary.ticks, integrity) == (TICKS, Integrity())
 
 
-def test_frames_that_are_swapped_are_left_out_and_counted(folder: Path) -> None:
+def test_swapped_frames_are_excluded_and_counted(folder: Path) -> None:
     frames = frames_of(file_of(folder))
     file_of(folder).write_bytes(b"".join([*frames[:2], frames[3], frames[2], *frames[4:]]))
-    found, integrity = checked(folder)
-    assert (found.ticks, integrity) == (TICKS - 5, Integrity(lost=5, repeated=5))
-    # The first tick behind the gap covers it.
+    summary, integrity = checked(folder)
+    assert (summary.ticks, integrity) == (TICKS - 5, Integrity(lost=5, repeated=5))
+    # The first tick after the gap covers it.
     assert reads(folder) == 10 * (TICKS - 1)
 
 
 @pytest.mark.parametrize("frame", range(8))
-def test_a_frame_that_is_missing_is_lost_wherever_it_was(folder: Path, frame: int) -> None:
+def test_the_ticks_of_a_missing_frame_are_lost(folder: Path, frame: int) -> None:
     frames = frames_of(file_of(folder))
     file_of(folder).write_bytes(b"".join(frames[:frame] + frames[frame + 1 :]))
-    found, integrity = checked(folder)
-    assert (found.ticks, integrity) == (TICKS - 5, Integrity(lost=5))
+    summary, integrity = checked(folder)
+    assert (summary.ticks, integrity) == (TICKS - 5, Integrity(lost=5))
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
-def test_a_file_that_is_cut_off_is_not_complete(folder: Path, share: float) -> None:
+def test_a_truncated_file_is_not_complete(folder: Path, share: float) -> None:
     content = file_of(folder).read_bytes()
     file_of(folder).write_bytes(content[: int(share * len(content))])
-    found = info([folder])
-    assert found.ticks < TICKS
-    assert not found.is_sound
+    summary = info([folder])
+    assert summary.ticks < TICKS
+    assert not summary.is_sound
 
 
-def test_overwritten_bytes_are_one_damaged_place_and_the_ticks_that_are_lost(tmp_path: Path) -> None:
+def test_overwritten_bytes_are_one_damaged_place_and_lost_ticks(tmp_path: Path) -> None:
     folder = record(tmp_path / "a", busy("a", 398), full_every=600)
     content = bytearray(file_of(folder).read_bytes())
     middle = len(content) // 2
     content[middle : middle + 100] = bytes(100)
     file_of(folder).write_bytes(bytes(content))
-    found, integrity = checked(folder)
+    summary, integrity = checked(folder)
     assert integrity.damaged == 1
-    assert integrity.lost == 398 - found.ticks > 0
+    assert integrity.lost == 398 - summary.ticks > 0
 
 
 def test_two_recordings_in_one_file_are_both_read(tmp_path: Path, folder: Path) -> None:
@@ -155,7 +154,7 @@ def test_a_recording_is_open_while_its_writer_holds_the_lock(tmp_path: Path) -> 
     first.append(ticks[0])
     assert is_being_written(tmp_path)
     assert info([tmp_path]).state == "open"
-    # As after kill -9: nothing was written when it ended.
+    # After SIGKILL the file has no footer.
     file = files_of(tmp_path)[0]
     content = file.read_bytes()
     first.close()
@@ -164,12 +163,12 @@ def test_a_recording_is_open_while_its_writer_holds_the_lock(tmp_path: Path) -> 
     assert info([tmp_path]).state == "no footer"
     second = Journal(tmp_path, lambda: Header("1", 1.0, "second"), Limits(sync="never"), pytest.fail)
     second.append(ticks[1])
-    found = info([tmp_path])
-    assert (found.open, found.integrity.unfinished) == (1, 1)
+    summary = info([tmp_path])
+    assert (summary.open, summary.integrity.unfinished) == (1, 1)
     second.close()
 
 
-def test_files_that_were_removed_for_room_are_no_damage(tmp_path: Path) -> None:
+def test_files_removed_by_rotation_are_no_damage(tmp_path: Path) -> None:
     journal = Journal(
         tmp_path, lambda: Header("1", 1.0, "s"), Limits(1500, total_bytes=6000, sync="never"), lambda _: None
     )
@@ -177,40 +176,18 @@ def test_files_that_were_removed_for_room_are_no_damage(tmp_path: Path) -> None:
         journal.append(snapshot)
     journal.close()
     assert journal.removed > 0
-    found = info([tmp_path])
-    assert found.ticks < 600
-    assert found.state == "complete"
+    summary = info([tmp_path])
+    assert summary.ticks < 600
+    assert summary.state == "complete"
     footer = last_footer(files_of(tmp_path)[-1])
     assert footer is not None
     assert footer.next == 600
-
-
-@pytest.mark.parametrize("command", ["journal check", "journal info", "merge -o out", "replay"])
-def test_every_command_reports_the_same(
-    command: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    frames = frames_of(file_of(folder))
-    file_of(folder).write_bytes(b"".join([*frames[:2], frames[0], *frames[3:]]))
-    try:
-        code = main([*command.split(), str(folder)])
-    except SystemExit as leaving:
-        code = int(leaving.code or 0)
-    output = capsys.readouterr()
-    text = output.out + output.err
-    assert code == (command == "journal check")
-    if command == "journal info":
-        assert "lost            5" in text
-        assert "repeated        5" in text
-    else:
-        assert "5 ticks lost" in text or "5 ticks lost before" in text
-        assert "5 ticks repeated" in text or "5 ticks repeated" in text
 
 
 def test_a_recording_of_format_1_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     folder.mkdir()
     (folder / "20261118T110640.jsonl.zst").write_bytes(zstandard.compress(FORMAT_1.read_bytes()))
-    found, integrity = checked(folder)
-    assert (found.ticks, found.state, integrity) == (8, "complete", Integrity())
+    summary, integrity = checked(folder)
+    assert (summary.ticks, summary.state, integrity) == (8, "complete", Integrity())
     assert reads(folder) == 70

@@ -1,4 +1,4 @@
-"""A log on disk as a node and those who rotate it write it, and what is read of it."""
+"""A log file as a node writes it, its rotation, and the events read from it."""
 
 import os
 from pathlib import Path
@@ -13,14 +13,14 @@ TIMEOUT_S = 0.8
 
 
 def down(number: int) -> bytes:
-    """Return a line that tells of a node; its event is `said(number)`."""
+    """Return a line about a node that went down; its event text is `texts(number)`."""
     return (
         b"INFO  [GossipStage:1] 2026-11-21 12:32:43,007 Gossiper.java:1177 - "
         b"InetAddress /10.0.0.%d is now DOWN\n" % number
     )
 
 
-def said(*numbers: int) -> list[str]:
+def texts(*numbers: int) -> list[str]:
     return [f"10.0.0.{number} is DOWN" for number in numbers]
 
 
@@ -33,7 +33,7 @@ class Log:
         self.source = LogSource(path, PATTERN, self.clock)
         if content is not None:
             path.write_bytes(content)
-            assert self.told() == []
+            assert self.events() == []
 
     def write(self, data: bytes) -> None:
         with self.path.open("ab") as file:
@@ -43,19 +43,19 @@ class Log:
         self.clock.busy(1.0)
         return self.source.read(TIMEOUT_S)
 
-    def told(self) -> list[str]:
-        """Return what one reading tells, which is all there is."""
+    def events(self) -> list[str]:
+        """Return the texts of the events of one reading, which has no problem."""
         scrape = self.read()
         assert scrape.problem == ""
         return [event.text for event in scrape.events]
 
 
 def open_files() -> set[str]:
-    """Return what this process has open."""
-    found = set()
+    """Return the files that this process has open."""
+    files = set()
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - the folder lists itself while it is read
         try:
-            found.add(os.readlink(f"/proc/self/fd/{name}"))  # noqa: PTH115
+            files.add(os.readlink(f"/proc/self/fd/{name}"))  # noqa: PTH115
         except FileNotFoundError:
             continue
-    return found
+    return files

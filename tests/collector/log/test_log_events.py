@@ -1,4 +1,4 @@
-"""What real logs of every version say, and that no message does harm."""
+"""Events of real logs of every version, and of arbitrary messages."""
 
 import random
 
@@ -17,7 +17,7 @@ DATA = "/var/lib/cassandra/data"
 TABLE_ID = "5fa69300e5a611f1b473c366697e480a"
 COMPACTED = (
     "Compacted (5f5369f0-e5a6-11f1-b473-c366697e480a) 1,204 sstables to [{paths}] to level=0.  {sizes} (~87% of "
-    "original) in {took}ms.  Read Throughput = 8.328KiB/s, Write Throughput = 6.649KiB/s, Row Throughput = ~2/s."
+    "original) in {duration}ms.  Read Throughput = 8.328KiB/s, Write Throughput = 6.649KiB/s, Row Throughput = ~2/s."
 )
 
 
@@ -27,35 +27,35 @@ def lines(version: str, name: str) -> list[str]:
 
 def messages() -> list[str]:
     """Return every message of the captures."""
-    found = (PATTERN.line(line) for version in VERSIONS for line in lines(version, "debug"))
-    return [line.message for line in found if line]
+    parsed = (PATTERN.line(line) for version in VERSIONS for line in lines(version, "debug"))
+    return [line.message for line in parsed if line]
 
 
 MESSAGES = messages()
 
 
-def told(version: str, name: str) -> list[str]:
-    found = []
+def events_of(version: str, name: str) -> list[str]:
+    events = []
     for line in filter(None, map(PATTERN.line, lines(version, name))):
         if event := event_of(line.message):
-            found.append(f"{line.date} {event[0]} {event[1]}")
-    return found
+            events.append(f"{line.date} {event[0]} {event[1]}")
+    return events
 
 
 def text(message: str) -> str:
-    found = event_of(message)
-    assert found is not None
-    return found[1]
+    event = event_of(message)
+    assert event is not None
+    return event[1]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", FILES)
-def test_what_real_logs_tell(version: str, name: str) -> None:
-    assert told(version, name) == (FOLDER / version / f"{name}.events.txt").read_text().splitlines()
+def test_real_logs_give_the_expected_events(version: str, name: str) -> None:
+    assert events_of(version, name) == (FOLDER / version / f"{name}.events.txt").read_text().splitlines()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_kind_was_seen_of_every_version_but_failures(version: str) -> None:
+def test_the_captures_contain_every_kind_but_errors(version: str) -> None:
     seen = {
         event[0]
         for line in filter(None, map(PATTERN.line, lines(version, "debug")))
@@ -64,13 +64,13 @@ def test_every_kind_was_seen_of_every_version_but_failures(version: str) -> None
     assert seen == {row.kind for row in ROWS} - {"error"}
 
 
-def test_before_4_0_flushes_and_compactions_stand_in_debug_log_alone() -> None:
+def test_before_4_0_flushes_and_compactions_are_only_in_debug_log() -> None:
     def kinds(version: str, name: str) -> set[str]:
-        return {line.split()[2] for line in told(version, name)}
+        return {line.split()[2] for line in events_of(version, name)}
 
     assert kinds("3.11.19", "debug") - kinds("3.11.19", "system") == {"flush", "compaction"}
     for version in VERSIONS[1:]:
-        assert told(version, "debug") == told(version, "system")
+        assert events_of(version, "debug") == events_of(version, "system")
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,12 @@ def test_tables_are_named_by_their_folder(path: str, table: str | None) -> None:
     assert table_of(path) == table
 
 
-def compacted(sizes: str, took: str, paths: int = 1) -> str:
+def compacted(sizes: str, duration: str, paths: int = 1) -> str:
     names = "".join(f"{DATA}/ks1/t000-{TABLE_ID}/nb-{number}-big," for number in range(paths))
-    return text(COMPACTED.format(paths=names, sizes=sizes, took=took))
+    return text(COMPACTED.format(paths=names, sizes=sizes, duration=duration))
 
 
-def test_compactions() -> None:
+def test_a_compaction_has_its_sizes_and_duration() -> None:
     assert (
         compacted("68.900MiB to 60.123MiB", "12,300")
         == "compacted ks1.t000 1204 -> 1 sstables, 68.9 -> 60.1 MiB in 12.3 s"
@@ -103,18 +103,18 @@ def test_compactions() -> None:
     assert compacted("1.500GiB to 900.000MiB", "999", 640).endswith("-> 640 sstables, 1.5 GiB -> 900.0 MiB in 999 ms")
     assert compacted("858B to 0.215KiB", "1").endswith("858 -> 220 B in 1 ms")
     assert compacted("2048.000TiB to 1bytes", "1").endswith("2048.0 TiB -> 1 B in 1 ms")
-    # All had expired.
+    # All data had expired.
     assert compacted("130B to 0B", "35", 0) == "compacted an unnamed table 1204 -> 0 sstables, 130 -> 0 B in 35 ms"
 
 
-def test_numbers_as_other_languages_write_them() -> None:
+def test_numbers_of_other_locales_are_read() -> None:
     assert compacted("68,900MiB to 60,123MiB", "12.300").endswith("68.9 -> 60.1 MiB in 12.3 s")
     assert compacted("68,900MiB to 60,123MiB", "1\u202f012\u202f300").endswith("in 1012.3 s")
     assert compacted("68.900MiB to 60.123MiB", "12\u2019300").endswith("in 12.3 s")
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "event"),
     [
         ("G1 Young Generation GC in 312ms.  G1 Eden Space: 1 -> 0; ", ("gc", "GC G1 Young Generation 312 ms")),
         ("ConcurrentMarkSweep GC in 1312ms.  CMS Old Gen: 1 -> 0; ", ("gc", "GC ConcurrentMarkSweep 1312 ms")),
@@ -140,8 +140,8 @@ def test_numbers_as_other_languages_write_them() -> None:
         ("Exception in thread Thread[\x1b[31m\r\x07,5,main]", ("error", "exception in thread Thread[?[31m ?,5,main]")),
     ],
 )
-def test_messages_that_were_not_provoked(message: str, said: tuple[str, str]) -> None:
-    assert event_of(message) == said
+def test_messages_missing_in_the_captures_give_events(message: str, event: tuple[str, str]) -> None:
+    assert event_of(message) == event
 
 
 @pytest.mark.parametrize(
@@ -157,33 +157,34 @@ def test_messages_that_were_not_provoked(message: str, said: tuple[str, str]) ->
         "InetAddress /10.0.0.2 is now",
     ],
 )
-def test_messages_that_are_no_events(message: str) -> None:
+def test_other_messages_give_no_event(message: str) -> None:
     assert event_of(message) is None
 
 
-def harmless(message: str) -> None:
-    found = event_of(message)
-    if found:
-        assert found[0] in {row.kind for row in ROWS}
-        assert found[1].isprintable()
-        assert 0 < len(found[1]) <= 200
+def check_event(message: str) -> None:
+    """Assert that a message gives no event or a valid one."""
+    if event := event_of(message):
+        kind, text = event
+        assert kind in {row.kind for row in ROWS}
+        assert text.isprintable()
+        assert 0 < len(text) <= 200
 
 
 @given(st.sampled_from(MESSAGES), st.integers(0, 10_000), st.text(max_size=5), st.integers(0, 3))
-def test_nothing_that_is_done_to_a_message_does_harm(message: str, place: int, put: str, cut: int) -> None:
-    place %= len(message) + 1
-    harmless(message[:place] + put + message[place + cut :])
+def test_a_changed_message_gives_no_event_or_a_valid_one(message: str, index: int, inserted: str, removed: int) -> None:
+    index %= len(message) + 1
+    check_event(message[:index] + inserted + message[index + removed :])
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(MESSAGES), st.sampled_from(MESSAGES))
-def test_messages_mixed_up_do_no_harm(chance: random.Random, one: str, other: str) -> None:
-    words = one.split() + other.split()
+def test_shuffled_messages_give_no_event_or_a_valid_one(chance: random.Random, first: str, second: str) -> None:
+    words = first.split() + second.split()
     chance.shuffle(words)
-    harmless(" ".join(words))
+    check_event(" ".join(words))
 
 
-def test_a_line_as_long_as_any_is_no_trouble() -> None:
+def test_very_long_messages_give_no_event_or_a_valid_one() -> None:
     for row in ROWS:
-        harmless(row.message.split("(")[0].replace("\\", "") + "a (1, 2MiB [, " * 20_000)
+        check_event(row.message.split("(")[0].replace("\\", "") + "a (1, 2MiB [, " * 20_000)
     for message in MESSAGES:
-        harmless(message + " 1" * 100_000)
+        check_event(message + " 1" * 100_000)

@@ -1,4 +1,4 @@
-"""Lines are taken apart by the pattern that wrote them, whatever the pattern and whatever stands in them."""
+"""Logback patterns: lines are parsed with the pattern that wrote them, with any content."""
 
 import re
 import time
@@ -14,7 +14,7 @@ from tests.collector.zones import CENTRAL_EUROPE, local_zone
 
 STOCK = "INFO  [main] 2026-11-21 12:33:40,326 CassandraDaemon.java:686 - Startup complete"
 MESSAGE, THREAD, TIME_S = "Compacted (x) [y] 100% - of: z", "Compaction Executor:2 [a]", 1761445500.123
-# One event, written by real logbacks in Paris: 1.2.9 is that of Cassandra 4.0 and 4.1, 1.5.18 that of 5.0.
+# One event, written by real Logback versions in the time zone of Paris: 1.2.9 (Cassandra 4.0 and 4.1), 1.5.18 (5.0).
 RENDERED = [
     (release, pattern, written.replace("\\\\", "\\"))
     for release in ("1.2.9", "1.5.18")
@@ -25,10 +25,10 @@ LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR")
 BASES = ("%-5level", "%thread", "%d{ISO8601}", "%logger{36}", "%F:%L", "%X{host}", "%r", "%M", "%-20.30c")
 
 
-def taken(pattern: str, line: str) -> Line:
-    found = parse(pattern).line(line)
-    assert found is not None
-    return found
+def parsed_line(pattern: str, line: str) -> Line:
+    parsed = parse(pattern).line(line)
+    assert parsed is not None
+    return parsed
 
 
 def seconds(date_format: str, date: str, now_s: float = 0.0) -> float | None:
@@ -41,39 +41,39 @@ def utc_s(*parts: int) -> float:
     return datetime(*parts, tzinfo=timezone.utc).timestamp()  # type: ignore[misc,arg-type]
 
 
-def test_cassandras_own_pattern() -> None:
-    assert taken(DEFAULT_PATTERN, STOCK) == Line("INFO", "main", "2026-11-21 12:33:40,326", "Startup complete")
+def test_the_default_pattern_of_cassandra_is_parsed() -> None:
+    assert parsed_line(DEFAULT_PATTERN, STOCK) == Line("INFO", "main", "2026-11-21 12:33:40,326", "Startup complete")
 
 
 @pytest.mark.parametrize(("release", "pattern", "line"), RENDERED)
-def test_what_real_logbacks_write(release: str, pattern: str, line: str) -> None:
-    parsed = parse(pattern)
-    found = parsed.line(line.removesuffix("\\n"))
-    assert found is not None, release
-    assert found.message == MESSAGE
-    assert found.level == ("" if pattern == "%msg%n" else "INFO")
+def test_lines_of_real_logback_versions_are_parsed(release: str, pattern: str, line: str) -> None:
+    log_pattern = parse(pattern)
+    parsed = log_pattern.line(line.removesuffix("\\n"))
+    assert parsed is not None, release
+    assert parsed.message == MESSAGE
+    assert parsed.level == ("" if pattern == "%msg%n" else "INFO")
     with local_zone(CENTRAL_EUROPE):
-        time_s = parsed.time_s(found, TIME_S)
-    # Neither a time of day alone nor fractions of a second that are not three digits say what is meant.
-    says_when = re.search(r"%d(?!\{HH|.*SSSSSS)", pattern)
+        time_s = log_pattern.time_s(parsed, TIME_S)
+    # A time of day alone, and fractions with other than three digits, are ambiguous.
+    has_time = re.search(r"%d(?!\{HH|.*SSSSSS)", pattern)
     whole_seconds = "Z}" in pattern or "EEE" in pattern
-    assert time_s == ((int(TIME_S) if whole_seconds else TIME_S) if says_when else None)
+    assert time_s == ((int(TIME_S) if whole_seconds else TIME_S) if has_time else None)
 
 
 @pytest.mark.parametrize(
     ("release", "pattern", "line"), [case for case in RENDERED if re.search("%t|%thread", case[1])]
 )
-def test_threads_have_any_name(release: str, pattern: str, line: str) -> None:
-    found = parse(pattern).line(line)
-    assert found is not None, release
-    assert found.thread == THREAD
+def test_thread_names_may_contain_any_character(release: str, pattern: str, line: str) -> None:
+    parsed = parse(pattern).line(line)
+    assert parsed is not None, release
+    assert parsed.thread == THREAD
 
 
-def test_widths_are_room_that_may_be_there_or_not() -> None:
-    assert taken("%5p|%-8t|%msg%n", " WARN|main    |m").level == "WARN"
-    assert taken("%5p|%-8t|%msg%n", "ERROR|longer than eight|m").thread == "longer than eight"
-    assert taken("%-20(%p %t) %msg%n", "INFO main            m").message == "m"
-    assert taken("%.-1p %msg%n", "W m").level == "W"
+def test_padding_is_optional() -> None:
+    assert parsed_line("%5p|%-8t|%msg%n", " WARN|main    |m").level == "WARN"
+    assert parsed_line("%5p|%-8t|%msg%n", "ERROR|longer than eight|m").thread == "longer than eight"
+    assert parsed_line("%-20(%p %t) %msg%n", "INFO main            m").message == "m"
+    assert parsed_line("%.-1p %msg%n", "W m").level == "W"
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_widths_are_room_that_may_be_there_or_not() -> None:
         "\x00" * 1000,
     ],
 )
-def test_what_does_not_fit_goes_on(line: str) -> None:
+def test_lines_that_do_not_match_the_pattern_are_continuations(line: str) -> None:
     assert parse(DEFAULT_PATTERN).line(line) is None
 
 
-def test_messages_may_be_empty_and_hold_anything() -> None:
+def test_messages_may_be_empty_and_contain_any_character() -> None:
     head = STOCK.removesuffix("Startup complete")
-    assert taken(DEFAULT_PATTERN, head).message == ""
-    assert taken(DEFAULT_PATTERN, f"{head}a - b:1 - [c] 2026-11-21 12:33:40,326 \x00 \ufffd").message.startswith(
+    assert parsed_line(DEFAULT_PATTERN, head).message == ""
+    assert parsed_line(DEFAULT_PATTERN, f"{head}a - b:1 - [c] 2026-11-21 12:33:40,326 \x00 \ufffd").message.startswith(
         "a - b:1"
     )
 
@@ -129,15 +129,15 @@ def test_messages_may_be_empty_and_hold_anything() -> None:
         ("%d{ISO8601, GMT+99} %msg", ""),
     ],
 )
-def test_unsupported_patterns_are_refused_in_one_line(pattern: str, message: str) -> None:
-    with pytest.raises(ValueError, match="log pattern '") as refused:
+def test_unsupported_patterns_are_one_line_errors(pattern: str, message: str) -> None:
+    with pytest.raises(ValueError, match="log pattern '") as caught:
         parse(pattern)
-    assert message in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @given(st.text("%{}()\\'\",-.5pdmntXx {n}", max_size=30))
-def test_any_pattern_is_taken_or_refused(pattern: str) -> None:
+def test_any_pattern_is_parsed_or_a_one_line_error(pattern: str) -> None:
     try:
         parsed = parse(pattern)
     except ValueError as error:
@@ -159,7 +159,7 @@ def test_any_pattern_is_taken_or_refused(pattern: str) -> None:
         ("d MMMM yyyy h:mm:ss a, UTC", "1 february 2026 1:00:00 PM", utc_s(2026, 2, 1, 13)),
         ("yyyy-MM-dd kk:mm:ss, UTC", "2026-11-21 24:00:01", utc_s(2026, 11, 21, 0, 0, 1)),
         ("''yyyy'' o''clock MM-dd HH:mm:ss, UTC", "'2026' o'clock 11-21 12:00:00", None),
-        # Found, but not understood: the line counts, its time is not known.
+        # The line matches, but its date is not understood.
         ("d MMM yyyy HH:mm:ss, UTC", "1 Fév 2026 01:00:00", None),
         ("d MMM yyyy h:mm:ss a, UTC", "1 Feb 2026 1:00:00 nachm", None),
         ("yyyy-MM-dd HH:mm:ss, UTC", "2026-02-30 12:00:00", None),
@@ -172,12 +172,12 @@ def test_any_pattern_is_taken_or_refused(pattern: str) -> None:
         ("yyyy-MM-dd HH:mm:ss yyyy, UTC", "2026-11-21 12:33:40 2026", utc_s(2026, 11, 21, 12, 33, 40)),
     ],
 )
-def test_dates(date_format: str, date: str, expected: float | None) -> None:
+def test_dates_are_parsed_in_java_formats(date_format: str, date: str, expected: float | None) -> None:
     assert seconds(date_format, date) == expected
 
 
-def test_a_line_counts_although_its_date_is_not_understood() -> None:
-    assert taken("%d{YYYY ww} - %msg%n", "2026 47 - flushed").message == "flushed"
+def test_a_line_with_an_unsupported_date_format_is_parsed() -> None:
+    assert parsed_line("%d{YYYY ww} - %msg%n", "2026 47 - flushed").message == "flushed"
 
 
 def test_a_date_without_a_zone_is_local() -> None:
@@ -188,25 +188,25 @@ def test_a_date_without_a_zone_is_local() -> None:
 
 
 @pytest.mark.parametrize("summer", [0, 3600])
-def test_of_the_hour_that_comes_twice_the_nearer_one_is_meant(summer: int) -> None:
-    there = utc_s(2026, 10, 25, 1, 30) - summer
+def test_in_the_repeated_hour_of_autumn_the_nearer_time_is_used(summer: int) -> None:
+    expected_s = utc_s(2026, 10, 25, 1, 30) - summer
     with local_zone(CENTRAL_EUROPE):
-        assert seconds("ISO8601", "2026-10-25 02:30:00,000", there + 5) == there
+        assert seconds("ISO8601", "2026-10-25 02:30:00,000", expected_s + 5) == expected_s
 
 
 @given(st.integers(0, 4_000_000_000_000), st.sampled_from(["UTC", "GMT+5:30", "GMT-8", ""]))
-def test_every_moment_comes_back(milliseconds: int, zone: str) -> None:
+def test_every_time_is_parsed_back(milliseconds: int, zone: str) -> None:
     offset = {"GMT+5:30": 19800, "GMT-8": -28800}.get(zone, 0)
     shown = datetime.fromtimestamp(milliseconds // 1000 + offset, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     with local_zone("UTC0"):
-        found = seconds(f"ISO8601, {zone}", f"{shown},{milliseconds % 1000:03}")
-    # Before 1970 in that zone's own calendar there is nothing.
-    assert found is not None or milliseconds < 86_400_000
-    assert found is None or round(found * 1000) == milliseconds
+        parsed_s = seconds(f"ISO8601, {zone}", f"{shown},{milliseconds % 1000:03}")
+    # Times before 1970 in the local calendar of the zone are not supported.
+    assert parsed_s is not None or milliseconds < 86_400_000
+    assert parsed_s is None or round(parsed_s * 1000) == milliseconds
 
 
 @given(st.lists(st.sampled_from(BASES), min_size=1, max_size=4, unique=True), st.data())
-def test_the_message_comes_back_whatever_stands_before_it(words: list[str], data: st.DataObject) -> None:
+def test_the_message_is_found_after_any_other_fields(words: list[str], data: st.DataObject) -> None:
     plain = st.text(st.characters(codec="utf-8", exclude_characters="|\n\r"), max_size=20)
     written = {
         "%-5level": st.sampled_from(LEVELS).map(lambda level: f"{level:5}"),
@@ -216,15 +216,15 @@ def test_the_message_comes_back_whatever_stands_before_it(words: list[str], data
     }
     message = data.draw(plain)
     line = "|".join([*(data.draw(written.get(word, plain)) for word in words), message])
-    assert taken("|".join([*words, "%msg%n"]), line).message == message.strip()
+    assert parsed_line("|".join([*words, "%msg%n"]), line).message == message.strip()
 
 
 @pytest.mark.parametrize(
     "pattern", [DEFAULT_PATTERN, "%t %X{a} %X{b} %c %C [%M] %d - %msg |%p %r|%n", "%30r %30L %t %30p - %msg%n"]
 )
 @pytest.mark.parametrize("line", [" " * 200_000, "a ] - : | " * 20_000, f"INFO  [{'] 2026-11-21 12:33:40,3' * 9000}"])
-def test_no_line_keeps_the_search_busy(pattern: str, line: str) -> None:
+def test_no_line_takes_exponential_time(pattern: str, line: str) -> None:
     began_s = time.thread_time()
     parse(pattern).line(line)
-    # Not a measurement: a search that tries every split would take days.
+    # A generous limit: a search that tries every split would take days.
     assert time.thread_time() - began_s < 30

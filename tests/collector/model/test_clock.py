@@ -219,8 +219,8 @@ def through(clock: FakeClock, interval_s: float, troubles: list[Trouble], see: C
     """Tick through all troubles; call `see` with each tick and the intended sleep before it."""
     grid = ticks(clock, interval_s)
     for trouble in troubles:
-        already = len(clock.slept)
-        see(next(grid), sum(clock.slept[already:]))
+        sleeps = len(clock.slept)
+        see(next(grid), sum(clock.slept[sleeps:]))
         clock.busy(trouble.busy_s)
         clock.step(trouble.then_step_s)
 

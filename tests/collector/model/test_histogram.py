@@ -82,10 +82,10 @@ def nth(ordered: Sequence[int], rank: float) -> int:
 
 
 def around_share(ordered: Sequence[int], q: float) -> tuple[int, int]:
-    """Return the least and the greatest that can be called the percentile `q` of the values.
+    """Return the least and the greatest value that may be the percentile `q`.
 
-    They are one and the same, the smallest value that at least the share `q` of all does not exceed; only where
-    the rank is a whole number but for rounding they are neighbours.
+    Both are the smallest value that at least the share `q` of all values does not exceed. They are neighbours only if
+    the rank is a whole number apart from rounding errors.
     """
     rank = q * len(ordered)
     return nth(ordered, rank - 1e-6), nth(ordered, rank)
@@ -140,7 +140,7 @@ def test_no_value_is_lost(layout: Layout, values: list[int]) -> None:
 
 
 @given(layout=layouts, values=some_values, q=shares)
-def test_a_percentile_lies_in_the_bucket_of_the_true_one(layout: Layout, values: list[int], q: float) -> None:
+def test_a_percentile_lies_in_the_bucket_of_the_true_percentile(layout: Layout, values: list[int], q: float) -> None:
     least, greatest = around_share(sorted(values), q)
     result = quantile(layout.buckets(values), q)
     assert result is not None
@@ -190,10 +190,10 @@ def test_the_true_mean_lies_within_the_bounds(layout: Layout, values: list[int])
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_an_empty_histogram_has_no_quantiles(layout: Layout) -> None:
-    nothing = layout.buckets([])
-    assert quantile(nothing, 0.5) is None
-    assert highest(nothing) is None
-    assert mean_bounds(nothing) is None
+    empty = layout.buckets([])
+    assert quantile(empty, 0.5) is None
+    assert highest(empty) is None
+    assert mean_bounds(empty) is None
 
 
 @given(before=counts, increase=counts)
@@ -259,9 +259,9 @@ def test_merging_nanoseconds_and_microseconds_keeps_the_total(fine: list[int], c
 def check_mixed(fine: list[int], coarse: list[int], q: float) -> None:
     """Compare a percentile of the merged histogram with that of the values, in nanoseconds."""
     least, greatest = around_share(sorted([*fine, *(1_000 * value for value in coarse)]), q)
-    found_s = quantile(merge([NANOSECONDS.buckets(fine), MICROSECONDS.buckets(coarse)]), q)
-    assert found_s is not None
-    assert least / 1.2e9 - 1e-6 - 1e-12 <= found_s <= 1.2 * greatest / 1e9 + 1e-6 + 1e-12
+    merged_s = quantile(merge([NANOSECONDS.buckets(fine), MICROSECONDS.buckets(coarse)]), q)
+    assert merged_s is not None
+    assert least / 1.2e9 - 1e-6 - 1e-12 <= merged_s <= 1.2 * greatest / 1e9 + 1e-6 + 1e-12
 
 
 @given(fine=latencies_ns, coarse=latencies_us, q=shares)

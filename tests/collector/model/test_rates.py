@@ -110,8 +110,8 @@ def test_gauges_and_texts_are_present_on_the_first_reading_and_across_a_restart(
 
 
 def test_metrics_missing_in_the_catalogue_are_left_out() -> None:
-    stranger: Values = {("stranger_total",): 5, ("stranger_seconds",): (1, 2, 3)}
-    assert last(one(10.0, stranger), one(11.0, stranger)).values == {}
+    unknown: Values = {("unknown_total",): 5, ("unknown_seconds",): (1, 2, 3)}
+    assert last(one(10.0, unknown), one(11.0, unknown)).values == {}
 
 
 def test_a_counter_that_is_not_a_number_has_no_rate() -> None:
@@ -155,7 +155,7 @@ def test_a_restart_of_one_source_does_not_affect_others() -> None:
 
 def test_a_slow_series_does_not_lengthen_the_time_of_the_row() -> None:
     values: list[Values] = [{REQUESTS: 0, SECONDS: 0}, {REQUESTS: 5}, {REQUESTS: 9, SECONDS: 10**6}]
-    sample = last(*(one(10.0 + at, each) for at, each in enumerate(values)))
+    sample = last(*(one(10.0 + second, tick_values) for second, tick_values in enumerate(values)))
     assert rate(sample, REQUESTS) == Rate(4.0, 1.0)
     assert rate(sample, SECONDS) == Rate(1.0, 2.0)
     assert sample.elapsed_s == {"node": 1.0}
@@ -169,12 +169,12 @@ def test_after_a_restart_all_earlier_readings_are_deleted() -> None:
 
 
 def test_a_series_read_long_after_a_restart_is_not_a_second_restart() -> None:
-    is_running: list[tuple[str, Values]] = [
+    readings: list[tuple[str, Values]] = [
         ("1", {REQUESTS: 100, SECONDS: 100}),
         ("2", {REQUESTS: 1}),
         ("2", {REQUESTS: 2, SECONDS: 500}),
     ]
-    sample = last(*(one(10.0 + at, values, origin) for at, (origin, values) in enumerate(is_running)))
+    sample = last(*(one(10.0 + at, values, origin) for at, (origin, values) in enumerate(readings)))
     assert kinds(sample) == []
     assert rate(sample, SECONDS) is None
 
@@ -187,7 +187,7 @@ def test_a_scrape_without_values_keeps_earlier_readings() -> None:
 
 
 @dataclass(frozen=True)
-class Tried:
+class GeneratedTick:
     """One tick: time since the previous one, increase of the counter, and whether the node answered."""
 
     after_s: float
@@ -196,11 +196,11 @@ class Tried:
 
 
 tries = st.lists(
-    st.builds(Tried, st.floats(0.01, 500), st.integers(0, 10**9), st.booleans()), min_size=2, max_size=30
-).filter(lambda ticks: sum(each.answered for each in ticks) >= 2)
+    st.builds(GeneratedTick, st.floats(0.01, 500), st.integers(0, 10**9), st.booleans()), min_size=2, max_size=30
+).filter(lambda ticks: sum(tick.answered for tick in ticks) >= 2)
 
 
-def answers(ticks: list[Tried]) -> list[tuple[float, int, bool]]:
+def answers(ticks: list[GeneratedTick]) -> list[tuple[float, int, bool]]:
     """Return the time, counter and answer of each tick."""
     at_s, count, result = 1000.0, 7, []
     for tick in ticks:
@@ -209,7 +209,7 @@ def answers(ticks: list[Tried]) -> list[tuple[float, int, bool]]:
     return result
 
 
-def snapshots_of(ticks: list[Tried]) -> list[Snapshot]:
+def snapshots_of(ticks: list[GeneratedTick]) -> list[Snapshot]:
     return [
         one(at_s, {REQUESTS: count, SECONDS: count})
         if answered
@@ -219,24 +219,25 @@ def snapshots_of(ticks: list[Tried]) -> list[Snapshot]:
 
 
 @given(tries)
-def test_rates_times_intervals_sum_to_the_increase(ticks: list[Tried]) -> None:
-    known = [(at_s, count) for at_s, count, answered in answers(ticks) if answered]
-    result = [each for sample in samples(snapshots_of(ticks)) if (each := rate(sample))]
-    assert sum(each.per_s * each.elapsed_s for each in result) == pytest.approx(known[-1][1] - known[0][1], rel=1e-9)
-    assert sum(each.elapsed_s for each in result) == pytest.approx(known[-1][0] - known[0][0], rel=1e-9)
+def test_rates_times_intervals_sum_to_the_increase(ticks: list[GeneratedTick]) -> None:
+    counts = [(at_s, count) for at_s, count, answered in answers(ticks) if answered]
+    rates = [result for sample in samples(snapshots_of(ticks)) if (result := rate(sample))]
+    increase, elapsed_s = counts[-1][1] - counts[0][1], counts[-1][0] - counts[0][0]
+    assert sum(result.per_s * result.elapsed_s for result in rates) == pytest.approx(increase, rel=1e-9)
+    assert sum(result.elapsed_s for result in rates) == pytest.approx(elapsed_s, rel=1e-9)
 
 
 @given(tries)
-def test_the_time_of_a_row_is_that_of_its_rates(ticks: list[Tried]) -> None:
+def test_the_time_of_a_row_is_that_of_its_rates(ticks: list[GeneratedTick]) -> None:
     for sample in samples(snapshots_of(ticks)):
         result = rate(sample)
         assert sample.elapsed_s == ({"node": result.elapsed_s} if result else {})
 
 
 @given(tries)
-def test_an_interval_without_an_answer_has_no_values(ticks: list[Tried]) -> None:
-    for sample, each in zip(samples(snapshots_of(ticks)), ticks, strict=True):
-        if not each.answered:
+def test_an_interval_without_an_answer_has_no_values(ticks: list[GeneratedTick]) -> None:
+    for sample, tick in zip(samples(snapshots_of(ticks)), ticks, strict=True):
+        if not tick.answered:
             assert sample.values == {}
             assert kinds(sample) == ["no_answer"]
 

@@ -183,25 +183,25 @@ def test_a_counter_missing_in_one_tick_is_not_compared_with_the_histogram() -> N
     assert sample.values[DURATIONS] == Buckets(upper_bounds_of("seconds", US), bucket_counts(US, {FAST: 4000}))
 
 
-gains = st.lists(
+increases = st.lists(
     st.tuples(st.dictionaries(st.integers(0, US - 1), st.integers(1, 10**6), max_size=5), st.booleans()),
     min_size=1,
     max_size=12,
 )
 
 
-@given(gains)
+@given(increases)
 def test_interval_histograms_sum_to_the_total(ticks: list[tuple[dict[int, int], bool]]) -> None:
     counts = first = bucket_counts(US, {FAST: 3})
     snapshots = [one(0.0, {DURATIONS: first})]
-    known = first
+    last_read = first
     for position, (increase, answered) in enumerate(ticks, 1):
         counts = plus(counts, bucket_counts(US, increase))
-        known = counts if answered else known
+        last_read = counts if answered else last_read
         snapshots.append(one(float(position), {DURATIONS: counts} if answered else {}))
     added = (0,) * US
     for sample in samples(snapshots):
         value = sample.values.get(DURATIONS)
         if isinstance(value, Buckets):
             added = plus(added, tuple(map(int, value.counts)))
-    assert plus(first, added) == known
+    assert plus(first, added) == last_read

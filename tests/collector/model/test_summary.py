@@ -52,7 +52,7 @@ def test_a_rate_over_uneven_intervals_is_not_the_mean_of_rates() -> None:
 
 def test_a_gauge_is_the_mean_over_the_intervals_that_have_it() -> None:
     values: list[Values] = [{BYTES: 1}, {}, {BYTES: 2}, {BYTES: 6}]
-    result = samples(one(float(at), each) for at, each in enumerate(values))
+    result = samples(one(float(second), tick_values) for second, tick_values in enumerate(values))
     assert summary(result).values[BYTES] == pytest.approx(3 * 1024)
 
 
@@ -80,13 +80,13 @@ def test_intervals_before_and_after_a_restart_count() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """Changes in one interval; `known` tells which of counter, histogram and gauge were read at its end."""
+    """Changes in one interval, and whether counter, histogram and gauge are read at its end."""
 
     after_s: float
     count: int
     filled: dict[int, int]
     load: int
-    known: tuple[bool, bool, bool]
+    is_read: tuple[bool, bool, bool]
 
 
 steps = st.lists(
@@ -107,13 +107,13 @@ def readings(intervals: list[Step]) -> list[tuple[float, Values]]:
     """Return all readings; the first and the last are complete."""
     at_s, count, buckets = 50.0, 5, bucket_counts(128, {30: 9})
     result: list[tuple[float, Values]] = [(at_s, {REQUESTS: count, WRITES: buckets, BYTES: 0})]
-    for position, each in enumerate(intervals, 1):
-        at_s, count = at_s + each.after_s, count + each.count
-        buckets = plus(buckets, bucket_counts(128, each.filled))
-        whole: Values = {REQUESTS: count, WRITES: buckets, BYTES: each.load}
-        all_known = position == len(intervals)
-        parts = zip(whole.items(), each.known, strict=True)
-        result.append((at_s, {series: value for (series, value), known in parts if known or all_known}))
+    for position, step in enumerate(intervals, 1):
+        at_s, count = at_s + step.after_s, count + step.count
+        buckets = plus(buckets, bucket_counts(128, step.filled))
+        values: Values = {REQUESTS: count, WRITES: buckets, BYTES: step.load}
+        is_last = position == len(intervals)
+        parts = zip(values.items(), step.is_read, strict=True)
+        result.append((at_s, {series: value for (series, value), is_read in parts if is_read or is_last}))
     return result
 
 
@@ -121,19 +121,19 @@ def readings(intervals: list[Step]) -> list[tuple[float, Values]]:
 def test_combined_intervals_equal_one_long_interval(intervals: list[Step]) -> None:
     read = readings(intervals)
     added = summary(samples(one(at_s, values) for at_s, values in read)[1:]).values
-    whole = last(*(one(at_s, values) for at_s, values in (read[0], read[-1]))).values
-    rate, rate_of_ends = added[REQUESTS], whole[REQUESTS]
+    direct = last(*(one(at_s, values) for at_s, values in (read[0], read[-1]))).values
+    rate, rate_of_ends = added[REQUESTS], direct[REQUESTS]
     assert isinstance(rate, Rate)
     assert isinstance(rate_of_ends, Rate)
     assert rate.increase == rate_of_ends.increase
     assert rate.elapsed_s == pytest.approx(rate_of_ends.elapsed_s)
     assert isinstance(added[WRITES], Buckets)
-    assert added[WRITES] == whole[WRITES]
+    assert added[WRITES] == direct[WRITES]
 
 
 @given(steps)
 def test_the_summary_of_a_gauge_is_the_mean_of_its_values(intervals: list[Step]) -> None:
     read = readings(intervals)
-    known = [value * 1024 for _, values in read if isinstance(value := values.get(BYTES), int)]
+    gauges = [value * 1024 for _, values in read if isinstance(value := values.get(BYTES), int)]
     added = summary(samples(one(at_s, {s: v for s, v in values.items() if s == BYTES}) for at_s, values in read))
-    assert added.values[BYTES] == pytest.approx(sum(known) / len(known))
+    assert added.values[BYTES] == pytest.approx(sum(gauges) / len(gauges))

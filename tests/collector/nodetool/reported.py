@@ -1,4 +1,4 @@
-"""What real nodes' nodetool printed, and what of it is to be understood."""
+"""Captured output of nodetool of real nodes, and the reports parsed from it."""
 
 import importlib
 import json
@@ -46,7 +46,7 @@ class Capture:
         return read(self)
 
     @property
-    def whole(self) -> Report:
+    def original(self) -> Report:
         return parsed(self)
 
 
@@ -62,13 +62,13 @@ def parsed(capture: Capture) -> Report:
 
 @cache
 def expected(version: str) -> dict[str, Any]:
-    """Return what is checked in, by file: values by series (its parts joined by `|`), problems, words said.
+    """Return the expected contents by file: values by series (parts joined by `|`), problems and properties.
 
-    Where two files say the same, the second names the first.
+    A file with the same contents as another one only names it, in the field `as`.
     """
-    found = json.loads((FOLDER / version / "nodetool.expected.json").read_text())
-    assert isinstance(found, dict)
-    return {file: found[each["as"]] if "as" in each else each for file, each in found.items()}
+    content = json.loads((FOLDER / version / "nodetool.expected.json").read_text())
+    assert isinstance(content, dict)
+    return {file: content[report["as"]] if "as" in report else report for file, report in content.items()}
 
 
 def flat(values: dict[Series, Value]) -> dict[str, Value]:
@@ -81,7 +81,9 @@ CAPTURES = tuple(
     for path in sorted((FOLDER / version / "nodetool").iterdir())
     if path.name.partition(".")[0] != "stderr"
 )
-# Those of English with a report in them: the rest is kept to see that nothing is made of it.
-SOUND = tuple(each for each in CAPTURES if not {"de", "refused", "later", "vtable"} & set(each.file.split(".")))
+# English output with a report. The other captures must give no values.
+SOUND = tuple(
+    capture for capture in CAPTURES if not {"de", "refused", "later", "vtable"} & set(capture.file.split("."))
+)
 STDERR = (FOLDER / "3.11.19" / "nodetool" / "stderr.txt").read_text()
-"""What the nodetool of 3.11 prints to its standard error on a Java that it does not know; it works nevertheless."""
+"""Standard error of the nodetool of 3.11 with an unknown version of Java, with which it works."""

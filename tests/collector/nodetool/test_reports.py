@@ -1,4 +1,4 @@
-"""nodetool's reports as real nodes gave them: what is understood of each, and that nothing is made of the rest."""
+"""Reports of real nodes: expected values, and no values from other text."""
 
 import pytest
 
@@ -8,39 +8,39 @@ from collector.nodetool.reports.report import Report
 from tests.collector.nodetool.reported import CAPTURES, SOUND, STDERR, VERSIONS, Capture, expected, flat
 
 COMMANDS = sorted({capture.command for capture in CAPTURES})
-# Of these versions there is a report of every kind.
+# Versions with captures of every report.
 LAB = ("3.11.19", "4.0.17", "4.1.9", "5.0.8")
 GERMAN = [capture for capture in CAPTURES if ".de." in capture.file]
-# Rounded on request: what is no gauge of bytes is then absent, with a reason.
+# Rounded output: only gauges of bytes are present, with a problem for the others.
 ROUNDED = [capture for capture in SOUND if ".human." in capture.file]
 DECAYED = "cassandra_table_operation_decayed_mean_seconds"
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=str)
 def test_every_capture_has_its_expected_values(capture: Capture) -> None:
-    wanted = expected(capture.version)[capture.file]
-    report = capture.whole
-    assert flat(report.values) == wanted["values"]
-    assert list(report.problems) == wanted.get("problems", [])
-    assert report.properties == wanted.get("said", {})
+    content = expected(capture.version)[capture.file]
+    report = capture.original
+    assert flat(report.values) == content["values"]
+    assert list(report.problems) == content.get("problems", [])
+    assert report.properties == content.get("properties", {})
 
 
-def test_nothing_is_expected_that_is_not_captured() -> None:
+def test_every_expected_file_is_captured() -> None:
     assert {version: set(expected(version)) for version in VERSIONS} == {
         version: {capture.file for capture in CAPTURES if capture.version == version} for version in VERSIONS
     }
 
 
-@pytest.mark.parametrize("capture", [each for each in SOUND if each not in ROUNDED], ids=str)
-def test_a_sound_report_is_understood_without_a_problem(capture: Capture) -> None:
-    assert capture.whole.problems == ()
-    assert capture.whole.values or ".never." in capture.file
+@pytest.mark.parametrize("capture", [capture for capture in SOUND if capture not in ROUNDED], ids=str)
+def test_a_complete_report_has_no_problem(capture: Capture) -> None:
+    assert capture.original.problems == ()
+    assert capture.original.values or ".never." in capture.file
 
 
 @pytest.mark.parametrize(
     ("version", "file", "series", "value"),
     [
-        # Written down by hand, from the text.
+        # Copied by hand from the captured text.
         ("3.11.19", "tablestats.one.txt", "cassandra_keyspace_operations_total|ks1|Write", 14276),
         ("3.11.19", "tablestats.one.txt", "cassandra_keyspace_operation_seconds_total|ks1|Write", 4325928),
         ("3.11.19", "tablestats.one.txt", f"{DECAYED}|ks1|t001|Read", 0.066),
@@ -64,20 +64,20 @@ def test_a_sound_report_is_understood_without_a_problem(capture: Capture) -> Non
         ("3.11.19", "netstats.txt", "cassandra_read_repairs_attempted_total", 1087),
     ],
 )
-def test_some_values_are_those_that_a_reader_sees(version: str, file: str, series: str, value: Value) -> None:
-    assert flat(Capture(version, file).whole.values)[series] == value
+def test_some_values_match_the_text(version: str, file: str, series: str, value: Value) -> None:
+    assert flat(Capture(version, file).original.values)[series] == value
 
 
-def test_a_running_compaction_of_each_kind() -> None:
+def test_running_compactions_have_their_progress() -> None:
     progress = "cassandra_compaction_progress"
-    of_3 = flat(Capture("3.11.19", "compactionstats.running.txt").whole.values)
-    of_5 = flat(Capture("5.0.6", "compactionstats.running.txt").whole.values)
+    of_3 = flat(Capture("3.11.19", "compactionstats.running.txt").original.values)
+    of_5 = flat(Capture("5.0.6", "compactionstats.running.txt").original.values)
     assert of_3[f"{progress}|e967bbe0-e575-11f1-ad52-650e3998d7fe|ks1|t000|Compaction"] == 1727266
     assert of_5[f"{progress}|863b3ec0-e575-11f1-9975-e38e87d434e0|ks1|t000|Major compaction"] == 14945285
 
 
-def test_a_cluster_with_a_node_down() -> None:
-    # Of the second report only the rows were kept; its header is the first one's.
+def test_a_down_node_is_counted() -> None:
+    # The second capture has only rows; the header comes from the first.
     before, later = (Capture("5.0.6", f"status.{when}.txt").text for when in ("one-down", "later"))
     report = Capture("5.0.6", "status.later.txt").parse("".join(before.splitlines(True)[:5]) + later)
     assert flat(report.values) == {"cassandra_endpoints_up": 2, "cassandra_endpoints_down": 1}
@@ -85,27 +85,27 @@ def test_a_cluster_with_a_node_down() -> None:
     assert report.problems == ()
 
 
-def test_a_cluster_of_two_data_centres_that_is_cut_behind_the_first() -> None:
-    # The rows of one real report, with the heading that nodetool repeats for each.
+def test_a_status_cut_after_the_first_datacenter_has_no_values() -> None:
+    # The rows of a real report, with the heading that nodetool repeats for each datacenter.
     *heading, first, second, third, end = Capture("5.0.6", "status.one-down.txt").text.splitlines(keepends=True)[:9]
-    other = ["Datacenter: datacenter2\n", *heading[1:]]
+    second_heading = ["Datacenter: datacenter2\n", *heading[1:]]
     capture = Capture("5.0.6", "status.one-down.txt")
-    whole = capture.parse("".join((*heading, first, second, *other, third.replace("UN", "DL"), end)))
-    assert flat(whole.values) == {"cassandra_endpoints_up": 2, "cassandra_endpoints_down": 1}
-    assert len(whole.properties) == 3
+    complete = capture.parse("".join((*heading, first, second, *second_heading, third.replace("UN", "DL"), end)))
+    assert flat(complete.values) == {"cassandra_endpoints_up": 2, "cassandra_endpoints_down": 1}
+    assert len(complete.properties) == 3
     cut = capture.parse("".join((*heading, first, second)))
     assert (cut.values, len(cut.properties)) == ({}, 2)
     assert cut.problems
 
 
-def test_a_node_whose_host_id_is_not_known_counts() -> None:
+def test_a_node_without_a_host_id_is_counted() -> None:
     capture = Capture("5.0.6", "status.one-down.txt")
     report = capture.parse(capture.text.replace("706c0902-70ac-4acc-8acd-5649283f41e0", f"{'null':36}"))
-    assert report.values == capture.whole.values
+    assert report.values == capture.original.values
     assert len(report.properties) == 2
 
 
-def test_tasks_of_other_units_and_of_no_table() -> None:
+def test_tasks_with_other_units_or_without_a_table_are_read() -> None:
     lines = (
         "pending tasks: 0\n",
         "\n",
@@ -117,30 +117,30 @@ def test_tasks_of_other_units_and_of_no_table() -> None:
         "Active compaction remaining time :        n/a\n",
     )
     report = Capture("", "compactionstats.txt").parse("".join(lines))
-    where = "cassandra_compaction_size|e967bb"
+    prefix = "cassandra_compaction_size|e967bb"
     assert {series: value for series, value in flat(report.values).items() if "_size|" in series} == {
-        f"{where}fe|system|KeyCache|Key cache save": 20,
-        f"{where}ff|||Anticompaction": 0,
-        f"{where}00|ks1|t001|Compaction": 3,
+        f"{prefix}fe|system|KeyCache|Key cache save": 20,
+        f"{prefix}ff|||Anticompaction": 0,
+        f"{prefix}00|ks1|t001|Compaction": 3,
     }
     assert len(report.problems) == 1
 
 
-def test_pools_that_are_not_known_are_told_and_the_rest_read() -> None:
+def test_unknown_pools_are_a_problem_and_the_others_are_read() -> None:
     capture = Capture("5.0.8", "tpstats.txt")
     report = capture.parse(capture.text.replace("GossipStage", "MurmurStage"))
     assert report.problems == ("a pool that is not known, and thus its path (MurmurStage)",)
-    assert len(capture.whole.values) - len(report.values) == 5
+    assert len(capture.original.values) - len(report.values) == 5
 
 
 @pytest.mark.parametrize("version", LAB)
 @pytest.mark.parametrize("name", ["tpstats", "tablestats.two"])
 def test_text_and_json_of_one_moment_agree(version: str, name: str) -> None:
-    json, text = (Capture(version, f"{name}.{form}").whole for form in ("json", "txt"))
+    json, text = (Capture(version, f"{name}.{form}").original for form in ("json", "txt"))
     assert json.values.keys() == text.values.keys()
     for series, value in json.values.items():
         if series[0] == DECAYED:
-            # It decays even in the second between the two calls.
+            # The mean decays even in the second between the two commands.
             assert text.values[series] == pytest.approx(value, rel=0.1)
         elif series[0] == "cassandra_table_compression_ratio":
             assert text.values[series] == pytest.approx(value, abs=5e-6)
@@ -149,18 +149,18 @@ def test_text_and_json_of_one_moment_agree(version: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("capture", GERMAN, ids=str)
-def test_of_another_languages_numbers_only_whole_ones_are_believed(capture: Capture) -> None:
+def test_of_numbers_of_another_locale_only_integers_are_read(capture: Capture) -> None:
     english = Capture(capture.version, capture.file.replace("tablestats.de", "tablestats.two").replace(".de.", "."))
-    report = capture.whole
+    report = capture.original
     assert report.problems
-    assert report.values.keys() < english.whole.values.keys()
+    assert report.values.keys() < english.original.values.keys()
     assert not any(series[0].endswith("decayed_seconds") or series[0] == DECAYED for series in report.values)
 
 
 @pytest.mark.parametrize("capture", SOUND, ids=str)
-def test_a_sound_report_is_that_of_its_catalogue(capture: Capture) -> None:
+def test_every_value_has_the_kind_and_labels_of_its_metric(capture: Capture) -> None:
     module = capture.module
-    for series, value in capture.whole.values.items():
+    for series, value in capture.original.values.items():
         metric = CATALOGUE[series[0]]
         assert metric.name in module.FILLS
         assert len(series) == 1 + len(metric.labels)
@@ -169,7 +169,7 @@ def test_a_sound_report_is_that_of_its_catalogue(capture: Capture) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_report_is_asked_for_by_its_own_name(command: str) -> None:
+def test_a_report_runs_the_command_of_its_name(command: str) -> None:
     module = Capture("", f"{command}.txt").module
     assert module.ARGUMENTS[0] == command
     assert {metric.name for metric in module.METRICS} <= module.FILLS
@@ -197,7 +197,7 @@ def test_a_report_is_asked_for_by_its_own_name(command: str) -> None:
     ],
     ids=lambda text: repr(text[:20]),
 )
-def test_what_is_no_report_gives_nothing_and_a_problem(command: str, text: str) -> None:
+def test_other_text_gives_no_values_and_a_problem(command: str, text: str) -> None:
     report = Capture("", f"{command}.txt").parse(text)
     assert (report.values, report.properties) == ({}, {})
     assert any(problem.startswith("nothing of the report is understood") for problem in report.problems)
@@ -205,23 +205,23 @@ def test_what_is_no_report_gives_nothing_and_a_problem(command: str, text: str) 
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=str)
-def test_a_report_is_not_taken_for_that_of_another_command(capture: Capture) -> None:
+def test_a_report_has_no_values_for_another_command(capture: Capture) -> None:
     for command in COMMANDS:
         if command != capture.command:
             assert Capture("", f"{command}.txt").parse(capture.text).values == {}
 
 
-def test_what_was_not_done_lately_has_no_percentiles() -> None:
+def test_a_table_without_recent_operations_has_no_percentiles() -> None:
     for version in LAB:
-        assert Capture(version, "tablehistograms.never.txt").whole == Report()
+        assert Capture(version, "tablehistograms.never.txt").original == Report()
 
 
-def test_an_index_is_no_table() -> None:
+def test_an_index_is_not_a_table() -> None:
     for version in LAB:
         for form in ("txt", "json"):
             capture = Capture(version, f"tablestats.two.{form}")
             assert "indexed.by_v" in capture.text
-            assert {series[2] for series in capture.whole.values if len(series) > 2} == {
+            assert {series[2] for series in capture.original.values if len(series) > 2} == {
                 *("Read", "Write"),
                 *("big", "hits", "indexed", "never", "t1"),
             }

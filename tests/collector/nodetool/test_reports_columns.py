@@ -1,4 +1,4 @@
-"""Tables of reports whose columns stand elsewhere, are new or are gone: a value belongs to its label."""
+"""Tables with reordered, new or missing columns: values are read by the label of their column."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.collector.garbling import check_all, check_told
+from tests.collector.garbling import check_all, check_reported
 from tests.collector.nodetool.reported import SOUND, Capture
 
 LABELS = {
@@ -36,7 +36,7 @@ LABELS = {
 TABLED = [
     capture for capture in SOUND if capture.command in LABELS and not capture.is_json and ".idle." not in capture.file
 ]
-# Cells of these have blanks, and stand under their labels.
+# Cells of these tables contain blanks and are aligned left under their labels.
 ALWAYS_LEFT = {"compactionstats", "status"}
 NUMBERS = ("0", "7", "1234", "1234567890123")
 ONE_WORD = ("Shed", "Rejected(%)", "latency")
@@ -48,7 +48,7 @@ randoms = st.integers(0, 2**32).map(Random)
 
 @dataclass
 class Table:
-    """A table of a report: its header and rows as lists of cells, and the lines they were."""
+    """A table of a report: its first and last line, and its header and rows as lists of cells."""
 
     first: int
     last: int
@@ -61,7 +61,7 @@ class Table:
         return ["".join(f"{cell:>{width + 2}}" for cell, width in zip(row, widths, strict=True)) for row in self.cells]
 
 
-def found_tables(capture: Capture) -> Iterator[Table]:
+def tables_of(capture: Capture) -> Iterator[Table]:
     lines = capture.text.split("\n")
     for number, line in enumerate(lines):
         for labels in LABELS[capture.command]:
@@ -88,7 +88,7 @@ def split(capture: Capture, header: str, names: Sequence[str], row: str) -> list
         return [row[start:end].strip() for start, end in zip(begins, [*begins[1:], None], strict=True)]
     if len(row.split()) == len(names):
         return row.split()
-    # The line of units: they end where their labels do.
+    # The line of units is aligned right under the labels.
     ends = [match.end() for match in starts if match]
     units = {match.end(): match[0] for match in re.finditer(r"\S+", row)}
     return [units.get(end, "") for end in ends]
@@ -96,14 +96,14 @@ def split(capture: Capture, header: str, names: Sequence[str], row: str) -> list
 
 def rebuilt(capture: Capture, change: "Change", random: Random, *, left: bool) -> str:
     lines = capture.text.split("\n")
-    for table in reversed(list(found_tables(capture))):
+    for table in reversed(list(tables_of(capture))):
         change(table, random)
         lines[table.first : table.last] = table.text(left=left or capture.command in ALWAYS_LEFT)
     return "\n".join(lines)
 
 
 class Change:
-    """Columns in another order; some of them new, with these labels and cells; some of them gone."""
+    """Shuffles the columns, adds new ones with these labels and cells, and removes some."""
 
     def __init__(self, *, new: Sequence[str] = (), cells: Sequence[str] = NUMBERS, gone: int = 0) -> None:
         self.new, self.cells, self.gone = new, cells, gone
@@ -111,7 +111,7 @@ class Change:
     def __call__(self, table: Table, random: Random) -> None:
         columns = [list(column) for column in zip(*table.cells, strict=True)]
         for label in self.new:
-            # Nothing stands in the line of units.
+            # New columns have no unit.
             cells = [random.choice(self.cells) if cell else "" for cell in columns[0][1:]]
             columns.insert(random.randint(0, len(columns)), [label, *cells])
         for _ in range(self.gone):
@@ -121,23 +121,25 @@ class Change:
 
 
 @pytest.mark.parametrize("capture", TABLED, ids=str)
-def test_every_table_is_found_by_this_test(capture: Capture) -> None:
-    assert len(list(found_tables(capture))) == len(LABELS[capture.command])
+def test_all_tables_of_a_report_are_changed(capture: Capture) -> None:
+    assert len(list(tables_of(capture))) == len(LABELS[capture.command])
 
 
 @given(tables, randoms, st.booleans())
-def test_columns_in_another_order(capture: Capture, random: Random, left: bool) -> None:
+def test_the_order_of_columns_does_not_matter(capture: Capture, random: Random, left: bool) -> None:
     report = capture.parse(rebuilt(capture, Change(), random, left=left))
     check_all(capture, report)
-    assert report.problems == capture.whole.problems
+    assert report.problems == capture.original.problems
 
 
 @given(tables, randoms, st.booleans(), st.sampled_from(ONE_WORD))
-def test_a_new_column_of_one_word(capture: Capture, random: Random, left: bool, label: str) -> None:
+def test_a_new_column_with_a_one_word_label_is_ignored(
+    capture: Capture, random: Random, left: bool, label: str
+) -> None:
     check_all(capture, capture.parse(rebuilt(capture, Change(new=[label]), random, left=left)))
 
 
 @given(tables, randoms, st.booleans(), st.lists(st.sampled_from((*ONE_WORD, *SEVERAL_WORDS)), max_size=3))
-def test_new_columns_and_columns_gone(capture: Capture, random: Random, left: bool, new: list[str]) -> None:
+def test_new_and_missing_columns_change_no_value(capture: Capture, random: Random, left: bool, new: list[str]) -> None:
     change = Change(new=new, cells=(*NUMBERS, "5 s", "1.25 MiB"), gone=random.randint(0, 2))
-    check_told(capture, capture.parse(rebuilt(capture, change, random, left=left)))
+    check_reported(capture, capture.parse(rebuilt(capture, change, random, left=left)))

@@ -59,16 +59,16 @@ class Scripted:
         return run
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
-        content = self._going_on(run)
+        content = self._active(run)
         content["marks"].append({"time_s": TIME_S, "text": text})
         return content
 
     def end_run(self, run: str) -> Mapping[str, Any]:
-        content = self._going_on(run)
+        content = self._active(run)
         content["end_s"] = TIME_S
         return content
 
-    def _going_on(self, run: str) -> dict[str, Any]:
+    def _active(self, run: str) -> dict[str, Any]:
         content = self.known[run]
         if content["end_s"] is not None:
             raise ValueError("the run has ended")

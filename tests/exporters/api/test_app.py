@@ -45,7 +45,7 @@ def test_the_routes_are_those_of_the_description(agent: Scripted) -> None:
     description_json = json.dumps(description("1"))
     for name in ("schemas", "responses"):
         kept = description("1")["components"][name]
-        assert all(f"#/components/{name}/{each}" in description_json for each in kept)
+        assert all(f"#/components/{name}/{component}" in description_json for component in kept)
 
 
 def test_errors_have_one_form(get: Ask) -> None:
@@ -73,7 +73,7 @@ def test_health_is_one_line(get: Ask, agent: Scripted) -> None:
     assert (get("/-/ready").status, get("/-/ready").body) == (503, b"the node does not answer\n")
 
 
-def test_paths_with_a_fixed_response(get: Ask) -> None:
+def test_fixed_responses_have_their_content(get: Ask) -> None:
     assert get("/api/v1/time").content == {"received_s": TIME_S, "sent_s": TIME_S}
     assert get("/api/v1/node").content["node"] == "10.0.0.1"
     assert get("/api/v1/openapi.json").content["openapi"] == "3.1.0"
@@ -113,17 +113,17 @@ def test_the_exposition_is_compressed_if_the_client_accepts_gzip(get: Ask, heade
     assert (gzip.decompress(answered.body) if compressed else answered.body) == b"up 1\n"
 
 
-def test_samples_since_a_time_or_the_last(get: Ask, agent: Scripted) -> None:
+def test_samples_are_those_since_a_time_or_the_last(get: Ask, agent: Scripted) -> None:
     assert get("/api/v1/samples").content == []
     agent.tick(first=True)
     assert get("/api/v1/samples?since=0").content == []
     agent.tick(20)
     samples = [moment.sample for moment in agent.recent.kept()]
-    samples_since = [decoded(each) for each in get("/api/v1/samples?since=0").content]
+    samples_since = [decoded(sample) for sample in get("/api/v1/samples?since=0").content]
     assert samples_since == samples
-    assert [decoded(each) for each in get("/api/v1/samples").content] == samples[-1:]
+    assert [decoded(sample) for sample in get("/api/v1/samples").content] == samples[-1:]
     later = get(f"/api/v1/samples?since={agent.time_s - 2}").content
-    assert [each["tick"]["time_s"] for each in later] == [agent.time_s - 1, agent.time_s]
+    assert [sample["tick"]["time_s"] for sample in later] == [agent.time_s - 1, agent.time_s]
 
 
 def test_samples_are_filtered_by_metric(get: Ask, agent: Scripted) -> None:
@@ -271,7 +271,7 @@ def test_files_are_selected_by_their_ticks_not_by_their_name(tmp_path: Path) -> 
         ("20231114T221320.jsonl.zst\n", None),
     ],
 )
-def test_the_time_in_a_file_name(name: str, begin_s: float | None) -> None:
+def test_the_begin_is_read_from_a_file_name(name: str, begin_s: float | None) -> None:
     assert begin_from_name(name) == begin_s
 
 
@@ -293,23 +293,23 @@ def test_the_time_in_a_file_name(name: str, begin_s: float | None) -> None:
         ("bytes=" + "9" * 30 + "-", (0, 100)),
     ],
 )
-def test_byte_ranges(header: str, span: tuple[int, int] | None) -> None:
+def test_byte_ranges_follow_rfc_9110(header: str, span: tuple[int, int] | None) -> None:
     assert byte_range(header, 100) == span
 
 
 def test_a_download_resumes_while_the_file_grows(get: Ask, agent: Scripted) -> None:
     target = f"/api/v1/journal/{FILES[0]}"
-    whole = get(target)
-    assert (whole.status, len(whole.body), whole.headers["accept-ranges"]) == (200, 256, "bytes")
+    complete = get(target)
+    assert (complete.status, len(complete.body), complete.headers["accept-ranges"]) == (200, 256, "bytes")
     assert get(target, "HEAD").headers["content-length"] == "256"
     with (agent.journal / FILES[0]).open("ab") as file:
         file.write(b"more")
-    rest = get(target, range="bytes=256-", if_range=whole.headers["etag"])
+    rest = get(target, range="bytes=256-", if_range=complete.headers["etag"])
     assert (rest.status, rest.body, rest.headers["content-range"]) == (206, b"more", "bytes 256-259/260")
-    nothing = get(target, range="bytes=260-")
-    assert (nothing.status, nothing.headers["content-range"]) == (416, "bytes */260")
-    other = get(target, range="bytes=256-", if_range='"another"')
-    assert (other.status, len(other.body)) == (200, 260)
+    beyond = get(target, range="bytes=260-")
+    assert (beyond.status, beyond.headers["content-range"]) == (416, "bytes */260")
+    changed = get(target, range="bytes=256-", if_range='"another"')
+    assert (changed.status, len(changed.body)) == (200, 260)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_expired_connections_are_closed() -> None:
         ("localhost:1", ("localhost", 1)),
     ],
 )
-def test_addresses(listen: str, expected: tuple[str, int]) -> None:
+def test_listen_addresses_are_parsed(listen: str, expected: tuple[str, int]) -> None:
     assert parse_address(listen) == expected
 
 

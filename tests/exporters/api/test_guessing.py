@@ -38,10 +38,10 @@ class SlowHash:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowHash]:
-    made = SlowHash()
-    monkeypatch.setattr(bcrypt, "checkpw", made)
-    yield made
-    made.allow(1000)
+    slow_hash = SlowHash()
+    monkeypatch.setattr(bcrypt, "checkpw", slow_hash)
+    yield slow_hash
+    slow_hash.allow(1000)
 
 
 class Guessers:
@@ -69,7 +69,7 @@ class Guessers:
         await asyncio.sleep(0)
 
     async def login(self, within: int, peer: str, user: str = "alice") -> bool:
-        """Return whether the right password is accepted at the first attempt, within so many further checks."""
+        """Return whether the right password is accepted at the first attempt, within this many further checks."""
         task = asyncio.create_task(self.passwords.check(USERS, user, RIGHT, peer))
         await asyncio.sleep(0)
         self.slow.allow(within)
@@ -171,7 +171,7 @@ def test_a_failing_check_ends_the_request_and_the_next_one(monkeypatch: pytest.M
         ("", ""),
     ],
 )
-def test_addresses_of_one_client(peer: str, client: str) -> None:
+def test_addresses_of_one_client_are_grouped(peer: str, client: str) -> None:
     assert client_of(peer) == client
 
 

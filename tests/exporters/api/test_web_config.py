@@ -1,6 +1,5 @@
 """The web configuration: settings of exporter-toolkit's format are honoured or rejected with a reason."""
 
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,7 @@ def test_an_empty_file_requires_no_credentials(text: str) -> None:
     assert not parsed(text, FILE).requires_credentials
 
 
-def test_every_setting() -> None:
+def test_every_setting_is_read() -> None:
     config = parsed(
         f"""
 tls_server_config:
@@ -140,6 +139,12 @@ def test_invalid_settings_are_rejected_with_a_reason(text: str, words: str) -> N
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=60) | st.sampled_from([TLS, HASH]).flatmap(lambda text: st.permutations(text).map("".join)))
-def test_any_text_is_parsed_or_rejected(text: str) -> None:
-    with suppress(WebConfigError):
+def test_any_text_is_parsed_or_a_one_line_error(text: str) -> None:
+    try:
         assert isinstance(parsed(text, FILE), WebConfig)
+    except WebConfigError as error:
+        message = str(error)
+    else:
+        return
+    assert message.startswith(f"{FILE}: ")
+    assert message.isprintable()

@@ -42,7 +42,7 @@ def basic(text: str) -> bytes:
         (b"", None),
     ],
 )
-def test_credentials_of_an_authorization_header(header: bytes, expected: tuple[str, bytes] | None) -> None:
+def test_credentials_are_read_from_an_authorization_header(header: bytes, expected: tuple[str, bytes] | None) -> None:
     assert credentials(header) == expected
 
 
@@ -107,7 +107,7 @@ def test_checked_passwords_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
         *[(host, False) for host in ("10.0.0.1", "", "localhost.evil", "::ffff:10.0.0.1")],
     ],
 )
-def test_loopback_addresses(host: str, is_local: bool) -> None:
+def test_loopback_addresses_are_recognised(host: str, is_local: bool) -> None:
     assert is_loopback(host) == is_local
 
 
@@ -160,17 +160,17 @@ def test_configured_credentials_are_required_from_every_client() -> None:
         *[(header, False) for header in ("localhost, evil.example", "2130706433", "\x00", "127.0.0.1x", "[::1")],
     ],
 )
-def test_known_host_names(header: str, known: bool) -> None:
+def test_only_local_and_configured_host_names_are_known(header: str, known: bool) -> None:
     assert Hosts(["Cass.Example."], lambda: "db7.example.com").knows(header) == known
 
 
 @pytest.mark.parametrize("name", ["a", "cass-0.cass.prod.svc", "x_y.example."])
-def test_valid_host_names(name: str) -> None:
+def test_valid_host_names_are_accepted(name: str) -> None:
     assert is_host_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "http://a", "a:1", "a/b", "a b", "*.a", "a..b", "é.example", "x" * 64])
-def test_invalid_host_names(name: str) -> None:
+def test_invalid_host_names_are_rejected(name: str) -> None:
     assert not is_host_name(name)
 
 
@@ -201,13 +201,13 @@ class GuardClient:
         self.log_lines: list[str] = []
         self.passwords = Passwords()
         log = RateLimitedLogger(self.log_lines.append, lambda: self.now_s)
-        self.guard = Guard(self._yes, lambda: self.config, self.passwords, log, Hosts(), lambda: self.now_s)
+        self.guard = Guard(self._respond, lambda: self.config, self.passwords, log, Hosts(), lambda: self.now_s)
 
-    async def _yes(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _respond(self, scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     def __call__(self, method: str = "GET", peer: str = "10.0.0.9", **headers: str) -> tuple[int, dict[str, str]]:
-        """Return status and headers of the answer."""
+        """Return the status and the headers of the response."""
         response = ask(self.guard, method, "/", b"", peer, **headers)
         return response.status, response.headers
 
@@ -237,7 +237,7 @@ def test_a_thousand_wrong_passwords_are_two_log_lines() -> None:
     client.passwords.close()
 
 
-def test_the_rate_limit() -> None:
+def test_requests_above_the_rate_limit_get_status_429() -> None:
     client = GuardClient(WebConfig(interval_s=2.0, burst=3))
     assert [client()[0] for _ in range(5)] == [200, 200, 200, 429, 429]
     client.now_s = 2.0

@@ -14,16 +14,16 @@ SUMS = (
     *("net_rx_kbit_per_s", "net_tx_kbit_per_s", "compactions_pending"),
 )
 MEANS = ("gc_pct", *(f"cpu_{part}_pct" for part in ("user", "nice", "system", "idle", "iowait", "steal")))
-EDGES = upper_bounds_of("seconds", 128)
+UPPER_BOUNDS = upper_bounds_of("seconds", 128)
 
 
 def durations(chance: random.Random, count: int, median_s: float) -> Buckets:
-    """Return so many durations around a median, with a long tail."""
-    counts = [0] * len(EDGES)
+    """Return `count` durations around a median, with a long tail."""
+    counts = [0] * len(UPPER_BOUNDS)
     for _ in range(count):
         value = median_s * math.exp(chance.gauss(0, 0.5)) * (1 + 30 * (chance.random() < 0.006) * chance.random())
-        counts[bisect_left(EDGES, value)] += 1
-    return Buckets(EDGES, tuple(counts))
+        counts[bisect_left(UPPER_BOUNDS, value)] += 1
+    return Buckets(UPPER_BOUNDS, tuple(counts))
 
 
 def _percentiles(word: str, buckets: Buckets | None) -> dict[str, float | None]:
@@ -42,7 +42,7 @@ def synthetic(
     seed: int = 1,
     values: int = 60,
 ) -> Run:
-    """Return a run with a warm-up, in which the second node is missing for a time, and with events."""
+    """Return a run with a warm-up and events, whose second node is missing in the range `missing`."""
     chance = random.Random(seed)  # noqa: S311
     times = [BEGIN_S + 1 + index for index in range(seconds)]
     rows: dict[str, list[Row | None]] = {name: [] for name in (CLUSTER, *nodes)}
@@ -83,14 +83,14 @@ def synthetic(
                 }
             )
         parts = [row for name in nodes if (row := rows[name][-1]) is not None]
-        whole: dict[str, float | str | None] = {"nodes": float(len(parts)), "nodes_missing": len(nodes) - len(parts)}
+        cluster: dict[str, float | str | None] = {"nodes": float(len(parts)), "nodes_missing": len(nodes) - len(parts)}
         for word in ("read", "write"):
-            together = merge([each[word] for each in at.values()]) if at else None
-            buckets[word].append(together)
-            whole.update(_percentiles(word, together))
-        whole.update({name: sum(float(row[name] or 0) for row in parts) for name in SUMS})
-        whole.update({name: sum(float(row[name] or 0) for row in parts) / len(parts) for name in MEANS if parts})
-        rows[CLUSTER].append(whole if parts else None)
+            merged = merge([node_buckets[word] for node_buckets in at.values()]) if at else None
+            buckets[word].append(merged)
+            cluster.update(_percentiles(word, merged))
+        cluster.update({name: sum(float(row[name] or 0) for row in parts) for name in SUMS})
+        cluster.update({name: sum(float(row[name] or 0) for row in parts) / len(parts) for name in MEANS if parts})
+        rows[CLUSTER].append(cluster if parts else None)
     return Run(
         "mixed load, 5.0.8, RF 3", 1.0, times, rows, buckets, _marks(nodes, seconds), _phases(seconds), 3600, _footer()
     )

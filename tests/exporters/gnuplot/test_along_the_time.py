@@ -1,4 +1,4 @@
-"""Along the axis of time: nothing is lost among the marks, no label lies over another, who is missing is named."""
+"""The time axis: no mark is lost, labels do not overlap, and missing nodes are named."""
 
 from itertools import combinations
 
@@ -14,26 +14,26 @@ from exporters.gnuplot.text_escaping import width_px
 from exporters.gnuplot.time_axis import TimeAxis
 
 AXIS = TimeAxis(0.0, 600.0, 80, 1080, 0)
-marks = st.lists(
+generated_marks = st.lists(
     st.builds(Mark, st.floats(0, 600), st.sampled_from("ab"), st.sampled_from(("gc", "flush")), st.just("t"))
 )
 
 
-@given(marks)
-def test_no_mark_is_lost(some: list[Mark]) -> None:
-    assert sum(len(group.marks) for group in groups(some, AXIS)) == len(some)
+@given(generated_marks)
+def test_no_mark_is_lost(marks: list[Mark]) -> None:
+    assert sum(len(group.marks) for group in groups(marks, AXIS)) == len(marks)
 
 
-def test_marks_of_a_kind_that_are_near_are_one_with_a_count() -> None:
-    some = [Mark(100.0 + step, "a", "gc", "t") for step in range(5)] + [Mark(101.0, "a", "up", "t")]
-    assert [group.text() for group in groups(some, AXIS)] == ["gc \u00d75", "up a"]
+def test_nearby_marks_of_a_kind_are_one_group_with_a_count() -> None:
+    marks = [Mark(100.0 + step, "a", "gc", "t") for step in range(5)] + [Mark(101.0, "a", "up", "t")]
+    assert [group.text() for group in groups(marks, AXIS)] == ["gc \u00d75", "up a"]
 
 
-def test_ten_thousand_marks_are_not_too_many() -> None:
-    some = [Mark(index * 0.06, "a", f"kind{index % 5}", "t") for index in range(10000)]
-    found = groups(some, AXIS)
-    assert len(found) <= 60
-    assert all(len(group.details(0)) <= 9 for group in found)
+def test_ten_thousand_marks_are_few_groups() -> None:
+    marks = [Mark(index * 0.06, "a", f"kind{index % 5}", "t") for index in range(10000)]
+    mark_groups = groups(marks, AXIS)
+    assert len(mark_groups) <= 60
+    assert all(len(group.details(0)) <= 9 for group in mark_groups)
 
 
 def test_marks_outside_the_run_are_left_out() -> None:
@@ -41,7 +41,7 @@ def test_marks_outside_the_run_are_left_out() -> None:
 
 
 @given(st.lists(st.tuples(st.text("abc ", min_size=1, max_size=60), st.floats(80, 1080)), max_size=60))
-def test_no_label_lies_over_another_or_outside(labels: list[tuple[str, float]]) -> None:
+def test_labels_neither_overlap_nor_leave_the_plot(labels: list[tuple[str, float]]) -> None:
     lanes = LabelLanes(80, 1080)
     for text, middle in labels:
         lanes.add(text, "ink", middle)
@@ -50,15 +50,15 @@ def test_no_label_lies_over_another_or_outside(labels: list[tuple[str, float]]) 
         for word in lanes.labels
     ]
     assert all(low >= 80 - 1e-6 and high <= 1080 + 1e-6 for _, low, high in spans)
-    for (lane, low, high), (other, begin, end) in combinations(spans, 2):
-        assert lane != other or high <= begin or end <= low
+    for (lane, low, high), (other_lane, begin, end) in combinations(spans, 2):
+        assert lane != other_lane or high <= begin or end <= low
 
 
 def run_of(rows: dict[str, list[Row | None]]) -> Run:
     return Run("r", 1.0, [1.0, 2.0, 3.0], rows)
 
 
-def test_a_time_in_which_a_node_has_no_row_is_a_gap_with_its_name() -> None:
+def test_intervals_without_a_row_of_a_node_are_a_gap_with_its_name() -> None:
     present: Row = {"reads_per_s": 1.0}
     run = run_of({CLUSTER: [present] * 3, "a": [present] * 3, "b": [present, None, None]})
     assert missing(run).gaps == (Gap(1.0, 3.0, ("b",), 1),)
@@ -67,20 +67,20 @@ def test_a_time_in_which_a_node_has_no_row_is_a_gap_with_its_name() -> None:
     assert gaps_of(run, "a") == []
 
 
-def test_a_node_whose_operations_are_in_no_sum_is_missing_too() -> None:
+def test_a_node_without_operations_in_its_row_is_missing() -> None:
     present: Row = {"reads_per_s": 1.0, "cpu_user_pct": 3.0}
     run = run_of({CLUSTER: [present] * 3, "a": [present] * 3, "b": [present, {"cpu_user_pct": 3.0}, present]})
     assert missing(run).gaps == (Gap(1.0, 2.0, ("b",), 1),)
     assert gaps_of(run, "b") == [Gap(1.0, 2.0, ("b",), 1)]
 
 
-def test_a_cluster_that_says_it_is_of_fewer_nodes_is_believed() -> None:
+def test_the_number_of_nodes_in_the_cluster_row_counts() -> None:
     present: Row = {"reads_per_s": 1.0}
     run = run_of({CLUSTER: [{**present, "nodes": 1.0}] * 3, "a": [present] * 3, "b": [present] * 3})
     assert [gap.text(2) for gap in missing(run).gaps] == ["1 of 2 nodes missing"]
 
 
-def test_gaps_are_told_in_few_words() -> None:
+def test_the_text_of_a_gap_is_short() -> None:
     assert Gap(0, 1, ("b",), 1).text(3) == "b missing"
     assert Gap(0, 1, ("b", "c"), 2).text(3) == "b, c missing"
     assert Gap(0, 1, ("b", "c"), 2).text(2) == "all 2 nodes missing"

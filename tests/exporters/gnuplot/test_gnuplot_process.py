@@ -1,4 +1,4 @@
-"""gnuplot as a program: what goes wrong is one clear line, and nothing waits for ever."""
+"""The gnuplot process: failures are one line, and the time is limited."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from exporters.gnuplot.gnuplot_process import GnuplotError, draw
 
 
 def program(folder: Path, text: str) -> str:
-    """Return a program that is not gnuplot."""
+    """Return a shell script in place of gnuplot."""
     path = folder / "fake"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
@@ -22,12 +22,12 @@ def script(folder: Path, text: str = "") -> Path:
     return path
 
 
-def test_without_gnuplot_the_error_says_what_to_install(tmp_path: Path) -> None:
+def test_without_gnuplot_the_error_names_its_package(tmp_path: Path) -> None:
     with pytest.raises(GnuplotError, match=r"install the package gnuplot-nox"):
         draw([script(tmp_path)], program="no-such-gnuplot")
 
 
-def test_a_failure_is_told_in_the_words_that_tell_most(tmp_path: Path) -> None:
+def test_a_failure_has_the_message_of_gnuplot(tmp_path: Path) -> None:
     path = script(tmp_path, "set terminal pngcairo\nplot 'none.tsv'\n")
     with pytest.raises(GnuplotError) as caught:
         draw([path])
@@ -37,17 +37,17 @@ def test_a_failure_is_told_in_the_words_that_tell_most(tmp_path: Path) -> None:
     assert "none.tsv" in message
 
 
-def test_a_failure_without_words_has_its_exit_code(tmp_path: Path) -> None:
+def test_a_failure_without_a_message_has_its_exit_code(tmp_path: Path) -> None:
     with pytest.raises(GnuplotError, match="exit code 7"):
         draw([script(tmp_path)], program=program(tmp_path, "exit 7"))
 
 
-def test_nothing_runs_longer_than_it_may(tmp_path: Path) -> None:
+def test_gnuplot_is_stopped_after_the_timeout(tmp_path: Path) -> None:
     with pytest.raises(GnuplotError, match=r"did not finish within 0\.1 s"):
         draw([script(tmp_path)], program=program(tmp_path, "exec sleep 60"), timeout_s=0.1)
 
 
-def test_one_failure_leaves_the_other_plots(tmp_path: Path) -> None:
+def test_a_failure_does_not_affect_other_plots(tmp_path: Path) -> None:
     good, bad, worse = (tmp_path / f"{name}.gp" for name in ("good", "bad", "worse"))
     good.write_text("set output 'good.txt'\nset terminal dumb\nplot x\n")
     bad.write_text("nonsense\n")
@@ -57,7 +57,7 @@ def test_one_failure_leaves_the_other_plots(tmp_path: Path) -> None:
     assert (tmp_path / "good.txt").exists()
 
 
-def test_a_name_is_never_a_command(tmp_path: Path) -> None:
+def test_shell_syntax_in_a_path_is_not_executed(tmp_path: Path) -> None:
     folder = tmp_path / "a $(touch proof) `touch proof`; touch proof #"
     folder.mkdir()
     (folder / "a.gp").write_text("print 1\n")
@@ -65,6 +65,12 @@ def test_a_name_is_never_a_command(tmp_path: Path) -> None:
     assert not any("proof" in name for _, _, names in os.walk(tmp_path) for name in names)
 
 
-def test_the_settings_of_the_user_change_nothing(tmp_path: Path) -> None:
-    (tmp_path / ".gnuplot").write_text("nonsense\n")
-    draw([script(tmp_path, "print 1\n")], environ={**os.environ, "HOME": str(tmp_path)})
+def test_the_settings_of_the_user_are_ignored(tmp_path: Path) -> None:
+    (tmp_path / ".gnuplot").write_text("print nonsense\nset print 'executed'\nprint 1\nexit status 3\n")
+    path = script(tmp_path, "set print 'drawn'\nprint 1\n")
+    assert draw([path], environ={**os.environ, "HOME": str(tmp_path)}) == [
+        path.with_suffix(".png"),
+        path.with_suffix(".svg"),
+    ]
+    assert (tmp_path / "drawn").exists()
+    assert not (tmp_path / "executed").exists()

@@ -28,12 +28,12 @@ def files(run: Run, name: str) -> Columns:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_script(name: str, tmp_path: Path) -> None:
+def test_scripts_match_their_golden_files(name: str, tmp_path: Path) -> None:
     (path,) = write(SMALL, tmp_path, only=[name])
     golden.check(f"gnuplot.{name}.gp", path.read_text())
 
 
-def test_script_of_many_nodes(tmp_path: Path) -> None:
+def test_the_script_of_many_nodes_matches_its_golden_file(tmp_path: Path) -> None:
     (path,) = write(MANY, tmp_path, only=["nodes"], theme="dark", size=(1600, 1200))
     golden.check("gnuplot.nodes.many.gp", path.read_text())
 
@@ -43,26 +43,26 @@ def test_every_plot_has_its_own_files(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.{end}" for name in NAMES for end in ("gp", "tsv")}
 
 
-def test_what_there_is_not_is_said(tmp_path: Path) -> None:
+def test_unknown_plots_and_themes_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="unknown plot 'pie'"):
         write(SMALL, tmp_path, only=["pie"])
     with pytest.raises(ValueError, match="unknown theme 'red'"):
         write(SMALL, tmp_path, theme="red")
 
 
-def test_no_plot_is_so_small_that_its_words_overlap(tmp_path: Path) -> None:
+def test_plots_have_a_minimum_size(tmp_path: Path) -> None:
     (path,) = write(SMALL, tmp_path, only=["overview"], size=(10, 10))
     assert "size 900,1125" in path.read_text()
 
 
-def test_the_overview_has_the_clusters_columns_and_each_nodes_operations() -> None:
+def test_the_overview_has_the_columns_of_the_cluster_and_the_operations_of_each_node() -> None:
     columns = files(SMALL, "overview")
     assert columns["reads_per_s"] == data_files.series(SMALL, CLUSTER, "reads_per_s")
     assert [value is None for value in columns["2 node-2 reads_per_s"]] == [False] * 4 + [True] * 4 + [False] * 4
     assert columns["nodes"] == [3.0] * 4 + [2.0] * 4 + [3.0] * 4
 
 
-def test_a_node_whose_name_is_a_heading_takes_nobodys_place() -> None:
+def test_a_node_named_like_a_column_does_not_replace_it() -> None:
     run = synthetic(["time", "reads_per_s", "cluster "], 4)
     assert files(run, "overview")["reads_per_s"] == data_files.series(run, CLUSTER, "reads_per_s")
 
@@ -75,19 +75,19 @@ def test_many_nodes_are_a_band_around_their_median() -> None:
     assert columns["reads_per_s_median"][0] == (reads[6] + reads[7]) / 2
 
 
-def test_cells_of_a_heat_map_have_the_buckets_edges_and_all_their_counts() -> None:
+def test_the_cells_of_a_heat_map_have_the_bounds_and_counts_of_the_buckets() -> None:
     cells = files(SMALL, "heatmap_read")
-    whole = merge([buckets for buckets in SMALL.buckets["read"] if buckets])
-    assert sum(data_files.present(cells["count"])) == whole.total
-    upper_bounds = {round(1000 * edge, 9) for edge in whole.upper_bounds}
-    assert {round(edge, 9) for edge in data_files.present(cells["high_ms"])} <= upper_bounds
+    merged = merge([buckets for buckets in SMALL.buckets["read"] if buckets])
+    assert sum(data_files.present(cells["count"])) == merged.total
+    upper_bounds = {round(1000 * bound, 9) for bound in merged.upper_bounds}
+    assert {round(bound, 9) for bound in data_files.present(cells["high_ms"])} <= upper_bounds
     assert all(
         end - begin == 1
         for begin, end in zip(*(data_files.present(cells[name]) for name in ("time", "end")), strict=True)
     )
 
 
-def test_buckets_without_edges_on_a_logarithmic_axis_are_drawn_beside_them() -> None:
+def test_buckets_with_bounds_beyond_a_logarithmic_axis_are_drawn_at_its_ends() -> None:
     buckets = Buckets((1e-3, 2e-3, inf), (1, 0, 2))
     cells = files(Run("r", 1.0, [1.0], {CLUSTER: [None]}, {"read": [buckets]}), "heatmap_read")
     assert list(zip(data_files.present(cells["low_ms"]), data_files.present(cells["high_ms"]), strict=True)) == [
@@ -96,7 +96,7 @@ def test_buckets_without_edges_on_a_logarithmic_axis_are_drawn_beside_them() -> 
     ]
 
 
-def test_cells_narrower_than_pixels_are_put_together_and_lose_nothing() -> None:
+def test_cells_narrower_than_a_pixel_are_merged_without_loss() -> None:
     run = synthetic(["a"], 30, missing=range(0), values=3)
     times = [run.times[0] + index for index in range(3000)]
     long = Run("r", 1.0, times, {CLUSTER: [None] * 3000}, {"read": list(run.buckets["read"]) * 100})
@@ -105,7 +105,7 @@ def test_cells_narrower_than_pixels_are_put_together_and_lose_nothing() -> None:
     assert sum(data_files.present(cells["count"])) == 3000 * 3
 
 
-def test_percentiles_are_those_of_the_run_without_its_warm_up() -> None:
+def test_percentiles_exclude_the_warm_up() -> None:
     run = synthetic(["a"], 100, missing=range(0))
     counted = merge([buckets for buckets in run.buckets["read"][60:] if buckets])
     columns = files(run, "percentiles")
@@ -116,7 +116,7 @@ def test_percentiles_are_those_of_the_run_without_its_warm_up() -> None:
     assert log10(counted.total) > 3
 
 
-def test_an_interval_that_reaches_into_the_warm_up_is_not_counted() -> None:
+def test_percentiles_exclude_an_interval_that_overlaps_the_warm_up() -> None:
     slow, fast = Buckets((1.0, 2.0, inf), (0, 8, 0)), Buckets((1.0, 2.0, inf), (8, 0, 0))
     run = Run(
         "r",
@@ -129,7 +129,7 @@ def test_an_interval_that_reaches_into_the_warm_up_is_not_counted() -> None:
     assert max(data_files.present(files(run, "percentiles")["read_ms"])) <= 1000
 
 
-def test_points_of_warm_up_and_of_fewer_nodes_are_told_from_the_others() -> None:
+def test_points_of_the_warm_up_and_of_fewer_nodes_have_another_state() -> None:
     run = synthetic(seconds=90, missing=range(70, 80))
     columns = files(run, "throughput_latency")
     assert columns["state"] == [1.0] * 60 + [0.0] * 10 + [2.0] * 10 + [0.0] * 10
@@ -137,13 +137,13 @@ def test_points_of_warm_up_and_of_fewer_nodes_are_told_from_the_others() -> None
     assert columns["operations_per_s"][0] == (reads[0] or 0) + (writes[0] or 0)
 
 
-def test_points_that_cover_one_another_are_left_out_of_long_runs() -> None:
+def test_identical_points_of_long_runs_are_drawn_once() -> None:
     row = {"reads_per_s": 5.0, "read_p95_ms": 1.0, "read_p99_ms": 2.0}
     run = Run("r", 1.0, [float(index) for index in range(5000)], {CLUSTER: [row] * 5000})
     assert files(run, "throughput_latency")["operations_per_s"] == [5.0]
 
 
-def test_hours_of_rows_are_no_more_than_a_plot_can_show() -> None:
+def test_long_runs_are_thinned() -> None:
     row = {"reads_per_s": 5.0, "cpu_user_pct": 10.0}
     run = Run("r", 1.0, [float(index) for index in range(20000)], {CLUSTER: [row] * 20000})
     assert len(files(run, "overview")["time"]) <= 2402

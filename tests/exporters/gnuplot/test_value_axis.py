@@ -1,4 +1,4 @@
-"""Axes: every value is on them, and their tics are few and round."""
+"""Axes contain every value and have few, round tics."""
 
 from itertools import pairwise
 
@@ -18,9 +18,9 @@ heights = st.floats(40, 1000)
 def test_every_value_is_on_a_linear_axis(values: list[float], height: float) -> None:
     scale = linear(values, height)
     assert scale.low < scale.high
-    # What lies closer together than numbers can tell apart does so on the axis too.
-    spare = 1e-6 * (scale.high - scale.low) + 1e-12 * max(abs(scale.low), abs(scale.high))
-    assert all(scale.low - spare <= value <= scale.high + spare for value in values)
+    # The precision of floats limits very narrow axes.
+    tolerance = 1e-6 * (scale.high - scale.low) + 1e-12 * max(abs(scale.low), abs(scale.high))
+    assert all(scale.low - tolerance <= value <= scale.high + tolerance for value in values)
     assert 2 <= len(scale.tics) <= height / 13 + 4
     assert all(a < b for a, b in pairwise(scale.tics))
 
@@ -35,18 +35,18 @@ def test_every_value_is_on_a_logarithmic_axis(values: list[float], height: float
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)), heights)
-def test_no_number_is_too_much(values: list[float], height: float) -> None:
+def test_axes_of_extreme_values_have_a_positive_length(values: list[float], height: float) -> None:
     assert linear(values, height).low < linear(values, height).high
     assert logarithmic(values, height).low < logarithmic(values, height).high
 
 
-def test_an_axis_begins_at_nothing() -> None:
+def test_a_linear_axis_begins_at_zero() -> None:
     assert linear([900.0, 1100.0], 150).low == 0
     assert linear([900.0, 1100.0], 150).tics == (0, 200, 400, 600, 800, 1000, 1200)
     assert logarithmic([0.3, 40.0], 200).tics == (0.2, 0.5, 1, 2, 5, 10, 20, 50)
 
 
-def test_numbers_at_an_axis_are_short() -> None:
+def test_numbers_at_tics_are_short() -> None:
     assert [short(value) for value in (0, 0.5, 1500, 20_000, 3e6, 2e9)] == ["0", "0.5", "1500", "20k", "3M", "2G"]
 
 
@@ -55,7 +55,7 @@ def run_of(begin_s: float, seconds: float, count: int, zone_s: int = 0) -> Run:
     return Run("r", seconds, times, {CLUSTER: [None] * count}, zone_s=zone_s)
 
 
-def test_the_axis_of_time_begins_where_the_first_interval_does() -> None:
+def test_the_time_axis_begins_at_the_first_interval() -> None:
     axis = time_axis(run_of(100.0, 5.0, 4), 0, 400)
     assert (axis.begin_s, axis.end_s) == (100.0, 120.0)
     assert axis.px(110.0) == 200.0
@@ -65,7 +65,7 @@ def test_the_axis_of_time_begins_where_the_first_interval_does() -> None:
     ("seconds", "form"),
     [(2, "%H:%M:%.1S"), (10, "%H:%M:%S"), (600, "%H:%M'"), (40 * 3600, "%m-%d %H:%M"), (90 * 86400, "%Y-%m-%d")],
 )
-def test_times_are_written_as_finely_as_the_run_is_long(seconds: float, form: str) -> None:
+def test_the_time_format_depends_on_the_length_of_the_run(seconds: float, form: str) -> None:
     commands = "\n".join(TimeAxis(0.0, seconds, 0, 1000, 0).commands(labels=True))
     assert form in commands
 
@@ -76,6 +76,6 @@ def test_tics_are_at_round_local_times() -> None:
     assert "(21720, 21840, 21960, 22080, 22200)" in commands[1]
 
 
-def test_a_run_of_nothing_has_an_axis_of_time() -> None:
+def test_an_empty_run_has_a_time_axis() -> None:
     axis = time_axis(run_of(0.0, 1.0, 0), 0, 100)
     assert axis.begin_s < axis.end_s

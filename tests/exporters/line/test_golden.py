@@ -1,12 +1,12 @@
-"""The output as people and programs see it, for a node under load and for one of which nothing is known."""
+"""Golden files of the line's output, for a node under load and for one without values."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from exporters.line import json_csv, text_row
 from exporters.line.view import View
+from tests.collector.zones import local_zone
 from tests.exporters import golden
 from tests.exporters.samples import busy, plain, unknown
 
@@ -23,17 +23,13 @@ TABLES = {"plain": plain(), "wide": plain(wide=True, compactions=True)}
 
 
 @pytest.fixture(autouse=True)
-def _central_europe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let local time be one hour ahead, wherever the test runs."""
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", "CET-1")
-        time.tzset()
+def _central_europe() -> Iterator[None]:
+    with local_zone("CET-1"):
         yield
-    time.tzset()
 
 
 @pytest.mark.parametrize(("name", "view"), TEXTS.items())
-def test_the_line_looks_as_it_did(name: str, view: View) -> None:
+def test_the_line_matches_its_golden_file(name: str, view: View) -> None:
     columns = text_row.fitting(view, None)
     rows = [text_row.row(view, columns, sample) for sample in (busy(), unknown())]
     golden.check(
@@ -42,13 +38,13 @@ def test_the_line_looks_as_it_did(name: str, view: View) -> None:
 
 
 @pytest.mark.parametrize(("name", "view"), TABLES.items())
-def test_json_looks_as_it_did(name: str, view: View) -> None:
+def test_json_matches_its_golden_file(name: str, view: View) -> None:
     rows = [json_csv.json_row(view, sample) for sample in (busy(), unknown())]
     golden.check(f"table.{name}.jsonl", "\n".join([*rows, ""]))
 
 
 @pytest.mark.parametrize(("name", "view"), TABLES.items())
-def test_csv_looks_as_it_did(name: str, view: View) -> None:
+def test_csv_matches_its_golden_file(name: str, view: View) -> None:
     rows = [json_csv.csv_row(view, sample) for sample in (busy(), unknown())]
     golden.check(f"table.{name}.csv", "\n".join([json_csv.csv_header(view), *rows, ""]))
 

@@ -1,4 +1,4 @@
-"""Rows for programs: promised names in their order, absent values as such, whatever the texts hold."""
+"""JSON and CSV rows: documented names in their order, absent values, and arbitrary text."""
 
 import csv
 import io
@@ -17,8 +17,8 @@ from exporters.line.operation_columns import Operations
 from exporters.line.view import View
 from tests.exporters.samples import busy, plain, unknown
 
-# The names and their order are a promise (section 5 of the design).
-PROMISED = [
+# Programs rely on these names and their order.
+DOCUMENTED = [
     *("time", "interval_s", "node"),
     *("reads_per_s", "read_mean_ms", "read_p50_ms", "read_p95_ms", "read_p99_ms", "read_max_ms"),
     *("writes_per_s", "write_mean_ms", "write_p50_ms", "write_p95_ms", "write_p99_ms", "write_max_ms"),
@@ -27,7 +27,7 @@ PROMISED = [
     *("net_interface", "net_rx_kbit_per_s", "net_tx_kbit_per_s"),
     *("compactions_pending", "percentiles", "events", "late_ms", "source", "cassandra_age_s"),
 ]
-# Added later, behind the promised names.
+# Names added later follow the documented ones.
 ADDED = ["cpu_nice_pct"]
 ALWAYS = {"time", "node", "percentiles", "events", "late_ms", "disk", "net_interface"}
 VIEWS = [
@@ -45,29 +45,29 @@ every_sample = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 
 @every_view
 @every_sample
-def test_promised_names_come_first_and_in_their_order(view: View, sample: Sample) -> None:
-    assert list(json.loads(json_csv.json_row(view, sample)))[: len(PROMISED)] == PROMISED
+def test_documented_names_come_first_in_their_order(view: View, sample: Sample) -> None:
+    assert list(json.loads(json_csv.json_row(view, sample)))[: len(DOCUMENTED)] == DOCUMENTED
 
 
-def test_without_the_wide_view_there_are_no_other_names() -> None:
-    assert list(json_csv.row(plain(), busy())) == [*PROMISED, *ADDED]
+def test_the_default_view_has_no_other_names() -> None:
+    assert list(json_csv.row(plain(), busy())) == [*DOCUMENTED, *ADDED]
 
 
 @every_view
 @every_sample
-def test_a_row_of_json_is_one_line(view: View, sample: Sample) -> None:
+def test_a_json_row_is_one_line(view: View, sample: Sample) -> None:
     text = json_csv.json_row(view, replace(sample, events=(Event("no_answer", "one\ntwo\r\nthree\u2028four"),)))
     assert "\n" not in text
     assert "\r" not in text
     assert json.loads(text)["node"] == "10.0.0.1"
 
 
-def test_a_nodes_name_is_written_as_people_write_it() -> None:
+def test_json_does_not_escape_the_name_of_a_node() -> None:
     assert "knoten-\u00fc" in json_csv.json_row(plain(), replace(unknown(), node="knoten-\u00fc"))
 
 
 @every_view
-def test_what_is_not_known_is_null(view: View) -> None:
+def test_unknown_values_are_null_in_json(view: View) -> None:
     cells = json_csv.row(view, unknown())
     assert cells.pop("compactions", []) == []
     assert {name for name, value in cells.items() if value is not None} <= ALWAYS
@@ -75,19 +75,19 @@ def test_what_is_not_known_is_null(view: View) -> None:
 
 
 @every_view
-def test_what_is_not_known_is_empty_in_csv(view: View) -> None:
+def test_unknown_values_are_empty_in_csv(view: View) -> None:
     names, cells = (next(csv.reader([text])) for text in (json_csv.csv_header(view), json_csv.csv_row(view, unknown())))
     filled = {name for name, cell in zip(names, cells, strict=True) if cell}
     assert filled <= ALWAYS | {"compactions"}
 
 
-def test_a_machine_elsewhere_has_no_disk_and_no_interface() -> None:
+def test_a_remote_machine_has_no_disk_and_no_interface() -> None:
     cells = json_csv.row(View(), unknown())
     assert cells["disk"] is None
     assert cells["net_interface"] is None
 
 
-def test_values_are_those_of_the_interval() -> None:
+def test_json_values_are_those_of_the_interval() -> None:
     cells = json_csv.row(plain(), busy())
     assert cells["time"] == 1_700_000_000
     assert cells["interval_s"] == 2
@@ -108,12 +108,12 @@ def test_values_are_those_of_the_interval() -> None:
 def test_percentiles_ascend_to_the_maximum() -> None:
     cells = json_csv.row(plain(), busy())
     for word in ("read", "write"):
-        found = [cells[f"{word}_{what}_ms"] for what in ("p50", "p95", "p99", "max")]
-        assert found == sorted(found)
-        assert found[0] > 0
+        percentiles = [cells[f"{word}_{name}_ms"] for name in ("p50", "p95", "p99", "max")]
+        assert percentiles == sorted(percentiles)
+        assert percentiles[0] > 0
 
 
-def test_running_compactions_are_objects_in_json_and_words_in_csv() -> None:
+def test_running_compactions_are_objects_in_json_and_text_in_csv() -> None:
     view = plain(compactions=True)
     assert json_csv.row(view, busy())["compactions"] == [
         {"type": "Compaction", "keyspace": "ks", "table": "t2", "done_pct": 58.4},
@@ -131,30 +131,30 @@ texts = st.one_of(st.text(max_size=20), st.text(",;\"\r\n' \t", max_size=8))
 
 
 def rows_of(view: View, sample: Sample) -> list[list[str]]:
-    """Return header and row as a program reads them from one file."""
+    """Return the header and the row, parsed from CSV."""
     return list(csv.reader(io.StringIO(f"{json_csv.csv_header(view)}\n{json_csv.csv_row(view, sample)}\n", newline="")))
 
 
-ODD = ["a, b", 'say "no"', "one\ntwo", "one\r\ntwo", "one\rtwo", "'", ";", " blank "]
+UNUSUAL_TEXTS = ["a, b", 'say "no"', "one\ntwo", "one\r\ntwo", "one\rtwo", "'", ";", " blank "]
 
 
-@pytest.mark.parametrize("text", ODD)
-def test_an_events_words_are_one_cell_and_one_line_whatever_they_hold(text: str) -> None:
+@pytest.mark.parametrize("text", UNUSUAL_TEXTS)
+def test_the_text_of_an_event_is_one_cell_of_one_line(text: str) -> None:
     header, row = rows_of(plain(), replace(unknown(), events=(Event("no_answer", text),)))
-    told = row[header.index("events")]
-    assert told.split() == text.split()
-    assert len(told.splitlines()) == 1
+    cell = row[header.index("events")]
+    assert cell.split() == text.split()
+    assert len(cell.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_a_nodes_name_is_one_cell_whatever_it_holds(name: str) -> None:
+@pytest.mark.parametrize("name", UNUSUAL_TEXTS)
+def test_the_name_of_a_node_is_one_cell(name: str) -> None:
     header, row = rows_of(plain(), replace(unknown(), node=name))
     assert row[header.index("node")] == printable(name)
 
 
 @given(views, st.sampled_from(sorted(SAMPLES)), st.lists(texts, max_size=3))
-def test_header_and_rows_of_csv_have_equally_many_cells(view: View, sample: str, told: list[str]) -> None:
-    events = tuple(Event("no_answer", text.replace("\0", "")) for text in told)
+def test_csv_rows_have_as_many_cells_as_their_header(view: View, sample: str, event_texts: list[str]) -> None:
+    events = tuple(Event("no_answer", text.replace("\0", "")) for text in event_texts)
     header, row = rows_of(view, replace(SAMPLES[sample], events=events))
     assert len(header) == len(row)
     words = "; ".join(event.text for event in events).split()

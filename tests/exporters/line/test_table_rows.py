@@ -1,13 +1,9 @@
-"""Single tables below the row: the busiest first, the others last, nothing wider than the terminal."""
+"""Rows of single tables: the busiest first, the remainder last, none wider than the terminal."""
 
 import math
 
 import pytest
 
-from cli.top.render_context import RenderContext
-from cli.top.styled_text import plain
-from cli.top.tables_page import header
-from cli.top.view_state import ViewState
 from collector.cassandra.tables import REMAINDERS
 from collector.jolokia.table_budget import OTHERS
 from collector.model.histogram import Buckets
@@ -37,7 +33,7 @@ def sample(*parts: dict[Series, Derived]) -> Sample:
 MIXED = sample(counts(OTHERS, 900.0, 10.0), counts(QUIET, 3.0), counts(BUSY, 40.0), counts("idle", 0.0))
 
 
-def test_the_busiest_come_first_and_the_others_last() -> None:
+def test_the_busiest_table_is_first_and_the_remainder_last() -> None:
     assert [row["table"] for row in tables(MIXED)] == [BUSY, QUIET, "idle", OTHERS]
     assert tables(MIXED)[0] == {
         "keyspace": "ks",
@@ -51,16 +47,16 @@ def test_the_busiest_come_first_and_the_others_last() -> None:
     }
 
 
-def test_the_others_are_a_rate_over_their_own_time() -> None:
+def test_the_rate_of_the_remainder_is_over_its_own_time() -> None:
     assert tables(MIXED)[-1]["reads_per_s"] == 90.0
 
 
-def test_of_a_table_that_was_not_read_for_a_while_nothing_is_told() -> None:
+def test_a_table_not_read_recently_has_no_values() -> None:
     late = tables(sample(counts(BUSY, 40.0), counts(QUIET, 500.0, 30.0)))
     assert [row["reads_per_s"] for row in late if row["table"] == QUIET] == [None]
 
 
-def test_percentiles_are_those_of_the_interval() -> None:
+def test_percentiles_of_tables_are_those_of_the_interval() -> None:
     buckets: dict[Series, Derived] = {
         (DURATION, "ks", BUSY, "Read"): Buckets((0.001, 0.002, 0.004, math.inf), (0, 0, 10, 0))
     }
@@ -68,25 +64,23 @@ def test_percentiles_are_those_of_the_interval() -> None:
     assert 2.0 <= row["read_p99_ms"] <= 4.0
 
 
-def test_only_tables_that_did_something_have_a_line() -> None:
+def test_only_tables_with_operations_have_a_line() -> None:
     assert [line.split()[0] for line in table_lines(MIXED)] == ["ks.busy", "ks.quiet", f"ks.{OTHERS}"]
 
 
 @pytest.mark.parametrize("width", [1, 20, 40, 60, 80, 100, 120, 200])
-def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+def test_table_lines_are_not_wider_than_the_terminal(width: int) -> None:
     assert all(len(line) <= width for line in table_lines(MIXED, width))
 
 
-def test_what_people_look_at_first_stays_longest() -> None:
+def test_the_most_important_columns_are_dropped_last() -> None:
     assert table_lines(MIXED, 50)[0].split() == ["ks.busy", "Rds/s", "40.0"]
     assert table_lines(MIXED, 70)[0].split() == ["ks.busy", "Rds/s", "40.0", "Wrts/s", "0.0"]
     assert table_lines(MIXED, 200) == table_lines(MIXED)
 
 
 @pytest.mark.parametrize("width", range(30, 160, 7))
-def test_top_and_the_line_leave_out_the_same_columns_first(width: int) -> None:
+def test_the_least_important_columns_are_dropped_first(width: int) -> None:
     (text,) = table_lines(sample(counts("t1", 5)), width)
-    page = plain(header(RenderContext([], ViewState(), width, 10)))
-    on_line, in_top = ({column.name for column in COLUMNS if column.header in each.split()} for each in (text, page))
-    for shown in (on_line, in_top):
-        assert shown == {column.name for column in fitting(len(shown))}
+    shown = {column.name for column in COLUMNS if column.header in text.split()}
+    assert shown == {column.name for column in fitting(len(shown))}

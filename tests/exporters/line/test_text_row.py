@@ -1,4 +1,4 @@
-"""The line in a terminal: cells under their headers, no wider than the terminal, nothing made up."""
+"""The line in a terminal: cells under their headers, within its width, and no invented values."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -28,15 +28,15 @@ views = st.builds(
 widths = st.integers(20, 250)
 
 
-def known(value: Derived, factor: float) -> Derived:
-    """Return the value with everything `factor` times as much."""
+def multiplied(value: Derived, factor: float) -> Derived:
+    """Return the value, with numbers multiplied by `factor`."""
     if isinstance(value, Rate):
         return Rate(value.increase * factor, value.elapsed_s)
     return value if isinstance(value, str | Buckets) else value * factor
 
 
-def quiet(sample: Sample) -> Sample:
-    """Return the sample without running compactions, whose words have no bound."""
+def without_compactions(sample: Sample) -> Sample:
+    """Return the sample without running compactions, the only text without a maximum width."""
     values = {series: value for series, value in sample.values.items() if series[0] != "cassandra_compaction_size"}
     return replace(sample, values=values)
 
@@ -47,16 +47,16 @@ def test_a_line_is_never_wider_than_the_terminal(view: View, width: int) -> None
     for text in (
         text_row.header(view, columns),
         text_row.row(view, columns, unknown()),
-        text_row.row(view, columns, quiet(busy())),
+        text_row.row(view, columns, without_compactions(busy())),
     ):
         assert len(text) <= width or len(columns) == 1
 
 
 @given(views, widths)
-def test_header_and_rows_have_equally_many_cells_of_equal_width(view: View, width: int) -> None:
+def test_rows_have_the_number_and_width_of_cells_of_the_header(view: View, width: int) -> None:
     columns = text_row.fitting(view, width)
     header = text_row.header(view, columns)
-    for sample in (unknown(), quiet(busy())):
+    for sample in (unknown(), without_compactions(busy())):
         row = text_row.row(view, columns, sample)
         assert len(row.split()) == len(header.split())
         if not view.compactions:
@@ -64,7 +64,7 @@ def test_header_and_rows_have_equally_many_cells_of_equal_width(view: View, widt
 
 
 @given(views, widths)
-def test_whole_columns_are_dropped_and_the_least_important_first(view: View, width: int) -> None:
+def test_the_least_important_columns_are_dropped_completely(view: View, width: int) -> None:
     kept = text_row.fitting(view, width)
     dropped = [column for column in view.text_columns if column not in kept]
     assert kept == [column for column in view.text_columns if column in kept]
@@ -79,19 +79,19 @@ def test_a_wider_terminal_never_shows_less(view: View) -> None:
 
 
 @given(views)
-def test_as_much_is_shown_as_fits(view: View) -> None:
+def test_as_many_columns_are_shown_as_fit(view: View) -> None:
     for width in range(20, 251, 10):
         kept = text_row.fitting(view, width)
         dropped = [column for column in view.text_columns if column not in kept]
         if dropped:
             more = max(dropped, key=lambda column: column.keep)
-            whole = text_row.header(view, [column for column in view.text_columns if column in kept or column is more])
-            # One blank is kept free where no time stands before the first column.
-            assert len(whole) >= width
+            wider = text_row.header(view, [column for column in view.text_columns if column in kept or column is more])
+            # Without a time, one blank precedes the first column.
+            assert len(wider) >= width
 
 
 @given(views, widths)
-def test_the_wide_view_shows_every_column_in_as_many_lines_as_it_needs(view: View, width: int) -> None:
+def test_the_wide_view_shows_every_column_in_several_lines(view: View, width: int) -> None:
     wide = replace(view, wide=True)
     groups = text_row.groups(wide, width)
     assert [column for group in groups for column in group] == wide.text_columns
@@ -112,22 +112,22 @@ def test_without_a_terminal_all_columns_are_shown(view: View) -> None:
 
 
 @pytest.mark.parametrize(("time", "cells"), [("", 0), ("Time", 1), ("Epoch", 1)])
-def test_of_an_interval_of_which_nothing_is_known_all_is_absent(time: str, cells: int) -> None:
+def test_an_interval_without_values_has_only_absent_cells(time: str, cells: int) -> None:
     view = plain(time=time, wide=True)
     row = text_row.row(view, view.text_columns, unknown()).split()
     assert len(row) == cells + len(view.text_columns)
     assert set(row[cells:]) == {"-"}
 
 
-def test_compactions_that_are_not_known_are_no_zero() -> None:
+def test_an_unknown_number_of_compactions_is_not_zero() -> None:
     assert text_row.compactions_text(unknown()) == "Pen/-"
 
 
-def test_compactions_are_told_the_furthest_first() -> None:
+def test_compactions_are_sorted_by_progress() -> None:
     assert text_row.compactions_text(busy()) == "Pen/2 Min/58% Val/10%"
 
 
-def test_classic_columns_stand_in_the_old_scripts_order() -> None:
+def test_default_columns_have_the_order_of_the_former_script() -> None:
     view = plain(percentiles=True)
     assert text_row.header(view, view.text_columns).split() == [
         *("Rds/s", "RdLat", "Wrts/s", "WrtLat", "%user", "%system", "%idle", "%iowait", "%steal"),
@@ -136,15 +136,15 @@ def test_classic_columns_stand_in_the_old_scripts_order() -> None:
 
 
 @pytest.mark.parametrize("factor", [1.0, 10.0, 20.0])
-def test_a_busy_nodes_figures_stay_under_their_headers(factor: float) -> None:
-    # 4321.5 reads a second and 1 to 2 Mbit/s, times 20: what one good node does.
+def test_the_values_of_a_busy_node_stay_under_their_headers(factor: float) -> None:
+    # 20 times 4321.5 reads/s and 1 to 2 Mbit/s is the load of a fast node.
     view, sample = plain(), busy()
-    values = {series: known(value, factor) for series, value in sample.values.items()}
+    values = {series: multiplied(value, factor) for series, value in sample.values.items()}
     header = text_row.header(view, view.text_columns)
     assert len(text_row.row(view, view.text_columns, replace(sample, values=values))) == len(header)
 
 
-def test_a_gigabit_a_second_stays_under_its_header() -> None:
+def test_one_gbit_per_second_stays_under_its_header() -> None:
     view = plain()
     values: dict[tuple[str, ...], Derived] = {
         ("node_network_receive_bytes_total", "eth0"): Rate(125e6, 1.0),
@@ -156,14 +156,14 @@ def test_a_gigabit_a_second_stays_under_its_header() -> None:
 
 
 @pytest.mark.parametrize("time_s", [1_700_000_000.0, 1_700_000_000.5, 1_700_000_000.25, 1_700_000_000.1])
-def test_the_epoch_stays_under_its_header_for_intervals_below_a_second_too(time_s: float) -> None:
+def test_the_epoch_with_fractions_stays_under_its_header(time_s: float) -> None:
     view = plain(time="Epoch")
     row = text_row.row(view, view.text_columns, replace(unknown(), tick=Tick(time_s)))
     assert float(row.split()[0]) == time_s
     assert len(row) == len(text_row.header(view, view.text_columns))
 
 
-def test_a_label_stands_in_for_the_time() -> None:
+def test_a_label_replaces_the_time() -> None:
     view = plain(time="Time")
     row, averages = (text_row.row(view, view.text_columns, busy(), label) for label in ("", "Average"))
     assert averages.split()[0] == "Average"
@@ -171,30 +171,30 @@ def test_a_label_stands_in_for_the_time() -> None:
     assert len(averages) == len(row)
 
 
-def test_an_ordinary_row_has_no_marks() -> None:
+def test_a_normal_row_has_no_marks() -> None:
     assert text_row.marks(replace(busy(), events=()), 2.0) == ""
     assert text_row.marks(unknown(), 1.0) == ""
 
 
 @pytest.mark.parametrize(("late_s", "marked"), [(0.0, False), (0.09, False), (0.11, True), (0.5, True)])
-def test_a_late_row_says_how_late_it_is(late_s: float, marked: bool) -> None:
+def test_a_late_row_shows_its_delay(late_s: float, marked: bool) -> None:
     text = text_row.marks(replace(unknown(), tick=Tick(1.0, late_s=late_s)), 1.0)
     assert text == (f"late by {1000 * late_s:.0f} ms" if marked else "")
 
 
-def test_a_row_over_a_gap_says_what_it_covers() -> None:
+def test_a_row_over_a_gap_shows_the_time_it_covers() -> None:
     sample = replace(busy(), events=())
     assert text_row.marks(sample, 2.0) == ""
     assert text_row.marks(sample, 1.0) == "over 2.0 s"
 
 
-def test_events_are_told_in_words() -> None:
+def test_events_are_shown_as_text() -> None:
     sample = replace(unknown(), events=(Event("restart", "restarted"), Event("missed", "2 ticks missed")))
     assert text_row.marks(sample, 1.0) == "restarted; 2 ticks missed"
 
 
 @pytest.mark.parametrize("text", ["one\ntwo", "one\r\ntwo", "one\u2028two"])
-def test_an_events_words_stay_on_their_rows_line(text: str) -> None:
+def test_the_text_of_an_event_stays_on_one_line(text: str) -> None:
     marks = text_row.marks(replace(unknown(), events=(Event("no_answer", text),)), 1.0)
     assert marks.split() == ["one", "two"]
     assert len(marks.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""Hand-made frames."""
+"""Generated frames."""
 
 from collector.cluster.live.cluster_interval import ClusterInterval
 from collector.model.snapshot import Event

@@ -69,7 +69,7 @@ def test_amounts_are_summed_and_ratios_are_those_of_the_sums() -> None:
     assert value(cluster, "heap_pct") == 50
 
 
-def test_a_node_without_a_sample_has_no_numbers() -> None:
+def test_a_node_without_a_sample_has_no_values() -> None:
     assembler = assembler_of("a", "b")
     assembler.add_sample("a", silent_sample("a"), TIME_S + 0.1)
     silent, new = frame(assembler.close(INDEX, TIME_S + 0.5)).nodes

@@ -16,13 +16,13 @@ from exporters.prometheus.rendering import Options, Rendering, document
 from exporters.prometheus.upper_bounds import UpperBounds
 
 Labels = frozenset[tuple[str, str]]
-Found = dict[tuple[str, Labels], float]
+SeriesValues = dict[tuple[str, Labels], float]
 
 
 class Parsed(NamedTuple):
     """The value of every series, and the type of every family."""
 
-    values: Found
+    values: SeriesValues
     kinds: dict[str, str]
 
     def of(self, name: str, **labels: str) -> float | None:
@@ -32,7 +32,7 @@ class Parsed(NamedTuple):
 
 def parsed(text: str, *, openmetrics: bool = False) -> Parsed:
     """Parse an exposition; every series must be unique."""
-    values: Found = {}
+    values: SeriesValues = {}
     kinds: dict[str, str] = {}
     for family in (openmetrics_families if openmetrics else text_families)(text):
         # In the text format a counter has the name of its series.
@@ -77,7 +77,7 @@ LABELS = st.text(max_size=6).map(lambda text: text.replace("\0", ""))
 def counts(draw: st.DrawFn, unit: str) -> tuple[int, ...]:
     length = draw(st.sampled_from(LENGTHS[unit]))
     filled = draw(st.dictionaries(st.integers(0, length - 1), st.integers(1, 1 << 40), max_size=8))
-    return tuple(filled.get(place, 0) for place in range(length))
+    return tuple(filled.get(index, 0) for index in range(length))
 
 
 @st.composite
@@ -110,7 +110,7 @@ def one_of_each() -> dict[Series, Value]:
             series_values[series_of(CATALOGUE[metric.total], labels)] = 1000 * number
         value: Value = number
         if metric.kind is Kind.HISTOGRAM:
-            value = tuple((place * number) % 7 for place in range(LENGTHS[metric.unit][number % 2]))
+            value = tuple((index * number) % 7 for index in range(LENGTHS[metric.unit][number % 2]))
         elif metric.kind is Kind.TEXT:
             value = f"text {number}"
         series_values[series_of(metric, labels)] = value

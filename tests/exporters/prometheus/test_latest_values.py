@@ -34,22 +34,22 @@ def test_the_last_value_is_current() -> None:
     assert after(scrape(1.0, {REQUESTS: 1, BYTES: 5}), scrape(2.0, {REQUESTS: 2})) == {REQUESTS: 2, BYTES: 5}
 
 
-@pytest.mark.parametrize(("after_s", "there"), [(2.4, True), (2.6, False), (100.0, False)])
-def test_a_value_read_every_second_is_stale_after_two_and_a_half_seconds(after_s: float, there: bool) -> None:
+@pytest.mark.parametrize(("after_s", "is_current"), [(2.4, True), (2.6, False), (100.0, False)])
+def test_a_value_read_every_second_is_stale_after_two_and_a_half_seconds(after_s: float, is_current: bool) -> None:
     latest = after(scrape(1.0, {BYTES: 5}), scrape(2.0, {BYTES: 6}), scrape(2.0 + after_s, {REQUESTS: 1}))
-    assert (BYTES in latest) is there
+    assert (BYTES in latest) is is_current
     assert latest[REQUESTS] == 1
 
 
-@pytest.mark.parametrize(("after_s", "there"), [(59.0, True), (149.0, True), (151.0, False)])
-def test_a_value_read_once_a_minute_is_current_between_two_readings(after_s: float, there: bool) -> None:
+@pytest.mark.parametrize(("after_s", "is_current"), [(59.0, True), (149.0, True), (151.0, False)])
+def test_a_value_read_once_a_minute_is_current_between_two_readings(after_s: float, is_current: bool) -> None:
     latest = after(scrape(0.0, {BYTES: 5}), scrape(60.0, {BYTES: 6}), scrape(60.0 + after_s, {REQUESTS: 1}))
-    assert (BYTES in latest) is there
+    assert (BYTES in latest) is is_current
 
 
-@pytest.mark.parametrize(("after_s", "there"), [(24.0, True), (26.0, False)])
-def test_the_assumed_period_is_ten_seconds(after_s: float, there: bool) -> None:
-    assert (BYTES in after(scrape(1.0, {BYTES: 5}), scrape(1.0 + after_s, {REQUESTS: 1}))) is there
+@pytest.mark.parametrize(("after_s", "is_current"), [(24.0, True), (26.0, False)])
+def test_the_assumed_period_is_ten_seconds(after_s: float, is_current: bool) -> None:
+    assert (BYTES in after(scrape(1.0, {BYTES: 5}), scrape(1.0 + after_s, {REQUESTS: 1}))) is is_current
 
 
 def test_a_slow_metric_is_current_for_its_scrape_interval_from_the_first_reading() -> None:
@@ -84,8 +84,8 @@ def test_two_readings_at_the_same_time_are_not_a_period() -> None:
 def test_a_source_without_an_answer_is_absent_until_it_answers() -> None:
     silent = scrape(2.0, NONE, "", problem="no answer")
     assert after(scrape(1.0, {REQUESTS: 1, BYTES: 5}), silent) == {}
-    again = after(scrape(1.0, {REQUESTS: 1, BYTES: 5}), silent, scrape(3.0, {REQUESTS: 2}))
-    assert again == {REQUESTS: 2, BYTES: 5}
+    recovered = after(scrape(1.0, {REQUESTS: 1, BYTES: 5}), silent, scrape(3.0, {REQUESTS: 2}))
+    assert recovered == {REQUESTS: 2, BYTES: 5}
 
 
 def test_a_source_without_values_stays_absent() -> None:
@@ -154,7 +154,7 @@ def test_without_ticks_all_values_are_stale(interval_s: float, patience_s: float
 
 
 @dataclass(frozen=True)
-class Tried:
+class GeneratedTick:
     """One tick: time since the previous one, values, and the number of restarts so far."""
 
     after_s: float
@@ -162,9 +162,9 @@ class Tried:
     restarts: int
 
 
-TRIES = st.lists(
+TICKS = st.lists(
     st.builds(
-        Tried,
+        GeneratedTick,
         st.sampled_from([0.5, 1.0, 3.0, 30.0]),
         st.dictionaries(st.sampled_from([REQUESTS, BYTES, SECONDS]), st.integers(0, 9)),
         st.integers(0, 1),
@@ -173,12 +173,12 @@ TRIES = st.lists(
 )
 
 
-@given(TRIES)
+@given(TICKS)
 @settings(max_examples=60)
-def test_current_values_were_read_since_the_restart_and_recently(tries: list[Tried]) -> None:
+def test_current_values_were_read_since_the_restart_and_recently(ticks: list[GeneratedTick]) -> None:
     latest, at_s, restarts = LatestValues(CATALOGUE), 0.0, -1
     read: dict[Series, list[tuple[float, Value]]] = {}
-    for tick in tries:
+    for tick in ticks:
         at_s += tick.after_s
         if tick.restarts != restarts:
             read, restarts = {}, tick.restarts
@@ -187,7 +187,7 @@ def test_current_values_were_read_since_the_restart_and_recently(tries: list[Tri
         latest.add(one(at_s, tick.values, str(tick.restarts)))
         expected = {}
         for series, readings in read.items():
-            times = [when for when, _ in readings]
+            times = [read_s for read_s, _ in readings]
             period_s = times[-1] - times[-2] if len(times) > 1 else FIRST_S
             if at_s - times[-1] <= PERIODS * period_s:
                 expected[series] = readings[-1][1]

@@ -39,7 +39,7 @@ def test_every_metric_is_on_the_page() -> None:
 
 def test_no_label_is_an_identity_label() -> None:
     reserved = {*Identity("c", "d", "r", "n").labels(), "le", "job", "instance"}
-    for metric in (each for each in CATALOGUE.values() if (each.name,) not in IDENTITY_LABELS):
+    for metric in (metric for metric in CATALOGUE.values() if (metric.name,) not in IDENTITY_LABELS):
         labels = [*metric.labels, *([text_label(metric)] if metric.kind is Kind.TEXT else [])]
         assert reserved.isdisjoint(labels), metric.name
         assert len(labels) == len(set(labels))

@@ -26,16 +26,16 @@ HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3000), SINKS)
 
 
 class Agent:
-    """A page with simulated time and ticks; counts the requests for the agent's health."""
+    """A page with simulated time and ticks; counts the calls for the agent's health."""
 
     def __init__(self, options: Options | None = None, health: AgentHealth = HEALTH) -> None:
         self.now_s = 0.0
-        self.asked = 0
+        self.health_calls = 0
         self._health = health
-        self.page = Page(options or Options(), CollectorRegistry(), self._ask, print, lambda: self.now_s)
+        self.page = Page(options or Options(), CollectorRegistry(), self._health_of_agent, print, lambda: self.now_s)
 
-    def _ask(self) -> AgentHealth:
-        self.asked += 1
+    def _health_of_agent(self) -> AgentHealth:
+        self.health_calls += 1
         return self._health
 
     def tick(self, values: Values, identity: Identity = IDENTITY, late_s: float = 0.0, problem: str = "") -> None:
@@ -58,12 +58,12 @@ HINTS = ("cassandra_hints_total",)
 def test_a_tick_is_rendered_once(openmetrics: bool, compressed: bool) -> None:
     agent = Agent()
     agent.tick({HINTS: 1})
-    assert agent.asked == 0
+    assert agent.health_calls == 0
     first = agent.page.get(openmetrics=openmetrics, compressed=compressed)
     assert agent.page.get(openmetrics=openmetrics, compressed=compressed) is first
-    assert agent.asked == 1
+    assert agent.health_calls == 1
     agent.tick({HINTS: 2})
-    assert agent.asked == 1
+    assert agent.health_calls == 1
     assert agent.page.get(openmetrics=openmetrics, compressed=compressed) != first
 
 
@@ -146,7 +146,7 @@ def test_ticks_and_sources_are_counted() -> None:
     assert agent.value("casstat_source_errors_total", source="node") == 2
 
 
-def test_journal_and_sink_metrics() -> None:
+def test_journal_and_sink_metrics_have_the_values_of_the_health() -> None:
     agent = Agent()
     agent.tick({})
     journal = [agent.value(f"casstat_journal_{name}") for name in ("lost_ticks_total", "removed_files_total", "bytes")]
@@ -168,7 +168,7 @@ def test_events_are_counted_by_kind() -> None:
     assert counts == [2, 1, 0]
 
 
-def test_run_times() -> None:
+def test_runs_have_their_begin_end_and_marks() -> None:
     runs = (RunTimes("1", "ramp", 10.0, 20.5, ((12.0, "warm"),)), RunTimes("2", "soak", 30.0))
     agent = Agent(health=AgentHealth("1", runs=runs))
     agent.tick({})
@@ -212,7 +212,7 @@ def test_names_that_are_not_valid_utf8_are_escaped(openmetrics: bool) -> None:
     assert exposition.of("cassandra_hints_total", cluster="\\ud800", node='n\ufffd"\n') == 1
 
 
-def test_concurrent_requests_during_ticks() -> None:
+def test_concurrent_requests_get_consistent_pages() -> None:
     agent = Agent()
     agent.tick({HINTS: 0, ("cassandra_cql_regular_total",): 0})
     wrong: list[object] = []
@@ -226,13 +226,13 @@ def test_concurrent_requests_during_ticks() -> None:
             if len({line.rsplit(" ")[-1] for line in lines}) != 1 or len(lines) != 2:
                 wrong.append(lines)
 
-    asking = [threading.Thread(target=ask, args=(o, c)) for o in (False, True) for c in (False, True)]
-    for thread in asking:
+    threads = [threading.Thread(target=ask, args=(o, c)) for o in (False, True) for c in (False, True)]
+    for thread in threads:
         thread.start()
     for number in range(100):
         agent.tick({HINTS: number, ("cassandra_cql_regular_total",): number})
     ended.set()
-    for thread in asking:
+    for thread in threads:
         thread.join()
     assert wrong == []
 
@@ -241,7 +241,7 @@ def test_concurrent_requests_during_ticks() -> None:
     ("name", "openmetrics", "values"),
     [("captured", False, captured("5.0.6", Selection(tables=1))), ("everything", True, one_of_each())],
 )
-def test_golden(name: str, openmetrics: bool, values: Values) -> None:
+def test_pages_match_their_golden_files(name: str, openmetrics: bool, values: Values) -> None:
     agent = Agent(Options(UpperBounds((0.0001, 0.001, 0.01, 0.1, 1.0))))
     agent.tick(values, late_s=0.004)
     lines = agent.text(openmetrics=openmetrics).splitlines(keepends=True)

@@ -25,7 +25,7 @@ def test_each_bound_is_the_nearest_of_cassandra_4_1(selected: tuple[float, ...])
     assert [float(bound.le) for bound in bounds] == [finite[bound.bucket] for bound in bounds]
     assert sorted(set(bounds), key=lambda bound: bound.bucket) == list(bounds)
     for bound_s in selected:
-        assert min(abs(float(bound.le) - bound_s) for bound in bounds) == min(abs(edge - bound_s) for edge in finite)
+        assert min(abs(float(bound.le) - bound_s) for bound in bounds) == min(abs(bound - bound_s) for bound in finite)
     assert len(bounds) <= len(set(selected))
 
 
@@ -36,7 +36,7 @@ def test_the_older_layout_has_the_same_labels_and_counts_up_to_its_nearest_bound
     assert [bound.le for bound in old] == [bound.le for bound in new]
     assert [bound.bucket for bound in old] == sorted(bound.bucket for bound in old)
     for bound in old:
-        assert abs(finite[bound.bucket] - float(bound.le)) == min(abs(edge - float(bound.le)) for edge in finite)
+        assert abs(finite[bound.bucket] - float(bound.le)) == min(abs(other - float(bound.le)) for other in finite)
 
 
 def test_the_default_has_about_twenty_bounds_from_50_us_to_a_minute() -> None:
@@ -46,8 +46,8 @@ def test_the_default_has_about_twenty_bounds_from_50_us_to_a_minute() -> None:
 
 
 def test_the_older_layouts_default_bounds_are_at_most_2_7_percent_away() -> None:
-    own = upper_bounds_of("seconds", OLD)
-    differences = {bound.le: own[bound.bucket] / float(bound.le) - 1 for bound in UpperBounds().bounds("seconds", OLD)}
+    old = upper_bounds_of("seconds", OLD)
+    differences = {bound.le: old[bound.bucket] / float(bound.le) - 1 for bound in UpperBounds().bounds("seconds", OLD)}
     assert max(map(abs, differences.values())) == pytest.approx(0.027, abs=1e-4)
     # Other bounds of the older layout are nearer to 0.2 ms and 0.5 ms, but 15 % away from these labels.
     assert (differences["0.000215"], differences["0.000535"]) == pytest.approx((0.0202, 0.0202), abs=1e-4)
@@ -72,7 +72,7 @@ def test_a_percentile_of_nodes_of_both_layouts_is_right(q: float) -> None:
 def test_histograms_of_counts_have_other_bounds(length: int) -> None:
     bounds = UpperBounds((1.0,)).bounds("1", length)
     assert [float(bound.le) for bound in bounds] == pytest.approx(
-        [each for each in COUNTS if each or length == 166], rel=0.1
+        [count for count in COUNTS if count or length == 166], rel=0.1
     )
 
 

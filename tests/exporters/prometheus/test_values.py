@@ -16,16 +16,16 @@ from collector.model.metric import Kind, Metric, Series, Value, Values
 from exporters.prometheus.metric_family import is_info
 from exporters.prometheus.series_lines import SeriesLines
 from exporters.prometheus.upper_bounds import UpperBounds
-from tests.exporters.prometheus.parsed import Found, Labels, any_values, parsed, rendered
+from tests.exporters.prometheus.parsed import Labels, SeriesValues, any_values, parsed, rendered
 
 IDENTITY = {"cluster": 'a "cluster"', "dc": "dc\\1", "node": "10.0.0.1"}
-OWN = ("casstat_series", "casstat_series_limit")
-EDGES = UpperBounds()
+SELF_METRICS = ("casstat_series", "casstat_series_limit")
+UPPER_BOUNDS = UpperBounds()
 
 
-def expected(shown: Values, *, openmetrics: bool) -> Found:
+def expected(shown: Values, *, openmetrics: bool) -> SeriesValues:
     """Return the expected series, computed independently."""
-    actual: Found = {}
+    actual: SeriesValues = {}
     info: dict[str, str] = {}
     for (name, *values), value in shown.items():
         metric = CATALOGUE[name]
@@ -49,11 +49,11 @@ def expected(shown: Values, *, openmetrics: bool) -> Found:
 
 def histogram(
     metric: Metric, counts: tuple[int, ...], labels: Labels, total: Value | None, *, openmetrics: bool
-) -> Found:
+) -> SeriesValues:
     cumulative = list(accumulate(counts))
-    actual: Found = {
+    actual: SeriesValues = {
         (f"{metric.name}_bucket", labels | {("le", bound.le)}): cumulative[bound.bucket]
-        for bound in EDGES.bounds(metric.unit, len(counts))
+        for bound in UPPER_BOUNDS.bounds(metric.unit, len(counts))
     }
     actual[f"{metric.name}_bucket", labels | {("le", "+Inf")}] = cumulative[-1]
     if total is not None:
@@ -69,7 +69,7 @@ def test_every_value_is_exposed_exactly(shown: Values, openmetrics: bool) -> Non
     actual = parsed(rendered(shown, IDENTITY, openmetrics=openmetrics), openmetrics=openmetrics).values
     wanted = expected(shown, openmetrics=openmetrics)
     # Prometheus parses all values as floats.
-    assert {key: float(value) for key, value in actual.items() if key[0] not in OWN} == wanted
+    assert {key: float(value) for key, value in actual.items() if key[0] not in SELF_METRICS} == wanted
 
 
 @given(any_values())
@@ -104,7 +104,7 @@ def test_large_counts_are_exact() -> None:
 
 
 def test_metrics_missing_in_the_catalogue_are_absent() -> None:
-    assert "stranger" not in rendered({("stranger_total",): 5, ("stranger", "a"): (1, 2), ("strange",): "text"})
+    assert "unheard_of" not in rendered({("unheard_of_total",): 5, ("unheard_of", "a"): (1, 2)})
 
 
 @pytest.mark.parametrize("openmetrics", [False, True])
@@ -128,7 +128,7 @@ def test_labels_that_would_end_a_scrape_are_escaped(label: str, written: str) ->
     assert parsed(text).of("cassandra_jvm_gc_total", collector=written) == 7
 
 
-class Theirs(Collector):
+class Reference(Collector):
     """The values of `SMALL` as families of prometheus_client."""
 
     def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
@@ -152,13 +152,17 @@ SMALL: Values = {
 
 def test_the_text_equals_that_of_prometheus_client() -> None:
     registry = CollectorRegistry()
-    registry.register(Theirs())
-    theirs = parsed(generate_latest(registry).decode())
-    every = upper_bounds_of("seconds", 128)
-    ours = parsed(rendered(SMALL, {"node": "n"}, upper_bounds=UpperBounds((every[27], every[40], every[60]))))
-    more = {("cassandra_client_request_seconds_total", frozenset({("node", "n"), ("operation", "Read")})): 2.5}
-    assert {key: value for key, value in ours.values.items() if key[0] not in OWN} == {**theirs.values, **more}
-    assert theirs.kinds.items() <= ours.kinds.items()
+    registry.register(Reference())
+    reference = parsed(generate_latest(registry).decode())
+    bounds = upper_bounds_of("seconds", 128)
+    ours = parsed(rendered(SMALL, {"node": "n"}, upper_bounds=UpperBounds((bounds[27], bounds[40], bounds[60]))))
+    read_labels: Labels = frozenset({("node", "n"), ("operation", "Read")})
+    additional = {("cassandra_client_request_seconds_total", read_labels): 2.5}
+    assert {key: value for key, value in ours.values.items() if key[0] not in SELF_METRICS} == {
+        **reference.values,
+        **additional,
+    }
+    assert reference.kinds.items() <= ours.kinds.items()
 
 
 def test_a_histogram_that_changes_its_layout_keeps_its_labels() -> None:
@@ -174,13 +178,15 @@ def test_the_catalogue_has_every_kind() -> None:
 
 
 def test_cached_text_of_removed_series_is_deleted() -> None:
-    lines = SeriesLines(CATALOGUE, EDGES, IDENTITY)
+    lines = SeriesLines(CATALOGUE, UPPER_BOUNDS, IDENTITY)
     for number in range(3000):
-        gone: Values = {
+        shown: Values = {
             ("cassandra_jvm_gc_total", f"collector {number}"): number,
             ("cassandra_table_sstables_per_read", "ks", f"t{number}"): (1,) * 165,
         }
         for name in ("cassandra_jvm_gc_total", "cassandra_table_sstables_per_read"):
-            lines.body(CATALOGUE[name], [each for each in gone.items() if each[0][0] == name], gone)
-        lines.keep(gone)
+            lines.body(
+                CATALOGUE[name], [(series, value) for series, value in shown.items() if series[0] == name], shown
+            )
+        lines.keep(shown)
     assert lines.cached <= 1010

@@ -21,7 +21,7 @@ from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, MODE, REQUEST
 BEGIN_S = 1_795_000_000.0
 CLUSTER = Metric("cassandra_cluster_name", MODE.kind, "", "")
 METRICS = (*CATALOGUE.values(), CLUSTER)
-# Once a minute, as what is read rarely.
+# The period of slow metrics.
 RARELY = 60
 
 
@@ -30,13 +30,13 @@ def head(session: str = "one", interval_s: float = 1.0) -> Header:
 
 
 def snapshot(number: int, *, missed: int = 0, step_s: float = 0.0) -> Snapshot:
-    """Return a tick; what is rare is read once a minute, at another tick than the cluster's name."""
+    """Return a tick; slow series and the name of the cluster are read once a minute, in different ticks."""
     values: dict[tuple[str, ...], Value] = {REQUESTS: 10 * number, SECONDS: 5000 * number}
     if number % RARELY == 7:
         values[REQUESTS[0], "Rare"] = 600 * number
     if number % RARELY == 5 or number == 0:
         values[CLUSTER.name,] = "prod"
-    values[DURATIONS] = tuple(10 * number if place == 30 else 0 for place in range(128))
+    values[DURATIONS] = tuple(10 * number if index == 30 else 0 for index in range(128))
     values[BYTES] = 100.5 + number
     scrape = Scrape("node", 5.0 + number, values, "1")
     return with_rounded_times(Snapshot("n1", Tick(BEGIN_S + number + step_s, missed=missed), (scrape,)))
@@ -48,7 +48,7 @@ def point(identity: Identity, series: Sequence[str], sample: Sample, fields: Map
 
 @dataclass
 class Store:
-    """A store; what `script` has is raised by one attempt after the other, None lets it pass."""
+    """A store; each attempt raises the next error of `script` or, for None, succeeds."""
 
     name: str = "fake://store"
     script: list[Exception | None] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Store:
 
 
 class Time:
-    """A clock that only waiting moves."""
+    """A clock that only waiting advances."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -89,8 +89,8 @@ class Time:
         self.now_s += seconds
         if seconds:
             self.waits.append(seconds)
-        enough = self.stop_after is not None and len(self.waits) >= self.stop_after
-        return enough or (self.stop_at_s is not None and self.now_s >= self.stop_at_s)
+        has_waited = self.stop_after is not None and len(self.waits) >= self.stop_after
+        return has_waited or (self.stop_at_s is not None and self.now_s >= self.stop_at_s)
 
     def runtime(self) -> Runtime:
         return Runtime(self.wait, lambda: self.now_s, lambda: BEGIN_S + self.now_s, self.cpu_s, lambda: 0.5)
@@ -98,12 +98,12 @@ class Time:
 
 @dataclass
 class Node:
-    """A node that is recorded, and the store that it is shipped to."""
+    """A recorded node, and the store that its ticks are shipped to."""
 
     folder: Path
     store: Store = field(default_factory=Store)
     time: Time = field(default_factory=Time)
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     recent: RecentTicks | None = None
     session: str = "one"
     limits: Limits = field(default_factory=lambda: Limits(sync="never"))
@@ -114,13 +114,13 @@ class Node:
         self.begin()
 
     def begin(self) -> None:
-        """Begin to record, as a program does that starts."""
-        self.journal = Journal(self.folder, lambda: head(self.session), self.limits, self.said.append)
+        """Start recording, as a program does when it starts."""
+        self.journal = Journal(self.folder, lambda: head(self.session), self.limits, self.messages.append)
         catalogue = head().catalogue
         self._sampling = SampleStream(catalogue, ("node",), paced=False, met=True)
         self._identity = Identity()
 
-    def again(self, session: str) -> None:
+    def new_session(self, session: str) -> None:
         """Stop recording and start a new session."""
         self.journal.close()
         self.session = session
@@ -140,21 +140,21 @@ class Node:
     def shipping(self, **choices: object) -> Shipper:
         plan = Plan(journal_opener(self.folder), state_folder=self.folder.parent / "kept", recent=self.recent)
         plan = Plan(**{**plan.__dict__, **choices})
-        return Shipper(self.store, plan, self.time.runtime(), self.said.append)
+        return Shipper(self.store, plan, self.time.runtime(), self.messages.append)
 
 
 def drain(shipping: Shipper) -> None:
-    """Ship all that there is now."""
+    """Ship all recorded ticks."""
     while shipping.step():
         pass
 
 
 def ticks_of(points: Sequence[bytes]) -> list[float]:
-    """Return the times of points, each once, in the order in which they came."""
-    return list(dict.fromkeys(int(each[1:].split(b",")[0]) / 1000 - BEGIN_S for each in points))
+    """Return the distinct times of points, in the order of arrival."""
+    return list(dict.fromkeys(int(point[1:].split(b",")[0]) / 1000 - BEGIN_S for point in points))
 
 
 def end_of(folder: Path) -> Position:
-    """Return where a journal ends now."""
+    """Return the position of the end of a journal."""
     last = files_of(folder)[-1]
     return Position(last.name, last.stat().st_size)

@@ -1,4 +1,4 @@
-"""Which refusals are believed: a store that takes nothing at all keeps its points for an hour."""
+"""Refused points: they are dropped at once if the store accepts others, else only after an hour."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,10 +25,10 @@ def _small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
-    made = Node(tmp_path / "node")
-    made.record(200)
-    yield made
-    made.journal.close()
+    node = Node(tmp_path / "node")
+    node.record(200)
+    yield node
+    node.journal.close()
 
 
 def refuses_all(reason: str = "HTTP 400: field type conflict", *, all_points: bool = False) -> RefusedError:
@@ -36,7 +36,7 @@ def refuses_all(reason: str = "HTTP 400: field type conflict", *, all_points: bo
 
 
 def run_for(node: Node, seconds: float) -> SinkHealth:
-    """Ship until so much time has passed; return how it goes then."""
+    """Ship for this time; return the health at its end."""
     shipping = node.shipping()
     node.time.stop_at_s = node.time.now_s + seconds
     shipping.run()
@@ -61,7 +61,7 @@ def dead_letters(node: Node) -> list[bytes]:
 
 
 @pytest.mark.parametrize("all_points", [False, True])
-def test_a_store_that_refuses_every_point_is_down_and_loses_none(node: Node, all_points: bool) -> None:
+def test_a_store_that_refuses_every_point_is_down_and_no_point_is_lost(node: Node, all_points: bool) -> None:
     node.store.always = lambda _: refuses_all(all_points=all_points)
     health = run_for(node, GIVE_UP_AFTER_S - 60)
     assert (health.up, health.points, health.refused_points) == (False, 0, 0)
@@ -69,7 +69,7 @@ def test_a_store_that_refuses_every_point_is_down_and_loses_none(node: Node, all
     assert health.lag_s == pytest.approx(node.time.now_s)
     assert not checkpoint_path(node.folder.parent / "kept", node.store.name).exists()
     assert dead_letters(node) == []
-    # A request or a few in each attempt, not one for each point.
+    # Each attempt sends a few requests, not one per point.
     assert node.store.attempts <= health.failures * (1 + delivery.PROBES)
     # Once the store is configured correctly, all points arrive.
     node.store.always = lambda _: None
@@ -78,7 +78,7 @@ def test_a_store_that_refuses_every_point_is_down_and_loses_none(node: Node, all
 
 
 @pytest.mark.parametrize("all_points", [False, True])
-def test_the_same_refusal_for_an_hour_is_believed_and_shipping_continues(node: Node, all_points: bool) -> None:
+def test_after_an_hour_of_the_same_refusal_shipping_continues(node: Node, all_points: bool) -> None:
     node.store.always = lambda points: refuses_all(f"HTTP 400: unable to parse '{points[0]!r}'", all_points=all_points)
     health = run_for(node, GIVE_UP_AFTER_S + 120)
     letters = dead_letters(node)
@@ -87,19 +87,19 @@ def test_the_same_refusal_for_an_hour_is_believed_and_shipping_continues(node: N
     assert health.refused_points == len(letters) == len(set(letters))
     assert ticks_of(letters) == list(range(1, 200))
     assert health.lag_s == 0
-    # What comes later is taken again.
+    # Later points are accepted again.
     node.store.always = lambda _: None
     node.record(10)
     assert ship_the_rest(node).up
     assert ticks_of(node.store.taken) == list(range(200, 210))
 
 
-def test_another_reason_begins_another_hour(node: Node) -> None:
+def test_another_reason_restarts_the_hour(node: Node) -> None:
     node.store.always = lambda _: refuses_all(f"HTTP 400: {'ab'[node.time.now_s > GIVE_UP_AFTER_S - 60]}")
     assert run_for(node, 2 * GIVE_UP_AFTER_S - 180).refused_points == 0
 
 
-def test_points_that_a_store_takes_tell_at_once_that_others_are_wrong(node: Node) -> None:
+def test_points_are_refused_at_once_if_the_store_accepts_others(node: Node) -> None:
     def bytes_only(points: Sequence[bytes]) -> Exception | None:
         return refuses_all() if any(b"load_bytes" not in point for point in points) else None
 
@@ -111,7 +111,7 @@ def test_points_that_a_store_takes_tell_at_once_that_others_are_wrong(node: Node
     assert len(dead_letters(node)) == health.refused_points > health.points
 
 
-def test_a_proxy_that_passes_only_small_requests_loses_nothing(node: Node) -> None:
+def test_a_proxy_that_accepts_only_small_requests_loses_nothing(node: Node) -> None:
     node.store.always = lambda points: TooLargeError("HTTP 413: nginx") if len(points) > 10 else None
     assert (ship_the_rest(node).refused_points, node.time.waits) == (0, [])
     assert ticks_of(node.store.taken) == list(range(1, 200))

@@ -1,4 +1,4 @@
-"""Every tick arrives, once and in order, whatever becomes of the store, of the program, and of the journal."""
+"""Every tick arrives once and in order, despite failures of the store, the program and the journal."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,22 +31,22 @@ def _short_frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
-    made = Node(tmp_path / "node")
-    yield made
-    made.journal.close()
+    node = Node(tmp_path / "node")
+    yield node
+    node.journal.close()
 
 
-def whole(node: Node) -> list[bytes]:
-    """Return what a store gets that was never down."""
+def all_points(node: Node) -> list[bytes]:
+    """Return the points that a store without failures receives."""
     store, node.store = node.store, Store("fake://other")
     shipping = node.shipping(state_folder=None, recent=None)
     drain(shipping)
-    found, node.store = node.store.taken, store
+    points, node.store = node.store.taken, store
     shipping.close()
-    return found
+    return points
 
 
-def test_every_tick_is_shipped_once_and_in_order(node: Node) -> None:
+def test_every_tick_is_shipped_once_in_order(node: Node) -> None:
     node.record(200)
     shipping = node.shipping()
     drain(shipping)
@@ -68,22 +68,22 @@ def test_points_are_encoded_with_the_machine_of_the_recording(tmp_path: Path) ->
     assert node.store.placements == {Placement("machine")}
 
 
-def test_after_faults_everything_has_arrived_once_and_in_order(node: Node) -> None:
+def test_after_faults_every_point_has_arrived_once_in_order(node: Node) -> None:
     node.record(120)
     down = UnavailableError("HTTP 500")
     node.store.script = [down, None, down, down, UnavailableError("HTTP 429", 7.0), None, None, down]
     shipping = node.shipping()
     drain(shipping)
-    assert node.store.taken == whole(node)
+    assert node.store.taken == all_points(node)
     health = shipping.health()
     assert (health.up, health.why, health.failures) == (True, "", 5)
-    # Half of 1, 1, 2 and 4 seconds (chance is 0.5), what was asked for besides, and from the beginning again.
+    # Half of 1, 1, 2 and 4 seconds (the random factor is 0.5), plus the requested 7 s; success resets the backoff.
     assert node.time.waits == [0.5, 0.5, 1.0, 7.0 + 2.0, 0.5]
-    assert len([line for line in node.said if "store unavailable" in line]) == 3
+    assert len([line for line in node.messages if "store unavailable" in line]) == 3
     shipping.close()
 
 
-def test_while_the_store_is_down_that_is_told(node: Node) -> None:
+def test_an_outage_of_the_store_is_reported(node: Node) -> None:
     node.record(100)
     node.store.always = lambda _: UnavailableError("Connection refused")
     node.time.stop_after = 12
@@ -93,17 +93,17 @@ def test_while_the_store_is_down_that_is_told(node: Node) -> None:
     assert (health.up, health.why, health.points) == (False, "Connection refused", 0)
     assert health.failures == 12
     assert max(node.time.waits) == 30.0
-    # The clock of the test says how far behind it is: of what waits the first tick.
+    # The lag is the age of the first waiting tick.
     assert health.lag_s == pytest.approx(node.time.now_s)
-    refusals = [line for line in node.said if "Connection refused" in line]
+    refusals = [line for line in node.messages if "Connection refused" in line]
     assert 1 <= len(refusals) <= 1 + node.time.now_s / 60
     assert not checkpoint_path(node.folder.parent / "kept", node.store.name).exists()
 
 
 @given(st.lists(st.integers(1, 120), min_size=1, max_size=3), st.booleans())
 @settings(max_examples=20, deadline=None)
-def test_a_program_that_ends_goes_on_where_it_was(
-    tmp_path_factory: pytest.TempPathFactory, parts: list[int], new: bool
+def test_a_restarted_program_continues_at_its_checkpoint(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[int], new_session: bool
 ) -> None:
     node = Node(tmp_path_factory.mktemp("j") / "node")
     for session, ticks in enumerate(parts):
@@ -111,72 +111,72 @@ def test_a_program_that_ends_goes_on_where_it_was(
         shipping = node.shipping()
         drain(shipping)
         shipping.close()
-        if new:
-            node.again(f"{session}")
-    assert node.store.taken == whole(node)
+        if new_session:
+            node.new_session(f"{session}")
+    assert node.store.taken == all_points(node)
     assert len(set(node.store.taken)) == len(node.store.taken)
     node.journal.close()
 
 
-def test_a_program_that_is_killed_sends_the_same_points_again(node: Node) -> None:
+def test_a_killed_program_repeats_the_points_since_its_checkpoint(node: Node) -> None:
     node.record(300)
     first = node.shipping()
     for _ in range(20):
         first.step()
-    # Nothing is closed, and the last checkpoint is not the newest.
+    # Nothing is closed, and the checkpoint is older than the last point.
     node.time.now_s += 10
     first.step()
     first.step()
     before = len(node.store.taken)
     second = node.shipping()
     drain(second)
-    assert set(node.store.taken) == set(whole(node))
+    assert set(node.store.taken) == set(all_points(node))
     assert ticks_of(node.store.taken[before:])[-1] == 299
-    assert before < len(node.store.taken) < len(whole(node)) + 100
+    assert before < len(node.store.taken) < len(all_points(node)) + 100
     first.close()
     second.close()
 
 
-def test_live_ticks_come_from_memory_and_are_those_of_the_journal(
+def test_live_ticks_are_read_from_memory_and_equal_those_of_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = Node(tmp_path / "node", recent=RecentTicks(kept=10))
-    open_journal: list[Position | None] = []
+    starts: list[Position | None] = []
 
-    def tail(start: Position | None) -> JournalFollower:
-        open_journal.append(start)
+    def open_follower(start: Position | None) -> JournalFollower:
+        starts.append(start)
         return JournalFollower(node.folder, start)
 
-    shipping = node.shipping(open_journal=tail)
+    shipping = node.shipping(open_journal=open_follower)
     node.record(30)
     drain(shipping)
-    # On the disk there is nothing to read any more: who looks there fails.
+    # From now on, reading the journal fails the test.
     with monkeypatch.context() as patch:
         patch.setattr(JournalFollower, "poll", lambda _: pytest.fail("the journal is read"))
         for _ in range(150):
             node.record(1)
             drain(shipping)
-    assert len(open_journal) == 1
-    # Memory does not reach back so far.
+    assert len(starts) == 1
+    # Memory holds only ten ticks.
     node.record(25)
     drain(shipping)
     node.record(5)
     drain(shipping)
-    assert len(open_journal) == 2
+    assert len(starts) == 2
     assert shipping.health().lag_s == 0.0
     node.record(3)
     assert shipping.health().lag_s == 3.0
     drain(shipping)
-    # The journal has a tick's series in another order.
+    # The journal has the series of a tick in another order.
     assert ticks_of(node.store.taken) == list(range(1, node.number))
-    assert sorted(node.store.taken) == sorted(whole(node))
+    assert sorted(node.store.taken) == sorted(all_points(node))
     shipping.close()
     node.journal.close()
 
 
-def test_without_a_checkpoint_it_begins_where_it_is_told(node: Node) -> None:
+def test_without_a_checkpoint_shipping_begins_at_the_given_position(node: Node) -> None:
     node.record(50)
-    node.again("two")
+    node.new_session("two")
     now = end_of(node.folder)
     node.record(50)
     shipping = node.shipping(start=now)
@@ -185,11 +185,11 @@ def test_without_a_checkpoint_it_begins_where_it_is_told(node: Node) -> None:
     shipping.close()
 
 
-def test_without_a_checkpoint_the_node_is_who_it_is_known_to_be(node: Node) -> None:
+def test_without_a_checkpoint_points_have_the_given_identity(node: Node) -> None:
     node.record(10)
-    node.again("two")
+    node.new_session("two")
     now = end_of(node.folder)
-    # In these ticks the node does not tell its cluster.
+    # These ticks do not contain the name of the cluster.
     node.record(20)
     shipping = node.shipping(start=now, identity=Identity("known", "dc1", "r1", "n1"))
     drain(shipping)
@@ -198,7 +198,7 @@ def test_without_a_checkpoint_the_node_is_who_it_is_known_to_be(node: Node) -> N
     shipping.close()
 
 
-def test_a_checkpoint_that_is_broken_is_said_and_all_is_sent(node: Node) -> None:
+def test_a_malformed_checkpoint_is_reported_and_everything_is_sent(node: Node) -> None:
     node.record(50)
     path = checkpoint_path(node.folder.parent / "kept", node.store.name)
     path.parent.mkdir()
@@ -208,88 +208,87 @@ def test_a_checkpoint_that_is_broken_is_said_and_all_is_sent(node: Node) -> None
         shipping = node.shipping(start=end_of(node.folder))
         drain(shipping)
         assert ticks_of(node.store.taken) == list(range(1, 50))
-        assert str(path) in node.said[-1]
+        assert str(path) in node.messages[-1]
         shipping.close()
-        path.read_text().index("session")
+        assert "session" in path.read_text()
 
 
-def test_a_checkpoint_that_cannot_be_written_stops_nothing(node: Node) -> None:
+def test_an_unwritable_checkpoint_does_not_stop_shipping(node: Node) -> None:
     (node.folder.parent / "kept").write_text("in the way")
     node.record(100)
     shipping = node.shipping()
     drain(shipping)
     shipping.close()
     assert ticks_of(node.store.taken) == list(range(1, 100))
-    assert len([line for line in node.said if "would be sent again" in line]) == 1
+    assert len([line for line in node.messages if "would be sent again" in line]) == 1
 
 
-def test_a_journal_that_cannot_be_read_is_tried_again(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_journal_is_retried(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     node.record(60)
     shipping = node.shipping()
     poll = JournalFollower.poll
     broken = [OSError(5, "Input/output error", "x")] * 3
 
-    def failing(tail: JournalFollower) -> Iterator[object]:
+    def failing(follower: JournalFollower) -> Iterator[object]:
         if broken:
             raise broken.pop()
-        yield from poll(tail)
+        yield from poll(follower)
 
     monkeypatch.setattr(JournalFollower, "poll", failing)
     node.time.stop_after = 8
     shipping.run()
     node.time.stop_after = None
-    assert node.store.taken == whole(node)
-    assert len([line for line in node.said if "Input/output error" in line]) == 1
+    assert node.store.taken == all_points(node)
+    assert len([line for line in node.messages if "Input/output error" in line]) == 1
 
 
 def refuses(*bad: bytes) -> Store:
     def answer(points: object) -> Exception | None:
         assert isinstance(points, list | tuple)
-        return RefusedError("HTTP 400: no") if any(word in each for each in points for word in bad) else None
+        return RefusedError("HTTP 400: no") if any(word in point for point in points for word in bad) else None
 
     return Store(always=answer)
 
 
-def test_points_that_are_refused_are_found_and_written_aside(tmp_path: Path) -> None:
+def test_refused_points_are_isolated_and_written_to_the_dead_letter_file(tmp_path: Path) -> None:
     node = Node(tmp_path / "node", refuses(b"load_bytes', [('value', 120320.0)", b"Rare"))
     node.record(100)
     shipping = node.shipping()
     drain(shipping)
     health = shipping.health()
-    other = Store("fake://other")
-    node.store, refusing = other, node.store
-    good = whole(node)
-    refused = [each for each in good if each not in refusing.taken]
-    assert sorted([*refusing.taken, *refused]) == sorted(good)
+    store = node.store
+    expected = all_points(node)
+    refused = [point for point in expected if point not in store.taken]
+    assert sorted([*store.taken, *refused]) == sorted(expected)
     assert len(refused) == health.refused_points == 2
     (dead_letters,) = (tmp_path / "kept").glob("*.refused")
     assert [line for line in dead_letters.read_bytes().splitlines() if not line.startswith(b"#")] == refused
-    assert any("refuses a point" in line and str(dead_letters) in line for line in node.said)
+    assert any("refuses a point" in line and str(dead_letters) in line for line in node.messages)
     shipping.close()
     node.journal.close()
 
 
-def test_what_is_rotated_away_is_counted_and_said(tmp_path: Path) -> None:
+def test_ticks_removed_by_rotation_are_counted_and_reported(tmp_path: Path) -> None:
     node = Node(tmp_path / "node", limits=Limits(file_bytes=3000, total_bytes=12000, sync="never"))
     node.record(20)
     shipping = node.shipping()
     drain(shipping)
     shipping.close()
     node.record(2000)
-    first = next(each for each in RecordingReader(files_of(node.folder)).poll())
+    first = next(iter(RecordingReader(files_of(node.folder)).poll()))
     lost = first.snapshot.tick.time_s - BEGIN_S - 20  # type: ignore[union-attr]
     assert lost > 100
-    again = node.shipping()
-    drain(again)
-    assert again.health().lost_ticks == lost
-    assert any(f"{lost:.0f} ticks before" in line and "removed" in line for line in node.said)
-    # One more: of the first tick that is there nothing is known before it.
+    resumed = node.shipping()
+    drain(resumed)
+    assert resumed.health().lost_ticks == lost
+    assert any(f"{lost:.0f} ticks before" in line and "removed" in line for line in node.messages)
+    # The first remaining tick has no predecessor and thus no sample.
     assert ticks_of(node.store.taken) == [*range(1, 20), *range(int(lost) + 21, 2020)]
-    again.close()
+    resumed.close()
     node.journal.close()
 
 
-def test_what_the_recorder_missed_or_a_clock_left_out_is_no_loss(node: Node) -> None:
+def test_missed_ticks_and_clock_steps_are_no_loss(node: Node) -> None:
     node.record(10)
     node.record(1, missed=5)
     node.record(5)
@@ -297,55 +296,55 @@ def test_what_the_recorder_missed_or_a_clock_left_out_is_no_loss(node: Node) -> 
     node.record(5)
     node.step_s = -1800.0
     node.record(5)
-    node.again("two")
+    node.new_session("two")
     node.record(5)
     shipping = node.shipping()
     drain(shipping)
     assert shipping.health().lost_ticks == 0
     assert len(ticks_of(node.store.taken)) == 9 + 1 + 5 + 5 + 5 + 4
     shipping.close()
-    again = node.shipping()
-    drain(again)
+    resumed = node.shipping()
+    drain(resumed)
     node.record(1)
-    drain(again)
+    drain(resumed)
     assert ticks_of(node.store.taken[-1:]) == [node.number - 1 - 1800.0]
-    assert again.health().lost_ticks == 0
-    again.close()
+    assert resumed.health().lost_ticks == 0
+    resumed.close()
 
 
-def test_damage_is_said_and_what_it_took_is_counted(node: Node) -> None:
+def test_damage_is_reported_and_lost_ticks_are_counted(node: Node) -> None:
     node.record(100)
     node.journal.close()
     (file,) = files_of(node.folder)
-    text = bytearray(file.read_bytes())
-    text[len(text) // 2 : len(text) // 2 + 20] = bytes(20)
-    file.write_bytes(bytes(text))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 20] = bytes(20)
+    file.write_bytes(bytes(content))
     shipping = node.shipping()
     drain(shipping)
-    there = ticks_of(node.store.taken)
-    assert shipping.health().lost_ticks == 99 - len(there) > 0
-    assert any("damaged" in line for line in node.said)
+    shipped = ticks_of(node.store.taken)
+    assert shipping.health().lost_ticks == 99 - len(shipped) > 0
+    assert any("damaged" in line for line in node.messages)
     shipping.close()
     node.begin()
 
 
-def test_a_tick_that_a_power_failure_took_from_the_journal_stops_nothing(node: Node) -> None:
+def test_a_checkpoint_ahead_of_the_journal_does_not_stop_shipping(node: Node) -> None:
     node.record(60)
     shipping = node.shipping()
     drain(shipping)
     shipping.close()
     path = checkpoint_path(node.folder.parent / "kept", node.store.name)
     path.write_text(path.read_text().replace(f"{BEGIN_S + 59:.1f}", f"{BEGIN_S + 1e6:.1f}"))
-    node.again("two")
+    node.new_session("two")
     node.record(30)
-    again = node.shipping()
-    drain(again)
+    resumed = node.shipping()
+    drain(resumed)
     assert ticks_of(node.store.taken)[-1] == 89
-    assert set(node.store.taken) == set(whole(node))
-    again.close()
+    assert set(node.store.taken) == set(all_points(node))
+    resumed.close()
 
 
-def test_only_the_times_that_are_wanted_are_sent(node: Node) -> None:
+def test_only_the_selected_time_range_is_sent(node: Node) -> None:
     node.record(100)
     shipping = node.shipping(begin_s=BEGIN_S + 20, end_s=BEGIN_S + 30)
     drain(shipping)
@@ -354,13 +353,13 @@ def test_only_the_times_that_are_wanted_are_sent(node: Node) -> None:
     shipping.close()
 
 
-def test_catching_up_takes_its_share_of_a_core(node: Node) -> None:
+def test_catching_up_uses_a_limited_share_of_a_core(node: Node) -> None:
     used_s = iter(range(10**6))
     node.record(400)
     node.time.cpu_s = lambda: float(next(used_s))
     shipping = node.shipping()
     shipping.step()
     shipping.step()
-    # A second of CPU time in no time at all, by the test's clock.
+    # Each step uses a second of CPU time in no wall time.
     assert node.time.waits == [1 / CPU_SHARE, 1 / CPU_SHARE]
     shipping.close()

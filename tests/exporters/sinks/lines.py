@@ -1,4 +1,4 @@
-"""Line protocol read back, as InfluxDB reads it (models/points.go) and as VictoriaMetrics does."""
+"""Parsers of the line protocol, as in InfluxDB (models/points.go) and in VictoriaMetrics."""
 
 import re
 
@@ -16,10 +16,10 @@ def parsed(line: str) -> Line:
 
 
 def plain(text: str) -> str:
-    """Undo what escapes commas, spaces and equals signs: InfluxDB keeps every other backslash."""
+    """Unescape commas, spaces and equals signs; InfluxDB keeps all other backslashes."""
     return re.sub(r"\\([,= ])", r"\1", text)
 
 
 def plain_for_victoria_metrics(text: str) -> str:
-    """Undo escapes as VictoriaMetrics does, for which a backslash escapes one too."""
+    """Unescape as VictoriaMetrics does, which also unescapes a backslash."""
     return re.sub(r"\\([,= \\])", r"\1", text)

@@ -1,4 +1,4 @@
-"""What a sample says as points: the same numbers that the line shows, and nothing that is not known."""
+"""Points of a sample: the values of the line, and nothing that is unknown."""
 
 from math import inf, nan
 
@@ -19,7 +19,7 @@ from exporters.sinks.parts.points import rows, time_ms
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, REQUESTS, SECONDS, STATE
 from tests.exporters.sinks.lines import parsed, plain, plain_for_victoria_metrics
 
-WHO = Identity("prod", "dc1", "r1", "10.0.0.1")
+IDENTITY = Identity("prod", "dc1", "r1", "10.0.0.1")
 
 
 def sample(values: dict[Series, Derived], time_s: float = 1_795_000_000.0) -> Sample:
@@ -30,8 +30,8 @@ def durations(*counts: int) -> Buckets:
     return Buckets(upper_bounds_of("seconds", 128), (*counts, *[0] * (128 - len(counts))))
 
 
-def test_counters_gauges_and_histograms() -> None:
-    took = durations(0, 3, 96, 1)
+def test_counters_gauges_and_histograms_become_fields() -> None:
+    buckets = durations(0, 3, 96, 1)
     points = dict(
         rows(
             CATALOGUE,
@@ -39,11 +39,11 @@ def test_counters_gauges_and_histograms() -> None:
                 {
                     REQUESTS: Rate(100.0, 2.0),
                     SECONDS: Rate(0.5, 2.0),
-                    DURATIONS: took,
+                    DURATIONS: buckets,
                     BYTES: 12.5,
                     STATE: "NORMAL",
                     ("unknown",): 1.0,
-                    ("load_bytes", "a label that it has not"): 1.0,
+                    ("load_bytes", "an unexpected label"): 1.0,
                 }
             ),
         )
@@ -55,35 +55,35 @@ def test_counters_gauges_and_histograms() -> None:
         DURATIONS: {
             "count": 100.0,
             "mean": 0.005,
-            "p50": quantile(took, 0.5),
-            "p95": quantile(took, 0.95),
-            "p99": quantile(took, 0.99),
-            "p999": quantile(took, 0.999),
-            "max": highest(took),
+            "p50": quantile(buckets, 0.5),
+            "p95": quantile(buckets, 0.95),
+            "p99": quantile(buckets, 0.99),
+            "p999": quantile(buckets, 0.999),
+            "max": highest(buckets),
         },
     }
 
 
-def test_what_is_not_known_is_absent() -> None:
-    nothing: dict[Series, Derived] = {
+def test_unknown_values_are_absent() -> None:
+    unknown: dict[Series, Derived] = {
         REQUESTS: Rate(0.0, 2.0),
         SECONDS: Rate(0.0, 2.0),
         DURATIONS: durations(),
         BYTES: nan,
     }
-    assert dict(rows(CATALOGUE, sample(nothing)))[DURATIONS] == {"count": 0.0}
-    assert BYTES not in dict(rows(CATALOGUE, sample(nothing)))
-    # The mean of two counters that cover different times would be none.
+    assert dict(rows(CATALOGUE, sample(unknown)))[DURATIONS] == {"count": 0.0}
+    assert BYTES not in dict(rows(CATALOGUE, sample(unknown)))
+    # Two counters over different times give no mean.
     apart: dict[Series, Derived] = {REQUESTS: Rate(9.0, 2.0), SECONDS: Rate(1.0, 60.0), DURATIONS: durations(1)}
     assert "mean" not in dict(rows(CATALOGUE, sample(apart)))[DURATIONS]
 
 
 @given(st.integers(0, 4_000_000_000_000))
 @settings(max_examples=50)
-def test_the_same_tick_is_the_same_time(milliseconds: int) -> None:
+def test_the_time_of_a_point_is_that_of_its_tick(milliseconds: int) -> None:
     sample_ = sample({BYTES: 1.0}, milliseconds / 1000)
     assert time_ms(sample_) == milliseconds
-    (line,) = LineEncoder().encode(CATALOGUE, WHO, sample_)
+    (line,) = LineEncoder().encode(CATALOGUE, IDENTITY, sample_)
     assert parsed(line.decode())[3] == milliseconds * 10**6
 
 
@@ -102,8 +102,8 @@ CHOICES = {**CATALOGUE, "requests_total": LABELLED}
     st.lists(st.integers(0, 9), max_size=9),
 )
 @settings(max_examples=150, deadline=None)
-def test_lines_say_what_rows_say(
-    who: str, label: str, gauge: float, increase: float, elapsed: float, counts: list[int]
+def test_lines_have_the_measurements_and_fields_of_the_rows(
+    node: str, label: str, gauge: float, increase: float, elapsed: float, counts: list[int]
 ) -> None:
     sample_ = sample(
         {
@@ -114,34 +114,34 @@ def test_lines_say_what_rows_say(
             ("unknown", "x"): 3.0,
         }
     )
-    identity = Identity(node=who)
+    identity = Identity(node=node)
     lines = LineEncoder().encode(CHOICES, identity, sample_)
     assert all(b"\n" not in line for line in lines)
     points = [parsed(line.decode()) for line in lines]
-    wanted = list(rows(CHOICES, sample_))
-    assert [name for name, *_ in points] == [series[0] for series, _ in wanted]
-    for (_, _, escaped, _), (_, fields) in zip(points, wanted, strict=True):
-        # Twelve digits are written.
+    expected = list(rows(CHOICES, sample_))
+    assert [name for name, *_ in points] == [series[0] for series, _ in expected]
+    for (_, _, escaped, _), (_, fields) in zip(points, expected, strict=True):
+        # Lines have twelve digits.
         assert escaped == pytest.approx(fields, rel=1e-11)
 
 
 @given(TEXT)
 @settings(max_examples=150)
-def test_a_name_is_read_back_as_it_was(text: str) -> None:
+def test_both_stores_read_an_escaped_name_in_the_same_way(text: str) -> None:
     escaped = key(text)
     assert plain(escaped) == plain_for_victoria_metrics(escaped)
     blank = "".join(" " if letter.isspace() or letter < " " else letter for letter in text)
     read = "".join(" " if letter.isspace() or letter < " " else letter for letter in plain(escaped))
-    # What two stores read in two ways is a slash.
+    # A character that the two stores read differently becomes a slash.
     assert read.replace("/", "\\") == blank.replace("/", "\\")
     assert not escaped.endswith("\\")
 
 
-def test_a_series_changes_its_tags_when_the_node_says_who_it_is() -> None:
+def test_tags_follow_the_identity_of_the_node() -> None:
     lines = LineEncoder()
     sample_ = sample({REQUESTS: Rate(1.0, 1.0)})
     before = parsed(lines.encode(CATALOGUE, Identity(node="n"), sample_)[0].decode())
-    after = parsed(lines.encode(CATALOGUE, WHO, sample_)[0].decode())
+    after = parsed(lines.encode(CATALOGUE, IDENTITY, sample_)[0].decode())
     assert before[1] == {"node": "n", "operation": "Read"}
     assert after[1] == {"cluster": "prod", "dc": "dc1", "rack": "r1", "node": "10.0.0.1", "operation": "Read"}
 
@@ -154,14 +154,16 @@ def test_a_series_of_the_machine_is_tagged_with_it() -> None:
     }
 
     def owners(placement: Placement) -> list[dict[str, str]]:
-        lines = LineEncoder().encode(SHIPPED, WHO, sample(shared), placement)
+        lines = LineEncoder().encode(SHIPPED, IDENTITY, sample(shared), placement)
         tags = [parsed(line.decode())[1] for line in lines]
-        return [{name: value for name, value in each.items() if name in ("machine", "network")} for each in tags]
+        return [
+            {name: value for name, value in line_tags.items() if name in ("machine", "network")} for line_tags in tags
+        ]
 
     assert owners(Placement("m1", "net:[1]")) == [{"machine": "m1"}, {"machine": "m1", "network": "net:[1]"}, {}]
     assert owners(Placement("", "net:[1]")) == [{}, {}, {}]
 
 
-def test_the_mean_is_that_of_the_line() -> None:
+def test_the_mean_equals_that_of_the_line() -> None:
     sample_ = sample({REQUESTS: Rate(30.0, 1.5), SECONDS: Rate(0.1, 1.5), DURATIONS: durations(30)})
     assert dict(rows(CATALOGUE, sample_))[DURATIONS]["mean"] == pytest.approx(ratio(sample_, SECONDS, REQUESTS))

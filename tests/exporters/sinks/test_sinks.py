@@ -1,4 +1,4 @@
-"""What sinks are named by, and what they send."""
+"""Sinks: their URLs and their points."""
 
 import json
 import subprocess
@@ -21,17 +21,17 @@ from exporters.sinks.sink import SinkUrlError
 from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS
 
 SAMPLE = Sample("10.0.0.1", Tick(1_795_000_000.5), {REQUESTS: Rate(3.0, 2.0), BYTES: 12.5}, {}, ())
-WHO = Identity("prod cluster", "dc1", "", "10.0.0.1")
+IDENTITY = Identity("prod cluster", "dc1", "", "10.0.0.1")
 
 
-def why(url: str) -> str:
+def error_of(url: str) -> str:
     with pytest.raises(SinkUrlError) as caught:
         sink_of(url)
     return str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("url", "says"),
+    ("url", "cause"),
     [
         ("influx+http://h/b", "did you mean influxdb+http://?"),
         ("http://h/b", "no sink for http://"),
@@ -53,29 +53,29 @@ def why(url: str) -> str:
         ("blueflood+http://h/t?ttl_s=0", "whole number of seconds"),
     ],
 )
-def test_a_url_that_means_no_sink_is_told_why(url: str, says: str) -> None:
-    message = why(url)
-    assert says in message
+def test_an_invalid_url_is_a_one_line_error(url: str, cause: str) -> None:
+    message = error_of(url)
+    assert cause in message
     assert "\n" not in message
     assert "secret" not in message
 
 
-def test_a_secret_that_others_can_read_is_none(tmp_path: Path) -> None:
+def test_a_token_file_readable_by_others_is_rejected(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("user:password\n")
     token.chmod(0o644)
-    assert "can be read by others" in why(f"influxdb+http://h/b?token_file={token}")
+    assert "can be read by others" in error_of(f"influxdb+http://h/b?token_file={token}")
     token.chmod(0o600)
     sink = sink_of(f"influxdb+http://h:8086/db/autogen?token_file={token}")
     assert sink.name == "influxdb+http://h:8086/db/autogen"
     sink.close()
 
 
-def test_points_of_each_sink() -> None:
+def test_each_sink_encodes_points_in_its_format() -> None:
     def points_of(url: str) -> list[str]:
         sink = sink_of(url)
-        points = sink.encode(CATALOGUE, WHO, SAMPLE)
-        assert sink.encode(CATALOGUE, WHO, SAMPLE) == points
+        points = sink.encode(CATALOGUE, IDENTITY, SAMPLE)
+        assert sink.encode(CATALOGUE, IDENTITY, SAMPLE) == points
         sink.close()
         return [point.decode() for point in points]
 
@@ -100,10 +100,10 @@ def test_points_of_each_sink() -> None:
     }
 
 
-def test_what_happened_is_a_point_that_annotations_are_made_of() -> None:
-    happened = (Event("restart", 'it "went"\n\\'), Event("no_answer", "still"), Event("restart", "again"))
+def test_events_become_a_point_for_annotations() -> None:
+    events = (Event("restart", 'it "went"\n\\'), Event("no_answer", "still"), Event("restart", "again"))
     with closing(sink_of("influxdb+http://h/b")) as sink:
-        lines = sink.encode(CATALOGUE, WHO, replace(SAMPLE, values={}, events=happened))
+        lines = sink.encode(CATALOGUE, IDENTITY, replace(SAMPLE, values={}, events=events))
     tags = r"cluster=prod\ cluster,dc=dc1,node=10.0.0.1,kind=restart"
     assert lines == [
         f"casstat_events,{tags} count=2,text=\"it 'went' /; again\" 1795000000500000000".encode(),
@@ -112,7 +112,7 @@ def test_what_happened_is_a_point_that_annotations_are_made_of() -> None:
 
 @given(st.text(max_size=8))
 @settings(max_examples=100)
-def test_a_part_of_a_name_has_no_dots(text: str) -> None:
+def test_a_part_of_a_dotted_name_has_no_dots(text: str) -> None:
     name = part(text)
     assert name
     assert name.replace("_", "").replace("-", "").isalnum() or not name.strip("_-")
@@ -139,5 +139,5 @@ def test_a_client_is_loaded_only_for_its_sink() -> None:
         (None, None),
     ],
 )
-def test_what_a_store_asks_for(header: str | None, waits_s: float | None) -> None:
+def test_retry_after_is_seconds_or_a_date(header: str | None, waits_s: float | None) -> None:
     assert retry_after_s(header, 784111740.0) == waits_s

@@ -30,7 +30,7 @@ TIMEOUT_S = 20.0
 
 
 class Followed:
-    """A live cluster that is followed, and its intervals."""
+    """A running live cluster and its intervals."""
 
     def __init__(self, *nodes: str, seeds: tuple[str, ...] = (), request: Request = REQUEST) -> None:
         self._intervals: queue.Queue[ClusterInterval] = queue.Queue()
@@ -125,7 +125,7 @@ def test_the_peers_of_a_seed_are_followed(agents: FakeAgents) -> None:
         assert [node.name for node in interval.nodes] == [FIRST, SECOND]
 
 
-def test_a_changed_request_reconnects_and_counts_on(agents: FakeAgents) -> None:
+def test_after_a_changed_request_nodes_are_counted_again(agents: FakeAgents) -> None:
     with Followed(FIRST) as followed:
         followed.until(lambda interval: interval.counted == 1)
         followed.cluster.request(Request(("node_*",), frozenset({READS}), frozenset()))

@@ -1,0 +1,16 @@
+"""The page of tables: columns of the line's rows of tables."""
+
+import pytest
+
+from cli.top.render_context import RenderContext
+from cli.top.styled_text import plain
+from cli.top.tables_page import header
+from cli.top.view_state import ViewState
+from exporters.line.table_rows import COLUMNS, fitting
+
+
+@pytest.mark.parametrize("width", range(30, 160, 7))
+def test_the_page_drops_columns_in_the_same_order_as_the_line(width: int) -> None:
+    text = plain(header(RenderContext([], ViewState(), width, 10)))
+    shown = {column.name for column in COLUMNS if column.header in text.split()}
+    assert shown == {column.name for column in fitting(len(shown))}
