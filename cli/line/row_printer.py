@@ -229,17 +229,21 @@ def _print(text: str) -> None:
 
 @dataclass
 class _Stop:
-    """Whether a signal stopped the rows."""
+    """Whether a signal stopped the rows, and whether that was SIGTERM."""
 
     by_signal: bool = False
+    by_term: bool = False
 
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[_Stop]:
-    """Let Ctrl-C and SIGTERM leave the block without ending the program."""
+    """Let Ctrl-C and SIGTERM leave the block without ending the program; it ignores SIGTERM after the first one."""
     stop = _Stop()
 
     def on_term(_number: int, _frame: FrameType | None) -> None:
+        # `timeout` signals the process and its group: the second signal must not end it before files are closed.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        stop.by_term = True
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, on_term)
@@ -251,4 +255,5 @@ def _stopped_by_signals() -> Iterator[_Stop]:
             # The terminal echoes ^C; the averages start on the next line.
             _print("")
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if not stop.by_term:
+            signal.signal(signal.SIGTERM, before)

@@ -2,6 +2,8 @@
 
 import json
 import resource
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,20 @@ def test_a_second_recorder_of_the_same_node_is_refused(fake: FakeJolokia, tmp_pa
         assert first.end()[0] == 0
     assert len(list(tmp_path.glob("*/*.zst"))) == 2
     assert run("0.2", "2", "--jolokia", fake.url, "-w", str(tmp_path)).returncode == 0
+
+
+def test_a_second_sigterm_does_not_prevent_the_footer(fake: FakeJolokia, tmp_path: Path) -> None:
+    """As with `timeout`, which signals both the process and its group."""
+    with Program("0.2", "--format=json", "--jolokia", fake.url, "-w", str(tmp_path)) as program:
+        for _ in range(3):
+            program.row()
+        while program.alive:
+            program.send(signal.SIGTERM)
+            time.sleep(0.002)
+        code, errors = program.end(None)
+    assert (code, is_clean(errors)) == (0, True)
+    check = run("journal", "check", str(tmp_path))
+    assert check.stdout.splitlines()[-1].endswith(": complete")
 
 
 def test_on_a_full_disk_the_line_continues(fake: FakeJolokia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
