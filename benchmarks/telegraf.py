@@ -142,9 +142,9 @@ def requests_of_a_tick(url: str) -> list[dict[str, object]]:
     batches: list[Sequence[str]] = []
 
     class RecordingJolokia(Jolokia):
-        def ask(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, object]]:
+        def post(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, object]]:
             batches.append(requests)
-            return super().ask(requests, timeout_s)
+            return super().post(requests, timeout_s)
 
     clock = SystemClock()
     source = MBeanSource(RecordingJolokia(url), BEANS, Selection(tables=DEFAULT_TABLES), clock)

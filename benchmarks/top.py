@@ -97,7 +97,7 @@ def _memory(history: History) -> Iterator[Figure]:
 
 def _copied(node: NodeFrame) -> NodeFrame:
     """Return a copy of a row with its own array of numbers, as another tick would create it."""
-    return NodeFrame(node.name, node.state, array("d", node.cells), node.why, node.age_s, node.place)
+    return NodeFrame(node.name, node.state, array("d", node.cells), node.reason, node.age_s, node.location)
 
 
 def _cpu_s(work: Callable[[], object]) -> float:

@@ -43,11 +43,11 @@ HOST: tuple[HostSubject, ...] = tuple(
 REPORTS: tuple[ModuleType, ...] = tuple(
     module for module in _modules(collector.nodetool.reports) if hasattr(module, "parse")
 )
-"""The modules of nodetool's reports. Most of their metrics are also in BEANS."""
+"""The modules that parse nodetool's reports. Most of their metrics are also in BEANS."""
 CATALOGUE: dict[str, Metric] = _by_name(
     [
         *(bean.metric for bean in BEANS),
-        *(metric for part in HOST for metric in part.metrics),
+        *(metric for subject in HOST for metric in subject.metrics),
         *(metric for module in _modules(collector.nodetool.reports) for metric in getattr(module, "METRICS", ())),
     ]
 )

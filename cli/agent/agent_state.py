@@ -155,7 +155,7 @@ class Agent:
             "problems": self._problems,
             "journal": {"lost_ticks": self._earlier_journals.lost_ticks + (writer.lost if writer else 0)},
             "sinks": [
-                {"name": sink.name, "up": sink.up, "lag_s": sink.lag_s, "why": sink.why}
+                {"name": sink.name, "up": sink.up, "lag_s": sink.lag_s, "why": sink.reason}
                 for sink in self._sinks.health()
             ],
         }

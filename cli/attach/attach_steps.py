@@ -18,7 +18,7 @@ from collector.cassandra.storage import SERVICE
 from collector.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
 from collector.jolokia.client import Jolokia, UrlError
 from collector.jolokia.jolokia_access import JolokiaAccess
-from collector.jolokia.node_facts import ask_facts
+from collector.jolokia.node_facts import read_facts
 from collector.model.snapshot import SourceError
 from collector.printable import one_line
 
@@ -110,10 +110,10 @@ class Task:
                     time.sleep(PAUSE_S)
 
     def _asked(self, jolokia: Jolokia) -> str:
-        facts = ask_facts(jolokia, ASK_TIMEOUT_S)
+        facts = read_facts(jolokia, ASK_TIMEOUT_S)
         if local_pid(facts, [self.node]) is None:
             raise SourceError(f"{jolokia.url}: answers for another process than {self.node.pid}")
-        (version,) = jolokia.ask([VERSION], ASK_TIMEOUT_S)
+        (version,) = jolokia.post([VERSION], ASK_TIMEOUT_S)
         release = one_line(version.get("value", "of a version that it does not tell"))
         return f"{jolokia.url} answers for {facts.address or 'a starting node'}, Cassandra {release}"
 

@@ -16,7 +16,7 @@ from cli.parameters.jolokia_options import connect
 from collector.cassandra.storage import SERVICE
 from collector.host.cassandra_processes import LocalNode, NodeFacts, local_pid
 from collector.jolokia.client import Jolokia, JolokiaError
-from collector.jolokia.node_facts import ask_facts
+from collector.jolokia.node_facts import read_facts
 from collector.printable import one_line
 from collector.secrets import SecretError, read_password
 
@@ -88,8 +88,8 @@ def _password_problem(path: Path | None, error: str) -> tuple[str, ...]:
 
 
 def _check(case: ExaminedNode, jolokia: Jolokia) -> Transport:
-    facts = ask_facts(jolokia, TIMEOUT_S)
-    (release,) = jolokia.ask([RELEASE], TIMEOUT_S)
+    facts = read_facts(jolokia, TIMEOUT_S)
+    (release,) = jolokia.post([RELEASE], TIMEOUT_S)
     pid = local_pid(facts, case.here)
     if release.get("status") == check_policy.FORBIDDEN and not facts.started_ms:
         return Transport((check_policy.command(case, "read"),))
@@ -103,7 +103,7 @@ def _check(case: ExaminedNode, jolokia: Jolokia) -> Transport:
     version = one_line(release.get("value", ""))
     latencies_s = [_latency_s(jolokia) for _ in range(TIMES)]
     findings.insert(0, _latency(case, jolokia, statistics.median(latencies_s)))
-    return Transport(tuple(findings), replace(facts, pid=pid, here=pid is not None), version)
+    return Transport(tuple(findings), replace(facts, pid=pid, is_local=pid is not None), version)
 
 
 def _no_cassandra(case: ExaminedNode, jolokia: Jolokia, facts: NodeFacts, pid: int | None) -> Finding:
@@ -137,7 +137,7 @@ def _jolokia_of(case: ExaminedNode, node: LocalNode | None) -> tuple[str, ...]:
 
 def _latency_s(jolokia: Jolokia) -> float:
     began_s = time.monotonic()
-    jolokia.ask([TINY], TIMEOUT_S)
+    jolokia.post([TINY], TIMEOUT_S)
     return time.monotonic() - began_s
 
 
@@ -145,7 +145,7 @@ def _latency(case: ExaminedNode, jolokia: Jolokia, median_s: float) -> Finding:
     summary = f"{jolokia.url} answers within {median_s * 1000:.1f} ms"
     if median_s - _round_trip_s(jolokia) < FLOOR_S:
         return ok(SUBJECT, summary)
-    (answer,) = jolokia.ask([PROPERTY], TIMEOUT_S)
+    (answer,) = jolokia.post([PROPERTY], TIMEOUT_S)
     if answer.get("value") == "true":
         return warning(SUBJECT, summary, "the node or this host is busy: rows may be late")
     summary = f"{jolokia.url} takes {median_s * 1000:.0f} ms for the smallest answer"

@@ -64,7 +64,7 @@ class KnownNode:
 
 def host_of(facts: NodeFacts, given: NameOverrides, clock: Clock, root: Path = Path("/")) -> Host | None:
     """Return the process, disk and interface that the line samples; None for a node on another host."""
-    is_local = facts.here or not facts.jvm
+    is_local = facts.is_local or not facts.jvm
     node = KnownNode(facts, "127.0.0.1" if is_local else "")
     sampler = NodeSampler(node, Selection(frozenset()), given, clock, root)
     if facts.jvm:

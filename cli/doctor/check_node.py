@@ -21,7 +21,7 @@ _HIDDEN = re.compile(r"\bhidepid=(?:1|2|4|noaccess|invisible|ptraceable)\b")
 def examine(case: ExaminedNode, facts: NodeFacts | None, transports: Sequence[Transport]) -> list[Finding]:
     """Return the findings about the process; `facts` are the node's, None when it did not answer."""
     release = next((transport.release for transport in transports if transport.release), "")
-    if facts is not None and not facts.here:
+    if facts is not None and not facts.is_local:
         summary = f"{_cassandra(release, facts.address) or 'Cassandra'} runs on another host"
         return [ok(SUBJECT, summary, "CPU, disk and network columns show '-'")]
     node = next((node for node in case.here if facts and node.pid == facts.pid), case.chosen)

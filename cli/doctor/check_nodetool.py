@@ -61,7 +61,9 @@ def _facts(case: ExaminedNode, tool: Nodetool, text: str) -> NodeFacts:
     chosen = case.chosen
     directories = chosen.directories if chosen else ()
     pid = chosen.pid if chosen else None
-    return NodeFacts(properties.get(properties.get("ID", ""), ""), directories, str(tool.program), pid=pid, here=True)
+    return NodeFacts(
+        properties.get(properties.get("ID", ""), ""), directories, str(tool.program), pid=pid, is_local=True
+    )
 
 
 def _missing(case: ExaminedNode) -> Finding:

@@ -58,7 +58,7 @@ def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
     beans = {bean.search_key: bean for bean in reversed(BEANS)}
     searched = [bean for bean in beans.values() if bean.search]
     searches = [json.dumps({"type": "search", "mbean": bean.search}) for bean in searched]
-    answers = jolokia.ask(searches, TIMEOUT_S)
+    answers = jolokia.post(searches, TIMEOUT_S)
     if any(answer.get("status") == FORBIDDEN for answer in answers):
         return [command(case, "search")]
     known = {bean.search_key: bean.labels(_names(answer)) for bean, answer in zip(searched, answers, strict=True)}
@@ -77,7 +77,7 @@ def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[Answer
         return None if bean.metric.scrape_interval is ScrapeInterval.HOURLY else ScrapeInterval.TICK
 
     requests = mbean_requests(BEANS, {bean.family: first(bean) for bean in BEANS}, scrape_interval)
-    answers = jolokia.ask([request.body for request in requests], TIMEOUT_S)
+    answers = jolokia.post([request.body for request in requests], TIMEOUT_S)
     return [AnsweredRequest(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
 
@@ -132,7 +132,7 @@ def _hidden(
     if not names:
         return []
     requests = [json.dumps({"type": "read", "mbean": name, "attribute": _attribute(names[name])}) for name in names]
-    answers = jolokia.ask(requests, TIMEOUT_S)
+    answers = jolokia.post(requests, TIMEOUT_S)
     hidden = [name for name, answer in zip(names, answers, strict=True) if answer.get("status") == 200]
     if not hidden:
         return []

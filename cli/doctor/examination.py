@@ -45,7 +45,7 @@ def _machine(case: ExaminedNode, facts: NodeFacts | None, time: Clock) -> list[F
         if chosen is None and not case.asks_here:
             return []
         # The process is known although the node does not answer.
-        facts = NodeFacts("", chosen.directories, "known", pid=chosen.pid, here=True) if chosen else NodeFacts()
+        facts = NodeFacts("", chosen.directories, "known", pid=chosen.pid, is_local=True) if chosen else NodeFacts()
     given = NameOverrides("", (case.settings.disk or "").removeprefix("/dev/"), case.settings.net_interface or "")
     host = check_machine.host_of(facts, given, time, case.root)
     if host is None:

@@ -40,7 +40,7 @@ def finding(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> Findin
 def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[str, ...]:
     if match := _CLIENT.search(str(error)):
         return (f"in {POLICY}, inside <remote>, and restart the node: <host>{match[1]}</host>",)
-    if error.reason in (Reason.NOT_FOUND, Reason.UNEXPECTED_ANSWER):
+    if error.reason in (Reason.NOT_FOUND, Reason.UNEXPECTED_RESPONSE):
         # Another server listens there.
         return (
             case.advice.line(jolokia=f"http://{jolokia.host}:PORT/jolokia"),

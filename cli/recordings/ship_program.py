@@ -70,7 +70,7 @@ def _shipped(order: Order, url: str, files: list[Path]) -> bool:
         health = shipping.health()
         echo(f"{sink.name}: {_said(shipping.ticks, health.points, health.refused_points, health.lost_ticks)}")
     if shipping.stopped:
-        note(f"{sink.name}: accepted nothing for {order.patience_s:g} s: {health.why}")
+        note(f"{sink.name}: accepted nothing for {order.patience_s:g} s: {health.reason}")
     return not shipping.stopped and not health.refused_points
 
 

@@ -42,9 +42,9 @@ def json_text(frame: Frame, own: tuple[float | None, float | None], names: froze
             {
                 "node": node.name,
                 "state": node.state.value,
-                "why": node.why or None,
+                "why": node.reason or None,
                 "age_s": rounded(node.age_s),
-                "place": node.place or None,
+                "place": node.location or None,
                 **_cells(node.cells, names),
             }
             for node in frame.nodes

@@ -36,11 +36,11 @@ def lines(context: RenderContext, room: int) -> list[Line]:
 def _title(context: RenderContext, node: NodeFrame) -> Line:
     glyph, colour = glyph_of(node, context.marks)
     spans = [Span(f" {glyph} ", colour), Span(clean(node.name, context.marks), "bold")]
-    spans.append(Span(f"  {clean(node.place, context.marks)}", "dim"))
+    spans.append(Span(f"  {clean(node.location, context.marks)}", "dim"))
     if node.age_s is not None:
         spans.append(Span(f"  {why_not(node, context.marks)}", "bad"))
     else:
-        spans += [Span(f"  {node.state.value}", "dim"), Span(f"  {clean(node.why, context.marks)}", "warn")]
+        spans += [Span(f"  {node.state.value}", "dim"), Span(f"  {clean(node.reason, context.marks)}", "warn")]
     return cut(tuple(spans), context.width)
 
 

@@ -39,7 +39,7 @@ def layout(context: RenderContext) -> Layout:
     """Return the columns that fit; the least important ones are hidden, among equals the last first."""
     frame, view = context.frame, context.view
     names = [len(context.name(node)) for node in range(len(frame.nodes))] if frame else []
-    places = [len(clean(node.place, context.marks)) for node in frame.nodes] if frame else []
+    places = [len(clean(node.location, context.marks)) for node in frame.nodes] if frame else []
     longest = min(MAX_NAME, max(MIN_NAME, context.width // 4))
     name = min(max([len(CLUSTER), *names]), longest)
     place = min(max([*places, MIN_NAME if any(places) else 0]), MAX_NAME)
@@ -132,7 +132,7 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
         Span(f" {fit(context.name(node), chosen.name, context.marks)}", style),
     ]
     if chosen.place:
-        spans.append(Span(f" {fit(clean(row.place, context.marks), chosen.place, context.marks)}", "dim"))
+        spans.append(Span(f" {fit(clean(row.location, context.marks), chosen.place, context.marks)}", "dim"))
     if is_known:
         spans += _numbers(context, chosen, row.cells, node, "")
     else:
@@ -151,7 +151,7 @@ def why_not(node: NodeFrame, marks: Marks) -> str:
         State.UP: "late" if node.age_s is not None else "first interval",
     }[node.state]
     age = "" if node.age_s is None or node.state is State.NEW else f" for {span_of_time(node.age_s)}"
-    why = f": {clean(node.why, marks)}" if node.why else ""
+    why = f": {clean(node.reason, marks)}" if node.reason else ""
     return f"{words}{age}{why}"
 
 

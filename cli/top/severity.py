@@ -94,7 +94,7 @@ def _is_shown(node: NodeFrame, view: ViewState) -> bool:
         return False
     if not view.filter:
         return True
-    words = f"{node.name} {node.place} {node.state.value}".lower()
+    words = f"{node.name} {node.location} {node.state.value}".lower()
     wanted = view.filter.lower()
     fits = fnmatchcase(words, f"*{wanted}*") if any(letter in wanted for letter in "*?") else wanted in words
     return fits is not view.inverse

@@ -226,7 +226,7 @@ def _print_live(live: LiveFrames, view: ViewState, settings: TopSettings) -> Non
             printer(frame)
             printed += 1
             if settings.once and not frame.counted:
-                whys = dict.fromkeys(node.why or why_not(node, ASCII) for node in frame.nodes)
+                whys = dict.fromkeys(node.reason or why_not(node, ASCII) for node in frame.nodes)
                 raise CasstatError(f"no node answers: {'; '.join(list(whys)[:3])}")
             if settings.once or printed == settings.count:
                 return

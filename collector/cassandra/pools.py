@@ -6,8 +6,8 @@ from collector.model.metric import Aggregation, WideColumn
 _BEAN = METRICS + "type=ThreadPools,path={path},scope={pool},name="
 
 
-def _waited_ns(value: int) -> Many:
-    """Return the wait, at least 0: Cassandra's coarse clock may lag behind the moment at which a task was queued."""
+def _queue_time_ns(value: int) -> Many:
+    """Return the queue time, at least 0: Cassandra's coarse clock may lag behind the start of the wait."""
     return [((), 0 if value < 0 else value)]
 
 
@@ -55,6 +55,6 @@ BEANS = (
         unit="seconds",
         scale=1e-9,
         across=Aggregation.MAX,
-        many=_waited_ns,
+        many=_queue_time_ns,
     ),
 )

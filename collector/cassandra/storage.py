@@ -12,9 +12,9 @@ _SNITCH = "org.apache.cassandra.db:type=EndpointSnitchInfo"
 _DETECTOR = "org.apache.cassandra.net:type=FailureDetector"
 
 
-def members(answer: Mapping[str, Any]) -> frozenset[str]:
-    """Return the addresses of all live and unreachable nodes in an answer; empty if it lacks either list."""
-    value = answer.get("value")
+def members(response: Mapping[str, Any]) -> frozenset[str]:
+    """Return the addresses of all live and unreachable nodes in a response; empty if it lacks either list."""
+    value = response.get("value")
     lists = [value.get(name) if isinstance(value, dict) else None for name in ("LiveNodes", "UnreachableNodes")]
     if not all(isinstance(addresses, list) for addresses in lists):
         return frozenset()
@@ -25,8 +25,8 @@ def _count(endpoints: Any) -> Many:
     return [((), len(endpoints))] if isinstance(endpoints, list) else []
 
 
-def _as_number(answer: Any) -> Many:
-    return [((), int(answer))] if isinstance(answer, bool) else []
+def _as_number(value: Any) -> Many:
+    return [((), int(value))] if isinstance(value, bool) else []
 
 
 SCHEMA_VERSION = text(

@@ -14,7 +14,7 @@ _KEYSPACE = METRICS + "type=Keyspace,keyspace={keyspace},name="
 
 
 def is_system_keyspace(keyspace: str) -> bool:
-    """Return whether a keyspace belongs to Cassandra itself."""
+    """Return whether a keyspace is internal to Cassandra."""
     return keyspace == "system" or keyspace.startswith("system_")
 
 
@@ -29,7 +29,7 @@ def _local(kind: str, bean: str) -> tuple[MBean, ...]:
         ),
         counter(
             f"cassandra_{kind}_operation_seconds_total",
-            "Time spent on local operations on the {kind}, in seconds.",
+            f"Time spent on local operations on the {kind}, in seconds.",
             bean + "{operation}TotalLatency",
             unit="seconds",
             scale=1e-6,
@@ -37,7 +37,7 @@ def _local(kind: str, bean: str) -> tuple[MBean, ...]:
         ),
         histogram(
             f"cassandra_{kind}_operation_duration_seconds",
-            "Duration of local operations on the {kind}, in seconds.",
+            f"Duration of local operations on the {kind}, in seconds.",
             bean + "{operation}Latency",
             count=f"cassandra_{kind}_operations_total",
             total=f"cassandra_{kind}_operation_seconds_total",
@@ -65,22 +65,25 @@ def _per_read(metric: str, text: str, name: str, many: Callable[[Any], Many] | N
 def _with_zero_bucket(counts: Sequence[int]) -> Many:
     """Yield the counts with a separate bucket for zero.
 
-    Cassandra counts reads of zero and of one tombstone in the same bucket. Almost all of them scanned none.
+    Cassandra counts reads that scanned no tombstone and reads that scanned one in the same bucket; almost all of them
+    scanned none.
     """
     yield (), [counts[0], 0, *counts[1:]] if len(counts) == COUNTS_WITH_ZERO - 1 else counts
 
 
-_OF_KEYSPACE = _local("keyspace", _KEYSPACE)
-_OF_TABLE = _local("table", _TABLE)
-OPERATIONS = _OF_TABLE[0]
+_KEYSPACE_OPERATIONS = _local("keyspace", _KEYSPACE)
+_TABLE_OPERATIONS = _local("table", _TABLE)
+OPERATIONS = _TABLE_OPERATIONS[0]
 # Keyspace counters, and the table counters that sum to them.
-REMAINDERS = {k.metric.name: t.metric.name for k, t in zip(_OF_KEYSPACE[:2], _OF_TABLE[:2], strict=True)}
+REMAINDERS = {
+    k.metric.name: t.metric.name for k, t in zip(_KEYSPACE_OPERATIONS[:2], _TABLE_OPERATIONS[:2], strict=True)
+}
 # Metrics of the most active tables that are read on every tick; their other metrics are read once a minute.
-EVERY_TICK = frozenset(bean.metric.name for bean in _OF_TABLE)
+EVERY_TICK = frozenset(bean.metric.name for bean in _TABLE_OPERATIONS)
 
 BEANS = (
-    *_OF_KEYSPACE,
-    *_OF_TABLE,
+    *_KEYSPACE_OPERATIONS,
+    *_TABLE_OPERATIONS,
     counter(
         "cassandra_table_coordinated_total",
         "Number of requests on the table coordinated by this node (4.0 and later).",
@@ -180,7 +183,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_table_bloom_filter_false_ratio",
-        "Ratio of false positives of the bloom filter to all its answers.",
+        "Ratio of false positives to all results of the bloom filter.",
         _TABLE + "BloomFilterFalseRatio",
         unit="ratio",
         scrape_interval=ScrapeInterval.SLOW,

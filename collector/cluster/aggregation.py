@@ -16,14 +16,14 @@ from collector.model.snapshot import Tick
 
 NAME = "cluster"
 WATCHED = "watched"
-"""The device label of a node's watched disk and interface, whose real names differ between machines."""
+"""The device label of a node's watched disk and interface; their real names differ between machines."""
 
 
 @dataclass(frozen=True)
 class Placement:
     """Where a node runs. Nodes on one machine report the same series of the machine.
 
-    machine    the machine's boot id; "" if unknown: then nothing is shared.
+    machine    the machine's boot id; "" if unknown, in which case nothing is shared.
     network    the network namespace on that machine.
     disk       the disk that the node's samples call WATCHED; `interface` is the network interface.
     """
@@ -34,7 +34,7 @@ class Placement:
     interface: str = ""
 
     def shared(self, metric: Metric | None, series: Series) -> Series:
-        """Return the key of a series among the nodes that share it; () for a series of the node alone."""
+        """Return a key that is equal on all nodes that share the series; () for a series of the node alone."""
         if not self.machine or metric is None or metric.owner is Owner.NODE:
             return ()
         is_network = metric.owner is Owner.NETWORK
@@ -54,8 +54,8 @@ def counted_once(catalogue: Mapping[str, Metric], nodes: Iterable[tuple[Placemen
         shared = {series: placement.shared(catalogue.get(series[0]), series) for series in sample.values}
         reported = {series for series, key in shared.items() if key in seen}
         seen.update(key for key in shared.values() if key)
-        kept = {series: value for series, value in sample.values.items() if series not in reported}
-        samples.append(replace(sample, values=kept) if reported else sample)
+        unique_values = {series: value for series, value in sample.values.items() if series not in reported}
+        samples.append(replace(sample, values=unique_values) if reported else sample)
     return samples
 
 
@@ -68,8 +68,8 @@ def merged(
     exclude that node. Rates and gauges are aggregated as their metrics define, and `spread` contains the lowest and the
     highest value of each gauge. Elapsed times are the longest of any node.
 
-    incomplete  series that some node did not report in this interval; their sums are absent: they would
-                appear to drop.
+    incomplete  series that some node did not report in this interval; their sums are absent, since they would appear
+                to drop.
     """
     by_series: dict[Series, list[tuple[Sample, Derived]]] = {}
     elapsed: dict[str, float] = {}
@@ -83,22 +83,22 @@ def merged(
     spread: dict[Series, tuple[float, float]] = {}
     for series, reported in by_series.items():
         metric = catalogue.get(series[0])
-        value_of_all = _aggregated(metric, [value for _, value in reported], nodes[series[0]])
-        if value_of_all is None or (isinstance(value_of_all, Buckets) and not _complete(metric, series, samples)):
+        aggregate = _aggregated(metric, [value for _, value in reported], nodes[series[0]])
+        if aggregate is None or (isinstance(aggregate, Buckets) and not _complete(metric, series, samples)):
             continue
-        if isinstance(value_of_all, float):
-            if is_own_sum(metric) and series in incomplete:
+        if isinstance(aggregate, float):
+            if is_summed_over_nodes(metric) and series in incomplete:
                 continue
             ranges = [
                 sample.spread.get(series, (value, value)) for sample, value in reported if isinstance(value, float)
             ]
             spread[series] = min(low for low, _ in ranges), max(high for _, high in ranges)
-        values[series] = value_of_all
+        values[series] = aggregate
     return Sample(NAME, tick, values, elapsed, spread=spread)
 
 
-def is_own_sum(metric: Metric | None) -> bool:
-    """Return whether the cluster's value is the sum of values that each node has on its own."""
+def is_summed_over_nodes(metric: Metric | None) -> bool:
+    """Return whether the cluster's value is the sum of its nodes' values, none of which belong to a shared machine."""
     return metric is not None and metric.aggregation is Aggregation.SUM and metric.owner is Owner.NODE
 
 

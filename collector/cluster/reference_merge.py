@@ -64,7 +64,7 @@ def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:
     spans: dict[Series, tuple[int, int]] = {}
     for index, interval in node.intervals.items():
         for series, value in interval.sample.values.items():
-            if isinstance(value, float) and aggregation.is_own_sum(metrics.get(series[0])):
+            if isinstance(value, float) and aggregation.is_summed_over_nodes(metrics.get(series[0])):
                 spans[series] = spans.get(series, (index, index))[0], index
     return spans
 

@@ -37,7 +37,7 @@ class NodeFacts:
     jvm          name of the JVM, "PID@HOST", with the PID inside its container.
     started_ms   start time of the JVM, in milliseconds since the epoch.
     pid          PID on this machine; None if the process is not visible here.
-    here         whether the node runs on this machine.
+    is_local     whether the node runs on this machine.
     origin       origin of its counters, as in its scrapes.
     peers        addresses of all nodes of its cluster, including its own.
     """
@@ -47,7 +47,7 @@ class NodeFacts:
     jvm: str = ""
     started_ms: int = 0
     pid: int | None = None
-    here: bool = False
+    is_local: bool = False
     origin: str = ""
     peers: tuple[str, ...] = ()
 

@@ -81,7 +81,7 @@ class Jolokia:
         self._path = (parts.path.rstrip("/") + "/" if parts.path.strip("/") else DEFAULT_PATH) + OPTIONS
         self._connection: DeadlineConnection | None = None
 
-    def ask(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
+    def post(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
         """Return Jolokia's answers to `requests` (each one JSON object), in their order, within `timeout_s`.
 
         A single answer may be an error (`status` other than 200). Raises JolokiaError when there is no usable answer
@@ -162,7 +162,7 @@ class Jolokia:
         try:
             answers = json.loads(raw)
         except (ValueError, RecursionError):
-            raise self._error(Failure("the answer is not JSON: is this Jolokia?", Reason.UNEXPECTED_ANSWER)) from None
+            raise self._error(Failure("the answer is not JSON: is this Jolokia?", Reason.UNEXPECTED_RESPONSE)) from None
         if isinstance(answers, dict) and "error" in answers:
             is_forbidden = answers.get("status") == http.client.FORBIDDEN
             cause = "refused by Jolokia's policy" if is_forbidden else "refused"
@@ -174,5 +174,5 @@ class Jolokia:
             or not all(isinstance(answer, dict) for answer in answers)
         ):
             text = "the answer does not match the request: is this Jolokia?"
-            raise self._error(Failure(text, Reason.UNEXPECTED_ANSWER))
+            raise self._error(Failure(text, Reason.UNEXPECTED_RESPONSE))
         return answers

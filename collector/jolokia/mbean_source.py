@@ -12,7 +12,7 @@ from collector.cassandra.storage import SCHEMA_VERSION, members
 from collector.host.cassandra_processes import NodeFacts, local_nodes, local_pid
 from collector.jolokia.client import Jolokia, JolokiaError
 from collector.jolokia.mbean import Labels, MBean, MBeanRequest, mbean_requests
-from collector.jolokia.node_facts import ask_facts, ask_peers
+from collector.jolokia.node_facts import read_facts, read_peers
 from collector.jolokia.table_budget import Ranking, Remainder
 from collector.model.clock import EARLY_S, Clock
 from collector.model.metric import ScrapeInterval, Values
@@ -104,16 +104,16 @@ class MBeanSource:
 
         Raises SourceError when the node does not answer.
         """
-        facts = ask_facts(self._jolokia, timeout_s)
+        facts = read_facts(self._jolokia, timeout_s)
         if not facts.address and not facts.directories:
             raise SourceError(self._no_cassandra())
         pid = local_pid(facts, local_nodes())
         self.search(timeout_s)
-        return replace(facts, pid=pid, here=pid is not None, origin=str(facts.started_ms))
+        return replace(facts, pid=pid, is_local=pid is not None, origin=str(facts.started_ms))
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
         """Return the addresses of the node's ring, sorted. Raises SourceError when the node does not answer."""
-        return ask_peers(self._jolokia, timeout_s)
+        return read_peers(self._jolokia, timeout_s)
 
     def close(self) -> None:
         """Close the connection."""
@@ -128,11 +128,11 @@ class MBeanSource:
 
         if not self._schedule:
             # A node that hangs fails here, within the tick; the search may then take longer than the tick.
-            self._jolokia.ask([request.body for request in self._change_requests()], left_s())
+            self._jolokia.post([request.body for request in self._change_requests()], left_s())
             self.search(left_s())
         due, ranked = self._due(began_s), self._ranking.due(began_s)
         bodies = [scheduled.request.body for scheduled in due] + [request.body for _, request in ranked]
-        answers = self._jolokia.ask(bodies, left_s())
+        answers = self._jolokia.post(bodies, left_s())
         now_s = self._clock.monotonic_s()
         values: Values = {}
         for index, (scheduled, answer) in enumerate(zip(due, answers, strict=False)):
@@ -223,7 +223,7 @@ class MBeanSource:
                     searches.setdefault(bean.search_key, bean.search)
         bodies = [json.dumps({"type": "search", "mbean": pattern}) for pattern in searches.values()]
         began_s = self._clock.monotonic_s()
-        answers = self._jolokia.ask(bodies, max(timeout_s, SEARCH_TIMEOUT_S)) if bodies else []
+        answers = self._jolokia.post(bodies, max(timeout_s, SEARCH_TIMEOUT_S)) if bodies else []
         took_s = self._clock.monotonic_s() - began_s
         names = {key: _names(answer) for key, answer in zip(searches, answers, strict=True)}
         for family, bean in families.items():

@@ -11,14 +11,14 @@ from collector.jolokia.client import Jolokia, JolokiaError
 from collector.jolokia.mbean import LARGEST
 
 
-def ask_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
-    """Return the node's facts; missing attributes stay empty. Raises JolokiaError as `Jolokia.ask`."""
+def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
+    """Return the node's facts; missing attributes stay empty. Raises JolokiaError as `Jolokia.post`."""
     attributes = {
         SERVICE: ["LocalHostId", "EndpointToHostId", "AllDataFileLocations"],
         "java.lang:type=Runtime": ["Name", "StartTime"],
     }
     requests = [json.dumps({"type": "read", "mbean": bean, "attribute": names}) for bean, names in attributes.items()]
-    service, runtime = (_mapping(answer.get("value")) for answer in jolokia.ask(requests, timeout_s))
+    service, runtime = (_mapping(answer.get("value")) for answer in jolokia.post(requests, timeout_s))
     local_id = service.get("LocalHostId")
     host_ids = _mapping(service.get("EndpointToHostId"))
     address = next((_address(endpoint) for endpoint, host_id in host_ids.items() if host_id == local_id), "")
@@ -34,10 +34,10 @@ def ask_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
     )
 
 
-def ask_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
-    """Return the addresses of the node's ring, sorted. Raises JolokiaError as `Jolokia.ask`."""
+def read_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
+    """Return the addresses of the node's ring, sorted. Raises JolokiaError as `Jolokia.post`."""
     request = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "EndpointToHostId"})
-    (answer,) = jolokia.ask([request], timeout_s)
+    (answer,) = jolokia.post([request], timeout_s)
     host_ids = answer.get("value")
     if not isinstance(host_ids, dict) or not host_ids:
         raise JolokiaError(f"{jolokia.url}: no usable EndpointToHostId")

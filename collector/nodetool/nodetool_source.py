@@ -158,7 +158,7 @@ class NodetoolSource:
         origin, local = self._origin(), self._local
         directories, pid = (local.directories, local.pid) if local else ((), None)
         peers = tuple(sorted(self.members))
-        return NodeFacts(address, directories, self.url, pid=pid, here=True, origin=origin, peers=peers)
+        return NodeFacts(address, directories, self.url, pid=pid, is_local=True, origin=origin, peers=peers)
 
     @property
     def members(self) -> frozenset[str]:

@@ -130,7 +130,7 @@ class NodeSampler:
         facts = self._transport.learn(timeout_s)
         if facts.address or not self.facts.jvm:
             self.facts = facts
-            self.host = self._host(facts.pid) if facts.here else None
+            self.host = self._host(facts.pid) if facts.is_local else None
         if facts.address:
             self._learned_origin = facts.origin
         return bool(facts.address)

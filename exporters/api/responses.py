@@ -26,9 +26,9 @@ def no_store(body: bytes, status: int = 200, media_type: str = JSON) -> Response
     return Response(body, status, {"cache-control": "no-store"}, media_type)
 
 
-def error_response(status: int, why: str, headers: Mapping[str, str] | None = None) -> Response:
+def error_response(status: int, reason: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error response: {"error": reason}."""
-    response = json_response({"error": why}, status)
+    response = json_response({"error": reason}, status)
     response.headers.update(headers or {})
     return response
 

@@ -17,18 +17,18 @@ Rows = Sequence[Mapping[str, Any]]
 class NodeFrame:
     """A node's row.
 
-    why    what is wrong, in one line; "" for nothing.
-    age_s  time since the node, or the Cassandra of a silent one, last answered; None for now or never.
-    place  data centre and rack, as `dc/rack`.
+    reason    the problem in one line, or "".
+    age_s     time since the node last answered (for a silent node, since its Cassandra did); None for now or never.
+    location  data centre and rack, as `dc/rack`.
     """
 
-    __slots__ = ("age_s", "cells", "name", "place", "state", "why")
+    __slots__ = ("age_s", "cells", "location", "name", "reason", "state")
     name: str
     state: State
     cells: Cells
-    why: str
+    reason: str
     age_s: float | None
-    place: str
+    location: str
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import isfinite, isnan, nan
 
 from collector.catalogue import CATALOGUE
-from collector.cluster.aggregation import WATCHED, is_own_sum
+from collector.cluster.aggregation import WATCHED, is_summed_over_nodes
 from collector.cluster.live.sanitise import OPERATION_MODE
 from collector.model.metric import Kind
 from collector.model.sample import Sample
@@ -56,7 +56,9 @@ COLUMNS = columns_of(local=False)
 COLUMN_INDEX: Mapping[str, int] = {column.name: index for index, column in enumerate(COLUMNS)}
 """Index in a row by column name."""
 NEEDS = frozenset(need for column in COLUMNS for need in column.needs)
-SUMMED = frozenset(name for name in NEEDS if CATALOGUE[name].kind is Kind.GAUGE and is_own_sum(CATALOGUE[name]))
+SUMMED = frozenset(
+    name for name in NEEDS if CATALOGUE[name].kind is Kind.GAUGE and is_summed_over_nodes(CATALOGUE[name])
+)
 """Gauges read by the columns that are summed across nodes."""
 _DECAYED = "cassandra_client_request_decayed_seconds"
 NOTHING: Cells = array("d", [nan] * len(COLUMNS))

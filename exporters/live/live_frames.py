@@ -96,7 +96,7 @@ def frame_of(interval: ClusterInterval, wanted: Wanted) -> Frame:
 
 def _row(node: NodeStatus, names: frozenset[str]) -> NodeFrame:
     cells = NOTHING if node.sample is None else cells_of(node.sample, local=node.info.local, names=names)
-    return NodeFrame(node.name, node.state, cells, node.why, node.age_s, node.info.place)
+    return NodeFrame(node.name, node.state, cells, node.reason, node.age_s, node.info.location)
 
 
 def _details(interval: ClusterInterval, index: int | None) -> tuple[dict[int, Rows], dict[int, Rows]]:

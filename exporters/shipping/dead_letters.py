@@ -16,7 +16,7 @@ class DeadLetters:
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
-    def write(self, points: Sequence[bytes], why: str) -> int:
+    def write(self, points: Sequence[bytes], reason: str) -> int:
         """Write points and the reason; return how many of them fitted. Raises OSError."""
         if self.path is None:
             return 0
@@ -24,7 +24,7 @@ class DeadLetters:
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, MODE)
         try:
             room = LARGEST_BYTES - os.fstat(descriptor).st_size
-            lines = [f"# {why}".encode(), *points]
+            lines = [f"# {reason}".encode(), *points]
             ends = accumulate(len(line) + 1 for line in lines)
             fitting = lines[: sum(1 for end in ends if end <= room)]
             if len(fitting) > 1:

@@ -171,7 +171,7 @@ class Shipper:
 
     def _mark_down(self, error: UnavailableError) -> None:
         self._down_s = self._runtime.monotonic_s() if self._down_s is None else self._down_s
-        self._health = replace(self._health, up=False, failures=self._health.failures + 1, why=str(error))
+        self._health = replace(self._health, up=False, failures=self._health.failures + 1, reason=str(error))
         self._update_health()
         self._log(f"store unavailable: {error}; retrying", kind="down")
 
@@ -182,11 +182,11 @@ class Shipper:
             self._raw_log(f"{self._sink.name}: store available again after {down_s:.0f} s; sending what is pending")
             self._log.forget("down")
         self._down_s = None
-        self._health = replace(self._health, up=True, why="")
+        self._health = replace(self._health, up=True, reason="")
 
     def _report_read_error(self, error: OSError) -> None:
         text = f"{error.filename or 'the journal'}: {error.strerror}: cannot read the ticks to send"
-        self._health = replace(self._health, why=text)
+        self._health = replace(self._health, reason=text)
         self._log(text, kind="journal")
         self._wait(READ_RETRY_S)
 

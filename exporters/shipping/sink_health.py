@@ -13,7 +13,7 @@ class SinkHealth:
     failures        attempts that the store did not accept.
     refused_points  points that the store refuses for good: they go to the dead-letter file.
     lost_ticks      ticks removed from the journal before they were sent; an upper bound.
-    why             the current problem in one line, or "".
+    reason          the current problem in one line, or "".
     """
 
     name: str
@@ -23,4 +23,4 @@ class SinkHealth:
     failures: int = 0
     refused_points: int = 0
     lost_ticks: int = 0
-    why: str = ""
+    reason: str = ""

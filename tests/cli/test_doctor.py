@@ -144,7 +144,7 @@ def test_hidden_processes_are_a_problem(root: Path) -> None:
 
 
 def test_a_remote_node_is_ok(root: Path) -> None:
-    facts = NodeFacts("10.0.0.7", (), "1@x", here=False)
+    facts = NodeFacts("10.0.0.7", (), "1@x", is_local=False)
     (finding,) = check_node.examine(
         ExaminedNode(LineSettings(jolokia=JolokiaSettings(jolokia="http://10.0.0.7:8778")), root=root), facts, []
     )
@@ -154,7 +154,7 @@ def test_a_remote_node_is_ok(root: Path) -> None:
 def test_a_process_that_ended_meanwhile_is_reported(root: Path) -> None:
     put(root, "proc/7/status", f"Uid:\t{os.geteuid()}\t{os.geteuid()}\t0\t0\n")
     case = ExaminedNode(here=(LocalNode(7, 1.0),), root=root, uid=os.geteuid())
-    gone = check_node.examine(case, NodeFacts(pid=7, here=True), [])
+    gone = check_node.examine(case, NodeFacts(pid=7, is_local=True), [])
     assert "has just ended" in gone[-1].summary
 
 

@@ -123,7 +123,7 @@ class FakeJolokia(Jolokia):
     meanwhile: Callable[[], None] = lambda: None
     rounds: list[list[dict[str, Any]]] = field(default_factory=list)
 
-    def ask(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
+    def post(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
         del timeout_s
         if self.down:
             raise JolokiaError(f"{self.url}: Connection refused")

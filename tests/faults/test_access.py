@@ -43,7 +43,7 @@ ME = hinted(user="me", password=SECRET)
 def error_of(jolokia: Jolokia, timeout_s: float = LONG_S) -> str:
     """Return the error message of `ask`, which must be one line without secrets."""
     with closing(jolokia), within(timeout_s), pytest.raises(JolokiaError) as caught:
-        jolokia.ask([QUESTION], timeout_s)
+        jolokia.post([QUESTION], timeout_s)
     message = str(caught.value)
     assert message.startswith(jolokia.url)
     assert is_one_line(message)
@@ -52,7 +52,7 @@ def error_of(jolokia: Jolokia, timeout_s: float = LONG_S) -> str:
 
 
 def read_count(jolokia: Jolokia) -> Any:
-    (answer,) = jolokia.ask([QUESTION], LONG_S)
+    (answer,) = jolokia.post([QUESTION], LONG_S)
     return answer.get("value")
 
 
@@ -279,7 +279,7 @@ def test_connecting_and_the_handshake_share_one_deadline(
 
     monkeypatch.setattr(socket.socket, "connect", slow)
     with pytest.raises(JolokiaError), within(0.3):
-        Jolokia(fake.url.replace("http:", "https:"), hinted()).ask([QUESTION], 1.0)
+        Jolokia(fake.url.replace("http:", "https:"), hinted()).post([QUESTION], 1.0)
 
 
 # Proxies
@@ -316,7 +316,7 @@ def test_a_proxy_reads_only_the_target_and_its_names(version: int, fake: FakeJol
     proxy.own.create_table("ks", "t")
     table = json.dumps({"type": "search", "mbean": "org.apache.cassandra.metrics:type=Table,keyspace=*,scope=*,name=*"})
     with closing(Jolokia(fake.url, PROXIED)) as jolokia:
-        read, names, no_tables = jolokia.ask([QUESTION, SEARCH, table], LONG_S)
+        read, names, no_tables = jolokia.post([QUESTION, SEARCH, table], LONG_S)
     assert read["value"] == PAST + 5
     assert sorted(names["value"]) == sorted(proxy.node.answer(json.loads(SEARCH))["value"])
     assert no_tables["value"] == []
@@ -330,7 +330,7 @@ def test_errors_of_the_target_are_passed_through(fake: FakeJolokia) -> None:
         error(403, "java.lang.Exception", "no") if "ClientRequest" in request["mbean"] else answer
     )
     with closing(Jolokia(fake.url, PROXIED)) as jolokia:
-        read, names = jolokia.ask([QUESTION, SEARCH], LONG_S)
+        read, names = jolokia.post([QUESTION, SEARCH], LONG_S)
     assert (read["status"], names["status"]) == (403, 403)
 
 
@@ -370,5 +370,5 @@ def test_malformed_names_do_not_affect_other_answers(value: Any, fake: FakeJolok
     proxy = Proxy(fake, 1)
     proxy.node.override = lambda request, answer: {**answer, "value": value} if request["type"] == "search" else answer
     with closing(Jolokia(fake.url, PROXIED)) as jolokia:
-        read, _ = jolokia.ask([QUESTION, SEARCH], LONG_S)
+        read, _ = jolokia.post([QUESTION, SEARCH], LONG_S)
     assert read["value"] == PAST

@@ -1,4 +1,4 @@
-"""`Jolokia.ask` with every kind of faulty server: a one-line error in time, and correct answers afterwards."""
+"""`Jolokia.post` with every kind of faulty server: a one-line error in time, and correct answers afterwards."""
 
 import json
 import re
@@ -99,7 +99,7 @@ TOO_LARGE: dict[str, Fault] = {
 def error_of(jolokia: Jolokia, timeout_s: float) -> str:
     """Return the error message of `ask`, which must be one line."""
     with within(timeout_s), pytest.raises(JolokiaError) as caught:
-        jolokia.ask([QUESTION], timeout_s)
+        jolokia.post([QUESTION], timeout_s)
     message = str(caught.value)
     assert message.startswith(jolokia.url)
     assert is_one_line(message)
@@ -107,7 +107,7 @@ def error_of(jolokia: Jolokia, timeout_s: float) -> str:
 
 
 def read_count(jolokia: Jolokia) -> Any:
-    (answer,) = jolokia.ask([QUESTION], LONG_S)
+    (answer,) = jolokia.post([QUESTION], LONG_S)
     return answer.get("value")
 
 
@@ -191,7 +191,7 @@ def test_the_addresses_of_a_name_share_one_deadline(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 64 + ".example"])
 def test_an_unknown_host_name_is_a_one_line_error(host: str) -> None:
     with pytest.raises(JolokiaError) as caught:
-        Jolokia(f"http://{host}:8778/jolokia").ask([QUESTION], LONG_S)
+        Jolokia(f"http://{host}:8778/jolokia").post([QUESTION], LONG_S)
     assert is_one_line(str(caught.value))
 
 
@@ -303,7 +303,7 @@ def peak_kib():
 before, began_s = peak_kib(), time.monotonic()
 try:
     with closing(Jolokia(sys.argv[1])) as jolokia:
-        jolokia.ask([sys.argv[2]], 1.0)
+        jolokia.post([sys.argv[2]], 1.0)
     print("answered")
 except JolokiaError as error:
     print(error)

@@ -9,7 +9,7 @@ import pytest
 
 from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean import properties
-from collector.jolokia.node_facts import ask_facts
+from collector.jolokia.node_facts import read_facts
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json, Override, error, is_about
 from tests.faults.program import (
@@ -253,7 +253,7 @@ def test_a_temporarily_malformed_start_time_is_not_a_restart(value: Any, line: S
 def test_malformed_facts_are_absent(attribute: str, value: Any, fake: FakeJolokia) -> None:
     fake.node.override = changed("read", "type=StorageService", lambda correct: {**correct, attribute: value})
     with closing(Jolokia(fake.url)) as jolokia:
-        facts = ask_facts(jolokia, 5.0)
+        facts = read_facts(jolokia, 5.0)
     assert facts.jvm == "4242@another-host"
     assert all(directory.is_absolute() for directory in facts.directories) or attribute == "AllDataFileLocations"
 

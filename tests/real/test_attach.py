@@ -18,7 +18,7 @@ from cli.demo.demo_node import Node
 from cli.demo.java_runtime import find_java
 from collector.jolokia.client import Jolokia, JolokiaError
 from collector.jolokia.jolokia_access import JolokiaAccess
-from collector.jolokia.node_facts import ask_facts
+from collector.jolokia.node_facts import read_facts
 from tests.real.agents import ADDRESS, VERSION, BareNode, attached, jar_of, pid_of
 
 pytestmark = pytest.mark.beside
@@ -56,11 +56,11 @@ def test_attached_asked_and_taken_away_again(node: Node) -> None:
     assert attach("--jar", jar, str(pid)) == (0, f"attached to process {pid}: {told}", "")
     assert attach("--jar", jar, str(pid)) == (0, f"process {pid} has a Jolokia already: {told}", "")
     with closing(Jolokia(url)) as jolokia:
-        assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
+        assert read_facts(jolokia, TIMEOUT_S).address == ADDRESS
     assert attach("--jar", jar, str(pid), "--detach") == (0, f"took Jolokia away from process {pid}\n", "")
     assert attach("--jar", jar, str(pid), "--detach") == (0, f"process {pid} has no Jolokia attached\n", "")
     with pytest.raises(JolokiaError, match="Connection refused"):
-        ask_facts(Jolokia(url), TIMEOUT_S)
+        read_facts(Jolokia(url), TIMEOUT_S)
     assert folders(pid) == before
 
 
@@ -92,7 +92,7 @@ def test_what_is_attached_can_be_read_and_not_changed(node: Node) -> None:
     ]
     try:
         with closing(Jolokia(f"http://127.0.0.1:{PORT}/jolokia")) as jolokia:
-            statuses = [answer["status"] for answer in jolokia.ask(requests, TIMEOUT_S)]
+            statuses = [answer["status"] for answer in jolokia.post(requests, TIMEOUT_S)]
     finally:
         attach("--jar", jar, pid, "--detach")
     assert statuses == [403, 403, 403, 200, 200]
@@ -109,9 +109,9 @@ def test_with_a_user_nobody_else_is_let_in_and_no_command_line_shows_the_passwor
         assert code == 0
         assert told.endswith(f"run 'casstat --jolokia {url} --jolokia-user me --jolokia-password-file {secret}'\n")
         with pytest.raises(JolokiaError, match="HTTP 401"):
-            ask_facts(Jolokia(url), TIMEOUT_S)
+            read_facts(Jolokia(url), TIMEOUT_S)
         with closing(Jolokia(url, JolokiaAccess("me", SECRET))) as jolokia:
-            assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
+            assert read_facts(jolokia, TIMEOUT_S).address == ADDRESS
         assert "HTTP 401" in attach("--jar", jar, pid)[1]
     finally:
         attach("--jar", jar, pid, "--detach")

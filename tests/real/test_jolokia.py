@@ -16,7 +16,7 @@ from collector.catalogue import BEANS
 from collector.jolokia.client import Jolokia, JolokiaError
 from collector.jolokia.jolokia_access import JolokiaAccess
 from collector.jolokia.mbean_source import MBeanSource
-from collector.jolokia.node_facts import ask_facts
+from collector.jolokia.node_facts import read_facts
 from collector.model.clock import SystemClock
 from collector.sampling.selection import Selection
 from tests.faults.certificates import Authority, Certificate
@@ -46,7 +46,7 @@ class Met:
 
     def ask(self, url: str, *requests: dict[str, Any], access: JolokiaAccess | None = None) -> list[dict[str, Any]]:
         with closing(Jolokia(url, replace(access or JolokiaAccess(), hint=hint_for(JOLOKIA)))) as jolokia:
-            return jolokia.ask([json.dumps(request) for request in requests], TIMEOUT_S)
+            return jolokia.post([json.dumps(request) for request in requests], TIMEOUT_S)
 
     def refused(self, url: str, access: JolokiaAccess | None = None) -> str:
         """Return what is said when there is no answer as a whole."""
@@ -87,7 +87,7 @@ def served(certificate: Certificate) -> tuple[str | Path, ...]:
 
 def test_either_version_gives_all_there_is(met: Met) -> None:
     with attached(met.node, met.jar) as url, closing(Jolokia(url)) as jolokia:
-        assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
+        assert read_facts(jolokia, TIMEOUT_S).address == ADDRESS
         (version,) = met.ask(url, {"type": "version"})
         assert version["value"]["agent"].split(".")[0] == met.version.split(".")[0]
         source = MBeanSource(jolokia, BEANS, Selection(), SystemClock())
@@ -115,7 +115,7 @@ def test_tls_with_an_authority_of_ones_own(met: Met, authority: Authority) -> No
         with closing(Jolokia(url, JolokiaAccess("me", SECRET, ca=authority.file))) as jolokia:
             kept = set()
             for _ in range(3):
-                assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
+                assert read_facts(jolokia, TIMEOUT_S).address == ADDRESS
                 kept.add(jolokia._connection)
         assert len(kept) == 1
 
@@ -138,7 +138,7 @@ def test_a_certificate_that_is_not_right_is_told(
 def test_tls_where_there_is_none_is_told_in_time(met: Met) -> None:
     access = JolokiaAccess(hint=hint_for(JOLOKIA))
     with attached(met.node, met.jar) as url, pytest.raises(JolokiaError, match="give an http:// URL"):
-        Jolokia(url.replace("http:", "https:"), access).ask([json.dumps(COUNT)], 0.5)
+        Jolokia(url.replace("http:", "https:"), access).post([json.dumps(COUNT)], 0.5)
 
 
 def test_a_client_certificate_is_wanted_and_taken(met: Met, authority: Authority) -> None:
@@ -234,7 +234,7 @@ def test_a_proxy_reads_another_node_alone(start_node: StartNode, met: Met) -> No
     proxy = start_node("4.1.9").spec.jolokia_url
     access = JolokiaAccess(target=f"127.0.0.1:{JMX_PORT}")
     with closing(Jolokia(proxy, access)) as jolokia:
-        assert ask_facts(jolokia, TIMEOUT_S).address == ADDRESS
+        assert read_facts(jolokia, TIMEOUT_S).address == ADDRESS
         count, values, pools = met.ask(proxy, COUNT, VALUES, POOLS, access=access)
     with attached(met.node, met.jar) as url:
         direct = met.ask(url, COUNT, POOLS)

@@ -154,7 +154,7 @@ def test_a_store_that_is_stopped_has_everything_when_it_is_back(node: Node, infl
         influxdb.stop()
         node.record(100)
         eventually(lambda: not shipping.health().up)
-        assert "refused" in shipping.health().why
+        assert "refused" in shipping.health().reason
         influxdb.start()
         node.record(100)
         eventually(lambda: shipping.health().up and shipping.health().lag_s == 0.0, 120)

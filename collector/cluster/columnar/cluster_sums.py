@@ -30,7 +30,7 @@ _GAUGES: Mapping[Aggregation, tuple[np.ufunc, float]] = {
 
 
 def _between_known(known: Bools) -> Bools:
-    """Return the rows from the first to the last known one."""
+    """Return a mask of the rows from the first known one to the last."""
     inside: Bools = np.logical_or.accumulate(known) & np.logical_or.accumulate(known[::-1])[::-1]
     return inside
 
@@ -43,7 +43,7 @@ class ClusterSums:
     counters    increase, rate, longest elapsed time, number of nodes, number of nodes with an increase.
     averaged    the number of nodes by metric, for counters with averaged rates.
     gauges      number of nodes, aggregate of their means, lowest and highest value.
-    lacking     where a node does not report a gauge that is summed.
+    lacking     intervals in which a node lacks a summed gauge that it reports before and after.
     histograms  counts, by number of buckets.
     histogram_nodes, busy_histogram_nodes  number of nodes with the histogram, and of those with an increase.
     texts       the text that all nodes report; None if they differ.
@@ -73,40 +73,40 @@ class ClusterSums:
     def _floats(self, value: float = 0.0) -> Floats:
         return np.full(len(self.indices), value)
 
-    def add(self, column: NodeColumns) -> None:
-        """Add a node. Skip the series of its machine that another node on the same machine has reported."""
-        indices = np.asarray(column.indices, np.int64)
+    def add(self, node: NodeColumns) -> None:
+        """Add a node, without the machine series that another node on the same machine has reported."""
+        indices = np.asarray(node.indices, np.int64)
         self._extend(indices)
         rows = np.searchsorted(self.indices, indices)
-        where = placement(column.head)
+        node_placement = placement(node.head)
         self.nodes[rows] += 1
-        covered = [column.elapsed[source] > 0 for source in column.head.sources if source in column.elapsed]
+        covered = [node.elapsed[source] > 0 for source in node.head.sources if source in node.elapsed]
         answered: Bools = np.any(covered, axis=0) if covered else np.zeros(len(rows), bool)
         self.answered[rows] += answered
         averaged: dict[str, Bools] = {}
-        for series, (increase, elapsed) in self._with_one_meaning(column.sums.counters):
+        for series, (increase, elapsed) in self._with_one_meaning(node.sums.counters):
             metric = self.metrics[series[0]]
-            known = self._first_of_machine(where.shared(metric, series), rows, elapsed > 0)
+            known = self._first_of_machine(node_placement.shared(metric, series), rows, elapsed > 0)
             self._count(series, rows[known], increase[known], elapsed[known])
             if metric.aggregation is Aggregation.MEAN:
                 averaged[series[0]] = averaged.get(series[0], False) | known
         for name, known in averaged.items():
             self.averaged.setdefault(name, self._ints())[rows] += known
-        for series, gauge in self._with_one_meaning(column.sums.gauges):
-            known = self._first_of_machine(where.shared(self.metrics[series[0]], series), rows, gauge[0] > 0)
+        for series, gauge in self._with_one_meaning(node.sums.gauges):
+            known = self._first_of_machine(node_placement.shared(self.metrics[series[0]], series), rows, gauge[0] > 0)
             self._gauge(series, rows[known], gauge[1][known] / gauge[0][known], gauge[2][known], gauge[3][known])
             if (
-                aggregation.is_own_sum(self.metrics[series[0]])
+                aggregation.is_summed_over_nodes(self.metrics[series[0]])
                 and (gaps := answered & _between_known(known) & ~known).any()
             ):
                 self.lacking.setdefault(series, np.zeros(len(self.indices), bool))[rows[gaps]] = True
-        for series, layouts in self._with_one_meaning(column.sums.histograms):
-            counter = column.sums.counters.get((self.metrics[series[0]].count, *series[1:]))
+        for series, layouts in self._with_one_meaning(node.sums.histograms):
+            counter = node.sums.counters.get((self.metrics[series[0]].count, *series[1:]))
             self._histogram(series, rows, layouts, None if counter is None else counter[0] > 0)
-        for source, covers in column.elapsed.items():
-            of = self.elapsed.setdefault(source, self._floats())
-            of[rows] = np.maximum(of[rows], covers)
-        for index, texts in zip(column.indices, column.texts, strict=True):
+        for source, covers in node.elapsed.items():
+            longest = self.elapsed.setdefault(source, self._floats())
+            longest[rows] = np.maximum(longest[rows], covers)
+        for index, texts in zip(node.indices, node.texts, strict=True):
             for series, text in self._with_one_meaning(texts):
                 self._set_text(index, series, text)
 
@@ -115,11 +115,11 @@ class ClusterSums:
         reached = np.union1d(self.indices, indices)
         if len(reached) == len(self.indices):
             return
-        at = np.searchsorted(reached, self.indices)
+        new_rows = np.searchsorted(reached, self.indices)
 
         def wider(array: Array, empty: float = 0) -> Array:
             extended = np.full((len(reached), *array.shape[1:]), empty, array.dtype)
-            extended[at] = array
+            extended[new_rows] = array
             return extended
 
         self.indices = reached
@@ -136,7 +136,7 @@ class ClusterSums:
         for ints in (self.histogram_nodes, self.busy_histogram_nodes):
             ints.update({series: wider(nodes) for series, nodes in ints.items()})
         self.elapsed = {source: wider(elapsed) for source, elapsed in self.elapsed.items()}
-        self.shared = {key: wider(taken) for key, taken in self.shared.items()}
+        self.shared = {key: wider(reported) for key, reported in self.shared.items()}
 
     def _with_one_meaning(self, sums: Mapping[Series, Sum]) -> Iterator[tuple[Series, Sum]]:
         """Yield the series whose metric has the same meaning in all recordings."""
@@ -146,9 +146,9 @@ class ClusterSums:
         """Return the rows in which this node is the first to report the shared series `key`."""
         if not key:
             return known
-        taken = self.shared.setdefault(key, np.zeros(len(self.indices), bool))
-        first: Bools = known & ~taken[rows]
-        taken[rows] |= known
+        reported = self.shared.setdefault(key, np.zeros(len(self.indices), bool))
+        first: Bools = known & ~reported[rows]
+        reported[rows] |= known
         return first
 
     def _count(self, series: Series, rows: Ints, increase: Floats, elapsed: Floats) -> None:
@@ -185,9 +185,9 @@ class ClusterSums:
             total[length][rows] += counts
             known |= number > 0
         self.histogram_nodes.setdefault(series, self._ints())[rows] += known
-        of = self.busy_histogram_nodes.setdefault(series, self._ints())
+        busy_nodes = self.busy_histogram_nodes.setdefault(series, self._ints())
         if busy is not None:
-            of[rows] += known & busy
+            busy_nodes[rows] += known & busy
 
     def join(self, other: "ClusterSums") -> None:
         """Add the sums of other nodes, which run on other machines."""
@@ -214,8 +214,8 @@ class ClusterSums:
                 self._set_text(index, series, text)
 
     def _set_text(self, index: int, series: Series, text: str | None) -> None:
-        said = self.texts.setdefault(index, {})
-        said[series] = text if said.get(series, text) == text else None
+        interval_texts = self.texts.setdefault(index, {})
+        interval_texts[series] = text if interval_texts.get(series, text) == text else None
 
     def cluster_samples(self, grid: Grid) -> dict[int, ClusterSample]:
         """Return the cluster's sample of each interval with at least one node."""
@@ -241,7 +241,7 @@ class ClusterSums:
             values[row].update({series: text for series, text in texts.items() if text is not None})
         samples = {}
         for row in rows:
-            covered = {source: float(of[row]) for source, of in self.elapsed.items() if of[row]}
+            covered = {source: float(longest_s[row]) for source, longest_s in self.elapsed.items() if longest_s[row]}
             index = int(self.indices[row])
             tick = Tick(grid.end_of(index))
             sample = Sample(aggregation.NAME, tick, values[row], covered, spread=spread[row])
@@ -263,27 +263,27 @@ class ClusterSums:
         known = {length: np.asarray(counts.any(axis=1)) for length, counts in layouts.items()}
         upper_bounds = {length: histogram.upper_bounds_of(metric.unit, length) for length in layouts}
         for row in np.nonzero(total)[0].tolist():
-            parts = [length for length in layouts if known[length][row]] or list(layouts)[:1]
-            buckets = [Buckets(upper_bounds[length], tuple(layouts[length][row].tolist())) for length in parts]
+            lengths = [length for length in layouts if known[length][row]] or list(layouts)[:1]
+            buckets = [Buckets(upper_bounds[length], tuple(layouts[length][row].tolist())) for length in lengths]
             values[row][series] = histogram.merge(buckets)
 
 
 Key = TypeVar("Key", Series, str)
 
 
-def _join_arrays(target: dict[Key, Array], others: Mapping[Key, Array], how: np.ufunc) -> None:
+def _join_arrays(target: dict[Key, Array], addends: Mapping[Key, Array], combine: np.ufunc) -> None:
     """Combine arrays by key, element by element."""
-    for key, array in others.items():
-        target[key] = how(target[key], array) if key in target else array
+    for key, array in addends.items():
+        target[key] = combine(target[key], array) if key in target else array
 
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
-def _join_series(target: dict[Series, Arrays], series: Series, other: Arrays, how: Sequence[np.ufunc]) -> None:
+def _join_series(target: dict[Series, Arrays], series: Series, addends: Arrays, functions: Sequence[np.ufunc]) -> None:
     """Combine the arrays of a series, each with its own function."""
     if series not in target:
-        target[series] = other
+        target[series] = addends
         return
-    for total, part, add in zip(target[series], other, how, strict=True):
-        add(total, part, out=total)
+    for total, addend, combine in zip(target[series], addends, functions, strict=True):
+        combine(total, addend, out=total)

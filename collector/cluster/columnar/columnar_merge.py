@@ -9,7 +9,7 @@ from collector.cluster.columnar.worker import gc_paused, interval_span, merge_no
 from collector.cluster.merge_job import Job, Merged, NodeResult, Product, catalogue_of
 from collector.cluster.recordings import Recording
 
-# Recordings per task of a process; starting a process for fewer costs more than it saves.
+# Recordings per task; starting a process for fewer costs more than it saves.
 NODES_PER_TASK = 8
 
 
@@ -42,16 +42,16 @@ def columnar_merge(
 
 
 def _tasks(recordings: Sequence[Recording]) -> list[list[Recording]]:
-    """Return the recordings in groups; those of one machine are in the same group."""
+    """Return the recordings in groups; nodes on one machine share a group."""
     by_machine = sorted(recordings, key=_machine)
     tasks: list[list[Recording]] = []
     for boot, group in groupby(by_machine, key=_machine):
         machine = sorted(group, key=lambda recording: recording.node)
-        for part in [machine] if boot else [[recording] for recording in machine]:
-            if tasks and len(tasks[-1]) + len(part) <= NODES_PER_TASK:
-                tasks[-1] += part
+        for unit in [machine] if boot else [[recording] for recording in machine]:
+            if tasks and len(tasks[-1]) + len(unit) <= NODES_PER_TASK:
+                tasks[-1] += unit
             else:
-                tasks.append(part)
+                tasks.append(unit)
     return tasks
 
 

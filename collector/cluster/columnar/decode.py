@@ -1,4 +1,4 @@
-"""Decodes blocks of records into flat arrays: a full record and those that depend on it.
+"""Decodes blocks of records into flat arrays; a block is a full record and the records that depend on it.
 
 The loop over lines only collects the changes of all lines in long lists, which numpy then processes at once.
 """
@@ -49,7 +49,12 @@ class UnsupportedError(Exception):
 
 @dataclass
 class Changes:
-    """The changed series of all lines: their number per line, the distances between their numbers, and their values."""
+    """The changed series of all lines.
+
+    counts     number of changed series, by line.
+    distances  of each changed series: its number minus the previous number in the line.
+    values     of each changed series: the change, or nothing if the change has no value.
+    """
 
     counts: list[int] = field(default_factory=list)
     distances: list[int] = field(default_factory=list)
@@ -72,12 +77,12 @@ class Changes:
         distances = integers(self.distances)
         summed = np.cumsum(distances)
         starts = np.cumsum(counts) - counts
-        begins = np.zeros(len(distances), bool)
-        begins[starts[counts > 0]] = True
-        if (distances < 0).any() or ((distances == 0) & ~begins).any():
+        is_line_start = np.zeros(len(distances), bool)
+        is_line_start[starts[counts > 0]] = True
+        if (distances < 0).any() or ((distances == 0) & ~is_line_start).any():
             raise CodingError("numbers of series that do not ascend")
-        before = np.where(starts > 0, summed[starts - 1] if len(summed) else 0, 0)
-        return lines, summed - np.repeat(before, counts)
+        line_bases = np.where(starts > 0, summed[starts - 1] if len(summed) else 0, 0)
+        return lines, summed - np.repeat(line_bases, counts)
 
 
 @dataclass
@@ -127,10 +132,12 @@ class Block:
         self.ticks.append(tick_of(line))
         sum(line["c"] if self._sources else ())
         if self._sources:
-            first, *rest = array("q", line["a"])
+            first, *later = array("q", line["a"])
             self._at += first
-            at = [self._at, *(self._at + time for time in rest)]
-            self.at.append({source: time / TIME_UNITS_PER_S for source, time in zip(self._sources, at, strict=True)})
+            completion_times = [self._at, *(self._at + time for time in later)]
+            self.at.append(
+                {source: time / TIME_UNITS_PER_S for source, time in zip(self._sources, completion_times, strict=True)}
+            )
         else:
             self.at.append({})
         if "o" in line:
@@ -159,16 +166,16 @@ class Block:
         return [event for source_events in events for event in source_events]
 
     def bucket_increases(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return line, series number, bucket and increase of every bucket with an increase, ordered by series number.
+        """Return the line, series number, bucket and increase of each bucket that changed, ordered by series number.
 
         Raises CodingError, ValueError.
         """
         lines, numbers = self.histograms.positions()
-        begun = np.full(len(self.series), len(self.ticks))
+        first_lines = np.full(len(self.series), len(self.ticks))
         for line, number, _ in reversed(self.lengths):
-            begun[number] = line
-        once = len({number for _, number, _ in self.lengths})
-        if (lines < begun[numbers]).any() or len(self.lengths) > once:
+            first_lines[number] = line
+        columns = len({number for _, number, _ in self.lengths})
+        if (lines < first_lines[numbers]).any() or len(self.lengths) > columns:
             raise CodingError("difference from a value that is not a histogram, or has another layout")
         order = np.argsort(numbers, kind="stable")
         encoded = [self.histograms.values[index] for index in order.tolist()]
@@ -176,10 +183,10 @@ class Block:
         sizes, increase = _decode_increases([text for _, text in encoded])
         if (first < 0).any() or np.abs(increase.astype(np.float64)).sum() > MAX_SUM:
             raise CodingError("impossible bucket index or sum")
-        some = np.nonzero(increase)[0]
-        of = np.repeat(np.arange(len(encoded)), sizes)[some]
-        bucket = first[of] + some - (np.cumsum(sizes) - sizes)[of]
-        return lines[order][of], numbers[order][of], bucket, increase[some]
+        changed = np.nonzero(increase)[0]
+        entry = np.repeat(np.arange(len(encoded)), sizes)[changed]
+        bucket = first[entry] + changed - (np.cumsum(sizes) - sizes)[entry]
+        return lines[order][entry], numbers[order][entry], bucket, increase[changed]
 
 
 def _decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
@@ -192,10 +199,10 @@ def _decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
             text = _NUMBER.sub(_NUMBER_MARK, text)
         parts.append(text)
     increase = np.frombuffer("".join(parts).encode(), np.uint8).astype(np.int64) - FIRST_DIGIT
-    series_numbers = np.nonzero(increase == _DIGITS)[0]
-    if len(series_numbers) != len(numbers) or (increase < 0).any() or (increase > _DIGITS).any():
+    marks = np.nonzero(increase == _DIGITS)[0]
+    if len(marks) != len(numbers) or (increase < 0).any() or (increase > _DIGITS).any():
         raise CodingError("malformed increase of a bucket")
-    increase[series_numbers] = integers([int(number[:-1]) for number in numbers])
+    increase[marks] = integers([int(number[:-1]) for number in numbers])
     return np.asarray([len(part) for part in parts], np.int64), increase
 
 
@@ -214,18 +221,18 @@ def blocks(lines: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Bloc
             continue
         try:
             line = orjson.loads(text)
-            begins = "head" in line
-            if begins:
+            is_full = "head" in line
+            if is_full:
                 lost_ticks_of(line["head"])
-                begun = Block(header_of(line["head"]), file_start_of(line["head"]))
+                next_block = Block(header_of(line["head"]), file_start_of(line["head"]))
             footer = footer_of(line["end"], 0) if "end" in line else None
-            if block is not None and (begins or footer):
+            if block is not None and (is_full or footer):
                 yield block
                 block = None
             if footer:
                 yield footer
                 continue
-            block = begun if begins else block
+            block = next_block if is_full else block
             if block is not None:
                 limit.take(line.get("s", ()))
                 block.add(line)

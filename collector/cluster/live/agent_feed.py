@@ -38,7 +38,7 @@ class FeedListener(Protocol):
     def on_node(self, key: str, info: NodeInfo, address: str, peers: Sequence[str]) -> None:
         """Take the node's properties, its own address, and the addresses of all nodes of its cluster."""
 
-    def on_failure(self, key: str, why: str) -> None:
+    def on_failure(self, key: str, reason: str) -> None:
         """Take the reason why the node or its agent does not answer."""
 
 
@@ -253,12 +253,12 @@ def unexpected_text(error: Exception) -> str:
 
 def node_info(content: Mapping[str, Any]) -> NodeInfo:
     """Return a node's properties from the agent's JSON; those of a wrong type are absent."""
-    place = "/".join(filter(None, (_text(content, "dc"), _text(content, "rack"))))
+    location = "/".join(filter(None, (_text(content, "dc"), _text(content, "rack"))))
     interval_s = content.get("interval_s")
     is_valid = isinstance(interval_s, int | float) and 0.01 <= interval_s <= 86400
     return NodeInfo(
         _text(content, "cluster"),
-        place,
+        location,
         _text(content, "source") == "nodetool",
         float(interval_s) if is_valid and interval_s is not None else 0.0,
         _text(content, "machine"),

@@ -35,7 +35,7 @@ class ClusterEvent(NamedTuple):
 class NodeInfo:
     """Properties of a node that its samples do not contain; "" for an unknown one.
 
-    place       data centre and rack, as `dc/rack`.
+    location    data centre and rack, as `dc/rack`.
     local       whether only local reads and writes are known, because the node is read through nodetool.
     interval_s  time between two samples; 0 where unknown.
     machine     boot id of the machine, and `network` the network namespace on it.
@@ -43,7 +43,7 @@ class NodeInfo:
     """
 
     cluster: str = ""
-    place: str = ""
+    location: str = ""
     local: bool = False
     interval_s: float = 0.0
     machine: str = ""
@@ -64,7 +64,7 @@ class NodeStatus:
     sample      None where the node reported nothing. A node whose own interval is longer than the cluster's keeps its
                 last sample until the next one.
     is_current  whether the sample belongs to this interval; only then is it part of the cluster's sample.
-    why         what is wrong, in one line; "" for nothing.
+    reason      the problem in one line, or "".
     age_s       time since the node, or the Cassandra of a silent one, last answered; None for now or never.
     """
 
@@ -73,7 +73,7 @@ class NodeStatus:
     state: State
     sample: Sample | None
     is_current: bool
-    why: str
+    reason: str
     age_s: float | None
 
 

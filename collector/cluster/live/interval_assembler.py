@@ -49,7 +49,7 @@ class _Node:
         self.answered_s: float | None = None
         self.problem = ""
         self.state = State.NEW
-        self.why = ""
+        self.reason = ""
         self.events: list[ClusterEvent] = []
         self.last_sample: Sample | None = None
         self.duplicate_of = ""
@@ -74,7 +74,7 @@ class _Node:
         return NodeStatus(self.name, self.info, self.state, sample, is_current, self._reason(), age_s)
 
     def _reason(self) -> str:
-        return f"duplicate of {self.duplicate_of}, counted once" if self.duplicate_of else self.why
+        return f"duplicate of {self.duplicate_of}, counted once" if self.duplicate_of else self.reason
 
 
 class IntervalAssembler:
@@ -102,8 +102,8 @@ class IntervalAssembler:
 
     def set_info(self, key: str, info: NodeInfo) -> None:
         """Set a node's properties."""
-        cluster, place = one_line(info.cluster)[:MAX_NAME_CHARS], one_line(info.place)[:MAX_NAME_CHARS]
-        self._nodes[key].info = replace(info, cluster=cluster, place=place)
+        cluster, location = one_line(info.cluster)[:MAX_NAME_CHARS], one_line(info.location)[:MAX_NAME_CHARS]
+        self._nodes[key].info = replace(info, cluster=cluster, location=location)
 
     def info(self, key: str) -> NodeInfo:
         """Return a node's properties."""
@@ -141,10 +141,10 @@ class IntervalAssembler:
             node.received_s, node.problem = now_s, ""
             node.open.setdefault(self._open, []).append(sanitised(sample))
 
-    def add_failure(self, key: str, why: str) -> None:
+    def add_failure(self, key: str, reason: str) -> None:
         """Record that a node or its agent does not answer."""
         node = self._nodes[key]
-        node.problem = one_line(why)
+        node.problem = one_line(reason)
         if node.received_s is None:
             node.state = State.GONE
 
@@ -224,7 +224,7 @@ class IntervalAssembler:
         node_interval_s = max(node.info.interval_s, self._interval_s)
         shown = None
         if node.problem or (age_s is not None and age_s > GONE_AFTER * node_interval_s):
-            node.state, node.why = State.GONE, node.problem or "it sends no samples"
+            node.state, node.reason = State.GONE, node.problem or "it sends no samples"
         elif age_s is not None and node_interval_s > self._interval_s:
             shown, age_s = node.last_sample, None
         node.add_state_change(before, end_s)
@@ -234,7 +234,7 @@ class IntervalAssembler:
     def _update(node: _Node, sample: Sample, now_s: float) -> float | None:
         """Update a node from its sample; return how long its Cassandra has been silent."""
         node.last_sample = sample
-        node.state, node.why = state_of(sample)
+        node.state, node.reason = state_of(sample)
         if node.state is not State.SILENT:
             node.answered_s = now_s
             return None

@@ -121,8 +121,8 @@ class JolokiaFeed:
         if self._reported == (identity, peers):
             return
         self._reported = identity, peers
-        place = "/".join(filter(None, (identity.dc, identity.rack)))
-        info = NodeInfo(identity.cluster, place, False, self._interval_s, *identity_of(sampler.host))
+        location = "/".join(filter(None, (identity.dc, identity.rack)))
+        info = NodeInfo(identity.cluster, location, False, self._interval_s, *identity_of(sampler.host))
         self._listener.on_node(self._key, info, sampler.facts.address, peers)
 
 

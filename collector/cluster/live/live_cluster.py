@@ -120,9 +120,9 @@ class LiveCluster:
         add = self._assembler.add_last_sample if is_last else self._assembler.add_sample
         self._call_in_thread(add, key, sample, self._clock())
 
-    def on_failure(self, key: str, why: str) -> None:
+    def on_failure(self, key: str, reason: str) -> None:
         """Take a failure; see FeedListener."""
-        self._call_in_thread(self._assembler.add_failure, key, why)
+        self._call_in_thread(self._assembler.add_failure, key, reason)
 
     def on_node(self, key: str, info: NodeInfo, address: str, peers: Sequence[str]) -> None:
         """Take a node's properties; see FeedListener."""
@@ -225,7 +225,7 @@ class LiveCluster:
         while True:
             await asyncio.sleep(PEERS_INTERVAL_S)
             for key, feed in list(self._agents.items()):
-                if self._addresses[key] in self._plan.seeds or not self._assembler.info(key).place:
+                if self._addresses[key] in self._plan.seeds or not self._assembler.info(key).location:
                     await feed.refresh_node()
 
     async def _close_intervals(self) -> None:

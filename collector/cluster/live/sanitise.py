@@ -26,12 +26,12 @@ MAX_TIME_S = 4e9
 def state_of(sample: Sample) -> tuple[State, str]:
     """Return the node's state and the reason, in one line; "" for no reason."""
     mode = sample.values.get(OPERATION_MODE, sample.last_known.get(OPERATION_MODE))
-    why = next((event.text for event in sample.events if event.kind == "no_answer"), "")
+    reason = next((event.text for event in sample.events if event.kind == "no_answer"), "")
     if mode is None and not _has_cassandra_values(sample):
-        return State.SILENT, one_line(why).removeprefix(f"{JOLOKIA_SOURCE}: ")
+        return State.SILENT, one_line(reason).removeprefix(f"{JOLOKIA_SOURCE}: ")
     if isinstance(mode, str) and mode != "NORMAL":
         return State.CHANGING, one_line(mode.lower())
-    return State.UP, one_line(why)
+    return State.UP, one_line(reason)
 
 
 def _has_cassandra_values(sample: Sample) -> bool:

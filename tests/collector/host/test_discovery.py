@@ -10,14 +10,14 @@ import pytest
 
 from collector.host.cassandra_processes import NodeFacts
 from collector.host.discovery import disk_of, interface_of, is_this_machine
-from collector.jolokia.node_facts import ask_facts
+from collector.jolokia.node_facts import read_facts
 from tests.collector import captures
 from tests.collector.fakes import FakeJolokia
 from tests.collector.nodes import RUNTIME, SERVICE
 
 
 def facts(service: dict[str, Any], runtime: dict[str, Any]) -> NodeFacts:
-    return ask_facts(FakeJolokia({SERVICE: service, RUNTIME: runtime}), 1.0)
+    return read_facts(FakeJolokia({SERVICE: service, RUNTIME: runtime}), 1.0)
 
 
 @pytest.mark.parametrize("endpoint", ["10.0.0.2", "/10.0.0.2", "node2.example/10.0.0.2"])
@@ -37,7 +37,7 @@ def test_facts_have_address_directories_and_start_time(endpoint: str) -> None:
 def test_facts_missing_in_a_starting_node_stay_empty() -> None:
     node_facts = facts({"LocalHostId": None, "EndpointToHostId": {}}, {"Name": "7@host", "StartTime": 1000})
     assert node_facts == NodeFacts("", (), "7@host", 1000)
-    assert ask_facts(FakeJolokia(), 1.0) == NodeFacts()
+    assert read_facts(FakeJolokia(), 1.0) == NodeFacts()
 
 
 class PathOnDevice(PosixPath):

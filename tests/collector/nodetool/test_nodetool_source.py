@@ -137,7 +137,7 @@ def test_facts_have_address_process_and_origin() -> None:
     with closing(source_of(FakeNodetool(), process(), SUM)) as nodetool_source:
         facts = nodetool_source.learn(60.0)
         assert (facts.address, facts.directories) == ("10.0.0.1", (Path("/data"),))
-        assert (facts.pid, facts.here, facts.origin, facts.jvm) == (7, True, "7 1.0", "/opt/bin/nodetool")
+        assert (facts.pid, facts.is_local, facts.origin, facts.jvm) == (7, True, "7 1.0", "/opt/bin/nodetool")
         assert [source.name for source in nodetool_source.sources] == ["nodetool tablestats"]
         assert nodetool_source.provides(SUM)
         assert not nodetool_source.provides("pool")
@@ -148,7 +148,7 @@ def test_facts_have_address_process_and_origin() -> None:
 def test_without_a_visible_process_the_generation_is_the_origin() -> None:
     with closing(source_of(FakeNodetool(), None, SUM)) as nodetool_source:
         facts = nodetool_source.learn(60.0)
-        assert (facts.pid, facts.here, facts.origin) == (None, True, "99")
+        assert (facts.pid, facts.is_local, facts.origin) == (None, True, "99")
         assert [source.name for source in nodetool_source.sources] == ["nodetool tablestats", "nodetool info"]
 
 

@@ -21,7 +21,7 @@ from tests.exporters.prometheus.parsed import one_of_each, parsed
 
 IDENTITY = Identity("c", "dc1", "r1", "10.0.0.1")
 NODE = {"cluster": "c", "dc": "dc1", "rack": "r1", "node": "10.0.0.1"}
-SINKS = (SinkHealth("a", up=False, lag_s=2.5, points=10, failures=3, refused_points=1, lost_ticks=4, why="gone"),)
+SINKS = (SinkHealth("a", up=False, lag_s=2.5, points=10, failures=3, refused_points=1, lost_ticks=4, reason="gone"),)
 HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3000), SINKS)
 
 

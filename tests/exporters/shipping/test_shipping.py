@@ -76,7 +76,7 @@ def test_after_faults_every_point_has_arrived_once_in_order(node: Node) -> None:
     drain(shipping)
     assert node.store.taken == all_points(node)
     health = shipping.health()
-    assert (health.up, health.why, health.failures) == (True, "", 5)
+    assert (health.up, health.reason, health.failures) == (True, "", 5)
     # Half of 1, 1, 2 and 4 seconds (the random factor is 0.5), plus the requested 7 s; success resets the backoff.
     assert node.time.waits == [0.5, 0.5, 1.0, 7.0 + 2.0, 0.5]
     assert len([line for line in node.messages if "store unavailable" in line]) == 3
@@ -90,7 +90,7 @@ def test_an_outage_of_the_store_is_reported(node: Node) -> None:
     shipping = node.shipping()
     shipping.run()
     health = shipping.health()
-    assert (health.up, health.why, health.points) == (False, "Connection refused", 0)
+    assert (health.up, health.reason, health.points) == (False, "Connection refused", 0)
     assert health.failures == 12
     assert max(node.time.waits) == 30.0
     # The lag is the age of the first waiting tick.

@@ -43,7 +43,7 @@ def test_a_node_that_is_gone_has_an_age_and_no_sample_until_it_returns() -> None
         assembler.add_sample("a", sample_of("a", TIME_S + later), TIME_S + later + 0.1)
         interval = assembler.close(INDEX + later, TIME_S + later + 0.5)
         gone = interval.nodes[1]
-        assert (gone.state, gone.why, gone.sample) == (State.GONE, "Connection?[2J refused", None)
+        assert (gone.state, gone.reason, gone.sample) == (State.GONE, "Connection?[2J refused", None)
         assert gone.age_s == pytest.approx(later + 0.4)
         assert interval.counted == 1
         assert reads_per_s(interval.cluster) == pytest.approx(BUSY_READS_PER_S)
@@ -130,7 +130,7 @@ def test_a_silent_cassandra_differs_from_a_gone_machine() -> None:
     (node,) = interval.nodes
     assert node.state is State.SILENT
     assert node.age_s == pytest.approx(1.0)
-    assert "Connection refused" in node.why
+    assert "Connection refused" in node.reason
     assert node.sample is not None
     assert ("casstat_cpu_seconds_total", "user") in node.sample.values
     assert interval.counted == 0
@@ -142,7 +142,7 @@ def test_a_node_with_two_addresses_is_counted_once() -> None:
         assembler.add_sample(key, sample_of("10.0.0.1"), TIME_S + 0.1)
     interval = assembler.close(INDEX, TIME_S + 0.5)
     assert interval.counted == 1
-    assert interval.nodes[1].why == "duplicate of http://10.0.0.1, counted once"
+    assert interval.nodes[1].reason == "duplicate of http://10.0.0.1, counted once"
 
 
 def test_implausible_values_are_removed() -> None:
@@ -169,7 +169,7 @@ def test_an_implausible_time_is_a_failure(time_s: float) -> None:
     assembler = assembler_of("a")
     assembler.add_sample("a", sample_of("a", time_s), TIME_S)
     (node,) = assembler.close(INDEX, TIME_S + 0.5).nodes
-    assert (node.state, node.why) == (State.GONE, "its clock is implausible")
+    assert (node.state, node.reason) == (State.GONE, "its clock is implausible")
 
 
 def test_events_are_single_lines_bounded_and_sorted() -> None:

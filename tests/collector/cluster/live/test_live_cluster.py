@@ -76,7 +76,7 @@ def node(interval: ClusterInterval, name: str) -> NodeStatus:
 def test_samples_of_all_agents_are_merged(agents: FakeAgents) -> None:
     with Followed(FIRST, SECOND) as followed:
         interval = followed.until(
-            lambda interval: interval.counted == 2 and all(node.info.place == "dc1/r1" for node in interval.nodes)
+            lambda interval: interval.counted == 2 and all(node.info.location == "dc1/r1" for node in interval.nodes)
         )
         assert reads_per_s(interval.cluster) == 2000
         assert interval.name == "Fake"
@@ -94,7 +94,7 @@ def test_only_selected_values_are_decoded(agents: FakeAgents) -> None:
 def test_a_missing_agent_is_gone_with_a_hint() -> None:
     with Followed(UNUSED) as followed:
         interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
-        assert interval.nodes[0].why.startswith(f"no agent listens at {UNUSED}:17199: start one")
+        assert interval.nodes[0].reason.startswith(f"no agent listens at {UNUSED}:17199: start one")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_faulty_agent_is_gone_and_the_other_is_counted(
 ) -> None:
     agents.agents[1].behaviour = behaviour
     with Followed(FIRST, SECOND) as followed:
-        interval = followed.until(lambda interval: interval.counted == 1 and why in node(interval, SECOND).why)
+        interval = followed.until(lambda interval: interval.counted == 1 and why in node(interval, SECOND).reason)
         assert node(interval, SECOND).state is State.GONE
         assert reads_per_s(interval.cluster) == 1000
         agents.agents[1].behaviour = fake_agents.healthy
