@@ -41,7 +41,7 @@ ME = hinted(user="me", password=SECRET)
 
 
 def error_of(jolokia: Jolokia, timeout_s: float = LONG_S) -> str:
-    """Return the error message of `ask`, which must be one line without secrets."""
+    """Return the error message of `post`, which must be one line without secrets."""
     with closing(jolokia), within(timeout_s), pytest.raises(JolokiaError) as caught:
         jolokia.post([QUESTION], timeout_s)
     message = str(caught.value)
