@@ -154,7 +154,7 @@ def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_goes_on(
             followed.until(lambda interval: interval.counted == 1)
         followed.errors.append(KeyError("x"))
         interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
-        assert interval.nodes[0].why == "unexpected KeyError: 'x'; this is a bug in casstat"
+        assert interval.nodes[0].reason == "unexpected KeyError: 'x'; this is a bug in casstat"
         followed.errors.clear()
         followed.until(lambda interval: interval.counted == 1)
 
@@ -170,7 +170,7 @@ def test_an_unexpected_error_of_a_jolokia_is_a_failure_of_the_node(monkeypatch: 
     monkeypatch.setattr(JolokiaFeed, "_report_sample", fail_once)
     with closing(FakeJolokia()) as fake, Followed(fake.url) as followed:
         text = "unexpected ValueError: x; this is a bug in casstat"
-        followed.until(lambda interval: interval.nodes[0].why == text)
+        followed.until(lambda interval: interval.nodes[0].reason == text)
         followed.until(lambda interval: interval.nodes[0].state is State.UP)
 
 
@@ -179,4 +179,4 @@ def test_an_unexpected_error_while_peers_are_refreshed_is_a_failure(monkeypatch:
     with closing(FakeAgents(FakeAgent(FIRST))), Followed(seeds=(FIRST,)) as followed:
         followed.until(lambda interval: interval.counted == 1)
         monkeypatch.setattr(agent_feed, "node_info", {}.__getitem__)
-        followed.until(lambda interval: "unexpected " in interval.nodes[0].why)
+        followed.until(lambda interval: "unexpected " in interval.nodes[0].reason)
