@@ -70,11 +70,11 @@ def is_complete(row: Row) -> bool:
     [
         (f"cat <<'X'\n{TRACE}\nX\nexit 2", "nodetool tablestats: error: null"),
         (f"cat >&2 <<'X'\n{TRACE}\nX\nexit 1", "nodetool tablestats: error: null"),
-        (f"cat <<'X'\n{TRACE}\nX\nexit 0", "nodetool tablestats: nodetool says 'error: null' (and 1 more)"),
+        (f"cat <<'X'\n{TRACE}\nX\nexit 0", "nodetool tablestats: nodetool printed 'error: null' (and 1 more)"),
         ("exit 0", "nodetool tablestats: no output"),
         ("echo 'nodetool: Failed to connect - ConnectException'; exit 1", "nodetool tablestats: Failed to connect"),
         ("kill -9 $$", "nodetool tablestats: exit code -9"),
-        ("head -c 100000 /dev/zero; exit 0", "nodetool tablestats: its last line has no end"),
+        ("head -c 100000 /dev/zero; exit 0", "nodetool tablestats: the last line is truncated"),
     ],
 )
 def test_a_fault_is_reported_in_one_line_until_it_ends(line: Line, faulty: Path, fault: str, message: str) -> None:
@@ -103,7 +103,7 @@ def test_warnings_before_the_report_are_ignored(line: Line, faulty: Path, redire
 def test_numbers_in_another_locale_are_reported_and_absent(line: Line, faulty: Path) -> None:
     faulty.touch()
     with line(f"test \"$1\" != tablestats || exec cat '{CAPTURES}/tablestats.de.txt'") as program:
-        row = until(program, lambda row: "is no decimal number ('0,10093'" in event_texts(row))
+        row = until(program, lambda row: "is not a decimal number ('0,10093'" in event_texts(row))
         rows = [row, *(program.row() for _ in range(5))]
     assert all(row["reads_per_s"] is None and row["read_mean_ms"] is None for row in rows)
 

@@ -1,6 +1,7 @@
-"""Nodetool's reports, one file per command: pure functions from what it printed to values.
+"""Parsers of nodetool's reports, one file per command: pure functions from its output to values.
 
-Each file has `ARGUMENTS` (how nodetool is best called), `METRICS` (those that no source has) and `parse`, which
-takes the output of any version from 3.11 on, in JSON too where there is such a thing. It goes by labels, never
-by position, and raises nothing: what is not understood is absent, and `Report.problems` says why.
+Each file has `ARGUMENTS` (the arguments to call nodetool with), `FILLS` (the metrics it has values for), `METRICS`
+(those of them that no MBean provides) and `parse`. `parse` accepts the output of every version from 3.11 on, as text
+and, where nodetool supports it, as JSON. It finds values by their labels, never by position, and raises nothing:
+a malformed value is absent, and `Report.problems` contains the reason.
 """

@@ -1,4 +1,4 @@
-"""`nodetool compactionstats`: compactions that are due and those that run."""
+"""`nodetool compactionstats`: pending and running compactions."""
 
 import re
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ _BY_TABLE = "cassandra_compaction_pending_by_table"
 _PROGRESS = "cassandra_compaction_progress"
 _SIZE = "cassandra_compaction_size"
 _LABELS = ("id", "compaction type", "keyspace", "table", "completed", "total", "unit", "progress")
-# Tasks that are no table's have neither.
+# Tasks that do not belong to a table have neither.
 _MAY_BE_EMPTY = ("keyspace", "table")
 
-# Up to 4.1 there are `pending tasks: 2` and `- keyspace.table: 2`; from 5.0 on columns without a colon.
+# Up to 4.1 the lines are `pending tasks: 2` and `- keyspace.table: 2`; 5.0 and later print columns without colons.
 _PENDING_TASKS = re.compile(r"pending\s+tasks(:|\s)\s*(.*?)\s*")
-_OF_TABLE = re.compile(r"- (\w+)\.([\w.]+): (\S+)\s*", re.ASCII)
-_OF_TABLE_5 = re.compile(r"(\w+)\s+(\w[\w.]*)\s+(\S+)\s*", re.ASCII)
+_TABLE_LINE = re.compile(r"- (\w+)\.([\w.]+): (\S+)\s*", re.ASCII)
+_TABLE_LINE_5 = re.compile(r"(\w+)\s+(\w[\w.]*)\s+(\S+)\s*", re.ASCII)
 _COUNTERS = {
     "cassandra_compactions_total": re.compile(r"compactions\s+completed\s+(.*?)\s*"),
     "cassandra_compaction_bytes_total": re.compile(r"data\s+compacted\s+(.*?)\s*"),
@@ -41,7 +41,7 @@ _ROUNDED = re.compile(r"[0-9.,]+ ([KMGT]iB|bytes)")
 
 
 def parse(text: str) -> Report:
-    """Return what is due and what runs; with -H no progress, for that is rounded."""
+    """Return pending and running compactions; without progress if nodetool was called with -H, which rounds it."""
     draft = Draft(text)
     table: Columns | None = None
     summary = []
@@ -50,63 +50,67 @@ def parse(text: str) -> Report:
             table = header
         elif _REMAINING.fullmatch(line):
             if not table:
-                draft.problem("what runs is not told in a form that is known")
+                draft.problem("unknown format of the running compactions")
             table = None
         elif table and line.strip():
             _running(draft, table, line)
         else:
             summary.append(line)
     if table:
-        draft.problem("the table of running compactions has no end")
-    _due(draft, summary)
+        draft.problem("the table of running compactions is truncated")
+    _pending(draft, summary)
     return draft.report()
 
 
-def _due(draft: Draft, lines: Sequence[str]) -> None:
-    found = [(match, line) for line in lines if (match := _PENDING_TASKS.fullmatch(line))]
-    if len({match[2] for match, _ in found}) != 1:
-        if draft.understood or found:
-            draft.problem("'pending tasks' is not told once")
+def _pending(draft: Draft, lines: Sequence[str]) -> None:
+    matches = [(match, line) for line in lines if (match := _PENDING_TASKS.fullmatch(line))]
+    if len({match[2] for match, _ in matches}) != 1:
+        if draft.recognised or matches:
+            draft.problem("'pending tasks' is missing or ambiguous")
         return
-    match, line = found[0]
+    match, line = matches[0]
     draft.take((_PENDING,), whole, match[2], "pending tasks")
     if match[1] == ":":
-        parts = [part for each in lines if (part := _OF_TABLE.fullmatch(each))]
-        if "" not in [each.strip() for each in lines[lines.index(line) :]]:
-            draft.problem("it ends before what runs")
+        by_table = [table_match for other in lines if (table_match := _TABLE_LINE.fullmatch(other))]
+        if "" not in [other.strip() for other in lines[lines.index(line) :]]:
+            draft.problem("truncated before the running compactions")
     else:
-        # A name of two words is no keyspace and table: these stand in two columns.
+        # Keyspace and table are in two columns; other lines of two words and a number are not aligned like them.
         second = match.start(2)
-        parts = [part for each in lines if (part := _OF_TABLE_5.fullmatch(each)) and part.start(2) == second]
+        by_table = [
+            table_match
+            for other in lines
+            if (table_match := _TABLE_LINE_5.fullmatch(other)) and table_match.start(2) == second
+        ]
         _counters(draft, lines)
-    _by_table(draft, match[2], parts)
+    _by_table(draft, match[2], by_table)
 
 
-def _by_table(draft: Draft, pending: str, parts: Sequence[re.Match[str]]) -> None:
+def _by_table(draft: Draft, pending: str, matches: Sequence[re.Match[str]]) -> None:
     try:
-        if sum(whole(part[3]) for part in parts) != whole(pending):
-            draft.problem("what is due by table does not add up to all that is due")
+        if sum(whole(match[3]) for match in matches) != whole(pending):
+            draft.problem("pending tasks by table do not add up to the total")
             return
     except ValueError as error:
-        draft.problem(f"what is due by table {error}")
+        draft.problem(f"the number of pending tasks of a table {error}")
         return
-    for part in parts:
-        draft.put((_BY_TABLE, part[1], part[2]), whole(part[3]))
+    for match in matches:
+        draft.put((_BY_TABLE, match[1], match[2]), whole(match[3]))
 
 
 def _counters(draft: Draft, lines: Sequence[str]) -> None:
     for name, pattern in _COUNTERS.items():
-        found = {match[1] for line in lines if (match := pattern.fullmatch(line))}
-        if len(found) == 1:
-            draft.take((name,), _exact, found.pop(), name)
+        amounts = {match[1] for line in lines if (match := pattern.fullmatch(line))}
+        if len(amounts) == 1:
+            draft.take((name,), _exact, amounts.pop(), name)
         else:
-            draft.problem("a counter that is not told once", name)
+            draft.problem("missing or ambiguous counter", name)
 
 
 def _running(draft: Draft, table: Columns, line: str) -> None:
     cells = table.aligned(line, _MAY_BE_EMPTY)
     if cells is None:
-        draft.problem("a row does not fit its header", shown(line.split()[0]))
+        draft.problem("row does not match its header", shown(line.split()[0]))
         return
     labels = (cells["id"], cells["keyspace"], cells["table"], cells["compaction type"])
     try:
@@ -126,9 +130,9 @@ def _exact(raw: object) -> int:
 
 
 def _check(completed: int, total: int, progress: str) -> None:
-    """Raise ValueError when the progress is not that of the two numbers."""
-    told = _PERCENT.fullmatch(progress)
-    percent = int(told[1]) + int(told[2]) / 100 if told else -1.0
+    """Raise ValueError if the progress does not match the two numbers."""
+    match = _PERCENT.fullmatch(progress)
+    percent = int(match[1]) + int(match[2]) / 100 if match else -1.0
     fits = abs(percent - 100 * completed / total) < 0.011 if total else progress == "n/a"
     if not fits:
-        raise ValueError(f"is not that of its numbers, {shown(progress)} of {total}")
+        raise ValueError(f"does not match its numbers: {shown(progress)} of {total}")

@@ -3,7 +3,7 @@
 from collector.model.metric import Aggregation, Kind, Metric
 from collector.nodetool.reports.report import Columns, Draft, Report, columns, whole
 
-_SINCE = "since gcstats was last called, by anybody"
+_SINCE = "since the last call of gcstats by any client"
 _SHOWN = {
     "Interval (ms)": Metric(
         "cassandra_gcstats_interval_seconds",
@@ -51,29 +51,29 @@ FILLS = frozenset(
 
 
 def parse(text: str) -> Report:
-    """Return the figures of the interval that this call has ended."""
+    """Return the values of the interval that this call ended."""
     draft = Draft(text)
     header: Columns | None = None
     rows = 0
     for line in draft.lines:
-        if found := columns(line, (*_SHOWN, *_OTHERS), ["Interval (ms)"]):
-            header = found
-            draft.understood = True
+        if columns_of_line := columns(line, (*_SHOWN, *_OTHERS), ["Interval (ms)"]):
+            header = columns_of_line
+            draft.recognised = True
         elif header and line.strip():
             rows += 1
             _row(draft, header, line)
     if header and not rows:
-        draft.problem("there are no figures below the header")
+        draft.problem("no values below the header")
     return draft.report()
 
 
 def _row(draft: Draft, header: Columns, line: str) -> None:
     cells = header.cells(line)
     if cells is None:
-        draft.problem("a row does not fit its header")
+        draft.problem("row does not match its header")
         return
     for label, metric in _SHOWN.items():
         if label in cells:
             draft.take((metric.name,), whole, cells[label], label)
         else:
-            draft.problem(f"there is no {label!r}")
+            draft.problem(f"missing {label!r}")

@@ -22,10 +22,10 @@ FILLS = frozenset(
 )
 
 _CACHES = {"Key Cache": "KeyCache", "Row Cache": "RowCache", "Counter Cache": "CounterCache"}
-# The node may have none, by its settings.
+# Depends on the settings of the node.
 _CHUNKS = "Chunk Cache"
 _HEAP = "Heap Memory (MB)"
-_SAID = {
+_PROPERTIES = {
     "ID": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     "Generation No": re.compile(r"[0-9]+"),
     "Uptime (seconds)": re.compile(r"[0-9]+"),
@@ -37,42 +37,48 @@ _SIZES = {
     "cassandra_cache_bytes": (re.compile(r"size (.+)"), size),
     "cassandra_cache_capacity_bytes": (re.compile(r"capacity (.+)"), size),
 }
-_HITS, _MISSES, _REQUESTS = (re.compile(rf"(\S+) {what}") for what in ("hits", "misses", "requests"))
+_HITS, _MISSES, _REQUESTS = (re.compile(rf"(\S+) {noun}") for noun in ("hits", "misses", "requests"))
 _MIB = 2**20
 
 
 def parse(text: str) -> Report:
-    """Return what the report says; sizes are rounded as nodetool rounds them."""
+    """Return the values of the report; sizes are rounded by nodetool."""
     draft = Draft(text)
-    told = unique(draft.lines, ("Load", _HEAP, "Exceptions", *_CACHES, *_SAID), draft)
-    if "Load" in told:
-        draft.take(("cassandra_load_bytes",), size, told["Load"], "Load")
-    if "Exceptions" in told:
-        draft.take(("cassandra_exceptions_total",), whole, told["Exceptions"], "Exceptions")
-    if _HEAP in told:
-        _heap(draft, told[_HEAP])
-    if told and not any(parted(line)[0] == "Token" for line in draft.lines):
-        # It comes last of what every version tells: a cache that may be missing was not cut off.
-        draft.problem("there is no 'Token', with which it ends")
+    values = unique(draft.lines, ("Load", _HEAP, "Exceptions", *_CACHES, *_PROPERTIES), draft)
+    if "Load" in values:
+        draft.take(("cassandra_load_bytes",), size, values["Load"], "Load")
+    if "Exceptions" in values:
+        draft.take(("cassandra_exceptions_total",), whole, values["Exceptions"], "Exceptions")
+    if _HEAP in values:
+        _heap(draft, values[_HEAP])
+    if values and not any(parted(line)[0] == "Token" for line in draft.lines):
+        # Every version prints this line last: with it, a missing cache is not due to truncation.
+        draft.problem("missing 'Token', the last line of a complete report")
     chunks = unique(draft.lines, (_CHUNKS,), draft)
     for label, cache in {**_CACHES, _CHUNKS: "ChunkCache"}.items():
-        if label in told or label in chunks:
-            _cache(draft, cache, {**told, **chunks}[label])
-    return draft.report({label: told[label] for label in _SAID if label in told and _plain(draft, label, told[label])})
+        if label in values or label in chunks:
+            _cache(draft, cache, {**values, **chunks}[label])
+    return draft.report(
+        {
+            label: values[label]
+            for label in _PROPERTIES
+            if label in values and _is_well_formed(draft, label, values[label])
+        }
+    )
 
 
-def _plain(draft: Draft, label: str, value: str) -> bool:
-    draft.understood = True
-    if _SAID[label].fullmatch(value):
+def _is_well_formed(draft: Draft, label: str, value: str) -> bool:
+    draft.recognised = True
+    if _PROPERTIES[label].fullmatch(value):
         return True
-    draft.problem(f"{label}: {shown(value)} is not of its form")
+    draft.problem(f"{label}: unexpected value {shown(value)}")
     return False
 
 
 def _heap(draft: Draft, value: str) -> None:
-    used, _, most = value.partition(" / ")
+    used, _, maximum = value.partition(" / ")
     draft.take(("cassandra_jvm_heap_used_bytes",), _mebibytes, used.strip(), _HEAP)
-    draft.take(("cassandra_jvm_heap_max_bytes",), _mebibytes, most.strip(), _HEAP)
+    draft.take(("cassandra_jvm_heap_max_bytes",), _mebibytes, maximum.strip(), _HEAP)
 
 
 def _mebibytes(raw: object) -> int | None:
@@ -83,11 +89,11 @@ def _mebibytes(raw: object) -> int | None:
 def _cache(draft: Draft, cache: str, value: str) -> None:
     parts = value.split(", ")
     for name, (pattern, convert) in _SIZES.items():
-        draft.take((name, cache), convert, _only(pattern, parts), name, cache)
-    hits, misses, requests = (_only(pattern, parts) for pattern in (_HITS, _MISSES, _REQUESTS))
+        draft.take((name, cache), convert, _single_match(pattern, parts), name, cache)
+    hits, misses, requests = (_single_match(pattern, parts) for pattern in (_HITS, _MISSES, _REQUESTS))
     draft.take(("cassandra_cache_requests_total", cache), whole, requests, "the number of requests", cache)
     if misses and not hits:
-        # The chunk cache counts what it did not have.
+        # The chunk cache counts misses instead of hits.
         try:
             hits = str(whole(requests) - whole(misses))
         except ValueError:
@@ -95,6 +101,6 @@ def _cache(draft: Draft, cache: str, value: str) -> None:
     draft.take(("cassandra_cache_hits_total", cache), whole, hits, "the number of hits", cache)
 
 
-def _only(pattern: re.Pattern[str], parts: list[str]) -> str:
-    found = [match[1] for part in parts if (match := pattern.fullmatch(part))]
-    return found[0] if len(found) == 1 else ""
+def _single_match(pattern: re.Pattern[str], parts: list[str]) -> str:
+    matches = [match[1] for part in parts if (match := pattern.fullmatch(part))]
+    return matches[0] if len(matches) == 1 else ""

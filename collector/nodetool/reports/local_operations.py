@@ -1,4 +1,4 @@
-"""What `tablestats` adds up to: the local operations of a node, as nodetool does not tell what it coordinated."""
+"""Sums of `tablestats`: local operations of a node, since no report of nodetool counts coordinated requests."""
 
 from collector.cassandra.tables import is_system_keyspace
 from collector.model.metric import Kind, Metric, Series, Values
@@ -19,17 +19,17 @@ SECONDS = Metric(
     scale=1e-6,
 )
 METRICS = (OPERATIONS, SECONDS)
-_OF = {
+_SUM_OF = {
     "cassandra_keyspace_operations_total": OPERATIONS.name,
     "cassandra_keyspace_operation_seconds_total": SECONDS.name,
 }
 
 
 def sums(values: Values) -> Values:
-    """Return the counters of all keyspaces together, given those of every one."""
-    found: dict[Series, int] = {}
+    """Return the sums of the keyspaces' counters."""
+    totals: dict[Series, int] = {}
     for (name, *labels), value in values.items():
-        if name in _OF and isinstance(value, int) and not is_system_keyspace(labels[0]):
-            series = (_OF[name], labels[1])
-            found[series] = found.get(series, 0) + value
-    return dict(found)
+        if name in _SUM_OF and isinstance(value, int) and not is_system_keyspace(labels[0]):
+            series = (_SUM_OF[name], labels[1])
+            totals[series] = totals.get(series, 0) + value
+    return dict(totals)

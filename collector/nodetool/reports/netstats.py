@@ -1,4 +1,4 @@
-"""`nodetool netstats`: what the node is doing, and its read repairs."""
+"""`nodetool netstats`: the operation mode of the node and its read repairs."""
 
 import re
 
@@ -25,18 +25,18 @@ _REPAIRS = {
 
 
 def parse(text: str) -> Report:
-    """Return the mode, and read repairs as far as the node has started."""
+    """Return the operation mode and, once the node has started, the read repairs."""
     draft = Draft(text)
-    told = unique(draft.lines, ("Mode", *_REPAIRS), draft)
-    if "Mode" in told:
-        draft.take(("cassandra_operation_mode",), _mode, told["Mode"], "Mode")
+    values = unique(draft.lines, ("Mode", *_REPAIRS), draft)
+    if "Mode" in values:
+        draft.take(("cassandra_operation_mode",), _mode, values["Mode"], "Mode")
     for label, name in _REPAIRS.items():
-        if label in told:
-            draft.take((name,), whole, told[label], label)
+        if label in values:
+            draft.take((name,), whole, values[label], label)
     return draft.report()
 
 
 def _mode(raw: object) -> str:
     if isinstance(raw, str) and _MODE.fullmatch(raw):
         return raw
-    raise ValueError("is no mode")
+    raise ValueError("is not an operation mode")

@@ -1,4 +1,4 @@
-"""`nodetool proxyhistograms`: percentiles of what the node coordinated lately, from reservoirs that decay."""
+"""`nodetool proxyhistograms`: decaying percentiles of coordinated requests."""
 
 import re
 
@@ -27,9 +27,9 @@ _OPERATIONS = {
 
 
 def parse(text: str) -> Report:
-    """Return the percentiles of each operation; of one that did not happen lately there are none."""
+    """Return the percentiles of each operation; those of operations without recent requests are absent."""
     draft = Draft(text)
-    for found in histograms(draft, _HEADING, _OPERATIONS):
+    for histogram in histograms(draft, _HEADING, _OPERATIONS):
         for column, operation in _OPERATIONS.items():
-            latencies(draft, found, column, (_LATENCY, operation))
+            latencies(draft, histogram, column, (_LATENCY, operation))
     return draft.report()

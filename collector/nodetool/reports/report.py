@@ -12,13 +12,13 @@ from collector.jolokia.mbean import LARGEST
 from collector.model.metric import Series, Value, Values
 
 QUANTILES = {"50%": "0.5", "75%": "0.75", "95%": "0.95", "98%": "0.98", "99%": "0.99", "Max": "1"}
-"""The rows that are read from nodetool's histograms, and their `quantile` labels."""
+"""The rows to read from nodetool's histograms, with their `quantile` labels."""
 
 _WHOLE = re.compile(r"[0-9]{1,19}")
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]+(?:[eE]-?[0-9]{1,3})?|[eE]-?[0-9]{1,3})")
 _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,2})?) ?(KiB|MiB|GiB|TiB)")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_COMPLAINT = re.compile(r"(?:nodetool|error|Error): ")
+_ERROR = re.compile(r"(?:nodetool|error|Error): ")
 _SHOWN = 100
 
 
@@ -40,62 +40,62 @@ class Draft:
     """Collects a report. A series with two different values is ambiguous, and therefore absent."""
 
     def __init__(self, text: str) -> None:
-        *self.lines, rest = (line.rstrip("\r") for line in text.split("\n"))
-        self._first = next((line.strip() for line in [*self.lines, rest] if line.strip()), "")
+        *self.lines, unterminated = (line.rstrip("\r") for line in text.split("\n"))
+        self._first = next((line.strip() for line in [*self.lines, unterminated] if line.strip()), "")
         self._values: Values = {}
         self._doubtful: set[Series] = set()
         self._problems: dict[str, list[str]] = {}
-        self.understood = False
-        if rest.strip():
+        self.recognised = False
+        if unterminated.strip():
             # A truncated number looks like a different number.
-            self.problem("its last line has no end and is not believed")
+            self.problem("the last line is truncated and ignored")
         for line in self.lines:
-            if _COMPLAINT.match(line):
-                self.problem(f"nodetool says {shown(line)}")
+            if _ERROR.match(line):
+                self.problem(f"nodetool printed {shown(line)}")
 
-    def problem(self, what: str, where: str = "") -> None:
-        """Add a problem; of several places with the same problem, the report names one and counts the others."""
-        places = self._problems.setdefault(what, [])
-        if where and where not in places:
-            places.append(where)
+    def problem(self, message: str, location: str = "") -> None:
+        """Add a problem. If it occurs at several locations, the report names the first and counts the others."""
+        locations = self._problems.setdefault(message, [])
+        if location and location not in locations:
+            locations.append(location)
 
     def put(self, series: Series, value: Value | None) -> None:
         """Add a value; None if the report states that it is unknown, such as the mean of no operations."""
-        self.understood = True
+        self.recognised = True
         if value is None or series in self._doubtful:
             return
         if self._values.setdefault(series, value) != value:
             del self._values[series]
             self._doubtful.add(series)
-            self.problem("what is told twice, and differently, is not believed", " ".join(series))
+            self.problem("conflicting values, ignored", " ".join(series))
 
     def take(
-        self, series: Series, convert: Callable[[object], Value | None], raw: object, what: str, where: str = ""
+        self, series: Series, convert: Callable[[object], Value | None], raw: object, subject: str, location: str = ""
     ) -> None:
-        """Convert and add a value, or a problem with the message of the conversion's ValueError."""
+        """Convert and add a value. If `convert` raises ValueError, add a problem with its message instead."""
         try:
             self.put(series, convert(raw))
         except ValueError as error:
-            self.problem(f"{what} {error}", f"{shown(raw)} of {where}" if where else shown(raw))
+            self.problem(f"{subject} {error}", f"{shown(raw)} of {location}" if location else shown(raw))
 
     def report(self, properties: Mapping[str, str] | None = None) -> Report:
         """Return the collected report."""
-        problems = [_told(what, places) for what, places in self._problems.items()]
-        if not self.understood:
-            begins = f"it begins with {shown(self._first)}" if self._first else "it is empty"
-            problems.append(f"nothing of the report is understood; {begins}")
+        problems = [_problem_text(message, locations) for message, locations in self._problems.items()]
+        if not self.recognised:
+            begins = f"begins with {shown(self._first)}" if self._first else "empty"
+            problems.append(f"unrecognised report: {begins}")
         return Report(self._values, tuple(problems), properties or {})
 
 
-def _told(what: str, places: list[str]) -> str:
-    if not places:
-        return what
-    more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-    return f"{what} ({places[0]}{more})"
+def _problem_text(message: str, locations: list[str]) -> str:
+    if not locations:
+        return message
+    more = f" and {len(locations) - 1} more" if len(locations) > 1 else ""
+    return f"{message} ({locations[0]}{more})"
 
 
 def shown(raw: object) -> str:
-    """Return a malformed text as one short line."""
+    """Return a malformed value as one short line for a message."""
     text = ascii(raw)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
@@ -106,7 +106,7 @@ def whole(raw: object) -> int:
         raw = int(raw)
     if type(raw) is int and 0 <= raw <= LARGEST:
         return raw
-    raise ValueError("is no whole number")
+    raise ValueError("is not a whole number")
 
 
 def decimal(raw: object) -> float | None:
@@ -117,7 +117,7 @@ def decimal(raw: object) -> float | None:
         raw = float(raw)
     if isinstance(raw, int | float) and not isinstance(raw, bool) and math.isfinite(raw) and abs(raw) <= LARGEST:
         return float(raw)
-    raise ValueError("is no decimal number")
+    raise ValueError("is not a decimal number")
 
 
 def milliseconds(raw: object) -> float | None:
@@ -127,7 +127,7 @@ def milliseconds(raw: object) -> float | None:
             number = decimal(raw[:-2].rstrip())
             if number is None or number >= 0:
                 return number
-    raise ValueError("is no number of milliseconds")
+    raise ValueError("is not a number of milliseconds")
 
 
 def size(raw: object) -> int:
@@ -139,7 +139,7 @@ def size(raw: object) -> int:
     try:
         return whole(raw)
     except ValueError:
-        raise ValueError("is no number of bytes") from None
+        raise ValueError("is not a size in bytes") from None
 
 
 def parted(line: str) -> tuple[str, str]:
@@ -150,41 +150,41 @@ def parted(line: str) -> tuple[str, str]:
 
 def unique(lines: Iterable[str], labels: Iterable[str], draft: Draft) -> dict[str, str]:
     """Return the value of each label; a missing or ambiguous one is a problem."""
-    told: dict[str, set[str]] = {label: set() for label in labels}
+    values_by_label: dict[str, set[str]] = {label: set() for label in labels}
     for label, value in map(parted, lines):
-        if label in told:
-            told[label].add(value)
-    if any(told.values()):
-        for label, values in told.items():
+        if label in values_by_label:
+            values_by_label[label].add(value)
+    if any(values_by_label.values()):
+        for label, values in values_by_label.items():
             if len(values) != 1:
-                draft.problem(f"{label!r} is told twice, and differently" if values else f"there is no {label!r}")
-    return {label: next(iter(values)) for label, values in told.items() if len(values) == 1}
+                draft.problem(f"conflicting values of {label!r}" if values else f"missing {label!r}")
+    return {label: next(iter(values)) for label, values in values_by_label.items() if len(values) == 1}
 
 
 @dataclass(frozen=True)
 class Columns:
-    """A table's header: the labels in their order, "" for a word that is not known, and where each begins and ends."""
+    """A table's header: the labels in order ("" for an unknown word), and the positions where each begins and ends."""
 
     labels: tuple[str, ...]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
 
     def cells(self, row: str) -> dict[str, str] | None:
-        """Return the cells by label in a table whose cells have no blanks; None unless there is one for each."""
-        found = list(re.finditer(r"\S+", row))
-        if len(found) != len(self.labels) or not (all(self.labels) or self._over(found)):
-            # A label that is not known may have several words over a single cell.
+        """Return the cells of a row by label, if no cell contains blanks; None unless there is one cell per label."""
+        cells = list(re.finditer(r"\S+", row))
+        if len(cells) != len(self.labels) or not (all(self.labels) or self._over(cells)):
+            # An unknown label may consist of several words above a single cell.
             return self.aligned(row)
-        return {label: cell[0] for label, cell in zip(self.labels, found, strict=True) if label}
+        return {label: cell[0] for label, cell in zip(self.labels, cells, strict=True) if label}
 
     def _over(self, cells: Iterable[re.Match[str]]) -> bool:
-        """Return whether each cell begins or ends where its label does."""
+        """Return whether each cell is aligned with the beginning or the end of its label."""
         labels = zip(self.starts, self.ends, strict=True)
         return all(cell.start() == start or cell.end() == end for cell, (start, end) in zip(cells, labels, strict=True))
 
     def aligned(self, row: str, may_be_empty: Iterable[str] = ()) -> dict[str, str] | None:
-        """Return the cells by label in a table whose cells begin under their labels; None when one does not."""
-        found = {}
+        """Return the cells of a row by label, if each begins below its label; None if one does not."""
+        cells = {}
         for label, start, end in zip(self.labels, self.starts, [*self.starts[1:], None], strict=True):
             if not label:
                 continue
@@ -193,53 +193,53 @@ class Columns:
             ends = end is None or not cell[-1:].strip() or not row[end : end + 1].strip()
             if not (begins and ends) and (cell.strip() or label not in may_be_empty):
                 return None
-            found[label] = " ".join(cell.split())
-        return found
+            cells[label] = " ".join(cell.split())
+        return cells
 
 
-def columns(header: str, labels: Iterable[str], needed: Iterable[str]) -> Columns | None:
-    """Return where the labels stand in a header; None for a line that is none, for it lacks what is needed.
+def columns(header: str, labels: Iterable[str], required: Iterable[str]) -> Columns | None:
+    """Return the columns of a header line; None if a required label is missing, because the line is not a header.
 
-    A word that is no part of a label counts as a column of its own.
+    A word that does not belong to a label counts as a separate column.
     """
     longest_first = sorted(labels, key=len, reverse=True)
-    # gcstats sets its labels so close that one begins where the unit of another ends.
+    # In the header of gcstats, some labels follow the unit of the previous one without a blank.
     words = [
         r"\s+".join(map(re.escape, label.split())) + ("" if label.endswith(")") else r"(?!\S)")
         for label in longest_first
     ]
-    found = list(re.finditer("|".join([*words, r"\S+"]), header))
-    names = [name if (name := " ".join(match[0].split())) in longest_first else "" for match in found]
-    known = [name for name in names if name]
-    if len(set(known)) != len(known) or not set(needed) <= set(known):
+    matches = list(re.finditer("|".join([*words, r"\S+"]), header))
+    names = [name if (name := " ".join(match[0].split())) in longest_first else "" for match in matches]
+    known_names = [name for name in names if name]
+    if len(set(known_names)) != len(known_names) or not set(required) <= set(known_names):
         return None
-    return Columns(tuple(names), tuple(match.start() for match in found), tuple(match.end() for match in found))
+    return Columns(tuple(names), tuple(match.start() for match in matches), tuple(match.end() for match in matches))
 
 
 def objects(text: str) -> list[dict[str, Any]]:
-    """Return the JSON objects that begin a line of the text and are whole, whatever lines stand around them."""
-    found = []
+    """Return the complete JSON objects that start at the beginning of a line; the lines around them are ignored."""
+    result = []
     position = 0
-    while begins := _OBJECT.search(text, position):
-        position = begins.end()
+    while start := _OBJECT.search(text, position):
+        position = start.end()
         try:
-            each, end = _JSON.raw_decode(text, begins.start())
+            content, end = _JSON.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             continue
-        # What goes on behind its end has lost a line: nothing of it is where it was.
-        if not _GOES_ON.match(text, end):
-            found.append(each)
+        # Text after the end means that a line of the object is missing: its nesting is wrong.
+        if not _CONTINUES.match(text, end):
+            result.append(content)
         position = end
-    return found
+    return result
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
-    return found
+def _without_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError("duplicate key")
+    return content
 
 
 _OBJECT = re.compile(r"^\{", re.MULTILINE)
-_GOES_ON = re.compile(r"[^\S\n]*\S|\s*[],}:]")
-_JSON = json.JSONDecoder(object_pairs_hook=_once, parse_constant=lambda _: None)
+_CONTINUES = re.compile(r"[^\S\n]*\S|\s*[],}:]")
+_JSON = json.JSONDecoder(object_pairs_hook=_without_duplicate_keys, parse_constant=lambda _: None)

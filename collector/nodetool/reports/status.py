@@ -1,4 +1,4 @@
-"""`nodetool status`: which nodes there are, and which of them this one takes to be up."""
+"""`nodetool status`: the nodes of the cluster, and which of them are up."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ _WORD = re.compile(r"(?<!\S)\S+")
 
 @dataclass(frozen=True)
 class Node:
-    """A row: two letters of state, where the node is, and who; "" where that is not known yet."""
+    """A row: the state (two letters), address and host id of a node; the id is "" until it is known."""
 
     state: str
     address: str
@@ -33,50 +33,50 @@ class Node:
 
 
 def parse(text: str) -> Report:
-    """Return how many nodes are up and down, and the address of each by its host id.
+    """Return the numbers of nodes up and down, and the address of each node by its host id.
 
-    The numbers are absent unless every line is understood: a node that is left out would make them wrong.
+    The numbers are absent unless every line is recognised: an omitted node would make them wrong.
     """
     draft = Draft(text)
-    nodes, sound = _nodes(draft)
-    if sound:
+    nodes, is_complete = _nodes(draft)
+    if is_complete:
         for name, state in (("cassandra_endpoints_up", "U"), ("cassandra_endpoints_down", "D")):
             draft.put((name,), sum(node.state.startswith(state) for node in nodes))
-    elif draft.understood:
-        draft.problem("how many nodes are up is not known, for not all of the report is understood")
-    known = Counter(node.host_id for node in nodes)
-    return draft.report({node.host_id: node.address for node in nodes if node.host_id and known[node.host_id] == 1})
+    elif draft.recognised:
+        draft.problem("numbers of nodes up and down are unknown: part of the report was not recognised")
+    id_counts = Counter(node.host_id for node in nodes)
+    return draft.report({node.host_id: node.address for node in nodes if node.host_id and id_counts[node.host_id] == 1})
 
 
 def _nodes(draft: Draft) -> tuple[list[Node], bool]:
-    """Return the nodes, and whether these are all of them."""
+    """Return the nodes, and whether they are complete."""
     nodes: list[Node] = []
     header: Columns | None = None
-    sound, ended = True, False
+    is_sound, ended = True, False
     for line in draft.lines:
-        if found := columns(line, _LABELS, _NEEDED):
-            header, ended, draft.understood = found, False, True
+        if table := columns(line, _LABELS, _NEEDED):
+            header, ended, draft.recognised = table, False, True
         elif header and line.strip() and not line.startswith("Datacenter:"):
             node = _node(header, line)
-            sound = sound and node is not None and _new(node, nodes)
+            is_sound = is_sound and node is not None and _is_new(node, nodes)
             if node:
                 nodes.append(node)
             else:
-                draft.problem("a row does not fit its header", shown(line.split()[0]))
+                draft.problem("row does not match its header", shown(line.split()[0]))
         else:
-            # Only the last data centre is followed by an empty line: a report that is cut short has none.
+            # Only the last data centre is followed by an empty line, which a truncated report lacks.
             ended = ended or bool(header and not line.strip())
-            sound = sound and not any(map(_STATE.fullmatch, line.split()[:1]))
+            is_sound = is_sound and not any(map(_STATE.fullmatch, line.split()[:1]))
             header = None
-    return nodes, sound and ended
+    return nodes, is_sound and ended
 
 
-def _new(node: Node, nodes: list[Node]) -> bool:
+def _is_new(node: Node, nodes: list[Node]) -> bool:
     return all((node.host_id or None) != other.host_id and node.address != other.address for other in nodes)
 
 
 def _node(header: Columns, line: str) -> Node | None:
-    # Loads that are wider than their column push what follows out of place (3.11), but not what comes before.
+    # A load wider than its column shifts the cells after it (3.11), but not those before it.
     start = dict(zip(header.labels, header.starts, strict=True))
     state, address = (_WORD.match(line, start[label]) for label in ("--", "Address"))
     host_ids = _HOST_ID.findall(line) or ["" for word in line.split() if word == "null"]

@@ -1,4 +1,4 @@
-"""`nodetool tablehistograms`: percentiles of what a table did lately, from reservoirs that decay."""
+"""`nodetool tablehistograms`: decaying percentiles of the operations on a table."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ FILLS = frozenset(
 
 
 def arguments(keyspace: str, table: str) -> tuple[str, ...]:
-    """Return what to ask for: one table; nothing where none is named."""
+    """Return nodetool's arguments for one table; none unless keyspace and table are names."""
     named = keyspace and table and not is_pattern(keyspace) and not is_pattern(table)
     return (*ARGUMENTS, keyspace, table) if named else ()
 
@@ -49,43 +49,43 @@ class Histogram:
 
 
 def parse(text: str) -> Report:
-    """Return the percentiles of each table; of one that was neither read nor written lately there are none."""
+    """Return the percentiles of each table; those of tables without recent operations are absent."""
     draft = Draft(text)
-    for found in histograms(draft, _HEADING, _LABELS):
-        keyspace, table = found.heading.groups()
-        # An index is named behind its table; it is no table.
+    for histogram in histograms(draft, _HEADING, _LABELS):
+        keyspace, table = histogram.heading.groups()
+        # TABLE.INDEX is an index, not a table.
         if "." in table:
             continue
         for column, operation in _OPERATIONS.items():
-            latencies(draft, found, column, (_LATENCY, keyspace, table, operation))
-        _sstables(draft, found, (keyspace, table))
+            latencies(draft, histogram, column, (_LATENCY, keyspace, table, operation))
+        _sstables(draft, histogram, (keyspace, table))
     return draft.report()
 
 
-def _sstables(draft: Draft, found: Histogram, labels: Sequence[str]) -> None:
-    """No table for a read is a number, unless there was no read: how long the reads took says which."""
+def _sstables(draft: Draft, histogram: Histogram, labels: Sequence[str]) -> None:
+    """Add the quantiles of SSTables per read, where 0 is a valid value; absent if there was no recent read."""
     for row, quantile in QUANTILES.items():
-        cells = found.rows.get(row, {})
+        cells = histogram.rows.get(row, {})
         if "SSTables" not in cells:
-            draft.problem(f"there is no {row!r} of 'SSTables'", found.heading[0])
-        elif _lately(cells.get("Read Latency", "")):
+            draft.problem(f"missing {row!r} of 'SSTables'", histogram.heading[0])
+        elif _is_recent(cells.get("Read Latency", "")):
             draft.take(
-                (_SSTABLES.name, *labels, quantile), _hundredths, cells["SSTables"], "'SSTables'", found.heading[0]
+                (_SSTABLES.name, *labels, quantile), _hundredths, cells["SSTables"], "'SSTables'", histogram.heading[0]
             )
 
 
-def latencies(draft: Draft, found: Histogram, column: str, series: Series) -> None:
-    """Note the quantiles of an operation, in microseconds; none when it did not happen lately."""
-    where = found.heading[0]
-    lately = _lately(found.rows.get("Max", {}).get(column, ""))
+def latencies(draft: Draft, histogram: Histogram, column: str, series: Series) -> None:
+    """Add the quantiles of an operation, in microseconds; absent if there was no recent operation."""
+    heading = histogram.heading[0]
+    has_operations = _is_recent(histogram.rows.get("Max", {}).get(column, ""))
     for row, quantile in QUANTILES.items():
-        if column not in found.rows.get(row, {}):
-            draft.problem(f"there is no {row!r} of {column!r}", where)
-        elif lately or row == "Max":
-            draft.take((*series, quantile), _duration, found.rows[row][column], repr(column), where)
+        if column not in histogram.rows.get(row, {}):
+            draft.problem(f"missing {row!r} of {column!r}", heading)
+        elif has_operations or row == "Max":
+            draft.take((*series, quantile), _duration, histogram.rows[row][column], repr(column), heading)
 
 
-def _lately(longest: str) -> bool:
+def _is_recent(longest: str) -> bool:
     try:
         return bool(_duration(longest))
     except ValueError:
@@ -93,59 +93,59 @@ def _lately(longest: str) -> bool:
 
 
 def _duration(cell: object) -> float | None:
-    # Nothing takes no time: a zero says that there was nothing.
+    # No operation takes no time: 0 means that there were no operations.
     return _hundredths(cell) or None
 
 
 def _hundredths(cell: object) -> float | None:
     if cell == "NaN" or (isinstance(cell, str) and _HUNDREDTHS.fullmatch(cell)):
         return decimal(cell)
-    raise ValueError("is no number with two decimals")
+    raise ValueError("is not a number with two decimals")
 
 
 def histograms(draft: Draft, heading: re.Pattern[str], labels: Iterable[str]) -> list[Histogram]:
-    """Return the histograms of a report, those whose form is known; what they are of stands in their headings."""
+    """Return the well-formed histograms of a report; each heading names the subject."""
     labels = ("Percentile", *labels)
-    found: list[tuple[re.Match[str], list[str]]] = []
-    within = False
+    sections: list[tuple[re.Match[str], list[str]]] = []
+    in_section = False
     for line in draft.lines:
-        if begins := heading.fullmatch(line.strip()):
-            found.append((begins, []))
-            within = True
+        if match := heading.fullmatch(line.strip()):
+            sections.append((match, []))
+            in_section = True
         elif not line.strip():
-            within = False
-        elif within:
-            found[-1][1].append(line)
+            in_section = False
+        elif in_section:
+            sections[-1][1].append(line)
         elif columns(line, labels, labels[:1]):
-            draft.problem("a histogram has lost its heading")
-    return [known for begins, lines in found if (known := _known(draft, begins, lines, labels))]
+            draft.problem("histogram without a heading")
+    return [histogram for match, lines in sections if (histogram := _histogram(draft, match, lines, labels))]
 
 
-def _known(draft: Draft, heading: re.Match[str], lines: Sequence[str], labels: Sequence[str]) -> Histogram | None:
+def _histogram(draft: Draft, heading: re.Match[str], lines: Sequence[str], labels: Sequence[str]) -> Histogram | None:
     headers = [(header, number) for number, line in enumerate(lines) if (header := columns(line, labels, labels[:1]))]
     units = [line.split() for line in lines if set(line.split()) <= _UNITS]
     if len(headers) != 1 or len(units) != 1:
-        draft.problem("a histogram without its header or its units", heading[0])
+        draft.problem("histogram without header or units", heading[0])
         return None
     header, number = headers[0]
     if units[0].count("(micros)") != sum(label.endswith("Latency") for label in header.labels):
-        draft.problem("a histogram whose latencies are not all in microseconds", heading[0])
+        draft.problem("histogram with latencies that are not in microseconds", heading[0])
         return None
-    return _filled(draft, heading, header, lines[number + 1 :])
+    return _with_rows(draft, heading, header, lines[number + 1 :])
 
 
-def _filled(draft: Draft, heading: re.Match[str], header: Columns, lines: Sequence[str]) -> Histogram | None:
+def _with_rows(draft: Draft, heading: re.Match[str], header: Columns, lines: Sequence[str]) -> Histogram | None:
     rows: dict[str, dict[str, str]] = {}
-    draft.understood = True
+    draft.recognised = True
     for line in lines:
         if set(line.split()) <= _UNITS:
             continue
         cells = header.cells(line)
         row = cells.pop("Percentile") if cells else ""
         if cells is None or row not in (*QUANTILES, "Min"):
-            draft.problem("a row is not understood", f"{shown(line.split()[0])} of {heading[0]}")
+            draft.problem("unrecognised row", f"{shown(line.split()[0])} of {heading[0]}")
         elif row in rows:
-            draft.problem("a histogram has a row twice and is not believed", heading[0])
+            draft.problem("histogram with a duplicate row, ignored", heading[0])
             return None
         else:
             rows[row] = cells

@@ -44,7 +44,7 @@ FILLS = frozenset(
 
 
 def arguments(keyspace: str, table: str) -> tuple[str, ...]:
-    """Return what to ask for: all keyspaces where their name is a pattern, or none is given."""
+    """Return nodetool's arguments: all keyspaces if the keyspace is a pattern or not given."""
     if not keyspace or is_pattern(keyspace):
         return ARGUMENTS
     return (*ARGUMENTS, f"{keyspace}.{table}" if table and not is_pattern(table) else keyspace)
@@ -85,33 +85,33 @@ _OF_KEYSPACE = ("Read Count", "Read Latency", "Write Count", "Write Latency", "P
 
 @dataclass(frozen=True)
 class Section:
-    """The values of a keyspace (`table` is "") or of a table, by label; a well-formed report has one per label."""
+    """The values of a keyspace (`table` is "") or a table by label; a well-formed report has one value per label."""
 
     keyspace: str
     table: str
-    told: dict[str, list[object]] = field(default_factory=dict)
+    values: dict[str, list[object]] = field(default_factory=dict)
 
     @property
-    def where(self) -> str:
+    def name(self) -> str:
         """The name of the keyspace or table."""
         return f"{self.keyspace}.{self.table}" if self.table else self.keyspace
 
 
 def parse(text: str) -> Report:
-    """Return the values of every keyspace and table, from JSON or text; indexes are no tables."""
+    """Return the values of every keyspace and table, from JSON or text, without indexes."""
     draft = Draft(text)
-    found = [each for each in objects(text) if "total_number_of_tables" in each]
-    if len(found) == 1:
-        # The text's last line need not end where the JSON does.
+    reports = [content for content in objects(text) if "total_number_of_tables" in content]
+    if len(reports) == 1:
+        # A truncated line after the JSON object is not an error.
         draft = Draft("")
-        sections = _json(draft, found[0])
+        sections = _json(draft, reports[0])
     else:
         reader = _Reader(draft)
         for line in draft.lines:
             reader.read(line)
-        sections = reader.found
+        sections = reader.sections
         if not reader.ended:
-            draft.problem("it ends in the middle of a keyspace")
+            draft.problem("truncated within a keyspace")
     for section in sections:
         _take(draft, section)
     return draft.report()
@@ -119,89 +119,89 @@ def parse(text: str) -> Report:
 
 def _take(draft: Draft, section: Section) -> None:
     labels = _OF_TABLE if section.table else _OF_KEYSPACE
-    if any(len(values) > 1 for values in section.told.values()):
-        # A heading was lost, and two tables look like one.
-        draft.problem("a label stands twice, and nothing of it is believed", section.where)
+    if any(len(values) > 1 for values in section.values.values()):
+        # A heading is missing, so that two tables look like one.
+        draft.problem("duplicate label; all values are ignored", section.name)
         return
-    told = {label: values[0] for label, values in section.told.items() if label in labels}
+    values_by_label = {label: values[0] for label, values in section.values.items() if label in labels}
     for label in labels:
-        if label not in told:
-            draft.problem(f"there is no {label!r}", section.where)
+        if label not in values_by_label:
+            draft.problem(f"missing {label!r}", section.name)
     if section.table:
-        _table(draft, section, told)
+        _table(draft, section, values_by_label)
     else:
-        _keyspace(draft, section, told)
+        _keyspace(draft, section, values_by_label)
 
 
-def _table(draft: Draft, section: Section, told: Mapping[str, object]) -> None:
-    where = (section.keyspace, section.table)
-    for label, ((name, *more), convert) in _TABLE.items():
-        if label in told:
-            draft.take((name, *where, *more), convert, told[label], label, section.where)
+def _table(draft: Draft, section: Section, values: Mapping[str, object]) -> None:
+    names = (section.keyspace, section.table)
+    for label, ((name, *labels), convert) in _TABLE.items():
+        if label in values:
+            draft.take((name, *names, *labels), convert, values[label], label, section.name)
     for label, operation in _MEANS.items():
-        # Of no operations there is no mean, whatever is shown.
-        if label in told and told.get(f"Local {operation.lower()} count") not in (0, "0", None):
-            draft.take((_DECAYED.name, *where, operation), milliseconds, told[label], label, section.where)
+        # Without operations there is no mean, whatever nodetool prints.
+        if label in values and values.get(f"Local {operation.lower()} count") not in (0, "0", None):
+            draft.take((_DECAYED.name, *names, operation), milliseconds, values[label], label, section.name)
 
 
-def _keyspace(draft: Draft, section: Section, told: Mapping[str, object]) -> None:
+def _keyspace(draft: Draft, section: Section, values: Mapping[str, object]) -> None:
     for operation in _OPERATIONS:
         series = (section.keyspace, operation)
-        count, mean = told.get(f"{operation} Count"), told.get(f"{operation} Latency")
+        count, mean = values.get(f"{operation} Count"), values.get(f"{operation} Latency")
         if count is not None:
-            draft.take((_COUNT, *series), whole, count, f"{operation} Count", section.where)
-            draft.take((_TOTAL, *series), _microseconds, (count, mean), f"{operation} Latency", section.where)
+            draft.take((_COUNT, *series), whole, count, f"{operation} Count", section.name)
+            draft.take((_TOTAL, *series), _microseconds, (count, mean), f"{operation} Latency", section.name)
 
 
 def _microseconds(raw: object) -> int:
-    """Return what a number of operations took in all: the keyspace's mean is that since the start, not decayed."""
+    """Return the total time of the operations: the mean of a keyspace covers all operations since the start."""
     count, mean = raw if isinstance(raw, tuple) else (raw, None)
     number = whole(count)
     if number == 0:
         return 0
     if (mean_ms := milliseconds(mean)) is None:
-        raise ValueError("is no mean, though there is a count")
+        raise ValueError("is missing, although the count is not 0")
     total = mean_ms * number * 1000
-    # Whole microseconds were added up and divided: what is not near such a sum is another kind of mean.
+    # Cassandra divides a sum of whole microseconds: a total that is not close to one comes from another kind of mean.
     if abs(total - round(total)) > 0.001 + total * 1e-15:
-        raise ValueError("is no mean of that many operations since the start")
+        raise ValueError("is not a mean of that many operations since the start")
     return round(total)
 
 
 def _json(draft: Draft, report: Mapping[str, Any]) -> list[Section]:
-    found = []
+    sections = []
     for keyspace, figures in report.items():
         tables = figures.get("tables") if isinstance(figures, dict) else None
         if isinstance(tables, dict) and _NAME.fullmatch(keyspace):
-            found.append(_section(keyspace, "", figures, _OF_KEYSPACE))
-            for table, each in tables.items():
-                if _NAME.fullmatch(table) and isinstance(each, dict):
-                    found.append(_section(keyspace, table, each, _OF_TABLE))
+            sections.append(_section(keyspace, "", figures, _OF_KEYSPACE))
+            for table, table_figures in tables.items():
+                if _NAME.fullmatch(table) and isinstance(table_figures, dict):
+                    sections.append(_section(keyspace, table, table_figures, _OF_TABLE))
                 elif "." not in table:
-                    draft.problem("a table that is none", f"{keyspace}.{table}")
+                    draft.problem("unexpected entry among the tables", f"{keyspace}.{table}")
         elif keyspace != "total_number_of_tables":
-            draft.problem("a keyspace without tables", keyspace)
-    draft.understood = True
-    return found
+            draft.problem("keyspace without tables", keyspace)
+    draft.recognised = True
+    return sections
 
 
 def _section(keyspace: str, table: str, figures: Mapping[str, object], labels: Iterable[str]) -> Section:
-    told: dict[str, list[object]] = {}
+    values: dict[str, list[object]] = {}
     for label in labels:
         key = "_".join(re.findall(r"\w+", label)).lower()
         if f"{key}_ms" in figures:
             mean = figures[f"{key}_ms"]
-            told[label] = ["NaN ms" if mean is None else f"{mean} ms"]
+            values[label] = ["NaN ms" if mean is None else f"{mean} ms"]
         elif key in figures:
-            told[label] = [figures[key]]
-    return Section(keyspace, table, told)
+            values[label] = [figures[key]]
+    return Section(keyspace, table, values)
 
 
 class _Reader:
-    """Takes the text line by line: what stands under which heading. An index' lines are under one that is not kept."""
+    """Takes the text line by line and assigns values to headings. The section of an index is discarded."""
 
     def __init__(self, draft: Draft) -> None:
-        self.found: list[Section] = []
+        self.sections: list[Section] = []
         self.ended = True
         self._draft = draft
         self._keyspace = ""
@@ -222,25 +222,25 @@ class _Reader:
             self._field(label, value)
 
     def _begin(self, keyspace: str, table: str) -> None:
-        self._draft.understood, self.ended = True, False
+        self._draft.recognised, self.ended = True, False
         self._keyspace = keyspace if _NAME.fullmatch(keyspace) else ""
         self._current = Section(self._keyspace, table)
         if self._keyspace and (not table or _NAME.fullmatch(table)):
-            self.found.append(self._current)
+            self.sections.append(self._current)
         elif not self._keyspace:
-            self._draft.problem("a heading without a keyspace", shown(table or keyspace))
+            self._draft.problem("heading without a keyspace", shown(table or keyspace))
 
     def _field(self, label: str, value: str) -> None:
         if label in _OF_KEYSPACE and (self._current is None or self._current.table):
-            # The heading of another keyspace was lost: what follows is not of the one before.
-            self._lose()
+            # The heading of another keyspace is missing: the following lines do not belong to the previous one.
+            self._discard()
             self._keyspace = ""
         elif self._current is None or (label in _OF_TABLE and not self._current.table):
             self._draft.problem("lines without a heading", shown(label))
         else:
-            self._current.told.setdefault(label, []).append(value)
+            self._current.values.setdefault(label, []).append(value)
 
-    def _lose(self) -> None:
-        self._draft.problem("figures of a keyspace without its heading")
-        self.found = [section for section in self.found if section is not self._current]
+    def _discard(self) -> None:
+        self._draft.problem("values of a keyspace without a heading")
+        self.sections = [section for section in self.sections if section is not self._current]
         self._current = None

@@ -129,7 +129,7 @@ def test_tasks_with_other_units_or_without_a_table_are_read() -> None:
 def test_unknown_pools_are_a_problem_and_the_others_are_read() -> None:
     capture = Capture("5.0.8", "tpstats.txt")
     report = capture.parse(capture.text.replace("GossipStage", "MurmurStage"))
-    assert report.problems == ("a pool that is not known, and thus its path (MurmurStage)",)
+    assert report.problems == ("unknown thread pool (MurmurStage)",)
     assert len(capture.original.values) - len(report.values) == 5
 
 
@@ -200,7 +200,7 @@ def test_a_report_runs_the_command_of_its_name(command: str) -> None:
 def test_other_text_gives_no_values_and_a_problem(command: str, text: str) -> None:
     report = Capture("", f"{command}.txt").parse(text)
     assert (report.values, report.properties) == ({}, {})
-    assert any(problem.startswith("nothing of the report is understood") for problem in report.problems)
+    assert any(problem.startswith("unrecognised report") for problem in report.problems)
     assert all(len(problem) < 200 for problem in report.problems)
 
 
