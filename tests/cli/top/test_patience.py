@@ -57,4 +57,6 @@ def test_a_failing_node_beside_one_that_answers_is_retried_once() -> None:
 def test_a_node_without_an_answer_shows_the_reason() -> None:
     assert why_not(NEW, ASCII) == "no answer yet"
     assert why_not(FIRST_INTERVAL, ASCII) == "first interval"
-    assert why_not(replace(GONE, state=State.SILENT, reason="", age_s=3.0), ASCII) == "Cassandra does not answer for 3 s"
+    assert (
+        why_not(replace(GONE, state=State.SILENT, reason="", age_s=3.0), ASCII) == "Cassandra does not answer for 3 s"
+    )
