@@ -17,8 +17,8 @@ class Grid:
     def index_of(self, time_s: float, covered_s: float) -> int | None:
         """Return the index of the interval that a tick belongs to; None outside the range.
 
-        The middle of the `covered_s` before the tick decides: when clocks differ a little, the tick itself may
-        already lie in the next interval.
+        The middle of the `covered_s` before the tick decides: if clocks differ slightly, the tick itself may already
+        lie in the next interval.
         """
         if not self.begin_s <= time_s <= self.end_s:
             return None

@@ -1,4 +1,4 @@
-"""What a merge takes and returns: the job, each node's run and result, and the merged run."""
+"""The input and output of a merge: the job, the run and result of each node, and the merged run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from collector.journal.tick_order import Integrity
 from collector.model.metric import Metric, Series
 
 DEFAULT_S = 5.0
-"""The usual interval of a merged run."""
+"""The default interval of a merged run."""
 Product = TypeVar("Product")
 
 
@@ -21,8 +21,8 @@ Product = TypeVar("Product")
 class NodeRun:
     """One node on the grid.
 
-    intervals  by index; nothing is known of the node in an interval that is missing.
-    integrity  what is wrong with the node's files.
+    intervals  by index, without intervals in which the node has no ticks.
+    integrity  the defects of the node's files.
     """
 
     node: str
@@ -33,7 +33,7 @@ class NodeRun:
 
 @dataclass(frozen=True)
 class NodeResult(Generic[Product]):
-    """What a merge keeps of a node; `product` is what the job made of its intervals."""
+    """The result of a node; `product` is the result of `Job.make` for its intervals."""
 
     node: str
     head: Header
@@ -45,7 +45,7 @@ class NodeResult(Generic[Product]):
 
 @dataclass(frozen=True)
 class Merged(Generic[Product]):
-    """A merged run: every node, and the cluster by interval. `indices` are those of the first to the last interval."""
+    """A merged run: all nodes, and the cluster by interval. `indices` ranges from the first interval to the last."""
 
     grid: Grid
     nodes: tuple[NodeResult[Product], ...]
@@ -70,7 +70,7 @@ class Job(Generic[Product]):
     max_series: int = MAX_SERIES
 
     def result(self, run: NodeRun) -> NodeResult[Product]:
-        """Return what the merge keeps of a node."""
+        """Return the result of a node."""
         ticks = sum(interval.ticks for interval in run.intervals.values())
         missed = sum(interval.sample.tick.missed for interval in run.intervals.values())
         return NodeResult(run.node, run.head, ticks, missed, run.integrity, self.make(run))

@@ -28,7 +28,7 @@ def node_intervals(entries: Iterable[Entry], grid: Grid, offset_s: float = 0.0) 
     builders: dict[int, _Builder] = {}
     session = None
     for entry in entries:
-        # The first tick of a session has nothing to be compared with.
+        # The first tick of a session has no previous reading.
         is_first = entry.head.session != session
         if is_first:
             readings, session = {}, entry.head.session

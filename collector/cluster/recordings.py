@@ -84,7 +84,7 @@ def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
 
     If a file ends with its footer, only its first and last frames are read: it contains one session.
     """
-    found: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
+    files_by_session: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
     notes: list[str] = []
     for file in {file.resolve(): file for path in paths for file in journal_files(path)}.values():
         ends, footers = _file_ends(file)
@@ -97,8 +97,8 @@ def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
         if len(ends) > MAX_SESSIONS:
             notes.append(f"{file}: more than {MAX_SESSIONS} sessions in one file, ignoring the others")
         for first, last in ends[:MAX_SESSIONS]:
-            found.setdefault((file.parent, first.head.session), []).append((file, first, last))
-    return [_session(files) for files in found.values()], notes
+            files_by_session.setdefault((file.parent, first.head.session), []).append((file, first, last))
+    return [_session(files) for files in files_by_session.values()], notes
 
 
 def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:

@@ -31,11 +31,11 @@ def reference_merge(
         runs.append(run)
         results.append(job.result(run))
         done(1)
-    known = sorted({index for run in runs for index in run.intervals})
-    indices = range(known[0], known[-1] + 1) if known else range(0)
+    known_indices = sorted({index for run in runs for index in run.intervals})
+    indices = range(known_indices[0], known_indices[-1] + 1) if known_indices else range(0)
     metrics = catalogue_of(recordings)
     spans = [summed_spans(metrics, run) for run in runs]
-    cluster = {index: cluster_sample(metrics, runs, spans, job.grid, index) for index in known}
+    cluster = {index: cluster_sample(metrics, runs, spans, job.grid, index) for index in known_indices}
     return Merged(job.grid, tuple(results), cluster, indices)
 
 

@@ -69,7 +69,7 @@ def _folder(host: Host, groups: Mapping[str, str], controller: str) -> Path | No
     """Return the folder of the control group that contains the Cassandra process, or None if it is not visible.
 
     The path in /proc is relative to a root that may not be mounted here: a container mounts its own group, which is not
-    Cassandra's if casstat runs in a sidecar. In that case the mount in Cassandra's own namespace is tried.
+    Cassandra's if casstat runs in a sidecar. In that case, try the mount in Cassandra's own namespace.
     """
     for root in (host.root, host.process_dir / "root"):
         mount = root / "sys/fs/cgroup" / controller
@@ -81,11 +81,11 @@ def _folder(host: Host, groups: Mapping[str, str], controller: str) -> Path | No
 
 def _version_1(memory: Path | None, cpu: Path | None) -> Values:
     values: Values = {}
-    limit, used = _line(memory, "memory.limit_in_bytes"), _line(memory, "memory.usage_in_bytes")
+    limit, usage = _line(memory, "memory.limit_in_bytes"), _line(memory, "memory.usage_in_bytes")
     if limit.isdigit() and int(limit) < _NO_LIMIT_BYTES:
         values[(_LIMIT.name,)] = int(limit)
-    if used.isdigit():
-        values[(_MEMORY.name,)] = int(used)
+    if usage.isdigit():
+        values[(_MEMORY.name,)] = int(usage)
     quota, period = _line(cpu, "cpu.cfs_quota_us"), _line(cpu, "cpu.cfs_period_us")
     return {**values, **_cpu(quota, period, _line(cpu, "cpu.stat"), "throttled_time", 1)}
 

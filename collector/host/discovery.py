@@ -30,9 +30,9 @@ def disk_of(path: Path, proc: Path, root: Path = Path("/")) -> str:
 
     `proc` is the folder in /proc of the process in whose mount namespace `path` is, such as /proc/123.
     """
-    for seen in (proc / "root" / str(path).lstrip("/"), path):
+    for candidate in (proc / "root" / str(path).lstrip("/"), path):
         try:
-            device = seen.stat().st_dev
+            device = candidate.stat().st_dev
             break
         except OSError:
             continue
@@ -64,11 +64,11 @@ def _mount_source(path: Path, proc: Path) -> str:
     except SourceError:
         return ""
     for line in lines:
-        fields, _, rest = line.partition(" - ")
+        fields, _, device_fields = line.partition(" - ")
         point = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), fields.split()[4])
         # A later mount hides an earlier one at the same mount point.
         if (path == Path(point) or Path(point) in path.parents) and len(point) >= best:
-            best, source = len(point), rest.split()[1]
+            best, source = len(point), device_fields.split()[1]
     return source
 
 
@@ -77,23 +77,23 @@ def has_separate_network(proc: Path) -> bool:
     try:
         return os.stat(proc / "ns" / "net").st_ino != os.stat("/proc/self/ns/net").st_ino  # noqa: PTH116
     except OSError:
-        # The namespace of another user's process is not readable: reading through its folder is always right.
+        # The namespace of another user's process is not readable; reading through its folder is always correct.
         return True
 
 
 def interface_of(address: str, net: Path) -> str:
     """Return the interface with `address`, else the one of the default route in `net`; "" if there is none."""
     try:
-        wanted = ipaddress.ip_address(address)
+        target = ipaddress.ip_address(address)
     except ValueError:
         return _default_interface(net)
     for name, addresses in psutil.net_if_addrs().items():
         for entry in addresses:
             try:
-                have = ipaddress.ip_address(entry.address.partition("%")[0])
+                own_address = ipaddress.ip_address(entry.address.partition("%")[0])
             except ValueError:
                 continue
-            if have == wanted or (have.is_loopback and wanted.is_loopback):
+            if own_address == target or (own_address.is_loopback and target.is_loopback):
                 return name
     return _default_interface(net)
 

@@ -57,8 +57,8 @@ def read_text(path: Path) -> str:
         raise SourceError(f"{path}: {error.strerror}") from None
     try:
         text = bytearray()
-        while len(text) < MAX_FILE_BYTES and (part := os.read(descriptor, 1 << 16)):
-            text += part
+        while len(text) < MAX_FILE_BYTES and (chunk := os.read(descriptor, 1 << 16)):
+            text += chunk
         return text.decode(errors="replace")
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror}") from None

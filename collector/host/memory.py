@@ -43,7 +43,7 @@ def parse(meminfo: str) -> Values:
     """Parse /proc/meminfo, which has KiB."""
     values: Values = {}
     for line in meminfo.splitlines():
-        field, _, rest = line.partition(":")
+        field, _, amount = line.partition(":")
         if field in FIELDS:
-            values[(f"node_memory_{field}_bytes",)] = int(rest.split()[0])
+            values[(f"node_memory_{field}_bytes",)] = int(amount.split()[0])
     return values

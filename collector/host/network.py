@@ -45,10 +45,10 @@ def parse_dev(dev: str, selected: tuple[str, ...]) -> Values:
     """Parse /proc/net/dev, for the selected interfaces or, without a selection, for all."""
     values: Values = {}
     for line in dev.splitlines()[2:]:
-        interface, _, rest = line.rpartition(":")
+        interface, _, columns = line.rpartition(":")
         interface = interface.strip()
         if not selected or interface in selected:
-            counts = rest.split()
+            counts = columns.split()
             for index, metric in COLUMNS.items():
                 values[metric.name, interface] = int(counts[index])
     return values

@@ -1,4 +1,4 @@
-"""Clock synchronisation of the machine. Without it, the rows and writes of several nodes do not line up."""
+"""Clock synchronisation of the machine. Without it, rows and write timestamps of several nodes are not comparable."""
 
 from pathlib import Path
 

@@ -13,8 +13,8 @@ HIDDEN = "***"
 class AccessError(ValueError):
     """Credentials or files that cannot be used.
 
-    The message states the cause without the names of options. `field` is the field of `Access` that it is about,
-    `missing` a field that has to be set.
+    The message states the cause without the names of options. `field` is the invalid field of `Access`, `missing` the
+    field that must be set.
     """
 
     def __init__(self, cause: str, field: str = "", missing: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Failures of one HTTP server: what an exception, a closed connection or a status means, given how it was asked."""
+"""Failures of one HTTP server: the meaning of exceptions, closed connections and statuses, given host and access."""
 
 import http.client
 import ssl
@@ -23,7 +23,7 @@ class ConnectionClosedError(Exception):
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """Interprets failures of the server on `host`, asked with `access`, over TLS or not."""
+    """Interprets failures of requests to `host` with `access`, over TLS or not."""
 
     host: str
     tls: bool
@@ -78,5 +78,5 @@ class Diagnostics:
         return Failure(f"HTTP {status} {self.quoted(phrase)}", reason)
 
     def quoted(self, text: object) -> str:
-        """Return a server's words for a message: one line, secrets masked."""
+        """Return text from a server for use in a message: one line, secrets masked."""
         return one_line(self.access.hide(str(text)))

@@ -1,6 +1,6 @@
-"""Why an HTTP server gave no usable answer: a typed reason for callers, one line of text for people.
+"""Failures of HTTP requests: a typed reason for callers, one line of text for users.
 
-The text states the cause. Advice is the caller's: its `Hint` turns a `Reason` into words such as "give --jolokia-user".
+The text states the cause. The caller's `Hint` maps a `Reason` to advice such as "give --jolokia-user".
 """
 
 import http.client
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from collector.printable import one_line
 
-# OpenSSL's numbers for what is wrong with a certificate (X509_V_ERR_…).
+# OpenSSL's error codes for invalid certificates (X509_V_ERR_…).
 NOT_YET_VALID, EXPIRED = 9, 10
 UNKNOWN_AUTHORITY_CODES = (2, 18, 19, 20, 21, 27)
 WRONG_HOST_CODES = (62, 64)
@@ -62,7 +62,7 @@ def no_hint(_reason: Reason) -> str:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a server gave no usable answer; `text` is one line without advice."""
+    """The cause of a failed request; `text` is one line without advice."""
 
     text: str
     reason: Reason = Reason.OTHER
@@ -112,7 +112,7 @@ def client_certificate_failure(certificate: Path | None) -> Failure:
 
 
 def http_failure(error: http.client.HTTPException) -> Failure:
-    """Return the failure behind an answer that is not HTTP, or is incomplete."""
+    """Return the failure behind a response that is not HTTP or is incomplete."""
     if isinstance(error, http.client.IncompleteRead):
         return Failure(f"answer truncated after {len(error.partial)} bytes")
     if TLS_ALERT in str(error):

@@ -17,7 +17,7 @@ def client_context(access: Access) -> ssl.SSLContext:
         raise AccessError(f"{ca}: not a certificate in PEM format", "ca") from None
     except OSError as error:
         raise AccessError(f"{ca}: {error.strerror}", "ca") from None
-    # The same on every Python: the trusted certificate may be the server's own, and may lack the extensions that
+    # Equal behaviour on every Python: the trusted certificate may be the server's own, and may lack the extensions that
     # Java's keytool omits (Python 3.13 requires them by default).
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

@@ -29,7 +29,14 @@ Entries = tuple[Ints, Ints, Ints]
 
 @dataclass(frozen=True)
 class HistogramIncreases:
-    """The increases (line, column, bucket, increase) where `counted`, and the counts after the last line."""
+    """The increases of a block's histograms.
+
+    parts          for each histogram: line, column, bucket and increase.
+    counted        where (line and column) the increases of a histogram are known and consistent.
+    lengths        number of buckets by column.
+    totals         counts after the last line, by column.
+    disagreements  lines with a histogram that contradicts its counters, and the reason.
+    """
 
     parts: list[Buckets]
     counted: Bools
@@ -102,24 +109,24 @@ def histogram_increases(
 def _since_last(absolute: Entries, layouts: Sequence[tuple[int, int]], before: Ints | None, counted: Bools) -> Entries:
     """Return a histogram's increases; the lines of `layouts` contain absolute counts.
 
-    `before` are the counts before the first line; where they are unknown or do not fit, `counted` becomes False.
+    `before` contains the counts before the first line. If it is unknown or does not match, `counted` becomes False.
     """
     line, bucket, gain = absolute
     parts = []
-    kept = np.ones(len(line), bool)
+    is_relative = np.ones(len(line), bool)
     for at, length in layouts:
-        of = line == at
-        kept &= ~of
+        at_line = line == at
+        is_relative &= ~at_line
         counts = np.zeros(length, np.int64)
-        counts[bucket[of]] = gain[of]
+        counts[bucket[at_line]] = gain[at_line]
         if before is None or len(before) != length or (counts < before).any():
             counted[at] = False
         else:
-            where = np.nonzero(counts != before)[0]
-            parts.append((np.full(len(where), at), where, (counts - before)[where]))
+            changed = np.nonzero(counts != before)[0]
+            parts.append((np.full(len(changed), at), changed, (counts - before)[changed]))
         before = None
-    parts.append((line[kept], bucket[kept], gain[kept]))
-    line, bucket, gain = (np.concatenate(each) for each in zip(*parts, strict=True))
+    parts.append((line[is_relative], bucket[is_relative], gain[is_relative]))
+    line, bucket, gain = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return line, bucket, gain
 
 
@@ -128,8 +135,8 @@ def _total(absolute: Entries, begin: int, length: int) -> Ints:
     line, bucket, gain = absolute
     if len(bucket) and not 0 <= bucket.min() <= bucket.max() < length:
         raise CodingError(f"increase beyond {length} buckets")
-    of = line >= begin
-    return np.bincount(bucket[of], gain[of], length).astype(np.int64)
+    since_begin = line >= begin
+    return np.bincount(bucket[since_begin], gain[since_begin], length).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -159,7 +166,7 @@ class _Check:
 
     def means(
         self,
-        since: Entries,
+        since_start: Entries,
         upper_bounds: Floats,
         total: int | None,
         present: Bools,
@@ -169,20 +176,20 @@ class _Check:
     ) -> None:
         if self.counter is None or total is None:
             return
-        line, bucket, gain = since
+        line, bucket, gain = since_start
         lines = len(self.values)
         lows = np.concatenate([[0.0], upper_bounds[:-1]])
         highs = np.where(np.isinf(upper_bounds), 0.0, upper_bounds)
         number = np.cumsum(np.bincount(line, gain, lines))
-        least = np.cumsum(np.bincount(line, gain * lows[bucket], lines))
-        most = np.cumsum(np.bincount(line, gain * highs[bucket], lines))
+        lowest_sum = np.cumsum(np.bincount(line, gain * lows[bucket], lines))
+        highest_sum = np.cumsum(np.bincount(line, gain * highs[bucket], lines))
         beyond = np.cumsum(np.bincount(line, gain * (bucket == len(upper_bounds) - 1), lines)) > 0
         count = self.values[:, self.counter]
         with np.errstate(all="ignore"):
             mean = self.values[:, total] * 1e-6 / count
-            low, high = least / number, np.where(beyond, np.inf, most / number)
+            low, high = lowest_sum / number, np.where(beyond, np.inf, highest_sum / number)
             off = (mean < low / MEAN_SLACK - MEAN_SLACK_S) | (mean > high * MEAN_SLACK + MEAN_SLACK_S)
-        asked = (number > 0) & present[:, self.counter] & present[:, total] & (count >= MEAN_MIN_COUNT)
-        for at in np.nonzero(counted[:, self.column_index] & asked & off)[0].tolist():
+        is_comparable = (number > 0) & present[:, self.counter] & present[:, total] & (count >= MEAN_MIN_COUNT)
+        for at in np.nonzero(counted[:, self.column_index] & is_comparable & off)[0].tolist():
             counted[at, self.column_index] = False
             disagreements.append((at, f"{' '.join(series)}: {mean_mismatch_text((low[at], high[at]), mean[at])}"))

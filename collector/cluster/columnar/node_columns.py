@@ -23,7 +23,7 @@ Sum = TypeVar("Sum")
 class IntervalSums:
     """The sums of a node's series; each array has one element per interval.
 
-    counters    increase and elapsed time, in base units; both 0 where nothing is known.
+    counters    increase and elapsed time, in base units; both 0 in an interval without values.
     gauges      number of readings, their sum, the lowest and the highest.
     histograms  by number of buckets: the number of ticks, and the counts (interval x bucket).
     """
@@ -51,16 +51,18 @@ class NodeColumns:
     integrity: Integrity
 
     def intervals(self, grid: Grid, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
-        """Return the intervals like `node_intervals`, with only the `wanted` metrics and series; None for all."""
+        """Return the same intervals as `node_intervals`, with only the `wanted` metrics and series; None for all."""
         values, spread = self._values(wanted)
         covered = {source: elapsed.tolist() for source, elapsed in self.elapsed.items()}
-        found = {}
+        intervals = {}
         for row, index in enumerate(self.indices):
             tick = Tick(grid.end_of(index), self.late_s[row], self.missed[row])
-            elapsed_s = {source: of[row] for source, of in covered.items() if of[row]}
+            elapsed_s = {
+                source: source_elapsed[row] for source, source_elapsed in covered.items() if source_elapsed[row]
+            }
             sample = Sample(self.node, tick, values[row], elapsed_s, tuple(self.events[row]), spread=spread[row])
-            found[index] = NodeInterval(sample, self.ticks[row])
-        return found
+            intervals[index] = NodeInterval(sample, self.ticks[row])
+        return intervals
 
     def _values(
         self, wanted: Collection[str | Series] | None
@@ -73,10 +75,10 @@ class NodeColumns:
                 rows.tolist(), increase[rows].tolist(), elapsed[rows].tolist(), strict=True
             ):
                 values[row][series] = Rate(gain, elapsed_s)
-        for series, (number, total, least, most) in _selected(self.sums.gauges, wanted):
+        for series, (number, total, lowest, highest) in _selected(self.sums.gauges, wanted):
             rows = np.nonzero(number)[0]
-            means, ends = (total[rows] / number[rows]).tolist(), np.stack([least[rows], most[rows]], 1).tolist()
-            for row, mean, (low, high) in zip(rows.tolist(), means, ends, strict=True):
+            means, bounds = (total[rows] / number[rows]).tolist(), np.stack([lowest[rows], highest[rows]], 1).tolist()
+            for row, mean, (low, high) in zip(rows.tolist(), means, bounds, strict=True):
                 values[row][series] = mean
                 spread[row][series] = low, high
         for series, layouts in _selected(self.sums.histograms, wanted):
@@ -100,5 +102,11 @@ class NodeColumns:
                 yield row, histogram.merge(parts) if len(parts) > 1 else parts[0]
 
 
-def _selected(of: Mapping[Series, Sum], wanted: Collection[str | Series] | None) -> list[tuple[Series, Sum]]:
-    return [(series, sums) for series, sums in of.items() if wanted is None or series[0] in wanted or series in wanted]
+def _selected(
+    sums_by_series: Mapping[Series, Sum], wanted: Collection[str | Series] | None
+) -> list[tuple[Series, Sum]]:
+    return [
+        (series, sums)
+        for series, sums in sums_by_series.items()
+        if wanted is None or series[0] in wanted or series in wanted
+    ]

@@ -69,7 +69,7 @@ class _NodeReducer:
         self._integrity = Integrity()
 
     def begin(self) -> None:
-        """Begin a session; its first tick has nothing to be compared with."""
+        """Begin a session; its first tick has no previous reading."""
         self._end()
         self._carry, self._begins = {}, True
 
@@ -80,16 +80,16 @@ class _NodeReducer:
 
     def read(self, path: Path, session: str) -> None:
         """Add the blocks of a file that belong to a session. Raises OSError, UnsupportedError."""
-        for each in blocks(read_lines(path), self._limit):
-            if isinstance(each, Damage):
+        for item in blocks(read_lines(path), self._limit):
+            if isinstance(item, Damage):
                 self._integrity += Integrity(damaged=1)
-            elif isinstance(each, Footer):
-                if each.session == session:
-                    self._sequence.end(each)
-            elif each.head.session == session and not is_repeated(each, self._sequence):
+            elif isinstance(item, Footer):
+                if item.session == session:
+                    self._sequence.end(item)
+            elif item.head.session == session and not is_repeated(item, self._sequence):
                 try:
                     with np.errstate(over="ignore"):
-                        self._take(each)
+                        self._take(item)
                 except MALFORMED as error:
                     raise UnsupportedError(str(error)) from None
 
@@ -109,9 +109,9 @@ class _NodeReducer:
         for line in lines:
             self._add_events_and_texts(line, indices[line] or 0, block, rates)
         order = sorted(lines, key=lambda line: indices[line] or 0)
-        where = np.asarray([indices[line] for line in order], np.int64)
-        starts = np.nonzero(np.diff(where, prepend=where[0] - 1))[0]
-        self._parts.append(_block_sums(block, rates, np.asarray(order), where[starts], starts))
+        interval_indices = np.asarray([indices[line] for line in order], np.int64)
+        starts = np.nonzero(np.diff(interval_indices, prepend=interval_indices[0] - 1))[0]
+        self._parts.append(_block_sums(block, rates, np.asarray(order), interval_indices[starts], starts))
 
     def _add_events_and_texts(self, line: int, index: int, block: Block, rates: BlockRates) -> None:
         """Add the tick, the events and the texts of a line."""
@@ -133,9 +133,9 @@ class _NodeReducer:
         indices = sorted(self._ticks)
         row = {index: number for number, index in enumerate(indices)}
         sums, elapsed = IntervalSums(), dict[str, Floats]()
-        for part in self._parts:
-            rows = np.asarray([row[index] for index in part.indices.tolist()], np.int64)
-            _add(sums, elapsed, part, rows, len(indices))
+        for block_sums in self._parts:
+            rows = np.asarray([row[index] for index in block_sums.indices.tolist()], np.int64)
+            _add(sums, elapsed, block_sums, rows, len(indices))
         return NodeColumns(
             node,
             head,
@@ -153,7 +153,7 @@ class _NodeReducer:
 
 
 def is_repeated(block: Block, sequence: TickOrder) -> bool:
-    """Return whether a block is a repeat. Raises UnsupportedError if only a part of it is."""
+    """Return whether a block is a repeat. Raises UnsupportedError if only part of it is."""
     count = len(block.ticks)
     repeated = sequence.take(block.head.session, block.start, block.first, count)
     if 0 < repeated < count:
@@ -169,7 +169,7 @@ def _block_sums(block: Block, rates: BlockRates, order: Ints, indices: Ints, sta
     names = [shared_name(block.head, series) for _, series in rates.keys]
 
     def of(kind: Kind) -> Ints:
-        return np.asarray([column_index for column_index, each in enumerate(kinds) if each is kind], np.int64)
+        return np.asarray([column_index for column_index, other in enumerate(kinds) if other is kind], np.int64)
 
     def summed(matrix: Floats, where: Bools) -> Floats:
         return np.add.reduceat(np.where(where, matrix, 0.0), starts, axis=0)
@@ -183,7 +183,7 @@ def _block_sums(block: Block, rates: BlockRates, order: Ints, indices: Ints, sta
     sources = [rates.keys[column_index][0] for column_index in of(Kind.COUNTER)]
     elapsed_by_source = {}
     for source in dict.fromkeys(sources):
-        lowest = times[:, [column_index for column_index, each in enumerate(sources) if each == source]].min(axis=1)
+        lowest = times[:, [column_index for column_index, other in enumerate(sources) if other == source]].min(axis=1)
         elapsed_by_source[source] = np.add.reduceat(np.where(np.isinf(lowest), 0.0, lowest), starts)
     cells = np.ix_(order, of(Kind.GAUGE))
     known, values = rates.known[cells], rates.values[cells] * scale[of(Kind.GAUGE)]
@@ -223,18 +223,18 @@ def _add(sums: IntervalSums, elapsed: dict[str, Floats], part: _BlockSums, rows:
     for column_index, series in enumerate(part.counters[0]):
         if series not in sums.counters:
             sums.counters[series] = np.zeros(height), np.zeros(height)
-        for total_array, each in zip(sums.counters[series], part.counters[1:], strict=True):
-            total_array[rows] += each[:, column_index]
+        for total_array, matrix in zip(sums.counters[series], part.counters[1:], strict=True):
+            total_array[rows] += matrix[:, column_index]
     names, number, total, lowest, highest = part.gauges
     for column_index, series in enumerate(names):
         if series not in sums.gauges:
             empty = np.full(height, np.inf)
             sums.gauges[series] = np.zeros(height, np.int64), np.zeros(height), empty, -empty
-        of = sums.gauges[series]
-        of[0][rows] += number[:, column_index]
-        of[1][rows] += total[:, column_index]
-        of[2][rows] = np.minimum(of[2][rows], lowest[:, column_index])
-        of[3][rows] = np.maximum(of[3][rows], highest[:, column_index])
+        totals = sums.gauges[series]
+        totals[0][rows] += number[:, column_index]
+        totals[1][rows] += total[:, column_index]
+        totals[2][rows] = np.minimum(totals[2][rows], lowest[:, column_index])
+        totals[3][rows] = np.maximum(totals[3][rows], highest[:, column_index])
     for series, length, lines_known, counts in part.histograms:
         layouts = sums.histograms.setdefault(series, {})
         if length not in layouts:

@@ -22,10 +22,10 @@ class BlockRates:
 
     keys       sources and series.
     present    whether a line contains a series.
-    exact      the last integer of each series; for the `mixed` columns, only `values` has the numbers.
+    exact      the last integer of each series; the numbers of `mixed` columns are only in `values`.
     valid      where a counter's raw `increase` and `elapsed` are known.
     known      where a gauge's raw value is in `values`.
-    counted    where a histogram's increases are known; `buckets` has them as line, column, bucket, increase.
+    counted    where a histogram's increases are known; `buckets` contains their line, column, bucket and increase.
     lengths    the number of buckets by column.
     restarted  the sources with a counter reset, by line.
     texts      columns and their texts, by line.
@@ -56,7 +56,7 @@ def rates_of(block: Block, last_readings: LastReadings, metrics: Mapping[str, Me
     kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in block.series]
     values, increase, exact = _values(block, last_readings, present, kinds)
     counter, gauge, bucketed = (
-        np.asarray([kind is each for kind in kinds], bool) for each in (Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM)
+        np.asarray([kind is wanted for kind in kinds], bool) for wanted in (Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM)
     )
     numbers = ~np.isnan(values)
     valid = columns.continues & counter & (increase >= 0)
@@ -84,24 +84,24 @@ def rates_of(block: Block, last_readings: LastReadings, metrics: Mapping[str, Me
 
 
 def _texts(block: Block, present: Bools, kinds: Sequence[Kind | None]) -> dict[int, list[tuple[int, str]]]:
-    histograms: dict[int, list[tuple[int, str]]] = {}
+    texts_by_line: dict[int, list[tuple[int, str]]] = {}
     for column_index, kind in enumerate(kinds):
         if kind is Kind.TEXT:
-            texts = {line: str(value) for line, each, value in block.others if each == column_index}
+            texts = {line: str(value) for line, other_index, value in block.others if other_index == column_index}
             text = ""
-            for line, is_there in enumerate(present[:, column_index].tolist()):
+            for line, is_present in enumerate(present[:, column_index].tolist()):
                 text = texts.get(line, text)
-                if is_there:
-                    histograms.setdefault(line, []).append((column_index, text))
-    return histograms
+                if is_present:
+                    texts_by_line.setdefault(line, []).append((column_index, text))
+    return texts_by_line
 
 
 def _presence(block: Block) -> Bools:
     """Return whether each line contains each series."""
     toggles = np.zeros((len(block.ticks), len(block.series)), np.uint8)
     toggles[block.presence.positions()] = 1
-    histograms: Bools = np.bitwise_xor.accumulate(toggles, axis=0).astype(bool)
-    return histograms
+    present: Bools = np.bitwise_xor.accumulate(toggles, axis=0).astype(bool)
+    return present
 
 
 class _Previous:
@@ -110,13 +110,15 @@ class _Previous:
     def __init__(self, block: Block, last_readings: LastReadings, present: Bools) -> None:
         lines, number = present.shape
         carried = [last_readings.get(key) for key in block.series]
-        self.names = list(dict.fromkeys(["", *(each.origin for each in carried if each)]))
+        self.names = list(dict.fromkeys(["", *(last_reading.origin for last_reading in carried if last_reading)]))
         self.at, self.origins = self._readings(block)
         rows = np.where(present, np.arange(lines)[:, None], -1)
         self.last = np.maximum.accumulate(rows, axis=0)
         before = np.vstack([np.full((1, number), -1), self.last[:-1]])
-        first_at = np.asarray([each.at_s if each else np.nan for each in carried], np.float64)
-        first_origin = np.asarray([self.names.index(each.origin) if each else 0 for each in carried], np.int64)
+        first_at = np.asarray([last_reading.at_s if last_reading else np.nan for last_reading in carried], np.float64)
+        first_origin = np.asarray(
+            [self.names.index(last_reading.origin) if last_reading else 0 for last_reading in carried], np.int64
+        )
         column = np.arange(number)
         at_before = np.where(before >= 0, self.at[before, column], first_at)
         if np.isnan(self.at[present]).any():
@@ -143,8 +145,8 @@ class _Previous:
                 self.names.append(origin)
             if source in column_index:
                 origins[line:, column_index[source]] = self.names.index(origin)
-        of = [column_index[source] for source, _ in block.series]
-        return at.reshape(len(block.ticks), len(sources))[:, of], origins[:, of]
+        source_indices = [column_index[source] for source, _ in block.series]
+        return at.reshape(len(block.ticks), len(sources))[:, source_indices], origins[:, source_indices]
 
     def _restarts(self, block: Block, known: Bools, same: Bools, before: Ints, origin_before: Ints) -> None:
         """Find the restarts; readings from before a restart are discarded."""
@@ -170,16 +172,16 @@ def _values(
 
     Raises CodingError.
     """
-    lines, number = present.shape
-    changes = np.zeros((lines, number), np.int64)
-    at, column = block.integers.positions()
-    changes[at, column] = changed = integers(block.integers.values)
-    _check(block, present, kinds, at, column, changed)
+    line_count, number = present.shape
+    changes = np.zeros((line_count, number), np.int64)
+    lines_changed, column = block.integers.positions()
+    changes[lines_changed, column] = changed = integers(block.integers.values)
+    _check(block, present, kinds, lines_changed, column, changed)
     exact: Ints = np.cumsum(changes, axis=0)
     first = np.argmax(present, axis=0)
     last_values = [last_readings[key].value if key in last_readings else None for key in block.series]
     before = np.asarray([value if isinstance(value, int) else 0 for value in last_values], np.int64)
-    unseen = np.arange(lines)[:, None] < first
+    unseen = np.arange(line_count)[:, None] < first
     exact = np.where(unseen, before, exact)
     increase = np.diff(exact, axis=0, prepend=before[None, :]).astype(np.float64)
     values = exact.astype(np.float64)
@@ -187,9 +189,11 @@ def _values(
     mixed |= {column_index for column_index, value in enumerate(last_values) if isinstance(value, float)}
     for column_index in mixed:
         mask = column == column_index
-        gains = dict(zip(at[mask].tolist(), changes[at[mask], column_index].tolist(), strict=True))
-        other = {line: value for line, each, value in block.others if each == column_index}
-        values[:, column_index] = list(_mixed_values(gains, other, lines))
+        gains = dict(
+            zip(lines_changed[mask].tolist(), changes[lines_changed[mask], column_index].tolist(), strict=True)
+        )
+        other = {line: value for line, other_index, value in block.others if other_index == column_index}
+        values[:, column_index] = list(_mixed_values(gains, other, line_count))
         with np.errstate(invalid="ignore"):
             last = last_values[column_index]
             earlier = np.where(unseen[:-1, column_index], np.nan if last is None else last, values[:-1, column_index])
@@ -202,7 +206,7 @@ def _values(
 
 
 def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], at: Ints, column: Ints, changed: Ints) -> None:
-    """Reject input that reading record by record would reject. Raises CodingError."""
+    """Raise CodingError for input that decoding record by record would reject."""
     begun = np.full(len(kinds), len(present))
     begun[column[::-1]] = at[::-1]
     mixed, bucketed = (
@@ -228,7 +232,7 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], at: Ints,
 
 def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: int) -> list[float]:
     """Return the numbers of a series with integers and other values; NaN for text."""
-    histograms = []
+    numbers = []
     value: object = None
     for line in range(lines):
         if line in other:
@@ -237,8 +241,8 @@ def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: 
             if value is not None and not isinstance(value, int):
                 raise CodingError("difference from a value that is not an integer")
             value = (value or 0) + gains[line]
-        histograms.append(float(value) if isinstance(value, int | float) else np.nan)
-    return histograms
+        numbers.append(float(value) if isinstance(value, int | float) else np.nan)
+    return numbers
 
 
 def _remember(
@@ -260,7 +264,7 @@ def _remember(
             continue
         key = block.series[column_index]
         number = int(columns.origins[line, column_index])
-        if any(line <= at and number == each for at, each in columns.ended):
+        if any(line <= restart_line and number == ended_origin for restart_line, ended_origin in columns.ended):
             last_readings.pop(key, None)
             continue
         value: float | int | None = int(exact[line, column_index])

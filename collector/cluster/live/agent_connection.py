@@ -1,7 +1,7 @@
 """An HTTP connection to an agent: complete responses and server-sent events, bounded in size and time.
 
-A connection has no timer: its owner compares `deadline_s` of all connections with the loop's time now and then, since a
-timer each is expensive with hundreds of agents.
+A connection has no timer, because hundreds of timers are expensive: the owner periodically compares `deadline_s` of all
+connections with the loop's time.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import httptools
 MAX_BODY_BYTES = 4 << 20
 MAX_HEAD_BYTES = 32 << 10
 RESPONSE_TIMEOUT_S = 5.0
-# An agent without news sends a comment every 15 s.
+# An agent without new samples sends a comment every 15 s.
 IDLE_TIMEOUT_S = 20.0
 # An agent has at most ten ticks a second, and keeps twenty.
 MAX_EVENTS_PER_S = 64
@@ -56,7 +56,11 @@ class AgentConnection(asyncio.Protocol):
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def send(self, request: bytes, on_event: EventHandler | None = None) -> "asyncio.Future[Response]":
-        """Send a request and return its response; with `on_event`, at the head, followed by the data of each event."""
+        """Send a request and return its response.
+
+        With `on_event`, the response to an event stream completes with its head, and `on_event` receives the data of
+        each event.
+        """
         self._parser = httptools.HttpResponseParser(self)
         self._response = asyncio.get_running_loop().create_future()
         self._on_event, self._headers, self._reason = on_event, {}, ""
@@ -151,15 +155,15 @@ class AgentConnection(asyncio.Protocol):
             self._response.set_result(Response(self._status(), self._reason, self._headers, body))
 
     def _dispatch_events(self) -> None:
-        """Pass on the events that are complete."""
-        *events, rest = bytes(self._buffer).split(b"\n\n") if b"\n\n" in self._buffer else [bytes(self._buffer)]
+        """Call `on_event` with the data of each complete event."""
+        *events, incomplete = bytes(self._buffer).split(b"\n\n") if b"\n\n" in self._buffer else [bytes(self._buffer)]
         now_s = self._clock()
         if events:
-            del self._buffer[: -len(rest) or None]
+            del self._buffer[: -len(incomplete) or None]
             self.deadline_s = now_s + IDLE_TIMEOUT_S
             self._limit_rate(len(events), int(now_s))
-        if rest:
-            # An event that has begun must not be delayed by idle time.
+        if incomplete:
+            # The rest of an incomplete event is due within the response timeout, not the idle timeout.
             self.deadline_s = min(self.deadline_s, now_s + RESPONSE_TIMEOUT_S)
         for event in events:
             data = b"".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))

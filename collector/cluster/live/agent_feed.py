@@ -1,4 +1,4 @@
-"""Follows a node through its agent: its last sample at once, then every new one, with reconnects."""
+"""Follows a node through its agent: reads the last sample, receives every new one, and reconnects after failures."""
 
 import asyncio
 import errno
@@ -30,7 +30,7 @@ EXPECTED = (AgentError, OSError, MalformedSampleError, TimeoutError, asyncio.Tim
 
 
 class FeedListener(Protocol):
-    """Receives what feeds read; called from any thread, with the node's key."""
+    """Receives samples, properties and failures from feeds; called from any thread, with the node's key."""
 
     def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
         """Take a sample; `is_last` marks the most recent one from before the connection."""
@@ -95,7 +95,7 @@ class AgentFeed:
             except EXPECTED as error:
                 if self._request_changed:
                     continue
-                self._listener.on_failure(self._key, self._why(error))
+                self._listener.on_failure(self._key, self._failure_reason(error))
             except Exception as error:
                 # The task must not end silently.
                 self._listener.on_failure(self._key, unexpected_text(error))
@@ -216,14 +216,14 @@ class AgentFeed:
         self._listener.on_node(self._key, node_info(content), _text(content, "address"), usable)
 
     def _refusal(self, response: Response) -> str:
-        """Return the meaning of an unusable response."""
+        """Return the error message for an unusable response."""
         if response.status == UNAUTHORIZED:
             return self._diagnostics.of_status(response.status, response.reason).message(self._hint)
         if response.status in (OK, NOT_FOUND):
             return "not a casstat agent: for a Jolokia give its complete URL"
         return f"HTTP {response.status} {self._diagnostics.quoted(response.reason)}"
 
-    def _why(self, error: Exception) -> str:
+    def _failure_reason(self, error: Exception) -> str:
         if isinstance(error, AgentError):
             return str(error)
         # For a name with several addresses asyncio puts all errors into one text.

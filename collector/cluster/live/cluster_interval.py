@@ -36,7 +36,7 @@ class NodeInfo:
     """Properties of a node that its samples do not contain; "" for an unknown one.
 
     location    data centre and rack, as `dc/rack`.
-    local       whether only local reads and writes are known, because the node is read through nodetool.
+    local       whether only local reads and writes are available, because the node is read through nodetool.
     interval_s  time between two samples; 0 where unknown.
     machine     boot id of the machine, and `network` the network namespace on it.
     disk        the watched disk, and `interface` the watched network interface.
@@ -65,7 +65,7 @@ class NodeStatus:
                 last sample until the next one.
     is_current  whether the sample belongs to this interval; only then is it part of the cluster's sample.
     reason      the problem in one line, or "".
-    age_s       time since the node, or the Cassandra of a silent one, last answered; None for now or never.
+    age_s       time since the node last answered (for a silent node, since its Cassandra did); None for now or never.
     """
 
     name: str
@@ -83,8 +83,8 @@ class ClusterInterval:
 
     name     of the cluster; "" where it is unknown or the nodes disagree.
     cluster  the nodes' samples merged.
-    counted  number of nodes in `cluster` with a Cassandra that answers.
-    local    whether only local reads and writes are known of all of them.
+    counted  number of nodes in `cluster` whose Cassandra answers.
+    local    whether only local reads and writes are available for all of them.
     """
 
     end_s: float

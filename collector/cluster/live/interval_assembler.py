@@ -1,4 +1,4 @@
-"""Assembles samples of many nodes into one cluster interval after the other.
+"""Assembles the samples of many nodes into cluster intervals.
 
 An interval contains the samples that arrived before it was closed, and the number of nodes they come from. A node that
 is late, gone or has a wrong clock is neither waited for nor estimated.
@@ -27,13 +27,13 @@ from collector.model.sample import Sample
 from collector.model.snapshot import Tick
 from collector.printable import one_line
 
-# The shortest delay of this many samples gives a node's clock offset.
+# The shortest delay of the last DELAYS samples is the estimate of a node's clock offset.
 DELAYS = 5
 # Share of an interval by which a sample may arrive early before its clock counts as wrong.
 EARLY = 0.1
 # Number of intervals without a sample after which a node counts as gone.
 GONE_AFTER = 5
-# Open intervals per node, and samples per interval and delay, that are kept at most.
+# Maximum number of open intervals per node; times DELAYS, of samples per open interval.
 MAX_OPEN = 16
 
 
@@ -120,7 +120,7 @@ class IntervalAssembler:
         node.delays.append(now_s - sample.tick.time_s)
         index = self._index(node, sample)
         if not has_request_rates(node.last_sample):
-            # A node that always answers late would never be shown: its first sample counts in the next interval.
+            # The first sample of a node counts in the next interval: otherwise a node that always answers late never appears.
             index = max(index, self._closed + 1)
         if index > self._closed and len(node.open) < MAX_OPEN:
             samples = node.open.setdefault(index, [])
@@ -133,7 +133,7 @@ class IntervalAssembler:
         del node.events[:-MAX_EVENTS]
 
     def add_last_sample(self, key: str, sample: Sample, now_s: float) -> None:
-        """Add the agent's most recent sample to the first interval, so that it need not wait for the next tick."""
+        """Add the agent's most recent sample to the first interval, which then does not wait for the next tick."""
         node = self._nodes[key]
         node_interval_s = node.info.interval_s or self._interval_s
         if abs(now_s - sample.tick.time_s) <= GONE_AFTER * node_interval_s:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collector.cluster.live.jolokia_feed import JolokiaFeed
     from collector.jolokia.client import Jolokia
 
-# An interval is closed once all nodes have reported, and no later than this share of an interval, or WAIT_S, after it.
+# An interval is closed once all nodes have reported, or WAIT_SHARE of an interval (at most WAIT_S) after its end.
 WAIT_SHARE, WAIT_S = 0.7, 2.0
 POLL_S = 0.04
 # Longest wait for the first interval.
@@ -31,15 +31,15 @@ MAX_INTERVALS_BEHIND = 5
 DEADLINE_CHECK_S = 0.25
 PEERS_INTERVAL_S = 15.0
 MAX_NODES = 2000
-# Patterns for everything: an agent accepts a limited number of patterns.
+# These match all metrics: an agent accepts a limited number of patterns.
 ALL_PATTERNS = ("cass*", "node_*")
-# Metrics that make a Jolokia seed notice changes of its cluster.
+# Metrics that reveal changes in the cluster of a Jolokia seed.
 MEMBERS = frozenset({"cassandra_endpoints_live", "cassandra_endpoints_unreachable"})
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to request from the nodes.
+    """The metrics to request from the nodes.
 
     patterns       metric names and patterns for agents.
     metrics        metrics to read through Jolokia, and `table_metrics` those of tables.
@@ -54,7 +54,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which nodes to follow and how: the peers of `seeds` are followed too; `access` is that to agents."""
+    """The nodes to follow, and how to connect: the peers of `seeds` are followed too; `access` applies to agents."""
 
     nodes: tuple[NodeAddress, ...]
     seeds: tuple[NodeAddress, ...]
@@ -109,7 +109,7 @@ class LiveCluster:
             self._thread.join(2.0)
 
     def request(self, request: Request) -> None:
-        """Request something else from now on; callable from any thread."""
+        """Replace the request; may be called from any thread."""
         self._request = request
         self._loop.call_soon_threadsafe(self._send_request)
 
@@ -183,7 +183,7 @@ class LiveCluster:
             self._agents[key] = feed
             self._start_task(feed.follow())
         else:
-            # Imported only where a Jolokia is followed: it loads everything that samples a node.
+            # Imported on first use: it loads all modules that sample a node.
             from collector.cluster.live.jolokia_feed import JolokiaFeed
 
             self._jolokias[key] = JolokiaFeed(key, lambda: self._plan.connect(key), self._plan.interval_s, self)
@@ -221,7 +221,7 @@ class LiveCluster:
                     connection.fail(AgentError("no answer in time"))
 
     async def _refresh_peers(self) -> None:
-        """Ask seeds for their peers again, and agents that did not know their node yet."""
+        """Read the peers of seeds again, and the properties of nodes that their agents did not know yet."""
         while True:
             await asyncio.sleep(PEERS_INTERVAL_S)
             for key, feed in list(self._agents.items()):
