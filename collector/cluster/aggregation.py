@@ -98,7 +98,7 @@ def merged(
 
 
 def is_summed_over_nodes(metric: Metric | None) -> bool:
-    """Return whether the cluster's value is the sum of its nodes' values, none of which belong to a shared machine."""
+    """Return whether the cluster's value is the sum of its nodes' values, without values of shared machines."""
     return metric is not None and metric.aggregation is Aggregation.SUM and metric.owner is Owner.NODE
 
 

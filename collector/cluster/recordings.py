@@ -283,8 +283,8 @@ def _without_overlaps(group: Sequence[Session], notes: list[str]) -> list[Sessio
     # only its two neighbours can overlap it.
     ordered: list[tuple[float, int]] = []
     for session in sorted(group, key=lambda session: session.begin_s - session.end_s):
-        place = bisect_right(ordered, (session.begin_s, len(group)))
-        indices = sorted(index for _, index in ordered[max(place - 1, 0) : place + 1])
+        insert_at = bisect_right(ordered, (session.begin_s, len(group)))
+        indices = sorted(index for _, index in ordered[max(insert_at - 1, 0) : insert_at + 1])
         identity = session.head.session, session.begin_s
         neighbours = [chosen[index] for index in indices]
         copy = copies.get(identity) if session.head.session else None

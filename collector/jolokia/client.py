@@ -1,7 +1,7 @@
 """Client of Jolokia, the bridge between HTTP with JSON and a node's JMX.
 
-One connection is kept alive. Every call has one deadline, and a bound on the answer's size. An answer of an unexpected
-shape is an error.
+One connection is kept alive. Every call has one deadline and a limit on the size of the response. A response of an
+unexpected structure is an error.
 """
 
 import http.client
@@ -26,7 +26,7 @@ DEFAULT_PORTS = {"http": 8778, "https": 443}
 DEFAULT_PATH = "/jolokia/"
 EXAMPLE = "expected a URL such as http://127.0.0.1:8778/jolokia"
 MAX_ANSWER_BYTES = 16 << 20
-# Answers need not repeat their requests; a missing attribute invalidates only its own value. Old versions ignore these.
+# Responses need not repeat requests; a missing attribute invalidates only its own value. Old versions ignore these.
 OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat"}
 
@@ -34,7 +34,7 @@ _PLAIN = re.compile(r"[!-~]+")
 
 
 class JolokiaError(SourceError):
-    """Jolokia gave no usable answer; `reason` is the cause as a type."""
+    """Jolokia did not return a usable response; `reason` is the typed cause."""
 
     def __init__(self, message: str, reason: Reason = Reason.OTHER) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class JolokiaError(SourceError):
 
 
 class UrlError(ValueError):
-    """The URL is not one of a Jolokia."""
+    """The URL cannot be that of a Jolokia agent."""
 
 
 class Jolokia:
@@ -54,7 +54,7 @@ class Jolokia:
         Raises UrlError, and AccessError when a file of `access` cannot be used or does not fit the URL.
         """
         if "@" in url:
-            # Whatever else is wrong with it, the message must not repeat it.
+            # The message must not repeat the URL, even if it is invalid in other ways.
             raise UrlError("the URL contains a user and password, which other users of this host could read")
         shown = one_line(url)
         try:
@@ -82,10 +82,9 @@ class Jolokia:
         self._connection: DeadlineConnection | None = None
 
     def post(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
-        """Return Jolokia's answers to `requests` (each one JSON object), in their order, within `timeout_s`.
+        """Return Jolokia's responses to `requests` (each one JSON object), in order, within `timeout_s`.
 
-        A single answer may be an error (`status` other than 200). Raises JolokiaError when there is no usable answer
-        to the POST.
+        A single response may be an error (`status` other than 200). Raises JolokiaError if the POST fails.
         """
         deadline_s = time.monotonic() + timeout_s
         if self._target is None:
@@ -125,7 +124,7 @@ class Jolokia:
     def _exchange(self, body: bytes, deadline_s: float) -> bytes:
         connection = self._connection
         if connection is not None and connection.has_unread_input():
-            # Closed by the server, or an answer came twice. Neither may count as the next answer.
+            # The server closed the connection or sent a duplicate response, which must not count as the next one.
             self.close()
             connection = None
         connection = self._connection = connection or DeadlineConnection(self.host, self.port, self._tls)

@@ -1,4 +1,4 @@
-"""Access to a Jolokia, and to the JMX of a node behind a Jolokia proxy."""
+"""Access to a Jolokia agent, and to the JMX of a node behind a Jolokia proxy."""
 
 import re
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _SERVICE_URL = re.compile(r"service:jmx:[!-~]+")
 
 @dataclass(frozen=True)
 class JolokiaAccess(Access):
-    """Credentials for a Jolokia and for the node behind it.
+    """Credentials for a Jolokia agent and for the node behind it.
 
     target           the node to read through a Jolokia proxy: HOST:PORT of its JMX, or a JMX service URL; "" for the
                      node in which Jolokia runs.
@@ -40,7 +40,7 @@ class JolokiaAccess(Access):
 
 
 NO_ACCESS = JolokiaAccess()
-"""For a Jolokia that requires no credentials."""
+"""For a Jolokia agent that requires no credentials."""
 
 
 def service_url(target: str) -> str:

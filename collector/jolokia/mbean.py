@@ -1,4 +1,4 @@
-"""Rows that map a metric to an MBean's attribute, and the Jolokia requests and values that follow from them."""
+"""Rows that map metrics to MBean attributes, the Jolokia requests for them, and the values in the responses."""
 
 import json
 import math
@@ -78,7 +78,7 @@ class MBean:
             values = properties(name)
             if label_of.keys() <= values.keys():
                 discovered.append({label: values[key] for key, label in label_of.items() if label not in self.only})
-        return [{**labels, **more} for labels in discovered for more in fixed]
+        return [{**labels, **fixed_labels} for labels in discovered for fixed_labels in fixed]
 
 
 def properties(name: str) -> dict[str, str]:
@@ -157,10 +157,10 @@ def text(
 
 @dataclass(frozen=True)
 class MBeanRequest:
-    """One request of a bulk request, and the series that each part of its answer fills.
+    """One request of a bulk request, and the series that each part of its response provides.
 
     body     the request as JSON.
-    several  whether it reads several attributes, so that the answer is an object of them.
+    several  whether it reads several attributes, so that the response contains an object of them.
     """
 
     body: str
@@ -173,17 +173,17 @@ class MBeanRequest:
         """Whether it executes an operation, which Jolokia's policy may refuse separately from reading."""
         return self.parts[0][0].attribute == VALUES
 
-    def values(self, answer: Mapping[str, Any]) -> Values:
-        """Return the values in the answer, empty if the node does not have the MBean."""
-        if answer.get("status") != 200:
+    def values(self, response: Mapping[str, Any]) -> Values:
+        """Return the values in the response, empty if the node does not have the MBean."""
+        if response.get("status") != 200:
             return {}
         values: Values = {}
-        answer_value = answer.get("value")
+        response_value = response.get("value")
         for bean, series in self.parts:
             attribute, _, path = bean.attribute.partition(".")
-            value = answer_value
+            value = response_value
             if self.several:
-                value = answer_value.get(attribute) if isinstance(answer_value, dict) else None
+                value = response_value.get(attribute) if isinstance(response_value, dict) else None
             if path and bean.attribute != VALUES:
                 value = value.get(path) if isinstance(value, dict) else None
             values.update(_series_values(bean, series, value))
@@ -191,15 +191,15 @@ class MBeanRequest:
 
 
 def _series_values(bean: MBean, series: Series, value: Any) -> Iterator[tuple[Series, Value]]:
-    parts: list[tuple[tuple[str, ...], Any]] = [((), value)]
+    labelled_values: list[tuple[tuple[str, ...], Any]] = [((), value)]
     if bean.many is not None:
         try:
-            parts = list(bean.many(value))
+            labelled_values = list(bean.many(value))
         except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
             # A malformed value is absent.
             return
-    for labels, part in parts:
-        usable = _usable(bean.metric.kind, part)
+    for labels, raw in labelled_values:
+        usable = _usable(bean.metric.kind, raw)
         if usable is not None:
             yield (*series, *map(str, labels)), usable
 
@@ -229,15 +229,15 @@ def mbean_requests(
     groups: dict[tuple[str, bool, ScrapeInterval], list[tuple[MBean, Series]]] = {}
     for bean in beans:
         for labels in known.get(bean.family, ()):
-            if (pace := scrape_interval(bean, labels)) is not None:
+            if (interval := scrape_interval(bean, labels)) is not None:
                 series = (
                     bean.metric.name,
                     *(labels[label] for label in bean.metric.labels if label in labels),
                     *bean.fixed,
                 )
-                key = (bean.name.format_map(labels), bean.attribute == VALUES, pace)
+                key = (bean.name.format_map(labels), bean.attribute == VALUES, interval)
                 groups.setdefault(key, []).append((bean, series))
-    return [_mbean_request(name, is_values, pace, parts) for (name, is_values, pace), parts in groups.items()]
+    return [_mbean_request(name, is_values, interval, parts) for (name, is_values, interval), parts in groups.items()]
 
 
 def _mbean_request(
@@ -246,7 +246,7 @@ def _mbean_request(
     if is_values:
         request: dict[str, Any] = {"type": "exec", "mbean": name, "operation": VALUES}
         return MBeanRequest(json.dumps(request), scrape_interval, tuple(parts), several=False)
-    wanted = list(dict.fromkeys(bean.attribute.partition(".")[0] for bean, _ in parts))
-    several = len(wanted) > 1
-    request = {"type": "read", "mbean": name, "attribute": wanted if several else wanted[0]}
+    attributes = list(dict.fromkeys(bean.attribute.partition(".")[0] for bean, _ in parts))
+    several = len(attributes) > 1
+    request = {"type": "read", "mbean": name, "attribute": attributes if several else attributes[0]}
     return MBeanRequest(json.dumps(request), scrape_interval, tuple(parts), several)

@@ -1,4 +1,4 @@
-"""A Cassandra node as a source: which MBeans it has, when each is due, and one POST per tick."""
+"""A Cassandra node as a source: discovers its MBeans, schedules their requests, and sends one POST per tick."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -34,9 +34,9 @@ RARE_PER_TICK = 300
 
 
 class _ScheduledRequest:
-    """A request, when it is due, and how long it is paused because the node does not have its MBean.
+    """A request with its due time, and with a pause while the node does not have its MBean.
 
-    `never_pauses` is for requests that are sent in every tick whatever the node answers.
+    `never_pauses` is for requests that are sent on every tick regardless of the response.
     """
 
     def __init__(self, request: MBeanRequest, *, never_pauses: bool) -> None:
@@ -87,7 +87,7 @@ class MBeanSource:
         self._remainder = Remainder()
         self._next_search_s = self._rested_at_s = 0.0
         self._search_pause_s = 0.0
-        # What may have changed recently. At first contact, a schema change just before it cannot be excluded.
+        # The names that may have changed recently: at first contact, the schema may just have changed.
         self._changed = SCHEMA
         self._origin = ""
         self._schema = ""
@@ -120,7 +120,7 @@ class MBeanSource:
         self._jolokia.close()
 
     def read(self, timeout_s: float) -> Scrape:
-        """Read what is due. Raises SourceError when the node gives no usable answer within `timeout_s`."""
+        """Read the metrics that are due. Raises SourceError without a usable response within `timeout_s`."""
         began_s = self._clock.monotonic_s()
 
         def left_s() -> float:
@@ -132,19 +132,19 @@ class MBeanSource:
             self.search(left_s())
         due, ranked = self._due(began_s), self._ranking.due(began_s)
         bodies = [scheduled.request.body for scheduled in due] + [request.body for _, request in ranked]
-        answers = self._jolokia.post(bodies, left_s())
+        responses = self._jolokia.post(bodies, left_s())
         now_s = self._clock.monotonic_s()
         values: Values = {}
-        for index, (scheduled, answer) in enumerate(zip(due, answers, strict=False)):
-            values.update(scheduled.request.values(answer))
-            self.members = members(answer) or self.members
-            scheduled.reschedule(answer.get("status"), now_s, index / len(due))
-            if answer.get("status") == FORBIDDEN and scheduled.request.is_operation:
-                self.refused = one_line(answer.get("error", "no reason given"))
+        for index, (scheduled, response) in enumerate(zip(due, responses, strict=False)):
+            values.update(scheduled.request.values(response))
+            self.members = members(response) or self.members
+            scheduled.reschedule(response.get("status"), now_s, index / len(due))
+            if response.get("status") == FORBIDDEN and scheduled.request.is_operation:
+                self.refused = one_line(response.get("error", "no reason given"))
         if all(series[0].startswith(JVM) for series in values):
             raise SourceError(self._no_cassandra())
-        counts = zip(ranked, answers[len(due) :], strict=True)
-        if self._ranking.update([(table, request.values(answer)) for (table, request), answer in counts], now_s):
+        counts = zip(ranked, responses[len(due) :], strict=True)
+        if self._ranking.update([(table, request.values(response)) for (table, request), response in counts], now_s):
             self._rebuild_schedule()
         problem = self._follow_changes(values, now_s, left_s)
         values.update(self._remainder.counters(values))
@@ -168,18 +168,18 @@ class MBeanSource:
         often = [scheduled for scheduled in due if scheduled.request.scrape_interval is ScrapeInterval.TICK]
         rare = [scheduled for scheduled in due if scheduled.request.scrape_interval is not ScrapeInterval.TICK]
         rare.sort(key=lambda scheduled: scheduled.due_s)
-        # Rare requests first, so that keyspaces are read before their tables, however long the answer takes:
+        # Rare requests first, so that keyspaces are read before their tables, however long the response takes:
         # operations in between are then missing from "(others)" until its next reading, instead of counted twice.
         return sorted(rare[:RARE_PER_TICK] + often, key=lambda scheduled: -scheduled.request.scrape_interval.value)
 
     def _follow_changes(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
-        """Detect restarts and schema changes, and search for names if due; return what failed, "" for nothing."""
-        before = self._origin, self._schema
+        """Detect restarts and schema changes, and search for names if due; return the problem, or ""."""
+        previous = self._origin, self._schema
         self._origin = str(values.get((START_TIME.metric.name,), self._origin))
         # A starting node has no schema at first; its MBeans appear together with the schema.
         self._schema = str(values.get((SCHEMA_VERSION.metric.name,), ""))
-        if before[0] and before != (self._origin, self._schema):
-            self._expect_new_names(has_restarted=before[0] != self._origin, had_schema=bool(before[1]))
+        if previous[0] and previous != (self._origin, self._schema):
+            self._expect_new_names(has_restarted=previous[0] != self._origin, had_schema=bool(previous[1]))
         if self.refused and self._decayed:
             # Every view marks decaying percentiles.
             self._beans, self._decayed = self._beans + self._decayed, []
@@ -223,9 +223,9 @@ class MBeanSource:
                     searches.setdefault(bean.search_key, bean.search)
         bodies = [json.dumps({"type": "search", "mbean": pattern}) for pattern in searches.values()]
         began_s = self._clock.monotonic_s()
-        answers = self._jolokia.post(bodies, max(timeout_s, SEARCH_TIMEOUT_S)) if bodies else []
+        responses = self._jolokia.post(bodies, max(timeout_s, SEARCH_TIMEOUT_S)) if bodies else []
         took_s = self._clock.monotonic_s() - began_s
-        names = {key: _names(answer) for key, answer in zip(searches, answers, strict=True)}
+        names = {key: _names(response) for key, response in zip(searches, responses, strict=True)}
         for family, bean in families.items():
             self._known[family] = bean.labels(names.get(bean.search_key, []))
         table_labels = (
@@ -258,14 +258,16 @@ class MBeanSource:
             return selection.scrape_interval(bean, labels, active)
 
         # Few of thousands of tables are read: filter them once per family, not once per bean.
-        known = {family: list(filter(is_read, family_labels)) for family, family_labels in self._known.items()}
-        before = {scheduled.request.body: scheduled for scheduled in self._schedule}
+        labels_by_family = {
+            family: list(filter(is_read, family_labels)) for family, family_labels in self._known.items()
+        }
+        scheduled_by_body = {scheduled.request.body: scheduled for scheduled in self._schedule}
         self._schedule = []
         for request, never_pauses in [
             *((request, True) for request in self._change_requests()),
-            *((request, False) for request in mbean_requests(self._beans, known, scrape_interval)),
+            *((request, False) for request in mbean_requests(self._beans, labels_by_family, scrape_interval)),
         ]:
-            scheduled = before.get(request.body) or _ScheduledRequest(request, never_pauses=never_pauses)
+            scheduled = scheduled_by_body.get(request.body) or _ScheduledRequest(request, never_pauses=never_pauses)
             scheduled.request = request
             self._schedule.append(scheduled)
 
@@ -275,8 +277,8 @@ class MBeanSource:
         return mbean_requests(self._change_beans, labels, lambda *_: ScrapeInterval.TICK)
 
 
-def _names(answer: Mapping[str, Any]) -> list[str]:
-    value = answer.get("value")
-    if answer.get("status") != 200 or not isinstance(value, list):
-        raise JolokiaError(f"search refused: {one_line(answer.get('error', 'no reason given'))}")
+def _names(response: Mapping[str, Any]) -> list[str]:
+    value = response.get("value")
+    if response.get("status") != 200 or not isinstance(value, list):
+        raise JolokiaError(f"search refused: {one_line(response.get('error', 'no reason given'))}")
     return [name for name in value if isinstance(name, str)]

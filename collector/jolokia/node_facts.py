@@ -1,4 +1,4 @@
-"""NodeFacts about a node from its JMX: address, data directories, process and peers."""
+"""Facts about a node from its JMX: address, data directories, process and peers."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
         "java.lang:type=Runtime": ["Name", "StartTime"],
     }
     requests = [json.dumps({"type": "read", "mbean": bean, "attribute": names}) for bean, names in attributes.items()]
-    service, runtime = (_mapping(answer.get("value")) for answer in jolokia.post(requests, timeout_s))
+    service, runtime = (_mapping(response.get("value")) for response in jolokia.post(requests, timeout_s))
     local_id = service.get("LocalHostId")
     host_ids = _mapping(service.get("EndpointToHostId"))
     address = next((_address(endpoint) for endpoint, host_id in host_ids.items() if host_id == local_id), "")
@@ -37,8 +37,8 @@ def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
 def read_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
     """Return the addresses of the node's ring, sorted. Raises JolokiaError as `Jolokia.post`."""
     request = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "EndpointToHostId"})
-    (answer,) = jolokia.post([request], timeout_s)
-    host_ids = answer.get("value")
+    (response,) = jolokia.post([request], timeout_s)
+    host_ids = response.get("value")
     if not isinstance(host_ids, dict) or not host_ids:
         raise JolokiaError(f"{jolokia.url}: no usable EndpointToHostId")
     return _addresses(host_ids)

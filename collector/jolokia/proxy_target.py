@@ -1,7 +1,7 @@
-"""Reading a node through a Jolokia on another host that acts as a proxy to the node's JMX.
+"""Reads a node through a Jolokia agent on another host that acts as a proxy to the node's JMX.
 
-A Jolokia that is no proxy silently answers for its own JVM (the JVM agent of version 1 does). Each POST therefore also
-asks for the JVM's identity, with and without the target; answers count only when the two identities differ.
+An agent that is not a proxy silently answers for its own JVM (the JVM agent of version 1 does). So each POST also
+reads the identity of the JVM, with and without the target; responses count only if the two identities differ.
 """
 
 import json
@@ -14,7 +14,7 @@ from collector.jolokia.jolokia_access import JolokiaAccess, service_url
 RUNTIME = "java.lang:type=Runtime"
 IDENTITY = json.dumps({"type": "read", "mbean": RUNTIME, "attribute": ["Name", "StartTime"]})
 PROBE = json.dumps({"type": "search", "mbean": RUNTIME})
-# Jolokia 2 also returns its own JVM's names, and marks the target's.
+# Jolokia 2 also returns names of its own JVM, and marks those of the target.
 MARK = "proxy@"
 
 Answer = dict[str, Any]
@@ -29,7 +29,7 @@ class ProxyError(Exception):
 
 
 class ProxyTarget:
-    """The node behind the proxy, and how requests name it."""
+    """The node behind the proxy, as it is addressed in requests."""
 
     def __init__(self, access: JolokiaAccess) -> None:
         self.url = service_url(access.target)

@@ -1,4 +1,4 @@
-"""Which of many tables are read: ranks the tables by activity, and counts the operations of the others."""
+"""Selects the tables to read when there are many: ranks them by activity, and counts the operations of the others."""
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
@@ -59,7 +59,7 @@ class Ranking:
         return [(table, request) for table in tables for request in self._candidates[table]]
 
     def update(self, answers: Sequence[tuple[Table, Values]], now_s: float) -> bool:
-        """Process the answered counts; return whether the set of active tables has changed."""
+        """Process the counts that were read; return whether the set of active tables has changed."""
         counts: dict[Table, list[int]] = {}
         for table, values in answers:
             counts.setdefault(table, []).extend(value for value in values.values() if isinstance(value, int))
@@ -129,8 +129,8 @@ class Remainder:
         for series in {*self._tables, *(series for series in read if series[0] not in REMAINDERS)}:
             increase, last = self._tables.get(series, (0, None))
             value = read.get(series)
-            new = 0 if value is None or last is None else max(value - last, 0)
-            self._tables[series] = (increase + new, value)
+            growth = 0 if value is None or last is None else max(value - last, 0)
+            self._tables[series] = (increase + growth, value)
         counters: Values = {}
         for series, value in read.items():
             if series[0] in REMAINDERS:

@@ -32,7 +32,7 @@ class DeltaState:
     """The state since the last full record, the same for writer and reader.
 
     series, last      by number: source and series, and the last value; None before the first value.
-    there             the numbers of the series in the last record.
+    present           the numbers of the series in the last record.
     sources, origins  the sources of the last record in order, and the last origin of each source.
     """
 
@@ -94,7 +94,7 @@ def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
 
 
 def _records(state: DeltaState, snapshot: Snapshot) -> list[list[str]]:
-    """Return gaps, suspends and restarts as text, for people who search a journal; readers ignore it."""
+    """Return gaps, suspends and restarts as text, for searching a journal with grep; readers ignore it."""
     tick = snapshot.tick
     records = [["gap", f"{tick.missed} ticks missed"]] if tick.missed else []
     if tick.suspended_s:
@@ -158,8 +158,8 @@ def _changes(last: Sequence[Value | None], values: Mapping[int, Value]) -> Line:
 
 def _distances(numbers: Iterable[int]) -> list[int]:
     """Return the difference of each of the ascending numbers from its predecessor."""
-    records, before = [], 0
+    distances, previous = [], 0
     for number in numbers:
-        records.append(number - before)
-        before = number
-    return records
+        distances.append(number - previous)
+        previous = number
+    return distances

@@ -44,8 +44,8 @@ class Footer:
 
 def footer_of(content: Mapping[str, Any], offset: int) -> Footer:
     """Return the footer of a record. Raises CodingError and other errors of MALFORMED."""
-    known = {key: content[key] for key in Footer.__dataclass_fields__ if key != "offset"}
-    footer = Footer(**known, offset=offset)
+    fields = {key: content[key] for key in Footer.__dataclass_fields__ if key != "offset"}
+    footer = Footer(**fields, offset=offset)
     texts_of([footer.session, footer.file])
     numbers = footer.first, footer.next, footer.written_at
     if not all(map(is_number, numbers)) or footer.first > footer.next or type(footer.more) is not bool:

@@ -61,10 +61,10 @@ class Header:
 
 def header_of(content: Mapping[str, Any]) -> Header:
     """Return the header of a full record, without unknown fields. Raises TypeError, ValueError, KeyError."""
-    known = {key: content[key] for key in Header.__dataclass_fields__ if key in content}
-    known["metrics"] = tuple(_metric(row) for row in content.get("metrics", ()))
-    known["sources"] = tuple(content.get("sources", ()))
-    head = Header(**known)
+    fields = {key: content[key] for key in Header.__dataclass_fields__ if key in content}
+    fields["metrics"] = tuple(_metric(row) for row in content.get("metrics", ()))
+    fields["sources"] = tuple(content.get("sources", ()))
+    head = Header(**fields)
     texts = (
         head.writer,
         head.session,

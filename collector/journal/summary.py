@@ -55,14 +55,14 @@ class Summary:
 
         "open or no footer" means that there is no permission to open the lock of a recorder.
         """
-        wrong = self.integrity
-        parts = [
-            "damaged" if wrong.damaged or wrong.lost else "",
-            "ticks repeated or out of order" if wrong.repeated else "",
-            self._unfinished_text() if wrong.unfinished else "",
-            "a later file is missing" if wrong.continued else "",
+        defects = self.integrity
+        descriptions = [
+            "damaged" if defects.damaged or defects.lost else "",
+            "ticks repeated or out of order" if defects.repeated else "",
+            self._unfinished_text() if defects.unfinished else "",
+            "a later file is missing" if defects.continued else "",
         ]
-        return ", ".join(filter(None, parts)) or ("open" if self.open else "complete")
+        return ", ".join(filter(None, descriptions)) or ("open" if self.open else "complete")
 
     def _unfinished_text(self) -> str:
         # All of them may still be open.
@@ -142,9 +142,9 @@ def size_of(folder: Path) -> int | None:
         files = files_of(folder)
     except OSError:
         return None
-    summary = 0
+    total = 0
     for file in files:
         # The recorder may just have removed it.
         with suppress(FileNotFoundError):
-            summary += file.stat().st_size
-    return summary
+            total += file.stat().st_size
+    return total

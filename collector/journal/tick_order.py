@@ -119,7 +119,7 @@ class TickOrder:
         ended = {session for session, footer in self._footers.items() if footer.next >= self._next.get(session, 0)}
         unfinished = len(self._next.keys() - ended)
         continued = sum(self._footers[session].more for session in ended)
-        lost = self._lost + sum(missing.ticks for _, missing in self.missing_ends())
+        lost = self._lost + sum(lost_ticks.ticks for _, lost_ticks in self.missing_ends())
         return Integrity(damaged, lost, self._repeated, unfinished, continued)
 
     def filtered(self, records: Iterable[Entry | Damage | Footer]) -> Iterator[Entry | Finding]:

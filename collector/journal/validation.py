@@ -21,7 +21,7 @@ class CodingError(ValueError):
     """A malformed record, or one that is inconsistent with its predecessors."""
 
 
-# The errors that malformed content leads to; CodingError and LineError are ValueErrors.
+# The errors that malformed content causes; CodingError and LineError are ValueErrors.
 MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
 
 
@@ -88,11 +88,11 @@ def series_of(items: Iterable[Sequence[Any]]) -> list[tuple[str, Series]]:
 
 def series_numbers(distances: Iterable[int]) -> list[int]:
     """Return the numbers of series from their distances. Raises CodingError unless they ascend."""
-    items: list[int] = []
+    numbers: list[int] = []
     number = 0
     for distance in array("q", distances):
-        if distance < 0 or (distance == 0 and items):
+        if distance < 0 or (distance == 0 and numbers):
             raise CodingError("numbers of series that do not ascend")
         number += distance
-        items.append(number)
-    return items
+        numbers.append(number)
+    return numbers

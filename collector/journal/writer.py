@@ -139,8 +139,8 @@ class Journal:
         self._in_frame += 1
         self._write(file, frame.compress(sealed(content)) + frame.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
         self._next += 1
-        least_s, most_s = self._times_s
-        self._times_s = min(least_s, snapshot.tick.time_s), max(most_s, snapshot.tick.time_s)
+        begin_s, end_s = self._times_s
+        self._times_s = min(begin_s, snapshot.tick.time_s), max(end_s, snapshot.tick.time_s)
         if self._limits.sync == "tick":
             os.fdatasync(file)
 
@@ -153,10 +153,10 @@ class Journal:
 
     def _write(self, file: int, data: bytes) -> None:
         """Write all or nothing. Raises OSError."""
-        rest = memoryview(data)
+        remaining = memoryview(data)
         try:
-            while rest:
-                rest = rest[os.write(file, rest) :]
+            while remaining:
+                remaining = remaining[os.write(file, remaining) :]
         except OSError:
             # Later records must follow the last complete one.
             os.ftruncate(file, self._size)
@@ -241,8 +241,8 @@ def bounded_name(name: str) -> str:
 def _created(folder: Path, now_s: float) -> tuple[int, str]:
     """Create a file; return its descriptor and its name. Raises OSError."""
     begun, first = datetime.fromtimestamp(now_s, timezone.utc).strftime("%Y%m%dT%H%M%S"), 0
-    known = [sort_key(path)[:2] for path in files_of(folder)]
-    newest, number = max((key for key in known if BEGUN.fullmatch(key[0])), default=("", 0))
+    existing = [sort_key(path)[:2] for path in files_of(folder)]
+    newest, number = max((key for key in existing if BEGUN.fullmatch(key[0])), default=("", 0))
     if newest >= begun:
         # The clock may have been set back: the new file must sort after the existing ones.
         begun, first = newest, number + 1

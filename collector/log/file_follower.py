@@ -75,18 +75,18 @@ class FileFollower:
         self._removed_since_s = None
 
     def _added(self, most_bytes: int, until_s: float) -> Iterator[bytes]:
-        left = most_bytes
+        remaining = most_bytes
         while True:
             file = self._file = self._file or self._open()
             # Checked before the rest is read: nothing is appended once another file has the path.
             is_replaced = self._is_replaced(file)
             self._check_rewritten(file)
-            while left > 0 and (chunk := self._read(file, min(left, CHUNK_BYTES))):
-                left -= len(chunk)
+            while remaining > 0 and (chunk := self._read(file, min(remaining, CHUNK_BYTES))):
+                remaining -= len(chunk)
                 yield from self._lines.complete(chunk)
                 if self._clock.monotonic_s() >= until_s:
                     return
-            if left <= 0 or not is_replaced:
+            if remaining <= 0 or not is_replaced:
                 return
             self.close()
             self._from_start = True

@@ -32,7 +32,7 @@ class Row:
     """A kind of message that is an event.
 
     message    regular expression for the beginning of the message.
-    describe   returns the event's text, None for a message that is no event after all.
+    describe   returns the event's text; None if the message is not an event.
     """
 
     kind: str

@@ -34,7 +34,7 @@ class LogSource:
         Raises SourceError when the log cannot be read and there are no events.
         """
         events: list[Event] = []
-        more: Counter[str] = Counter()
+        omitted: Counter[str] = Counter()
         problem = ""
         try:
             for line in self._follower.lines(MOST_BYTES, self._clock.monotonic_s() + SHARE_OF_TIMEOUT * timeout_s):
@@ -44,12 +44,12 @@ class LogSource:
                 if len(events) < MOST_EVENTS:
                     events.append(event)
                 else:
-                    more[event.kind] += 1
+                    omitted[event.kind] += 1
         except SourceError as error:
             if not events:
                 raise
             problem = str(error)
-        return Scrape(NAME, self._clock.monotonic_s(), problem=problem, events=(*events, *self._summary(more)))
+        return Scrape(NAME, self._clock.monotonic_s(), problem=problem, events=(*events, *self._summary(omitted)))
 
     def close(self) -> None:
         """Close the log."""
@@ -62,12 +62,12 @@ class LogSource:
             return None
         return Event(*kind_and_text, self._pattern.time_s(line, self._clock.wall_s()))
 
-    def _summary(self, more: Counter[str]) -> list[Event]:
+    def _summary(self, omitted: Counter[str]) -> list[Event]:
         """Return events that count omitted events and skipped bytes."""
         summary = []
-        if more:
-            kinds = ", ".join(f"{number} {kind}" for kind, number in more.most_common())
-            summary.append(Event(NAME, f"and {more.total()} more events: {kinds}"))
+        if omitted:
+            kinds = ", ".join(f"{number} {kind}" for kind, number in omitted.most_common())
+            summary.append(Event(NAME, f"and {omitted.total()} more events: {kinds}"))
         if skipped := self._follower.take_skipped():
             text = f"skipped {skipped / 2**20:.1f} MiB of {one_line(self._path.name)}: backlog too large"
             summary.append(Event(NAME, text))

@@ -9,7 +9,7 @@ from collector.model.snapshot import Tick
 
 # NTP may slow the wall clock: a tick up to this much early is on time, not a step back.
 SLEW_MS = 50
-# Ticks are never exactly on time: read what is due within this time now, not a whole interval later.
+# Ticks are never exactly on time: sources due within this time are read now, not an interval later.
 EARLY_S = 0.5
 # The two clocks are read one after the other, so shorter suspensions are measurement error.
 SHORTEST_SLEEP_S = 0.01
@@ -93,5 +93,5 @@ def _last_point(wall_ms: float, step: int, phase: int) -> int:
 
 
 def _sleep_until(clock: Clock, due_s: float) -> None:
-    while (rest_s := due_s - clock.monotonic_s()) > 0:
-        clock.sleep(rest_s)
+    while (remaining_s := due_s - clock.monotonic_s()) > 0:
+        clock.sleep(remaining_s)

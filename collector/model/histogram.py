@@ -129,8 +129,8 @@ def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
         if high == inf:
             values.append(low)
             continue
-        part = (rank - (cumulative[index - 1] if index else 0)) / counts[index]
-        value = low + (high - low) * min(max(part, 0.0), 1.0)
+        fraction = (rank - (cumulative[index - 1] if index else 0)) / counts[index]
+        value = low + (high - low) * min(max(fraction, 0.0), 1.0)
         # The lower bound itself is outside the bucket.
         values.append(min(max(ceil(value), low + 1) if buckets.is_integer else value, high))
     return values

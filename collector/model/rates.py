@@ -24,17 +24,17 @@ MEAN_SLACK_S = 2e-6
 MEAN_MIN_COUNT = 100
 
 
-def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot) -> Sample:
-    """Return the sample of the interval that `now` ends.
+def rates(catalogue: Catalogue, before: Mapping[Series, Reading], snapshot: Snapshot) -> Sample:
+    """Return the sample of the interval that `snapshot` ends.
 
     `before` holds the last reading of every series (see `update_readings`). Series of metrics that the catalogue lacks
     are left out.
     """
     values: dict[Series, Derived] = {}
     elapsed: dict[str, float] = {}
-    events = tick_events(now.tick)
+    events = tick_events(snapshot.tick)
     restarted = []
-    for scrape in now.scrapes:
+    for scrape in snapshot.scrapes:
         events.extend(scrape.events)
         if scrape.problem:
             events.append(Event("no_answer", f"{scrape.source}: {scrape.problem}"))
@@ -51,7 +51,7 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], now: Snapshot)
         values.update(_histograms(catalogue, comparable, scrape, scalars, events))
     if restarted:
         events.append(restart_event(restarted))
-    return Sample(now.node, now.tick, values, elapsed, tuple(events))
+    return Sample(snapshot.node, snapshot.tick, values, elapsed, tuple(events))
 
 
 def tick_events(tick: Tick) -> list[Event]:

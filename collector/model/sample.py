@@ -23,7 +23,7 @@ class Reading(NamedTuple):
 class Rate(NamedTuple):
     """The increase of a counter, in the metric's unit, and the time it covers.
 
-    aggregated_per_s  of several nodes: their rates, aggregated as the metric's row says; None for one node. The
+    aggregated_per_s  of several nodes: their rates, aggregated as the metric defines; None for one node. The
                       increase is the sum in any case, and the nodes need not cover the same time.
     """
 

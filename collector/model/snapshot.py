@@ -34,7 +34,7 @@ class Scrape:
     at_s      monotonic time at which the source finished; rates divide by its differences.
     origin    identifies the epoch of the counters, such as the start of a process; no rate spans two epochs. ""
               if unknown.
-    problem   why values are missing, in one line; "" if none are.
+    problem   the reason for missing values, in one line; "" for none.
     events    events since the previous tick.
     wall_s    time spent reading the source.
     cpu_s     CPU time spent reading the source.

@@ -64,13 +64,13 @@ class ReportSource:
     """
 
     def __init__(
-        self, name: str, ask: Callable[[], Scrape], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
+        self, name: str, run: Callable[[], Scrape], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
     ) -> None:
         """Create the source; a report is repeated after `pace` times its duration."""
         self.name = name
         self._pace = pace
-        self._asked = 0
-        self._ask = ask
+        self._finished = 0
+        self._run = run
         self._pool = pool
         self._clock = clock
         self._running: Future[tuple[Scrape, float]] | None = None
@@ -90,23 +90,23 @@ class ReportSource:
         if self._running is not None and self._running.done():
             scrape, took_s = self._running.result()
             self._running = None
-            # A partly parsed report counts as an answer: its problem is returned once, its values stay valid.
+            # A partly parsed report is not a failure: its problem is returned once, its values stay valid.
             self._problem = "" if scrape.values else scrape.problem
-            self._asked += 1
+            self._finished += 1
             # Rates need two readings: the second one follows at once.
-            self._due_s = scrape.at_s + (self._pace - 1) * took_s if self._asked > 1 else 0.0
+            self._due_s = scrape.at_s + (self._pace - 1) * took_s if self._finished > 1 else 0.0
         if now_s >= self._due_s - EARLY_S:
             self.start()
         return scrape
 
     def _timed(self) -> tuple[Scrape, float]:
         began_s = self._clock.monotonic_s()
-        scrape = self._ask()
+        scrape = self._run()
         return scrape, scrape.at_s - began_s
 
 
 class NodetoolSource:
-    """A node that `tool` reads; `find` returns its process on this host."""
+    """A node read through `tool`; `find` returns its process on this host."""
 
     kind = "nodetool"
     paced = True

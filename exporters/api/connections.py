@@ -20,28 +20,28 @@ class ClientConnection:
         self._stalled_deadline_s = inf
 
     def request_begins(self, now_s: float) -> None:
-        """Note the first byte of another request."""
+        """Record the first byte of another request."""
         if self.is_waiting and self.has_requested:
             self.is_waiting, self._deadline_s = False, now_s + HEAD_S
 
     def head_complete(self, now_s: float) -> None:
-        """Note that a request head is complete; its body must follow."""
+        """Record that a request head is complete; its body must follow."""
         self.has_requested, self.is_waiting, self._deadline_s = True, False, now_s + BODY_S
 
     def request_complete(self) -> None:
-        """Note that a request is complete; the response has no time limit."""
+        """Record that a request is complete; the response has no time limit."""
         self._deadline_s = inf
 
     def idle(self, now_s: float) -> None:
-        """Note that every request is answered."""
+        """Record that every request is answered."""
         self.is_waiting, self._deadline_s = True, now_s + IDLE_S
 
     def write_stalled(self, now_s: float) -> None:
-        """Note that the client does not read the response."""
+        """Record that the client does not read the response."""
         self._stalled_deadline_s = now_s + STALLED_S
 
     def write_resumed(self) -> None:
-        """Note that the client reads again."""
+        """Record that the client reads again."""
         self._stalled_deadline_s = inf
 
     def is_expired(self, now_s: float) -> bool:
@@ -74,7 +74,7 @@ class Connections:
         self._all.pop(connection, None)
 
     def evict_one(self) -> bool:
-        """Close the connection that matters least; return False if all of them are busy."""
+        """Close the least important connection; return False if all are busy."""
         candidate = next((connection for connection in self._all if not connection.has_requested), None)
         candidate = candidate or next((connection for connection in self._all if connection.is_waiting), None)
         if candidate is None:

@@ -72,7 +72,7 @@ class BoundedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # No other protocol is supported: what follows is not a request.
+            # No other protocol is supported: the following bytes are not a request.
             self.cycle.keep_alive = False
             self.flow.pause_reading()
         except httptools.HttpParserError:
@@ -142,7 +142,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Note that a request is complete."""
+        """Record that a request is complete."""
         self._in_head = self._ended = True
         if self.cycle.response_complete:
             # The response, such as an error, was sent before the request was complete.
@@ -152,7 +152,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Note that a response is complete."""
+        """Record that a response is complete."""
         super().on_response_complete()
         if self.cycle.response_complete:
             self._connection.idle(self.loop.time())

@@ -10,7 +10,7 @@ LARGEST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class WebConfig:
-    """Who may use the API.
+    """The access rules of the API.
 
     tls         None for plain HTTP.
     users       bcrypt hash by user name; empty if no password is required.

@@ -1,1 +1,1 @@
-"""Pictures of a run: gnuplot scripts and data files that stand alone."""
+"""Plots of a run: self-contained gnuplot scripts and data files."""

@@ -1,4 +1,4 @@
-"""All pictures. To add one, add a file in `plots/` and a row here."""
+"""All plots. To add one, add a file in `plots/` and a row here."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

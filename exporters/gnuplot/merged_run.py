@@ -35,12 +35,14 @@ def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
         index: {name: row[name] for name in SHOWN} for index, row in table_of(choice).node_rows(node)
     }
     marks = tuple(
-        _mark(node.node, event, found.sample.tick.time_s)
-        for found in node.intervals.values()
-        for event in (*logged(found.sample), *(each for each in found.sample.events if each.kind in MARKED))
+        _mark(node.node, event, interval.sample.tick.time_s)
+        for interval in node.intervals.values()
+        for event in (*logged(interval.sample), *(event for event in interval.sample.events if event.kind in MARKED))
     )
-    said = [found.sample.values[VERSION] for found in node.intervals.values() if VERSION in found.sample.values]
-    return NodeRows(rows, marks, str(said[-1]) if said else "")
+    versions = [
+        interval.sample.values[VERSION] for interval in node.intervals.values() if VERSION in interval.sample.values
+    ]
+    return NodeRows(rows, marks, str(versions[-1]) if versions else "")
 
 
 def _mark(node: str, event: Event, time_s: float) -> Mark:
@@ -53,10 +55,14 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
     cluster: list[Row | None] = []
     buckets: dict[str, list[Buckets | None]] = {"read": [], "write": []}
     for index in indices:
-        found = merged.cluster.get(index)
-        cluster.append(None if found is None else table.cluster_row(found, len(merged.nodes)))
-        for operation, of in buckets.items():
-            of.append(None if found is None else table.view.operations.buckets(found.sample, operation.title()))
+        cluster_sample = merged.cluster.get(index)
+        cluster.append(None if cluster_sample is None else table.cluster_row(cluster_sample, len(merged.nodes)))
+        for operation, series in buckets.items():
+            series.append(
+                None
+                if cluster_sample is None
+                else table.view.operations.buckets(cluster_sample.sample, operation.title())
+            )
     begin_s = grid.end_of(indices.start) - grid.interval_s
     head = merged.nodes[0].head
     return Run(

@@ -20,7 +20,7 @@ HOVER = "hypertext point pt 7 ps 1 lc rgb '#FF000000'"
 
 @dataclass(frozen=True)
 class LineStyle:
-    """The style of a line: a colour variable of the script, and point and dash to tell lines apart without colour."""
+    """The style of a line: a colour variable of the script, and point and dash to distinguish lines without it."""
 
     colour: str
     point: int = 0
@@ -85,7 +85,7 @@ def lines_panel(
 
 
 def hover(page: Page, box: Box, lines: Sequence[Line]) -> list[str]:
-    """Return what tells a pointer that rests on the last line all the values of its time; the PNG has no use for it."""
+    """Return the hover texts of the last line, with all values at that time; only the SVG has them."""
     titled = [line for line in lines if line.title][-_HOVER_LINES:]
     if not titled:
         return []

@@ -41,13 +41,13 @@ _NOT_IN_TEXT = {"read_p50_ms", "read_max_ms", "write_p50_ms", "write_max_ms", "c
 
 @dataclass(frozen=True)
 class View:
-    """The user's choice, with the disk and interface that were chosen or found.
+    """The user's selection, with the selected or discovered disk and interface.
 
     time     header of the first column of text: "Time", "Epoch", or "" for none.
     tables   whether single tables are shown below the row.
     picked   the columns of text, by name; () for the usual ones. JSON and CSV have them too.
-    source   how the node is asked.
-    decayed  whether percentiles are decayed ones, for want of the interval's.
+    source   the transport through which the node is read.
+    decayed  whether percentiles are decaying ones, because interval percentiles are not available.
     """
 
     operations: Operations = field(default_factory=Operations)

@@ -1,4 +1,4 @@
-"""The numbers that the screen shows of one interval: a row for every node and one for the cluster."""
+"""The numbers of one interval for display: a row for every node and one for the cluster."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

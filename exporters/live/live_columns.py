@@ -47,7 +47,7 @@ _MORE = (
 
 @lru_cache(maxsize=2)
 def columns_of(*, local: bool) -> tuple[Column, ...]:
-    """Return the columns; `local` for a node of which only local reads and writes are known."""
+    """Return the columns; `local` for a node with only local reads and writes."""
     wide = View(Operations(local=local), disk=WATCHED, interface=WATCHED, wide=True).columns
     return (*(replace(column, header=column.header.removeprefix("watched")) for column in wide), *_MORE)
 

@@ -1,4 +1,4 @@
-"""Frames of a live cluster: what to request from the nodes, and the rows made of their samples."""
+"""Frames of a live cluster: the metrics to request from the nodes, and the rows computed from their samples."""
 
 from dataclasses import dataclass
 
@@ -28,11 +28,11 @@ ALL_METRICS = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the screen shows.
+    """The part of the data to display.
 
     columns  names of columns.
     tables   index of the node, or ALL, to show tables of; None for no tables.
-    node     index of a node to show everything of; None for none.
+    node     index of a node to show completely; None for none.
     """
 
     columns: frozenset[str]
@@ -57,7 +57,7 @@ class LiveFrames:
         self._cluster.stop()
 
     def want(self, wanted: Wanted) -> None:
-        """Show something else from now on; callable from any thread."""
+        """Replace the selection; may be called from any thread."""
         if wanted != self._wanted:
             self._wanted = wanted
             self._cluster.request(request_of(wanted))
@@ -67,7 +67,7 @@ class LiveFrames:
 
 
 def request_of(wanted: Wanted) -> Request:
-    """Return what to request from the nodes."""
+    """Return the request for the nodes."""
     metrics = needs(wanted.columns)
     all_tables = wanted.tables == ALL
     if all_tables:

@@ -14,7 +14,7 @@ MOST_BYTES = 2 << 20
 TIMEOUT_S = 10.0
 # A store that refuses every point may be misconfigured: give up its points only after the same reason for this long.
 GIVE_UP_AFTER_S = 3600.0
-# So many points, spread over all pending ones, are sent alone before a store counts as refusing every point.
+# Number of points, spread over all pending ones, sent individually before a store counts as refusing every point.
 PROBES = 20
 # Parts that differ between refusals for the same reason: the quoted point, and numbers.
 DETAILS = re.compile(r"['\"].*|\d+")

@@ -15,7 +15,7 @@ class PreviousTick:
     """The tick before the current one.
 
     at_s  when it was read, by the monotonic clock; None if unknown.
-    lost  how many ticks its writer had failed to write by then; None if unknown.
+    lost  number of ticks that its writer had failed to write by then; None if unknown.
     """
 
     time_s: float
@@ -40,7 +40,7 @@ class Gaps:
         self._cause = ""
 
     def note(self, finding: Finding | Removed) -> None:
-        """Note a finding that may explain a gap before the next tick."""
+        """Record a finding that may explain a gap before the next tick."""
         if isinstance(finding, Removed):
             self._cause = self._cause or "journal files were removed before they were sent"
             return
@@ -54,7 +54,7 @@ class Gaps:
             self._log(f"byte {finding.offset} of the journal: {finding.reason}", kind="repeated")
 
     def skip(self, entry: Entry) -> None:
-        """Note a tick that an earlier process has sent."""
+        """Record a tick that an earlier process has sent."""
         self._previous, self._cause = _previous_tick(entry), ""
 
     def count(self, entry: Entry) -> None:

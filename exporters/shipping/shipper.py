@@ -34,7 +34,7 @@ CPU_SHARE = 0.6
 
 @dataclass(frozen=True)
 class Plan:
-    """What to ship, and where to keep state.
+    """The ticks to ship, and the files that keep the state.
 
     open_journal    opens the journal at a position; None for its beginning.
     start           the position to start at without a checkpoint; None for the beginning.

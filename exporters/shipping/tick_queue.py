@@ -34,7 +34,7 @@ class Journal(Protocol):
         """Yield the entries since the last call. Raises OSError."""
 
     def position(self, entry: Entry) -> Position:
-        """Return where the frame begins of the entry that came last."""
+        """Return the position of the frame that contains the last entry."""
 
     def close(self) -> None:
         """Close the files."""
@@ -82,7 +82,7 @@ class RecordingReader:
             yield from self._sequence.filtered(read(self._path, self._limit))
 
     def position(self, entry: Entry) -> Position:
-        """Return where the frame begins of the entry that came last."""
+        """Return the position of the frame that contains the last entry."""
         return Position(self._path.name if self._path else "", entry.frame)
 
     def close(self) -> None:

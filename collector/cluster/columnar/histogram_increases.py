@@ -64,14 +64,10 @@ def histogram_increases(
     present: Bools,
 ) -> HistogramIncreases:
     """Return the increases of the histograms where they continue. Raises CodingError, ValueError."""
-    all_increases = block.bucket_increases()
-    counted = continues.copy()
+    all_increases, counted = block.bucket_increases(), continues.copy()
     result = HistogramIncreases([], counted, {}, {}, [])
     column_indices = {key: column_index for column_index, key in enumerate(block.series)}
-    begins: dict[int, list[tuple[int, int]]] = {}
-    for at, column_index, length in block.lengths:
-        begins.setdefault(column_index, []).append((at, length))
-    for column_index, layouts in begins.items():
+    for column_index, layouts in _layouts_by_column(block).items():
         own_rows = slice(*np.searchsorted(all_increases[1], (column_index, column_index + 1)))
         absolute = all_increases[0][own_rows], all_increases[2][own_rows], all_increases[3][own_rows]
         source, series = block.series[column_index]
@@ -104,6 +100,14 @@ def histogram_increases(
         line, bucket, gain = (each[keep] for each in increases)
         result.parts.append((line, np.full(len(line), column_index), bucket, gain))
     return result
+
+
+def _layouts_by_column(block: Block) -> dict[int, list[tuple[int, int]]]:
+    """Return for each histogram the lines where a layout begins, with the number of buckets."""
+    layouts: dict[int, list[tuple[int, int]]] = {}
+    for line, column_index, length in block.lengths:
+        layouts.setdefault(column_index, []).append((line, length))
+    return layouts
 
 
 def _since_last(absolute: Entries, layouts: Sequence[tuple[int, int]], before: Ints | None, counted: Bools) -> Entries:

@@ -1,1 +1,1 @@
-"""The cluster live: samples from agents and Jolokias, assembled interval by interval."""
+"""The live cluster: samples from agents and Jolokia agents, assembled into intervals."""

@@ -120,7 +120,7 @@ class IntervalAssembler:
         node.delays.append(now_s - sample.tick.time_s)
         index = self._index(node, sample)
         if not has_request_rates(node.last_sample):
-            # The first sample of a node counts in the next interval: otherwise a node that always answers late never appears.
+            # The first sample counts in the next interval: otherwise a node that always answers late never appears.
             index = max(index, self._closed + 1)
         if index > self._closed and len(node.open) < MAX_OPEN:
             samples = node.open.setdefault(index, [])

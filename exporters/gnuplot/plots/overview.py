@@ -78,11 +78,11 @@ def _data(run: Run, limit: int) -> Columns:
 
 
 def _operations(page: Page, box: Box, data: Columns) -> list[str]:
-    each = list(data.items())[1 + len(_COLUMNS) :]
+    node_items = list(data.items())[1 + len(_COLUMNS) :]
     lines = []
-    for number, (_, values) in enumerate(each):
-        word = "reads" if 2 * number < len(each) else "writes"
-        title = f"{word}, each node" if 2 * number in (0, len(each)) else ""
+    for number, (_, values) in enumerate(node_items):
+        word = "reads" if 2 * number < len(node_items) else "writes"
+        title = f"{word}, each node" if 2 * number in (0, len(node_items)) else ""
         style = LineStyle(word, dash="solid" if word == "reads" else "'-'", width=0.7)
         lines.append(Line(title, f"column({2 + len(_COLUMNS) + number})", values, style))
     for name, point in zip(_OPERATIONS, (7, 9), strict=True):
