@@ -159,19 +159,19 @@ class Jolokia:
 
     def _answers(self, raw: bytes, expected: int) -> list[dict[str, Any]]:
         try:
-            answers = json.loads(raw)
+            responses = json.loads(raw)
         except (ValueError, RecursionError):
             raise self._error(Failure("the answer is not JSON: is this Jolokia?", Reason.UNEXPECTED_RESPONSE)) from None
-        if isinstance(answers, dict) and "error" in answers:
-            is_forbidden = answers.get("status") == http.client.FORBIDDEN
+        if isinstance(responses, dict) and "error" in responses:
+            is_forbidden = responses.get("status") == http.client.FORBIDDEN
             cause = "refused by Jolokia's policy" if is_forbidden else "refused"
             reason = Reason.FORBIDDEN if is_forbidden else Reason.OTHER
-            raise self._error(Failure(f"{cause}: {self._diagnostics.quoted(answers['error'])}", reason))
+            raise self._error(Failure(f"{cause}: {self._diagnostics.quoted(responses['error'])}", reason))
         if (
-            not isinstance(answers, list)
-            or len(answers) != expected
-            or not all(isinstance(answer, dict) for answer in answers)
+            not isinstance(responses, list)
+            or len(responses) != expected
+            or not all(isinstance(response, dict) for response in responses)
         ):
             text = "the answer does not match the request: is this Jolokia?"
             raise self._error(Failure(text, Reason.UNEXPECTED_RESPONSE))
-        return answers
+        return responses

@@ -72,17 +72,17 @@ def _is_search(request: str) -> bool:
     return '"type": "search"' in request
 
 
-def _identity(answer: Answer) -> tuple[str, int] | None:
-    value = answer.get("value")
-    if answer.get("status") != 200 or not isinstance(value, dict):
+def _identity(response: Answer) -> tuple[str, int] | None:
+    value = response.get("value")
+    if response.get("status") != 200 or not isinstance(value, dict):
         return None
     name, start_ms = value.get("Name"), value.get("StartTime")
     return (name, start_ms) if isinstance(name, str) and isinstance(start_ms, int) else None
 
 
-def _marked_names(answer: Answer) -> list[str]:
+def _marked_names(response: Answer) -> list[str]:
     """Return the names marked as the target's, without the mark."""
-    names = answer.get("value")
+    names = response.get("value")
     if not isinstance(names, list):
         return []
     return [name[len(MARK) :] for name in names if isinstance(name, str) and name.startswith(MARK)]

@@ -58,10 +58,10 @@ class Ranking:
             self._candidates[table] = self._candidates[table] or _count_requests(table)
         return [(table, request) for table in tables for request in self._candidates[table]]
 
-    def update(self, answers: Sequence[tuple[Table, Values]], now_s: float) -> bool:
+    def update(self, readings: Sequence[tuple[Table, Values]], now_s: float) -> bool:
         """Process the counts that were read; return whether the set of active tables has changed."""
         counts: dict[Table, list[int]] = {}
-        for table, values in answers:
+        for table, values in readings:
             counts.setdefault(table, []).extend(value for value in values.values() if isinstance(value, int))
         del self._queue[: len(counts)]
         for table, operations in counts.items():

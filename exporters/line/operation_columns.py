@@ -124,24 +124,28 @@ _LOCAL = ("operations_total", "operation_seconds_total", "operation_duration_sec
 _SUMS = ("cassandra_local_operations_total", "cassandra_local_operation_seconds_total")
 
 
-def operation_columns(operations: Operations, operation: str, short: str) -> list[Column]:
-    """Return the columns of reads or writes: per second, mean, percentiles and maximum of the interval."""
-    word = operation.lower()
-    rates, tails = frozenset((*operations.metrics[:2], *operations.metrics[4:])), frozenset(operations.metrics)
+def _percentile_ms(operations: Operations, operation: str, q: float) -> Callable[[Sample], Cell]:
+    def cell(sample: Sample) -> Cell:
+        buckets = operations.buckets(sample, operation)
+        decayed_s = None if buckets else operations.decayed_s(sample, operation, q)
+        return times(MS, histogram.quantile(buckets, q) if buckets else decayed_s)
 
-    def percentile(q: float) -> Callable[[Sample], Cell]:
-        def take(sample: Sample) -> Cell:
-            buckets = operations.buckets(sample, operation)
-            decayed_s = None if buckets else operations.decayed_s(sample, operation, q)
-            return times(MS, histogram.quantile(buckets, q) if buckets else decayed_s)
+    return cell
 
-        return take
 
-    def max_ms(sample: Sample) -> Cell:
+def _max_ms(operations: Operations, operation: str) -> Callable[[Sample], Cell]:
+    def cell(sample: Sample) -> Cell:
         # Cassandra's decaying maximum never decreases, so it does not describe an interval.
         buckets = operations.buckets(sample, operation)
         return times(MS, histogram.highest(buckets)) if buckets else None
 
+    return cell
+
+
+def operation_columns(operations: Operations, operation: str, short: str) -> list[Column]:
+    """Return the columns of reads or writes: per second, mean, percentiles and maximum of the interval."""
+    word = operation.lower()
+    rates, tails = frozenset((*operations.metrics[:2], *operations.metrics[4:])), frozenset(operations.metrics)
     return [
         Column(
             f"{word}s_per_s",
@@ -165,7 +169,7 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
             Column(
                 f"{word}_p{q}_ms",
                 f"{short}{q}th",
-                percentile(q / 100),
+                _percentile_ms(operations, operation, q / 100),
                 tails,
                 3,
                 keep,
@@ -173,5 +177,13 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
             )
             for q, keep in ((50, 2), (95, 6), (99, 8))
         ),
-        Column(f"{word}_max_ms", f"{short}Max", max_ms, tails, 3, 3, help=f"Largest latency of a {word}, ms"),
+        Column(
+            f"{word}_max_ms",
+            f"{short}Max",
+            _max_ms(operations, operation),
+            tails,
+            3,
+            3,
+            help=f"Largest latency of a {word}, ms",
+        ),
     ]

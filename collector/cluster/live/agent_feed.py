@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from collector.cluster.live.agent_connection import OK, AgentConnection, AgentError, EventHandler, Response
-from collector.cluster.live.cluster_interval import NodeInfo
+from collector.cluster.live.cluster_interval import NodeInfo, dc_rack
 from collector.cluster.live.node_address import NodeAddress
 from collector.http.access import Access
 from collector.http.diagnostics import ConnectionClosedError, Diagnostics
@@ -253,12 +253,11 @@ def unexpected_text(error: Exception) -> str:
 
 def node_info(content: Mapping[str, Any]) -> NodeInfo:
     """Return a node's properties from the agent's JSON; those of a wrong type are absent."""
-    location = "/".join(filter(None, (_text(content, "dc"), _text(content, "rack"))))
     interval_s = content.get("interval_s")
     is_valid = isinstance(interval_s, int | float) and 0.01 <= interval_s <= 86400
     return NodeInfo(
         _text(content, "cluster"),
-        location,
+        dc_rack(_text(content, "dc"), _text(content, "rack")),
         _text(content, "source") == "nodetool",
         float(interval_s) if is_valid and interval_s is not None else 0.0,
         _text(content, "machine"),

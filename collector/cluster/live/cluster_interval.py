@@ -31,6 +31,11 @@ class ClusterEvent(NamedTuple):
     text: str
 
 
+def dc_rack(dc: str, rack: str) -> str:
+    """Return data centre and rack as `dc/rack`, without unknown parts."""
+    return "/".join(filter(None, (dc, rack)))
+
+
 @dataclass(frozen=True)
 class NodeInfo:
     """Properties of a node that its samples do not contain; "" for an unknown one.

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 
 from collector.catalogue import BEANS
 from collector.cluster.live.agent_feed import FeedListener, unexpected_text
-from collector.cluster.live.cluster_interval import NodeInfo
+from collector.cluster.live.cluster_interval import NodeInfo, dc_rack
 from collector.host.host_source import identity_of
 from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean_source import MBeanSource
@@ -121,7 +121,7 @@ class JolokiaFeed:
         if self._reported == (identity, peers):
             return
         self._reported = identity, peers
-        location = "/".join(filter(None, (identity.dc, identity.rack)))
+        location = dc_rack(identity.dc, identity.rack)
         info = NodeInfo(identity.cluster, location, False, self._interval_s, *identity_of(sampler.host))
         self._listener.on_node(self._key, info, sampler.facts.address, peers)
 
