@@ -1,6 +1,6 @@
 """Removes labels with unbounded values from series for Prometheus and sinks.
 
-Every compaction has an id of its own, and a store would keep a series for each. These metrics are therefore summed over
+Every compaction has its own id, and a store would keep a series for each. These metrics are therefore summed over
 their other labels. Recordings, the terminal and the API keep the ids.
 """
 

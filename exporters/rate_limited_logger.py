@@ -11,7 +11,7 @@ MAX_LINES_PER_PERIOD = 60
 
 @dataclass
 class _Kind:
-    """When a line of this kind was last written, and what has been suppressed since."""
+    """The time of the last line of this kind, and the lines suppressed since then."""
 
     written_s: float
     text: str = ""
@@ -19,7 +19,7 @@ class _Kind:
 
 
 class RateLimitedLogger:
-    """Writes at most one line of each kind per minute, and at most 60 lines per minute altogether.
+    """Writes at most one line of each kind per minute, and at most 60 lines per minute in total.
 
     The suppressed lines of a kind become one line: the last text and a count. Safe to use from several threads.
     """
@@ -35,7 +35,7 @@ class RateLimitedLogger:
     def __call__(self, text: str, kind: str | None = None) -> None:
         """Write a line, or count it if a line of its kind was written within the last minute.
 
-        Without `kind`, each text is a kind of its own.
+        Without `kind`, each text is a separate kind.
         """
         with self._lock:
             name, now_s = text if kind is None else kind, self._monotonic_s()

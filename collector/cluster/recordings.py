@@ -245,7 +245,7 @@ class _SameName:
 
 
 class _Names:
-    """Gives each group a name of its own."""
+    """Gives each group a unique name."""
 
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes

@@ -42,7 +42,7 @@ class JournalFollower:
                 yield Removed()
         while True:
             yield from self._read_more()
-            # A file is complete once it has a successor; read what was appended in the meantime first.
+            # A file is complete once it has a successor: read the data appended in the meantime first.
             following = next(
                 (
                     path

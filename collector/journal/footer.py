@@ -1,4 +1,4 @@
-"""The footer at the end of a file that its writer closed; it states what the file should contain."""
+"""The footer at the end of a file that its writer closed; it states the expected content of the file."""
 
 import json
 from collections.abc import Mapping

@@ -75,7 +75,7 @@ class Frames:
         self._drop()
 
     def end(self) -> Iterator[bytes | Damage]:
-        """Report what is missing at the end of the input, such as the rest of a line.
+        """Report data missing at the end of the input, such as the rest of a line.
 
         If another frame begins inside an incomplete block, the block's size is wrong.
         """

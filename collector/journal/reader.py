@@ -68,7 +68,7 @@ class Reader:
         yield from self._records(self._frames.feed(data))
 
     def end(self) -> Iterator[Entry | Damage | Footer]:
-        """Report what is missing at the end of the input; yields the records after damage that are still pending."""
+        """Report data missing at the end of the input; yield the records after damage that are still pending."""
         yield from self._records(self._frames.end())
 
     def _records(self, lines: Iterable[bytes | Damage]) -> Iterator[Entry | Damage | Footer]:

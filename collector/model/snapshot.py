@@ -11,7 +11,7 @@ COST_UNITS_PER_S = 1e4
 
 
 class SourceError(Exception):
-    """A source could not be read in this tick. The message is one line: what failed, where, and what to do."""
+    """A source could not be read in this tick. The one-line message contains the context, the cause and a hint."""
 
 
 @dataclass(frozen=True)

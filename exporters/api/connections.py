@@ -12,7 +12,7 @@ class ClientConnection:
     """One connection, counted from the moment it is accepted."""
 
     def __init__(self, abort: Callable[[], object], now_s: float) -> None:
-        """Take what closes the connection at once."""
+        """Take the function that closes the connection immediately."""
         self.abort = abort
         self.has_requested = False
         self.is_waiting = True

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Generic, TypeVar
 
 MOST, MOST_PER_CLIENT = 64, 32
-"""Limits of each lane: items altogether, and items of one client."""
+"""Limits of each lane: all items, and items of one client."""
 
 T = TypeVar("T")
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 class FairQueue(Generic[T]):
     """Serves clients in turn, and the users of one client in turn.
 
-    Trusted clients have a lane of their own, which gets every second turn.
+    Trusted clients have a separate lane, which gets every second turn.
     """
 
     def __init__(self, most: int = MOST, most_per_client: int = MOST_PER_CLIENT) -> None:

@@ -1,4 +1,4 @@
-"""The HTTP server: it runs in a thread of its own and stops within a second."""
+"""The HTTP server: it runs in a separate thread and stops within a second."""
 
 import asyncio
 import contextlib
@@ -82,7 +82,7 @@ class Server:
 
 
 class _Serving(uvicorn.Server):
-    """Uvicorn's server with an accept loop of its own, because uvicorn counts a connection only after the handshake."""
+    """Uvicorn's server with a separate accept loop, because uvicorn counts a connection only after the handshake."""
 
     def __init__(self, app: ASGIApp, reloader: WebConfigReloader, log: RateLimitedLogger, max_connections: int) -> None:
         super().__init__(

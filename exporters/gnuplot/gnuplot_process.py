@@ -27,7 +27,7 @@ def draw(
     """Run gnuplot on each script, two at a time; return the image files.
 
     `environ` is gnuplot's environment, None for that of this process. Raises GnuplotError when gnuplot is missing,
-    fails, or takes longer than `timeout_s` for a script; the other plots are drawn nevertheless.
+    fails, or takes longer than `timeout_s` for a script; the other plots are still drawn.
     """
 
     def run(script: Path) -> GnuplotError | None:

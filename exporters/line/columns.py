@@ -136,30 +136,17 @@ def disk_columns(disk: str) -> list[Column]:
     def rate(key: str, factor: float = 1.0) -> Callable[[Sample], Cell]:
         return lambda sample: times(factor, per_s(sample, series[key]))
 
-    def wait(time: str, count: str) -> Callable[[Sample], Cell]:
-        return lambda sample: times(MS, ratio(sample, series[time], series[count]))
+    def wait(name: str, header: str, keys: tuple[str, str], text: str) -> Column:
+        time, count = (series[key] for key in keys)
+        return column(name, header, lambda sample: times(MS, ratio(sample, time, count)), keys, 2, text)
 
     return [
         column("disk_reads_per_s", f"{disk}r/s", rate("reads"), ["reads"], 5, "Disk reads per second"),
         column("disk_writes_per_s", "w/s", rate("writes"), ["writes"], 5, "Disk writes per second"),
         column("disk_read_mb_per_s", "rMB/s", rate("read", 1 / MB), ["read"], 4, "Read from the disk, MiB/s"),
         column("disk_write_mb_per_s", "wMB/s", rate("written", 1 / MB), ["written"], 4, "Written to the disk, MiB/s"),
-        column(
-            "disk_read_await_ms",
-            "r_await",
-            wait("read_time", "reads"),
-            ["read_time", "reads"],
-            2,
-            "Mean time of a disk read, ms",
-        ),
-        column(
-            "disk_write_await_ms",
-            "w_await",
-            wait("write_time", "writes"),
-            ["write_time", "writes"],
-            2,
-            "Mean time of a disk write, ms",
-        ),
+        wait("disk_read_await_ms", "r_await", ("read_time", "reads"), "Mean time of a disk read, ms"),
+        wait("disk_write_await_ms", "w_await", ("write_time", "writes"), "Mean time of a disk write, ms"),
         column("disk_queue", "aqu-sz", rate("queue"), ["queue"], 2, "Mean disk queue length"),
         column("disk_util_pct", "%util", rate("busy", 100), ["busy"], 3, "Time with a disk request in progress, %"),
     ]

@@ -57,7 +57,7 @@ def _agent(health: AgentHealth, node: str) -> Iterator[Metric]:
     yield InfoMetricFamily(
         PLACEMENT,
         "Machine and network of the node; nodes that share them report the same machine metrics.",
-        # An unknown machine gets a name of its own, so that no two nodes share it.
+        # An unknown machine gets a unique name, so that no two nodes share it.
         {"machine": health.machine or f"of {node}", "network": health.network},
     )
     yield from _journal(health.journal) if health.journal else ()

@@ -1,7 +1,7 @@
 """Upper bounds of histograms on `/metrics`, with the same `le` labels for all versions of Cassandra.
 
 Counts are exact because the bounds are a subset of Cassandra's bucket bounds. The bounds of timers differ between
-the layout of 3.11 and 4.0 and that of 4.1 and later. If each layout had labels of its own, `sum by (le)` over nodes of
+the layout of 3.11 and 4.0 and that of 4.1 and later. If each layout had separate labels, `sum by (le)` over nodes of
 both would add counts of different requests and no longer ascend. So every bound carries the label of 4.1, and a node
 with the older layout counts up to its own bound closest to that one: 2.7 % away at most for the default bounds.
 """

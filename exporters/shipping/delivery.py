@@ -125,7 +125,7 @@ class Delivery:
 
 
 def requests(points: Points) -> list[Points]:
-    """Split points into requests of bounded count and size, in order; a larger point gets a request of its own."""
+    """Split points into requests of bounded count and size, in order; a larger point gets a separate request."""
     parts: list[Points] = []
     begin = size = 0
     for index, point in enumerate(points):

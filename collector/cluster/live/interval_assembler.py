@@ -1,7 +1,7 @@
 """Assembles the samples of many nodes into cluster intervals.
 
 An interval contains the samples that arrived before it was closed, and the number of nodes they come from. A node that
-is late, gone or has a wrong clock is neither waited for nor estimated.
+is late, gone or has a wrong clock is left out; its values are not estimated.
 """
 
 from collections import deque

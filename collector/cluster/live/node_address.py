@@ -11,7 +11,7 @@ EXAMPLES = "use an address such as 10.0.0.7, https://10.0.0.7:17199 or http://10
 
 
 class NodeAddressError(ValueError):
-    """The address of a node is invalid; the message is one line with the reason and what to do."""
+    """The address of a node is invalid; the one-line message contains the reason and a hint."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Report:
     """The content of one report.
 
     values      raw values, before their metric's scale.
-    problems    one line each: what was malformed, and where.
+    problems    one line each, with the malformed item and its location.
     properties  texts that identify the node, such as its host id.
     """
 

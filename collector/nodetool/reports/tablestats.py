@@ -1,4 +1,4 @@
-"""`nodetool tablestats`: what keyspaces and tables did locally since the node's start, and what they hold."""
+"""`nodetool tablestats`: local operations on keyspaces and tables since the start of the node, and their sizes."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
