@@ -194,10 +194,10 @@ def python(text: str) -> list[str]:
 def test_a_program_runs_with_a_clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dx=y")
     script = "import os, sys; print(sorted(os.environ), flush=True); print(os.getcwd(), file=sys.stderr); sys.exit(3)"
-    done = Runner().run(python(script), os.environ)
-    assert done.code == 3
-    assert "JAVA_TOOL_OPTIONS" not in done.text
-    assert done.text.endswith("/\n")
+    result = Runner().run(python(script), os.environ)
+    assert result.code == 3
+    assert "JAVA_TOOL_OPTIONS" not in result.text
+    assert result.text.endswith("/\n")
 
 
 @pytest.mark.parametrize(
@@ -211,17 +211,17 @@ def test_a_program_runs_with_a_clean_environment(monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_a_program_is_killed_after_its_timeout(text: str) -> None:
-    done = Runner().run(python(text), os.environ, timeout_s=0.5)
-    assert done.code is None
-    assert len(done.text) <= LONGEST_OUTPUT
+    result = Runner().run(python(text), os.environ, timeout_s=0.5)
+    assert result.code is None
+    assert len(result.text) <= LONGEST_OUTPUT
     assert [child for child in psutil.Process().children(recursive=True) if "time.sleep(1000)" in child.cmdline()] == []
 
 
 def test_the_output_is_bounded_and_one_line_in_messages() -> None:
-    done = Runner().run(python("print('x\\n\\x1b[31m' * 100_000)"), os.environ)
-    assert len(done.text) == LONGEST_OUTPUT
-    assert done.gist.isprintable()
-    assert len(done.gist) == 300
+    result = Runner().run(python("print('x\\n\\x1b[31m' * 100_000)"), os.environ)
+    assert len(result.text) == LONGEST_OUTPUT
+    assert result.gist.isprintable()
+    assert len(result.gist) == 300
 
 
 def test_a_missing_program_is_an_error() -> None:

@@ -37,14 +37,14 @@ def snapshot(*scrapes: Scrape, missed: int = 0) -> Snapshot:
     return Snapshot("node", Tick(scrapes[0].at_s if scrapes else 0.0, missed=missed), scrapes)
 
 
-def one(at_s: float, values: Values, origin: str = "1") -> Snapshot:
+def of_source(at_s: float, values: Values, origin: str = "1") -> Snapshot:
     """Return a snapshot of one source."""
     return snapshot(scrape(at_s, values, origin))
 
 
 def counted(at_s: float, value: Value, origin: str = "1") -> Snapshot:
     """Return a snapshot of one counter."""
-    return one(at_s, {REQUESTS: value}, origin)
+    return of_source(at_s, {REQUESTS: value}, origin)
 
 
 def samples(snapshots: Iterable[Snapshot]) -> list[Sample]:

@@ -58,7 +58,7 @@ def test_every_unit_is_a_base_unit_and_part_of_the_name() -> None:
 def test_the_counters_of_a_histogram_exist_and_have_its_labels() -> None:
     def paired(metric: Metric) -> bool:
         named = [CATALOGUE[name] for name in (metric.count, metric.total) if name]
-        return all(each.kind is Kind.COUNTER and each.labels == metric.labels for each in named)
+        return all(counter.kind is Kind.COUNTER and counter.labels == metric.labels for counter in named)
 
     assert violations(paired) == []
     assert violations(lambda metric: metric.kind is Kind.HISTOGRAM or not (metric.count or metric.total)) == []

@@ -75,14 +75,14 @@ def test_all_commands_that_read_recordings_have_the_same_limits() -> None:
     with_limits = {}
     for name in command_names():
         command = import_module(f"cli.commands.{name}").command
-        for each in (command, *getattr(command, "commands", {}).values()):
-            options = {option.name: (option.opts, option.default, option.help) for option in each.params}
+        for subcommand in (command, *getattr(command, "commands", {}).values()):
+            options = {option.name: (option.opts, option.default, option.help) for option in subcommand.params}
             if names <= options.keys():
-                with_limits[f"{name} {each.callback.__name__}"] = {key: options[key] for key in names}
+                with_limits[f"{name} {subcommand.callback.__name__}"] = {key: options[key] for key in names}
     expected = ("journal check", "journal info", "merge command", "plot command", "replay command", "ship command")
     assert sorted(with_limits) == [*expected, "top command"]
-    first, *others = with_limits.values()
-    assert all(other == first for other in others)
+    first, *rest = with_limits.values()
+    assert all(limits == first for limits in rest)
 
 
 def test_exceeding_the_memory_limit_is_a_one_line_error() -> None:

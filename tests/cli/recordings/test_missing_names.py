@@ -21,7 +21,7 @@ OPERATIONS = tuple(CATALOGUE[name] for name in (KEYSPACE, TABLE))
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     monkeypatch.chdir(tmp_path)
 
-    def called(*arguments: str) -> tuple[int, str, str]:
+    def run(*arguments: str) -> tuple[int, str, str]:
         try:
             code = main(arguments)
         except SystemExit as error:
@@ -29,7 +29,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
-    return called
+    return run
 
 
 def with_tables(snapshots: list[Snapshot], *tables: tuple[str, str]) -> list[Snapshot]:

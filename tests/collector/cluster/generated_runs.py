@@ -23,7 +23,7 @@ DURATION = "cassandra_client_request_duration_seconds"
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedNode:
     """A node.
 
     reads       reads in each tick after the first; None where the node does not answer.
@@ -45,64 +45,64 @@ class Made:
     events: Mapping[int, tuple[Event, ...]] = field(default_factory=dict)
 
 
-def snapshots(made: Made) -> list[Snapshot]:
-    length, unit = (165, 1000) if made.nanos else (128, 1)
+def snapshots(node: GeneratedNode) -> list[Snapshot]:
+    length, unit = (165, 1000) if node.nanos else (128, 1)
     upper_bounds = offsets(length - 1)
-    bucket = next(index for index, bound in enumerate(upper_bounds) if made.micros * unit <= bound)
+    bucket = next(index for index, bound in enumerate(upper_bounds) if node.micros * unit <= bound)
     total = 0
     snapshots = []
-    for number, reads in enumerate((0, *made.reads)):
-        at_s = 1000 + number * made.interval_s
+    for number, reads in enumerate((0, *node.reads)):
+        at_s = 1000 + number * node.interval_s
         values: dict[Series, Value] = {}
         if reads is not None:
             total += reads
             buckets = tuple(total if index == bucket else 0 for index in range(length))
             values = {
                 (REQUESTS, "Read"): total,
-                (SECONDS, "Read"): total * made.micros,
+                (SECONDS, "Read"): total * node.micros,
                 (DURATION, "Read"): buckets,
                 ("cassandra_compaction_pending",): number,
-                ("cassandra_release_version",): "4.0.17" if made.nanos else "5.0.8",
+                ("cassandra_release_version",): "4.0.17" if node.nanos else "5.0.8",
             }
         problem = "" if reads is not None else "Connection refused"
-        cassandra = Scrape("cassandra", at_s, values, "1" if values else "", problem, made.events.get(number, ()))
+        cassandra = Scrape("cassandra", at_s, values, "1" if values else "", problem, node.events.get(number, ()))
         host: dict[Series, Value] = {
-            ("node_disk_reads_completed_total", made.disk): 10 * number,
+            ("node_disk_reads_completed_total", node.disk): 10 * number,
             ("node_network_receive_packets_total", "eth0"): 3 * number,
             **{("casstat_cpu_seconds_total", mode): number * share for mode, share in CPU.items()},
         }
-        tick = Tick(BEGIN_S + number * made.interval_s + made.ahead_s)
-        snapshots.append(with_rounded_times(Snapshot(made.name, tick, (Scrape("host", at_s, host, "boot"), cassandra))))
+        tick = Tick(BEGIN_S + number * node.interval_s + node.ahead_s)
+        snapshots.append(with_rounded_times(Snapshot(node.name, tick, (Scrape("host", at_s, host, "boot"), cassandra))))
     return snapshots
 
 
-def record(made: Made, folder: Path, name: str = "") -> Path:
+def record(node: GeneratedNode, folder: Path, name: str = "") -> Path:
     """Record the node into a subfolder of `folder`; return the subfolder."""
     head = Header(
         writer="1.0",
-        interval_s=made.interval_s,
-        session=f"{made.name} {name}",
-        boot=made.boot,
-        network=made.network,
-        process=made.process or made.name,
+        interval_s=node.interval_s,
+        session=f"{node.name} {name}",
+        boot=node.boot,
+        network=node.network,
+        process=node.process or node.name,
         error_s=0.002,
         way="jolokia",
         sources=("cassandra",),
-        disk=made.disk,
+        disk=node.disk,
         interface="eth0",
         metrics=tuple(CATALOGUE.values()),
     )
-    output = folder / (name or made.name)
+    output = folder / (name or node.name)
     with closing(Journal(output, partial(replace, head), Limits(sync="never"), pytest.fail)) as journal:
-        for snapshot in snapshots(made):
+        for snapshot in snapshots(node):
             journal.append(snapshot)
     return output
 
 
 def record_three_nodes(folder: Path) -> Path:
     """Record three nodes for 30 s, two of them on one machine; the third does not answer in the second 10 s."""
-    record(Made("a", [100] * 30, micros=400, boot="m"), folder)
+    record(GeneratedNode("a", [100] * 30, micros=400, boot="m"), folder)
     events = {3: (Event("gc", "GC 1 s", BEGIN_S + 2.5),)}
-    record(Made("b", [50] * 30, micros=9000, boot="m", disk="sda", events=events), folder)
-    record(Made("c", [100] * 10 + [None] * 10 + [100] * 10, micros=400, nanos=True, boot="other"), folder)
+    record(GeneratedNode("b", [50] * 30, micros=9000, boot="m", disk="sda", events=events), folder)
+    record(GeneratedNode("c", [100] * 10 + [None] * 10 + [100] * 10, micros=400, nanos=True, boot="other"), folder)
     return folder

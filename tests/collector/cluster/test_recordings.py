@@ -22,29 +22,29 @@ def session(node: str, begin_s: float, length_s: float, processes: Iterable[str]
 def all_pairs(sessions: Sequence[Session]) -> list[tuple[str, list[Session], int]]:
     """Return the recordings by comparing all pairs: the name, the sessions and the number of ignored sessions."""
     groups: list[list[Session]] = []
-    for one in sorted(sessions, key=lambda session: (session.begin_s, session.folder)):
-        same = [group for group in groups if any(is_same_node(one, other) for other in group)]
+    for session_ in sorted(sessions, key=lambda session: (session.begin_s, session.folder)):
+        same = [group for group in groups if any(is_same_node(session_, member) for member in group)]
         if same:
-            same[0].append(one)
+            same[0].append(session_)
         else:
-            groups.append([one])
+            groups.append([session_])
     named: dict[str, tuple[list[Session], int]] = {}
     for group in groups:
         name, used = group[-1].node, {aggregation.NAME, *named}
         numbered = (f"{name}~{number}" for number in range(2, len(groups) + 3))
         chosen: list[Session] = []
-        for one in sorted(group, key=lambda session: session.begin_s - session.end_s):
-            if not any(one.overlaps(other) for other in chosen):
-                chosen.append(one)
+        for candidate in sorted(group, key=lambda session: session.begin_s - session.end_s):
+            if not any(candidate.overlaps(kept) for kept in chosen):
+                chosen.append(candidate)
         unique = name if name not in used else next(text for text in numbered if text not in used)
         named[unique] = sorted(chosen, key=lambda session: session.begin_s), len(group) - len(chosen)
     return [(name, *named[name]) for name in sorted(named)]
 
 
-def is_same_node(one: Session, other: Session) -> bool:
-    if one.processes & other.processes:
+def is_same_node(left: Session, right: Session) -> bool:
+    if left.processes & right.processes:
         return True
-    return one.node == other.node and not (one.processes and other.processes and one.overlaps(other))
+    return left.node == right.node and not (left.processes and right.processes and left.overlaps(right))
 
 
 PROCESSES = st.sets(st.sampled_from(["p1", "p2", "p3", "p4"]), max_size=2)
@@ -59,17 +59,17 @@ SESSIONS = st.lists(st.tuples(NODES, st.integers(0, 20), st.integers(1, 10), PRO
 
 @given(SESSIONS)
 def test_the_result_is_that_of_comparing_all_pairs(sessions: list[Session]) -> None:
-    found, notes = recordings(sessions)
+    grouped, notes = recordings(sessions)
     expected = all_pairs(sessions)
-    assert [(recording.node, list(recording.sessions)) for recording in found] == [row[:2] for row in expected]
+    assert [(recording.node, list(recording.sessions)) for recording in grouped] == [row[:2] for row in expected]
     assert sum("ignored" in note for note in notes) == sum(ignored for _, _, ignored in expected)
 
 
 def test_a_copy_is_ignored() -> None:
-    one, shorter = (session("a", 0.0, length_s, ["p"], "s") for length_s in (9.0, 5.0))
+    longer, shorter = (session("a", 0.0, length_s, ["p"], "s") for length_s in (9.0, 5.0))
     single, copy = (session("a", 20.0, 0.0, ["p"], "t") for _ in range(2))
-    found, notes = recordings([shorter, copy, one, single])
-    assert found == [Recording("a", (one, copy))]
+    grouped, notes = recordings([shorter, copy, longer, single])
+    assert grouped == [Recording("a", (longer, copy))]
     assert len(notes) == 2
 
 

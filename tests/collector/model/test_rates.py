@@ -19,7 +19,7 @@ from tests.collector.snapshots import (
     counted,
     kinds,
     last,
-    one,
+    of_source,
     rate,
     samples,
     scrape,
@@ -38,7 +38,7 @@ def test_an_unchanged_counter_has_rate_zero() -> None:
 
 
 def test_a_rate_is_in_the_unit_of_its_metric() -> None:
-    result = rate(last(one(10.0, {SECONDS: 1_000_000}), one(11.0, {SECONDS: 3_500_000})), SECONDS)
+    result = rate(last(of_source(10.0, {SECONDS: 1_000_000}), of_source(11.0, {SECONDS: 3_500_000})), SECONDS)
     assert result is not None
     assert result.increase == pytest.approx(2.5)
 
@@ -51,7 +51,7 @@ def test_a_rate_is_absent_on_the_first_reading() -> None:
 
 
 def test_a_rate_is_absent_on_the_first_reading_of_its_series() -> None:
-    sample = last(counted(10.0, 100), one(11.0, {REQUESTS: 110, SECONDS: 5}))
+    sample = last(counted(10.0, 100), of_source(11.0, {REQUESTS: 110, SECONDS: 5}))
     assert rate(sample) is not None
     assert rate(sample, SECONDS) is None
 
@@ -100,22 +100,23 @@ def test_a_rate_is_absent_when_the_clock_went_back_or_stood(at_s: float) -> None
 
 
 def test_a_gauge_is_in_the_unit_of_its_metric() -> None:
-    assert last(one(10.0, {BYTES: 3})).values[BYTES] == 3072.0
+    assert last(of_source(10.0, {BYTES: 3})).values[BYTES] == 3072.0
 
 
 def test_gauges_and_texts_are_present_on_the_first_reading_and_across_a_restart() -> None:
     values: Values = {BYTES: 1, STATE: "NORMAL", REQUESTS: 4}
-    for sample in samples([one(10.0, values, "1"), one(11.0, values, "2")]):
+    for sample in samples([of_source(10.0, values, "1"), of_source(11.0, values, "2")]):
         assert sample.values == {BYTES: 1024.0, STATE: "NORMAL"}
 
 
 def test_metrics_missing_in_the_catalogue_are_left_out() -> None:
     unknown: Values = {("unknown_total",): 5, ("unknown_seconds",): (1, 2, 3)}
-    assert last(one(10.0, unknown), one(11.0, unknown)).values == {}
+    assert last(of_source(10.0, unknown), of_source(11.0, unknown)).values == {}
 
 
 def test_a_counter_that_is_not_a_number_has_no_rate() -> None:
-    assert last(one(10.0, {REQUESTS: "many"}), one(11.0, {REQUESTS: 5}), one(12.0, {REQUESTS: "more"})).values == {}
+    values: list[Values] = [{REQUESTS: "many"}, {REQUESTS: 5}, {REQUESTS: "more"}]
+    assert last(*(of_source(10.0 + second, tick_values) for second, tick_values in enumerate(values))).values == {}
 
 
 def test_missed_ticks_are_reported() -> None:
@@ -155,7 +156,7 @@ def test_a_restart_of_one_source_does_not_affect_others() -> None:
 
 def test_a_slow_series_does_not_lengthen_the_time_of_the_row() -> None:
     values: list[Values] = [{REQUESTS: 0, SECONDS: 0}, {REQUESTS: 5}, {REQUESTS: 9, SECONDS: 10**6}]
-    sample = last(*(one(10.0 + second, tick_values) for second, tick_values in enumerate(values)))
+    sample = last(*(of_source(10.0 + second, tick_values) for second, tick_values in enumerate(values)))
     assert rate(sample, REQUESTS) == Rate(4.0, 1.0)
     assert rate(sample, SECONDS) == Rate(1.0, 2.0)
     assert sample.elapsed_s == {"node": 1.0}
@@ -163,8 +164,8 @@ def test_a_slow_series_does_not_lengthen_the_time_of_the_row() -> None:
 
 def test_after_a_restart_all_earlier_readings_are_deleted() -> None:
     before: Readings = {}
-    update_readings(before, one(10.0, {REQUESTS: 100, SECONDS: 100}, "1"))
-    update_readings(before, one(11.0, {REQUESTS: 1}, "2"))
+    update_readings(before, of_source(10.0, {REQUESTS: 100, SECONDS: 100}, "1"))
+    update_readings(before, of_source(11.0, {REQUESTS: 1}, "2"))
     assert set(before) == {REQUESTS}
 
 
@@ -174,7 +175,7 @@ def test_a_series_read_long_after_a_restart_is_not_a_second_restart() -> None:
         ("2", {REQUESTS: 1}),
         ("2", {REQUESTS: 2, SECONDS: 500}),
     ]
-    sample = last(*(one(10.0 + at, values, origin) for at, (origin, values) in enumerate(readings)))
+    sample = last(*(of_source(10.0 + at, values, origin) for at, (origin, values) in enumerate(readings)))
     assert kinds(sample) == []
     assert rate(sample, SECONDS) is None
 
@@ -211,7 +212,7 @@ def answers(ticks: list[GeneratedTick]) -> list[tuple[float, int, bool]]:
 
 def snapshots_of(ticks: list[GeneratedTick]) -> list[Snapshot]:
     return [
-        one(at_s, {REQUESTS: count, SECONDS: count})
+        of_source(at_s, {REQUESTS: count, SECONDS: count})
         if answered
         else snapshot(scrape(at_s, {}, origin="", problem="no answer in time"))
         for at_s, count, answered in answers(ticks)

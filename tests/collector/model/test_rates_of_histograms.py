@@ -18,7 +18,7 @@ from tests.collector.snapshots import (
     bucket_counts,
     kinds,
     last,
-    one,
+    of_source,
     plus,
     samples,
 )
@@ -38,7 +38,7 @@ class Node:
 
     def read(self, at_s: float, origin: str = "1") -> Snapshot:
         values: Values = {DURATIONS: self.counts, REQUESTS: self.counted, SECONDS: self.total_us}
-        return one(at_s, values, origin)
+        return of_source(at_s, values, origin)
 
 
 def node(length: int, filled: dict[int, int], mean_us: float, counted: int | None = None) -> Node:
@@ -165,20 +165,20 @@ def test_a_timer_of_unknown_length_is_flagged(length: int) -> None:
 
 def test_a_histogram_without_counters_is_accepted() -> None:
     before, after = bucket_counts(US, {FAST: 5}), bucket_counts(US, {FAST: 9000})
-    assert DURATIONS in last(one(10.0, {DURATIONS: before}), one(11.0, {DURATIONS: after})).values
+    assert DURATIONS in last(of_source(10.0, {DURATIONS: before}), of_source(11.0, {DURATIONS: after})).values
 
 
 def test_a_histogram_missing_in_one_tick_is_not_compared_with_another_interval() -> None:
     first, second, third = (node(US, {FAST: number}, 80.0) for number in (5000, 9000, 13000))
     without: Values = {REQUESTS: second.counted, SECONDS: second.total_us}
-    sample = last(first.read(10.0), one(11.0, without), third.read(12.0))
+    sample = last(first.read(10.0), of_source(11.0, without), third.read(12.0))
     assert sample.events == ()
     assert sample.values[DURATIONS] == Buckets(upper_bounds_of("seconds", US), bucket_counts(US, {FAST: 8000}))
 
 
 def test_a_counter_missing_in_one_tick_is_not_compared_with_the_histogram() -> None:
     first, second, third = (node(US, {FAST: number}, 80.0) for number in (5000, 9000, 13000))
-    sample = last(first.read(10.0), one(11.0, {DURATIONS: second.counts}), third.read(12.0))
+    sample = last(first.read(10.0), of_source(11.0, {DURATIONS: second.counts}), third.read(12.0))
     assert sample.events == ()
     assert sample.values[DURATIONS] == Buckets(upper_bounds_of("seconds", US), bucket_counts(US, {FAST: 4000}))
 
@@ -193,12 +193,12 @@ increases = st.lists(
 @given(increases)
 def test_interval_histograms_sum_to_the_total(ticks: list[tuple[dict[int, int], bool]]) -> None:
     counts = first = bucket_counts(US, {FAST: 3})
-    snapshots = [one(0.0, {DURATIONS: first})]
+    snapshots = [of_source(0.0, {DURATIONS: first})]
     last_read = first
     for position, (increase, answered) in enumerate(ticks, 1):
         counts = plus(counts, bucket_counts(US, increase))
         last_read = counts if answered else last_read
-        snapshots.append(one(float(position), {DURATIONS: counts} if answered else {}))
+        snapshots.append(of_source(float(position), {DURATIONS: counts} if answered else {}))
     added = (0,) * US
     for sample in samples(snapshots):
         value = sample.values.get(DURATIONS)

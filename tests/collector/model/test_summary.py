@@ -18,7 +18,7 @@ from tests.collector.snapshots import (
     bucket_counts,
     counted,
     last,
-    one,
+    of_source,
     plus,
     samples,
 )
@@ -52,12 +52,12 @@ def test_a_rate_over_uneven_intervals_is_not_the_mean_of_rates() -> None:
 
 def test_a_gauge_is_the_mean_over_the_intervals_that_have_it() -> None:
     values: list[Values] = [{BYTES: 1}, {}, {BYTES: 2}, {BYTES: 6}]
-    result = samples(one(float(second), tick_values) for second, tick_values in enumerate(values))
+    result = samples(of_source(float(second), tick_values) for second, tick_values in enumerate(values))
     assert summary(result).values[BYTES] == pytest.approx(3 * 1024)
 
 
 def test_a_text_is_the_last_one() -> None:
-    result = samples(one(float(at), {STATE: mode}) for at, mode in enumerate(["STARTING", "JOINING", "NORMAL"]))
+    result = samples(of_source(float(at), {STATE: mode}) for at, mode in enumerate(["STARTING", "JOINING", "NORMAL"]))
     assert summary(result).values[STATE] == "NORMAL"
 
 
@@ -120,8 +120,8 @@ def readings(intervals: list[Step]) -> list[tuple[float, Values]]:
 @given(steps)
 def test_combined_intervals_equal_one_long_interval(intervals: list[Step]) -> None:
     read = readings(intervals)
-    added = summary(samples(one(at_s, values) for at_s, values in read)[1:]).values
-    direct = last(*(one(at_s, values) for at_s, values in (read[0], read[-1]))).values
+    added = summary(samples(of_source(at_s, values) for at_s, values in read)[1:]).values
+    direct = last(*(of_source(at_s, values) for at_s, values in (read[0], read[-1]))).values
     rate, rate_of_ends = added[REQUESTS], direct[REQUESTS]
     assert isinstance(rate, Rate)
     assert isinstance(rate_of_ends, Rate)
@@ -135,5 +135,5 @@ def test_combined_intervals_equal_one_long_interval(intervals: list[Step]) -> No
 def test_the_summary_of_a_gauge_is_the_mean_of_its_values(intervals: list[Step]) -> None:
     read = readings(intervals)
     gauges = [value * 1024 for _, values in read if isinstance(value := values.get(BYTES), int)]
-    added = summary(samples(one(at_s, {s: v for s, v in values.items() if s == BYTES}) for at_s, values in read))
+    added = summary(samples(of_source(at_s, {s: v for s, v in values.items() if s == BYTES}) for at_s, values in read))
     assert added.values[BYTES] == pytest.approx(sum(gauges) / len(gauges))

@@ -33,7 +33,7 @@ class Cluster:
         self.members: frozenset[str] = frozenset()
         self.origin = "a"
         self.learned = 0
-        self.asked = 0
+        self.peer_requests = 0
         self.fails = False
 
     @property
@@ -45,7 +45,7 @@ class Cluster:
         return NodeFacts(OWN, jvm="1@host", origin=self.origin, peers=tuple(sorted(self.ring)))
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        self.asked += 1
+        self.peer_requests += 1
         if self.fails:
             raise SourceError("no answer")
         return tuple(sorted(self.ring))
@@ -127,9 +127,9 @@ def test_peers_match_the_ring_after_changes_in_any_order(
                 change(cluster)
             run(cluster, sampler, *order[early:], seconds=9)
             assert peers(sampler) == expected
-            asked = cluster.asked
+            requests = cluster.peer_requests
             run(cluster, sampler, seconds=20)
-            assert (cluster.asked, cluster.learned) == (asked, 1)
+            assert (cluster.peer_requests, cluster.learned) == (requests, 1)
 
 
 def test_the_ring_may_change_minutes_after_gossip() -> None:
@@ -146,7 +146,7 @@ def test_a_member_that_never_joins_the_ring_costs_one_request_per_minute() -> No
     with closing(sampler_of(cluster)) as sampler:
         sampler.learn()
         run(cluster, sampler, gossip_gains(FIRST), seconds=3600)
-        assert cluster.asked <= 6 + 60
+        assert cluster.peer_requests <= 6 + 60
         # A node that joins now is still found.
         run(cluster, sampler, gossip_gains(SECOND), ring_gains(SECOND), seconds=2)
         assert peers(sampler) == (OWN, SECOND)
@@ -157,7 +157,7 @@ def test_without_changes_there_are_no_requests() -> None:
     with closing(sampler_of(cluster)) as sampler:
         sampler.learn()
         run(cluster, sampler, seconds=600)
-        assert (cluster.learned, cluster.asked) == (1, 0)
+        assert (cluster.learned, cluster.peer_requests) == (1, 0)
 
 
 def test_a_failed_request_keeps_the_peers_and_is_repeated() -> None:

@@ -9,30 +9,17 @@ import pytest
 from collector.cassandra.tables import EVERY_TICK, REMAINDERS
 from collector.catalogue import BEANS
 from collector.sampling.selection import Selection
-from tests.collector.nodes import (
-    ACTIVE,
-    READS,
-    REQUESTS,
-    SIZE,
-    SNAPSHOTS,
-    SSTABLES,
-    TABLE,
-    Node,
-    pool,
-    real_keyspace,
-    real_table,
-    requests,
-    table,
-)
+from tests.collector import nodes
+from tests.collector.nodes import Node, real_keyspace, real_table, table
 
 TABLES = [("ks", "t1"), ("ks", "t2"), ("other", "t1"), ("system", "local"), ("system_auth", "roles")]
 
 
 def node(selection: Selection) -> Node:
     return Node(
-        [SSTABLES, SIZE, READS, ACTIVE, REQUESTS],
-        requests(),
-        pool("ReadStage"),
+        [nodes.SSTABLES, nodes.SIZE, nodes.READS, nodes.ACTIVE, nodes.REQUESTS],
+        nodes.requests(),
+        nodes.pool("ReadStage"),
         *(table(keyspace, name) for keyspace, name in TABLES),
         selection=selection,
     )
@@ -143,7 +130,7 @@ def test_a_system_keyspace_is_read_when_selected() -> None:
 
 
 def test_hourly_metrics_are_read_only_on_demand() -> None:
-    name = TABLE.format(keyspace="ks", table="t1") + "SnapshotsSize"
+    name = nodes.TABLE.format(keyspace="ks", table="t1") + "SnapshotsSize"
     for selection in (Selection(keyspace="ks", table="t1"), Selection(tables=9)):
         assert selection_times(selection, name) == []
         times = selection_times(replace(selection, hourly=True), name)
@@ -153,7 +140,7 @@ def test_hourly_metrics_are_read_only_on_demand() -> None:
 
 
 def selection_times(selection: Selection, mbean: str) -> list[float]:
-    watched = Node([SNAPSHOTS], table("ks", "t1"), selection=selection)
+    watched = Node([nodes.SNAPSHOTS], table("ks", "t1"), selection=selection)
     return watched.read_times(mbean, 180, interval_s=60.0)
 
 

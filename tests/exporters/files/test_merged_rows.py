@@ -18,7 +18,7 @@ from exporters.files.tsv_csv import header_text, rows_text
 from exporters.gnuplot.merged_run import NodeRows, node_rows, run_of
 from exporters.gnuplot.plot_data import CLUSTER
 from exporters.line.columns import Cell
-from tests.collector.cluster.generated_runs import BEGIN_S, Made, record, record_three_nodes
+from tests.collector.cluster.generated_runs import BEGIN_S, GeneratedNode, record, record_three_nodes
 
 CHOICE = Choice()
 
@@ -62,7 +62,7 @@ def test_rows_of_the_cluster_are_aggregates_with_the_number_of_nodes(folder: Pat
 
 def test_networks_of_containers_on_one_machine_are_added_up(tmp_path: Path) -> None:
     for name, network in (("a", "net:[1]"), ("b", "net:[2]"), ("c", "net:[2]")):
-        record(Made(name, [100] * 10, boot="m", network=network), tmp_path)
+        record(GeneratedNode(name, [100] * 10, boot="m", network=network), tmp_path)
     for reference in (True, False):
         merged = run(tmp_path, reference=reference)
         (row, *_) = [table_of(CHOICE).cluster_row(interval, 3) for _, interval in sorted(merged.cluster.items())]

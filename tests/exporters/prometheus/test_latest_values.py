@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from collector.model.metric import ScrapeInterval, Series, Value, Values
 from collector.model.snapshot import Scrape
 from exporters.prometheus.latest_values import FIRST_S, FORGET_S, LONGEST_S, PERIODS, STALL_S, LatestValues
-from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS, SECONDS, STATE, one, scrape, snapshot
+from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS, SECONDS, STATE, of_source, scrape, snapshot
 
 NONE: Values = {}
 
@@ -58,8 +58,8 @@ def test_a_slow_metric_is_current_for_its_scrape_interval_from_the_first_reading
     }
     latest = LatestValues({**CATALOGUE, **slow})
     for at_s in (0.0, 5.0):
-        latest.add(one(at_s, {BYTES: 5}))
-    latest.add(one(150.0, {REQUESTS: 1}))
+        latest.add(of_source(at_s, {BYTES: 5}))
+    latest.add(of_source(150.0, {REQUESTS: 1}))
     assert latest.current() == {BYTES: 5, REQUESTS: 1}
 
 
@@ -72,8 +72,8 @@ def test_a_long_pause_is_not_a_period() -> None:
 
 def test_long_intervals_are_periods_too() -> None:
     latest = LatestValues(CATALOGUE, interval_s=60.0)
-    latest.add(one(0.0, {BYTES: 5}))
-    latest.add(one(120.0, {REQUESTS: 1}))
+    latest.add(of_source(0.0, {BYTES: 5}))
+    latest.add(of_source(120.0, {REQUESTS: 1}))
     assert BYTES in latest.current()
 
 
@@ -140,7 +140,7 @@ def test_a_series_of_two_sources_has_one_value() -> None:
 def test_values_of_dropped_tables_are_deleted() -> None:
     latest = LatestValues(CATALOGUE)
     for number in range(3000):
-        latest.add(one(float(number), {(REQUESTS[0], f"table {number}"): 1}))
+        latest.add(of_source(float(number), {(REQUESTS[0], f"table {number}"): 1}))
     kept = sum(len(source.latest) for source in latest._sources.values())
     assert kept <= 2 * FORGET_S + PERIODS * FIRST_S + 1
 
@@ -148,7 +148,7 @@ def test_values_of_dropped_tables_are_deleted() -> None:
 @pytest.mark.parametrize(("interval_s", "patience_s"), [(1.0, STALL_S), (60.0, PERIODS * 60)])
 def test_without_ticks_all_values_are_stale(interval_s: float, patience_s: float) -> None:
     latest = LatestValues(CATALOGUE, interval_s)
-    latest.add(one(1000.0, {BYTES: 5}))
+    latest.add(of_source(1000.0, {BYTES: 5}))
     assert not latest.stalled(1000.0 + patience_s - 1)
     assert latest.stalled(1000.0 + patience_s + 1)
 
@@ -184,7 +184,7 @@ def test_current_values_were_read_since_the_restart_and_recently(ticks: list[Gen
             read, restarts = {}, tick.restarts
         for series, value in tick.values.items():
             read.setdefault(series, []).append((at_s, value))
-        latest.add(one(at_s, tick.values, str(tick.restarts)))
+        latest.add(of_source(at_s, tick.values, str(tick.restarts)))
         expected = {}
         for series, readings in read.items():
             times = [read_s for read_s, _ in readings]
