@@ -35,7 +35,7 @@ class Prepare:
             "PYTHON": str(self.root / "no-python"),
             "INSTALL_S": str(install_s),
         }
-        # Under nohup the suite ignores SIGHUP, and would hand that on.
+        # Under nohup the suite ignores SIGHUP, which the program would inherit.
         command = ["/usr/bin/env", "--default-signal=HUP", "/bin/sh", str(PREPARE), "python"]
         return subprocess.Popen(command, env=environment, start_new_session=True)
 
@@ -56,7 +56,7 @@ def test_a_signal_removes_the_policy(prepare: Prepare, number: signal.Signals) -
         while not prepare.answer_during_install():
             assert running.poll() is None
         assert prepare.policy.exists()
-        # As a terminal does: to all processes in the foreground.
+        # Like a terminal: to all processes in the foreground.
         os.killpg(running.pid, number)
         assert running.wait(20) == 128 + number
     assert not prepare.policy.exists()

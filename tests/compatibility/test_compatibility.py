@@ -114,7 +114,7 @@ def test_replay(casstat: Casstat, version: str) -> None:
     assert_includes(without_derived_texts(actual), without_derived_texts(expected))
 
 
-def test_shipping_goes_on_at_the_checkpoint(casstat: Casstat, tmp_path: Path, store: FakeStore) -> None:
+def test_shipping_resumes_at_the_checkpoint(casstat: Casstat, tmp_path: Path, store: FakeStore) -> None:
     recording = shutil.copytree(RECORDINGS / "format_2" / "node-b", tmp_path / "node-b")
     url = f"victoriametrics+http://127.0.62.3:{store.port}"
     folder = tmp_path / "state" / checkpoint.file_name(str(recording.resolve()))

@@ -3,8 +3,7 @@
 import contextlib
 import socket
 import ssl
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from exporters.api.app import build
@@ -80,11 +79,3 @@ def read_until(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
 def status(answer: bytes) -> int:
     """Return the status of a response; 0 for none."""
     return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else 0
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until a condition holds."""
-    ends_s = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < ends_s
-        time.sleep(0.01)

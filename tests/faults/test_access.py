@@ -344,8 +344,8 @@ def test_answers_of_the_proxys_own_jvm_are_rejected(fake: FakeJolokia) -> None:
     [
         ("java.lang.Exception : Authentication failed! Invalid username or password", "give --jolokia-target-user"),
         (
-            "java.io.IOException : Failed to retrieve RMIServer stub:\nConnection error_of",
-            r"error_of \(hint: check --jolokia-target\)",
+            "java.io.IOException : Failed to retrieve RMIServer stub:\nConnection refused",
+            r"refused \(hint: check --jolokia-target\)",
         ),
         ("java.lang.Exception : Target URL x is not allowed by configuration", "jsr160ProxyAllowedTargets"),
     ],

@@ -18,8 +18,9 @@ import pytest
 from collector.model.sample_json import decoded
 from exporters.api.connections import HEAD_S, IDLE_S
 from tests.exporters.api.scripted_agent import FILES
-from tests.faults.api import HOST, Api, read_all, read_until, running, status, until
+from tests.faults.api import HOST, Api, read_all, read_until, running, status
 from tests.faults.program import within
+from tests.waiting import eventually
 
 GUESSES = 1000
 
@@ -72,7 +73,7 @@ def test_a_head_sent_byte_by_byte_is_cut_off_in_time(api: Api) -> None:
         assert ended
         assert time.monotonic() - begun_s > HEAD_S - 1
         assert read_all(silent) == b""
-    until(lambda: any("connections that sent no request" in line for line in api.log_lines))
+    eventually(lambda: any("connections that sent no request" in line for line in api.log_lines))
 
 
 def test_a_missing_body_is_cut_off_in_time(api: Api) -> None:
@@ -90,7 +91,7 @@ def test_a_body_after_an_error_response_leaves_the_idle_timeout_in_place(api: Ap
         stream.sendall(b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert status(read_until(stream, b"ready\n")) == 200
         (connection,) = api.server._serving._connections._all
-        until(lambda: connection.is_expired(time.monotonic() + IDLE_S + 1))
+        eventually(lambda: connection.is_expired(time.monotonic() + IDLE_S + 1))
 
 
 def test_head_requests_get_no_body_and_keep_the_connection(api: Api) -> None:
@@ -297,15 +298,15 @@ def test_a_slow_event_stream_is_closed(api: Api, monkeypatch: pytest.MonkeyPatch
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stream.sendall(b"GET /api/v1/samples HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
         assert stream.recv(1)
-        until(lambda: len(api.agent.recent._listeners) == 1)
+        eventually(lambda: len(api.agent.recent._listeners) == 1)
 
         def is_dropped() -> bool:
             # Nobody reads: the socket buffers fill up, then nothing more is sent.
             api.agent.tick(2)
             return not api.agent.recent._listeners
 
-        until(is_dropped)
-        until(lambda: not len(api.server._serving._connections))
+        eventually(is_dropped)
+        eventually(lambda: not len(api.server._serving._connections))
 
 
 def test_event_streams_are_bounded_and_closed_ones_make_room(api: Api) -> None:
@@ -315,13 +316,13 @@ def test_event_streams_are_bounded_and_closed_ones_make_room(api: Api) -> None:
         streams.append(api.connect())
         streams[-1].sendall(ask)
         assert streams[-1].recv(12) == b"HTTP/1.1 200"
-    until(lambda: len(api.agent.recent._listeners) == 16)
+    eventually(lambda: len(api.agent.recent._listeners) == 16)
     with api.connect() as one_more:
         one_more.sendall(ask)
         assert one_more.recv(12) == b"HTTP/1.1 503"
     for stream in streams:
         stream.close()
-    until(lambda: not api.agent.recent._listeners)
+    eventually(lambda: not api.agent.recent._listeners)
 
 
 def test_the_documented_curl_lines_begin_mark_and_end_a_run(api: Api) -> None:
@@ -342,7 +343,7 @@ def test_a_failing_handler_is_one_log_line_and_status_500(api: Api) -> None:
 
     api.agent.unhealthy = broken  # type: ignore[method-assign]
     assert status(api.get("/-/healthy")) == 500
-    until(lambda: bool(api.log_lines))
+    eventually(lambda: bool(api.log_lines))
     assert "request failed: RuntimeError: two lines (test_api.py:" in api.log_lines[0]
     del api.agent.unhealthy
 

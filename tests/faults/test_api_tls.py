@@ -18,9 +18,10 @@ from exporters.api.app import endpoints
 from exporters.api.server import Server
 from exporters.api.web_values import WebConfigError
 from tests.exporters.api.scripted_agent import FILES, Scripted
-from tests.faults.api import HOST, Api, read_until, running, status, until
+from tests.faults.api import HOST, Api, read_until, running, status
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.program import is_one_line, within
+from tests.waiting import eventually
 
 CURL = ("/usr/bin/env", "curl", "-sS", "--max-time", "10", "-w", "\n%{http_code}")
 HASH = bcrypt.hashpw(b"correct horse", bcrypt.gensalt(4)).decode()
@@ -146,14 +147,14 @@ def test_every_endpoint_requires_credentials(api: Api, keys: Keys) -> None:
 def test_untrusted_certificates_are_refused_with_a_log_line(api: Api, keys: Keys) -> None:
     for certificate in (keys.expired, keys.strange, None):
         assert curl(api, keys.authority.file, "/metrics", *ME, *cert_options(certificate))[0] == 0
-    until(lambda: len(api.log_lines) > 0)
+    eventually(lambda: len(api.log_lines) > 0)
     assert "TLS handshake failed: client certificate: certificate has expired" in api.log_lines[0]
     assert len([line for line in api.log_lines if "handshake failed" in line]) == 1
 
 
 def test_plain_http_gets_no_response(api: Api) -> None:
     assert status(api.ask(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 0
-    until(lambda: bool(api.log_lines))
+    eventually(lambda: bool(api.log_lines))
     assert "speaks plain HTTP; hint: use https://" in api.log_lines[0]
 
 
@@ -165,7 +166,7 @@ def test_a_thousand_stalled_handshakes_do_not_block_others(tmp_path: Path, keys:
                 api, keys.authority.file, "/metrics", *ME, *cert_options(keys.client), "-o", "/dev/null"
             )
         assert status_code == 200
-        until(lambda: len(api.server._serving._connections) <= 64)
+        eventually(lambda: len(api.server._serving._connections) <= 64)
         for stream in crowd:
             stream.close()
 
@@ -175,7 +176,7 @@ def test_only_certificates_with_an_allowed_name_are_accepted(tmp_path: Path, key
     with running(tmp_path, write(tmp_path, keys.server, keys.authority, sans=sans)) as api:
         assert curl(api, keys.authority.file, "/-/ready", *ME, *cert_options(keys.client))[0] == 200
         assert curl(api, keys.authority.file, "/-/ready", *ME, *cert_options(keys.other))[0] == 0
-        until(lambda: any("client_allowed_sans" in line for line in api.log_lines))
+        eventually(lambda: any("client_allowed_sans" in line for line in api.log_lines))
 
 
 def secured(api: Api, keys: Keys, ca: Path) -> ssl.SSLSocket:

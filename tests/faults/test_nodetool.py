@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from tests.faults.program import Program, Row, event_texts
-from tests.real.programs import eventually
+from tests.waiting import eventually
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "5.0.8" / "nodetool"
 WARNING = "WARN  [main] 2026-11-21 12:00:00,000 JavaUtils.java:1 - objc[1]: Class is implemented in both"

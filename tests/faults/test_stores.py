@@ -309,7 +309,7 @@ def test_a_store_that_refuses_every_point_gives_exit_code_1_and_loses_nothing(no
         store.always = status(400, body=b'{"error":"partial write: field type conflict dropped=0"}')
         result = casstat(node.folder, "--to", url, "--state", state, "--patience", "1")
         assert result.returncode == 1
-        assert "accepted nothing for 1 s: refuses expected point: HTTP 400: partial write" in result.stderr
+        assert "accepted nothing for 1 s: refuses every point: HTTP 400: partial write" in result.stderr
         store.always = None
         assert casstat(node.folder, "--to", url, "--state", state).returncode == 0
         assert store.accepted_lines == expected

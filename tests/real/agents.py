@@ -1,4 +1,4 @@
-"""A real node without Jolokia, and Jolokias attached to it by their own launcher."""
+"""A real node without Jolokia, and Jolokia agents attached to it by Jolokia's launcher."""
 
 import os
 import subprocess
@@ -10,10 +10,10 @@ from cli.attach.launcher import SMALL
 from cli.demo.demo_cluster import cache_folder
 from cli.demo.demo_node import JOLOKIA_PORT, Node
 from cli.demo.java_runtime import JOLOKIA, fetch_jolokia
-from tests.real.nodes import light, say, spec_of
+from tests.real.nodes import light, no_progress, spec_of
 from tests.real.programs import PATIENCE_S
 
-# Of Jolokia: both lines that are met.
+# Both major versions in use.
 JOLOKIA_VERSIONS = (JOLOKIA, "1.7.2")
 VERSION = "5.0.8"
 ADDRESS = "127.0.152.1"
@@ -21,14 +21,14 @@ JMX_PORT = 27220
 
 
 class BareNode:
-    """A node without Jolokia, started when first wanted."""
+    """A node without Jolokia, started on first use."""
 
     def __init__(self, home: Path) -> None:
         self._version = ""
         self._node = Node(spec_of(VERSION, ADDRESS, home, JMX_PORT, bare=True, cluster="casstat-access"))
 
     def for_jolokia(self, version: str) -> Node:
-        """Return the node, to which this version alone may be attached: the first one stays in a JVM for good."""
+        """Return the node, restarted if another version was attached: the classes of a version stay in the JVM."""
         if self._version not in ("", version):
             self._node.kill()
         self._version = version
@@ -38,13 +38,13 @@ class BareNode:
         return self._node
 
     def close(self) -> None:
-        """End it: nobody wants its data."""
+        """Kill the node; its data is not needed."""
         self._node.kill()
 
 
 def jar_of(version: str) -> Path:
-    """Return Jolokia's agent of this version."""
-    return fetch_jolokia(cache_folder(os.environ), say, version)
+    """Return the JVM agent of a version of Jolokia."""
+    return fetch_jolokia(cache_folder(os.environ), no_progress, version)
 
 
 def pid_of(node: Node) -> int:
@@ -53,15 +53,15 @@ def pid_of(node: Node) -> int:
     return process.pid
 
 
-class Agents:
-    """Jolokia's own launcher: what it is told, a policy for one, is not what `casstat attach` would tell it."""
+class JolokiaLauncher:
+    """Jolokia's launcher, with options such as a policy that `casstat attach` does not offer."""
 
     def __init__(self, java: Path, jar: Path) -> None:
         self._command: list[str | Path] = [java, *SMALL, "-jar", jar]
 
     @contextmanager
     def within(self, pid: int, port: int, *options: str | Path, host: str = "127.0.0.1") -> Iterator[None]:
-        """Have an agent in a JVM while the block runs."""
+        """Attach an agent to a JVM until the `with` block ends."""
         self._run("--host", host, "--port", str(port), *options, "start", str(pid))
         try:
             yield
@@ -69,15 +69,15 @@ class Agents:
             self._run("stop", str(pid))
 
     def _run(self, *arguments: str | Path) -> None:
-        done = subprocess.run(
+        result = subprocess.run(
             [*self._command, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert result.returncode == 0, result.stdout + result.stderr
 
 
 @contextmanager
 def attached(node: Node, jar: Path, *options: str | Path) -> Iterator[str]:
-    """Attach Jolokia to the node while the block runs; yields its URL."""
-    where = node.spec.address
-    with Agents(node.spec.java, jar).within(pid_of(node), JOLOKIA_PORT, *options, host=where):
-        yield f"{'https' if 'https' in options else 'http'}://{where}:{JOLOKIA_PORT}/jolokia"
+    """Attach Jolokia to the node until the `with` block ends, and yield its URL."""
+    address = node.spec.address
+    with JolokiaLauncher(node.spec.java, jar).within(pid_of(node), JOLOKIA_PORT, *options, host=address):
+        yield f"{'https' if 'https' in options else 'http'}://{address}:{JOLOKIA_PORT}/jolokia"

@@ -1,4 +1,4 @@
-"""Real nodes for the tests: one of each Cassandra that casstat promises to read, started when first wanted."""
+"""Real nodes: one of each supported version of Cassandra, started on first use."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -9,11 +9,11 @@ from cassandra.cluster import Cluster
 
 from cli.demo.demo_cluster import LocalCluster, Plan, cache_folder
 from cli.demo.demo_node import Node
-from tests.real.nodes import light, say, spec_of
+from tests.real.nodes import light, no_progress, spec_of
 from tests.real.programs import prepare
 
 VERSIONS = {"5.0.8": "127.0.150", "4.1.9": "127.0.141", "4.0.17": "127.0.140", "3.11.19": "127.0.131"}
-# The Java 11 that comes as a package has no HTTP server, and Jolokia none without.
+# Cassandra 3.11 runs in a Java without the HTTP server that Jolokia needs.
 WITH_JOLOKIA = [version for version in VERSIONS if not version.startswith("3.")]
 FIRST_JMX_PORT = 27199
 BESIDE = "beside"
@@ -25,9 +25,9 @@ StartNodes = Callable[[], list[Node]]
 
 @pytest.fixture(scope="session")
 def start_node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[StartNode]:
-    """Start a node of a version, or return the one that runs."""
+    """Return a function that returns a running node of a version."""
     nodes: dict[str, Node] = {}
-    # Tests that run beside the others have nodes of their own.
+    # Tests with the mark `beside` run at the same time and use their own nodes.
     number = 2 if pytestconfig.getoption("markexpr") == BESIDE else 1
 
     def start(version: str) -> Node:
@@ -37,18 +37,18 @@ def start_node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Co
             nodes[version] = Node(spec_of(version, f"{VERSIONS[version]}.{number}", home, jmx_port))
         with light():
             nodes[version].start()
-        nodes[version].wait(say)
+        nodes[version].wait(no_progress)
         return nodes[version]
 
     yield start
     for node in nodes.values():
-        # Nobody wants their data, and to stop properly takes seconds.
+        # The data is not needed, and a regular stop takes seconds.
         node.kill()
 
 
 @pytest.fixture(scope="session")
 def start_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNodes]:
-    """Start three nodes that are one cluster, or those of them that were stopped; each has a copy of all data."""
+    """Return a function that returns the three running nodes of a cluster; each has a copy of all data."""
     cluster = LocalCluster(tmp_path_factory.mktemp("three") / "cluster", cache_folder(os.environ))
     nodes: list[Node] = []
 
@@ -56,9 +56,9 @@ def start_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNod
         with light():
             for node in nodes:
                 node.start()
-                node.wait(say)
+                node.wait(no_progress)
             if not nodes:
-                nodes.extend(cluster.up(CLUSTER, os.environ, say))
+                nodes.extend(cluster.up(CLUSTER, os.environ, no_progress))
                 _create_keyspace()
                 prepare(nodes[0])
         return nodes
@@ -69,7 +69,7 @@ def start_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNod
 
 
 def _create_keyspace() -> None:
-    # The load would count the nodes that the first one knows so far.
+    # The load generator would derive the replication factor from the nodes known so far.
     with Cluster([CLUSTER.address], schema_metadata_enabled=False) as driver, driver.connect() as session:
         copies = f"{{'class': 'SimpleStrategy', 'replication_factor': {CLUSTER.nodes}}}"
         session.execute(f"CREATE KEYSPACE demo WITH replication = {copies}", timeout=60)
@@ -77,25 +77,25 @@ def _create_keyspace() -> None:
 
 @pytest.fixture
 def three_nodes(start_cluster: StartNodes) -> list[Node]:
-    """The nodes of the cluster, all running."""
+    """Return the nodes of the cluster, all running."""
     return start_cluster()
 
 
 @pytest.fixture(params=WITH_JOLOKIA)
-def each_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
-    """Every version that has a Jolokia, in turn."""
+def jolokia_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
+    """Return a node of each version that runs with Jolokia."""
     return start_node(request.param)
 
 
 @pytest.fixture(params=list(VERSIONS))
-def every_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
-    """Every version in turn, with or without Jolokia."""
+def any_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
+    """Return a node of each version, with or without Jolokia."""
     return start_node(request.param)
 
 
 @pytest.fixture
 def node(start_node: StartNode) -> Node:
-    """The newest version."""
+    """Return a node of the newest version."""
     return start_node("5.0.8")
 
 
@@ -104,7 +104,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.real)
-            # The first of them may have to fetch Cassandra.
+            # The first test may have to fetch Cassandra.
             item.add_marker(pytest.mark.timeout(1500))
-    # The cluster is started last: the machine is free for the others.
+    # The cluster is started last, so that it takes no CPU from the other tests.
     items.sort(key=lambda item: "start_cluster" in getattr(item, "fixturenames", ()))

@@ -1,4 +1,4 @@
-"""A node that is started as Cassandra's own script does it, Jolokias in it, and the doctor's advice followed."""
+"""A node started by a script like Cassandra's, and helpers that run the doctor and apply its advice."""
 
 import json
 import os
@@ -12,18 +12,18 @@ from typing import Any
 
 from cli.demo.background_process import write_pid_file
 from cli.demo.demo_node import Node, NodeSpec, command, write_configuration
-from tests.real.nodes import QUICK
+from tests.real.nodes import FAST_START
 from tests.real.programs import PATIENCE_S
 
-Found = dict[str, str]
+Finding = dict[str, str]
 CASSTAT = (sys.executable, "-m", "cli")
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
-# As Cassandra's own script: what cassandra-env.sh adds to JVM_OPTS goes to the JVM.
+# Like Cassandra's script: options that cassandra-env.sh adds to JVM_OPTS are passed to the JVM.
 SCRIPT = """#!/bin/sh
 . {env}
 exec {java} $JVM_OPTS {rest}
 """
-# As Cassandra's own: a Java is looked for by JAVA_HOME and on the PATH.
+# Like Cassandra's script: Java is found by JAVA_HOME or on the PATH.
 STOCK_NODETOOL = """#!/bin/sh
 if [ -n "$JAVA_HOME" ]; then JAVA="$JAVA_HOME/bin/java"; else JAVA="`command -v java`"; fi
 if [ "x$JAVA" = "x" ]; then
@@ -35,7 +35,7 @@ exec "$JAVA" {rest}
 
 
 class ScriptedNode:
-    """A node whose JVM has the options of its own conf/cassandra-env.sh, and no Jolokia but what they bring."""
+    """A node whose JVM options, including any Jolokia agent, come from its conf/cassandra-env.sh."""
 
     def __init__(self, spec: NodeSpec) -> None:
         self.node = Node(spec)
@@ -55,13 +55,13 @@ class ScriptedNode:
         return process.pid
 
     def start(self) -> None:
-        """Start the node and wait until it takes clients."""
+        """Start the node and wait until it accepts clients."""
         write_configuration(self.spec)
         yaml = self.spec.home / "conf" / "cassandra.yaml"
-        places = "".join(f', "{place}"' for place in self.more_data)
-        text = yaml.read_text().replace('/data"]', f'/data"{places}]')
+        directories = "".join(f', "{directory}"' for directory in self.more_data)
+        text = yaml.read_text().replace('/data"]', f'/data"{directories}]')
         if self.announced:
-            # As behind a router: the address that others know is on none of its interfaces.
+            # As behind a router: no interface has the address that other nodes use.
             text = text.replace(f'seeds: "{self.spec.seeds}"', f'seeds: "{self.announced}"')
             text += f"broadcast_address: {self.announced}\n"
         yaml.write_text(text)
@@ -75,7 +75,7 @@ class ScriptedNode:
                 [script],
                 cwd=self.spec.home,
                 env={key: value for key, value in os.environ.items() if key != "JVM_OPTS"}
-                | {"JDK_JAVA_OPTIONS": QUICK},
+                | {"JDK_JAVA_OPTIONS": FAST_START},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -85,7 +85,7 @@ class ScriptedNode:
         self.node.wait()
 
     def stop(self) -> None:
-        # To stop properly takes seconds, and is nothing that the doctor looks at.
+        # A regular stop takes seconds, and the doctor does not depend on it.
         self.node.kill()
         if self._child is not None:
             self._child.wait(PATIENCE_S)
@@ -95,7 +95,7 @@ class ScriptedNode:
         self.start()
 
     def stock_nodetool(self) -> Path:
-        """Return a nodetool of the node's that looks for its Java as Cassandra's own does."""
+        """Return a nodetool of the node that finds Java like Cassandra's script."""
         rest = self.spec.nodetool.read_text().partition(f"exec {self.spec.java} ")[2]
         port = f"port={self.spec.jmx_port}\n" + '[ "$1" = -p ] && port=$2 && shift 2\n'
         path = self.spec.nodetool.with_name("stock-nodetool")
@@ -105,61 +105,60 @@ class ScriptedNode:
 
 
 class Doctor:
-    """`casstat doctor` with options; what it found."""
+    """The findings of `casstat doctor` with options."""
 
     def __init__(self, *options: str, environ: Mapping[str, str] | None = None, before: Iterable[str] = ()) -> None:
         self.options = options
         clean = {key: value for key, value in os.environ.items() if not key.startswith("CASSTAT_")}
         command = [*before, *CASSTAT, "doctor", "--format", "json", *options]
-        done = subprocess.run(
+        result = subprocess.run(
             command, env={**clean, **(environ or {})}, capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
-        assert "Traceback" not in done.stderr, done.stderr
-        self.findings: list[Found] = [json.loads(line) for line in done.stdout.splitlines()]
-        problems = [each for each in self.findings if each["state"] == "problem"]
-        assert done.returncode == (1 if problems else 0), done.stderr
-        self.said = done.stdout
+        assert "Traceback" not in result.stderr, result.stderr
+        self.findings: list[Finding] = [json.loads(line) for line in result.stdout.splitlines()]
+        problems = [finding for finding in self.findings if finding["state"] == "problem"]
+        assert result.returncode == (1 if problems else 0), result.stderr
+        self.output = result.stdout
 
-    def of(self, subject: str, words: str) -> Found:
-        """Return the one finding about a subject that has these words, and is not all well."""
-        found = [each for each in self.findings if each["subject"] == subject and words in each["what"]]
-        assert len(found) == 1, self.said
-        assert found[0]["state"] != "ok", found
-        assert found[0]["mend"], found
-        return found[0]
+    def finding(self, subject: str, words: str) -> Finding:
+        """Return the only finding about a subject that contains `words`; it must be a problem with advice."""
+        (finding,) = [f for f in self.findings if f["subject"] == subject and words in f["what"]]
+        assert finding["state"] != "ok", finding
+        assert fixes(finding), finding
+        return finding
 
     def has(self, subject: str, words: str = "") -> bool:
-        """Return whether something is wrong with a subject that has these words."""
-        return any(
-            each["state"] != "ok" for each in self.findings if each["subject"] == subject and words in each["what"]
-        )
+        """Return whether a subject has a finding other than ok that contains `words`."""
+        return any(f["state"] != "ok" for f in self.findings if f["subject"] == subject and words in f["what"])
 
-    def fixed(self, subject: str, words: str = "") -> None:
-        """Fail if what had these words is still wrong, or the subject has another problem now."""
-        assert not self.has(subject, words), self.said
-        assert ("problem", subject) not in {(each["state"], each["subject"]) for each in self.findings}, self.said
-        assert any(each["subject"] == subject for each in self.findings), self.said
+    def assert_fixed(self, subject: str, words: str = "") -> None:
+        """Assert that the finding with `words` is gone, and that the subject has no other problem."""
+        assert not self.has(subject, words), self.output
+        assert ("problem", subject) not in {(f["state"], f["subject"]) for f in self.findings}, self.output
+        assert any(f["subject"] == subject for f in self.findings), self.output
 
 
-def fixes(found: Found) -> list[str]:
-    """Return the lines of a mend, without the words that join them."""
-    return [line.removeprefix("then: ").removeprefix("or: ") for line in found["mend"].splitlines()]
+def fixes(finding: Finding) -> list[str]:
+    """Return the advice of a finding line by line, without the words that join the lines."""
+    return [line.removeprefix("then: ").removeprefix("or: ") for line in finding["mend"].splitlines()]
 
 
-def do(line: str, **placeholders: str) -> str:
-    """Run a command that the doctor gave, and return what it said."""
-    done = subprocess.run(words(line, **placeholders), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def run_advised(line: str, **placeholders: str) -> str:
+    """Run a command that the doctor advises, and return its output."""
+    result = subprocess.run(
+        words(line, **placeholders), capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def words(line: str, **placeholders: str) -> list[str]:
-    """Return the words of a command that the doctor gave, USER and the like filled in."""
+    """Return the words of an advised command, with placeholders such as USER replaced."""
     return [placeholders.get(word, word) for word in shlex.split(line)]
 
 
-def as_advised(line: str, **more: Any) -> Doctor:
-    """Have the doctor look with the options of the line's command that it gave."""
+def advised_doctor(line: str, **more: Any) -> Doctor:
+    """Run the doctor with the options of an advised command."""
     placeholders = {key: value for key, value in more.items() if key.isupper()}
     others = {key: value for key, value in more.items() if not key.isupper()}
     command = words(line, **placeholders)
@@ -167,23 +166,23 @@ def as_advised(line: str, **more: Any) -> Doctor:
     return Doctor(*command[len(CASSTAT) :], **others)
 
 
-def write_as_advised(line: str, *, instead: Path | None = None) -> None:
-    """Write the line that the doctor gave into the file it named, or `instead`; it says inside which element."""
-    where, _, text = line.partition(", and restart the node: ")
+def apply_advice(line: str, *, instead: Path | None = None) -> None:
+    """Write an advised line into the file that the advice names, or into `instead`; in XML into its element."""
+    location, _, text = line.partition(", and restart the node: ")
     assert text, line
-    place, _, inside = where.removeprefix("in ").partition(", inside ")
-    path = instead or Path(place)
-    if inside:
-        end = inside.replace("<", "</")
+    name, _, element = location.removeprefix("in ").partition(", inside ")
+    path = instead or Path(name)
+    if element:
+        end = element.replace("<", "</")
         path.write_text(path.read_text().replace(end, f"{text}\n{end}"))
     else:
         path.write_text(f"{path.read_text()}\n{text}\n")
 
 
 def without_java(folder: Path) -> str:
-    """Return a PATH with what scripts need, and no java."""
+    """Return a PATH with the programs that scripts need, but without java."""
     folder.mkdir()
     for name in ("sh", "command", "env", "cat", "dirname"):
-        if found := shutil.which(name):
-            (folder / name).symlink_to(found)
+        if program := shutil.which(name):
+            (folder / name).symlink_to(program)
     return str(folder)

@@ -1,6 +1,6 @@
-"""Fetch and build, before they are needed, the programs that the tests on real servers use.
+"""Fetch and build the programs that the tests on real servers use, before they are needed.
 
-Run as a program beside tests that mostly wait: on a new machine this takes minutes.
+Runs next to tests that mostly wait: on a new machine this takes minutes.
 """
 
 import os
@@ -10,17 +10,17 @@ from cli.demo.demo_cluster import cache_folder
 from cli.demo.java_runtime import fetch_cassandra
 from tests.real.agents import JOLOKIA_VERSIONS, jar_of
 from tests.real.conftest import VERSIONS
-from tests.real.nodes import say
+from tests.real.nodes import no_progress
 from tests.real.percli import percli
 from tests.real.stores import influxd
 
 
 def from_maven() -> None:
-    """Fetch Cassandra and Jolokia in all their versions, one after the other: they share Maven's repository."""
+    """Fetch all versions of Cassandra and Jolokia, one after the other: they share Maven's repository."""
     for jolokia in JOLOKIA_VERSIONS:
         jar_of(jolokia)
     for version in VERSIONS:
-        fetch_cassandra(version, cache_folder(os.environ), say)
+        fetch_cassandra(version, cache_folder(os.environ), no_progress)
 
 
 def built_by_go() -> None:
@@ -30,7 +30,7 @@ def built_by_go() -> None:
 
 
 def main() -> None:
-    """Do both at once; raise what went wrong."""
+    """Fetch and build concurrently. Raises the first error."""
     with ThreadPoolExecutor() as pool:
         for running in [pool.submit(from_maven), pool.submit(built_by_go)]:
             running.result()

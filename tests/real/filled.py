@@ -1,4 +1,4 @@
-"""Three real nodes under load, an agent beside each, and the stores that these fill: for those who ask them."""
+"""Stores with the data of three real nodes under load, each with an agent."""
 
 import csv
 import json
@@ -17,21 +17,21 @@ from cli.demo.demo_node import Node
 from dashboards.rules.rule_files import rule_files
 from tests.faults.agents import RunningAgent
 from tests.faults.program import run
-from tests.real.programs import eventually
 from tests.real.prometheus import Prometheus
-from tests.real.stores import InfluxDB, VictoriaMetrics, asked, free_port
+from tests.real.stores import InfluxDB, VictoriaMetrics, fetched, free_port
+from tests.waiting import eventually
 
 RATE = 300
 SPAN_S = 90
-# After the load has begun, until all that is read once a minute has been read twice.
+# After this time under load, metrics with a scrape interval of one minute have been scraped twice.
 WARM_S = 65
 
 Cells = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Filled:
-    """What there is to ask, and the time (seconds since the epoch) that it is asked of."""
+class FilledStores:
+    """The stores, the nodes and journals, and the queried time range in seconds since the epoch."""
 
     nodes: Sequence[Node]
     journals: Path
@@ -46,17 +46,17 @@ class Filled:
         return tuple(node.spec.address for node in self.nodes)
 
     def merged(self, into: Path, interval_s: int = SPAN_S) -> Mapping[tuple[str, float], Cells]:
-        """Return the rows of `casstat merge` by node ("cluster" for all) and the time at which they end."""
-        done = run("merge", str(self.journals), "-o", str(into), "-i", str(interval_s))
-        assert done.returncode == 0, done.stderr
+        """Return the rows of `casstat merge` by node (or "cluster") and end time."""
+        result = run("merge", str(self.journals), "-o", str(into), "-i", str(interval_s))
+        assert result.returncode == 0, result.stderr
         with (into / "rows.tsv").open(newline="") as file:
             rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
         return {(row["node"], float(row["time"])): row for row in rows}
 
 
 @contextmanager
-def filled(folder: Path, nodes: Sequence[Node]) -> Iterator[Filled]:
-    """Fill the stores; they run while the block does, the agents and the load do not."""
+def filled_stores(folder: Path, nodes: Sequence[Node]) -> Iterator[FilledStores]:
+    """Fill the stores, stop the agents and the load, and yield the stores, which run until the block ends."""
     influxdb = InfluxDB(folder / "influxdb")
     with ExitStack() as stack:
         stack.callback(influxdb.stop)
@@ -74,15 +74,15 @@ def filled(folder: Path, nodes: Sequence[Node]) -> Iterator[Filled]:
             stack.callback(store.stop)
             store.start()
         running.enter_context(_load(nodes, client))
-        begun = agents[0].post("/api/v1/runs", {"name": "a run"})
-        agents[0].post(f"/api/v1/runs/{begun['id']}/marks", {"text": "warm"})
-        # The merge's rows end at multiples of their length.
+        run_started = agents[0].post("/api/v1/runs", {"name": "a run"})
+        agents[0].post(f"/api/v1/runs/{run_started['id']}/marks", {"text": "warm"})
+        # Rows of the merge end at multiples of their interval.
         to_s = float(SPAN_S * ceil((time.time() + WARM_S) / SPAN_S) + SPAN_S)
         eventually(lambda: time.time() > to_s + 1, 4 * SPAN_S)
-        agents[0].post(f"/api/v1/runs/{begun['id']}/end", {})
+        agents[0].post(f"/api/v1/runs/{run_started['id']}/end", {})
         eventually(lambda: time.time() > to_s + 4, SPAN_S)
         running.close()
-        yield Filled(nodes, folder / "agents", prometheus, victoria, influxdb, to_s - SPAN_S, to_s)
+        yield FilledStores(nodes, folder / "agents", prometheus, victoria, influxdb, to_s - SPAN_S, to_s)
 
 
 def _agent(node: Node, folder: Path, influxdb: InfluxDB) -> RunningAgent:
@@ -109,17 +109,17 @@ def _load(nodes: Sequence[Node], metrics: str) -> Iterator[None]:
             running.terminate()
 
 
-def asked_at(store: Prometheus | VictoriaMetrics, text: str, time_s: float) -> list[dict[str, Any]]:
-    """Return what an instant query gives. Raises OSError when the store refuses it."""
+def query_at(store: Prometheus | VictoriaMetrics, text: str, time_s: float) -> list[dict[str, Any]]:
+    """Return the result of an instant query. Raises OSError if the store refuses it."""
     return _result(store, "query", query=text, time=time_s)
 
 
-def asked_over(store: Prometheus | VictoriaMetrics, text: str, of: Filled, step_s: int) -> list[dict[str, Any]]:
-    """Return what a query gives over that time. Raises OSError when the store refuses it."""
+def query_range(store: Prometheus | VictoriaMetrics, text: str, of: FilledStores, step_s: int) -> list[dict[str, Any]]:
+    """Return the result of a range query. Raises OSError if the store refuses it."""
     return _result(store, "query_range", query=text, start=of.from_s, end=of.to_s, step=step_s)
 
 
-def _result(store: Prometheus | VictoriaMetrics, what: str, **parameters: Any) -> list[dict[str, Any]]:
-    answer = json.loads(asked(f"{store.address}/api/v1/{what}", urlencode(parameters).encode()))
-    found: list[dict[str, Any]] = answer["data"]["result"]
-    return found
+def _result(store: Prometheus | VictoriaMetrics, endpoint: str, **parameters: Any) -> list[dict[str, Any]]:
+    answer = json.loads(fetched(f"{store.address}/api/v1/{endpoint}", urlencode(parameters).encode()))
+    series: list[dict[str, Any]] = answer["data"]["result"]
+    return series

@@ -15,7 +15,7 @@ from collector.sampling.selection import Selection
 
 def snapshots(node: Node, selection: Selection) -> Iterator[Snapshot]:
     clock = SystemClock()
-    way = MBeanSource(Jolokia(node.spec.jolokia_url), BEANS, selection, clock)
-    with closing(NodeSampler(way, selection, NameOverrides(), clock)) as watch:
-        assert watch.learn()
-        yield from watch.snapshots(ticks(clock, 1.0), 1.0)
+    source = MBeanSource(Jolokia(node.spec.jolokia_url), BEANS, selection, clock)
+    with closing(NodeSampler(source, selection, NameOverrides(), clock)) as sampler:
+        assert sampler.learn()
+        yield from sampler.snapshots(ticks(clock, 1.0), 1.0)

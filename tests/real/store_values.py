@@ -1,4 +1,4 @@
-"""Points as VictoriaMetrics names and rounds them."""
+"""Points with the names and the precision of VictoriaMetrics."""
 
 import pytest
 
@@ -6,16 +6,16 @@ from tests.real.stores import Points
 
 
 def by_field(points: Points) -> dict[str, dict[int, float]]:
-    """Return numbers as VictoriaMetrics calls them."""
-    found: dict[str, dict[int, float]] = {}
+    """Return the values by the series names of VictoriaMetrics."""
+    values: dict[str, dict[int, float]] = {}
     for series, times in points.items():
         metric, labels = series.split(" ", 1)
         for at_ms, fields in times.items():
             for field, value in fields.items():
-                found.setdefault(f"{metric}_{field} {labels}", {})[at_ms] = value
-    return found
+                values.setdefault(f"{metric}_{field} {labels}", {})[at_ms] = value
+    return values
 
 
-def kept(values: dict[int, float]) -> object:
-    """Return what stores have of numbers: twelve digits are sent, and VictoriaMetrics keeps as many."""
+def as_stored(values: dict[int, float]) -> object:
+    """Return values that compare equal within the twelve digits that are sent and stored."""
     return pytest.approx(values, rel=1e-11)

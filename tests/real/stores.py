@@ -1,4 +1,4 @@
-"""Real stores of time series: built or installed once, started on loopback, asked what they have."""
+"""Real time series stores on loopback, built or installed once, and their query APIs."""
 
 import json
 import os
@@ -13,17 +13,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 from cli.demo.demo_cluster import cache_folder
-from tests.real.programs import eventually
+from tests.waiting import eventually
 
 INFLUXD = "github.com/influxdata/influxdb/cmd/influxd@v1.8.10"
 HOST = "127.0.62.4"
 BUILD_S, START_S, STOP_S = 1200.0, 60.0, 30.0
-# A point: its time in milliseconds and its fields; by what the series is called.
+# Fields by time in milliseconds, by series name.
 Points = dict[str, dict[int, dict[str, float]]]
 
 
 def influxd() -> Path:
-    """Return InfluxDB 1.8, built when it is not there yet."""
+    """Return the program of InfluxDB 1.8; build it if it does not exist."""
     folder = cache_folder(os.environ) / "influxdb-1.8.10"
     program = folder / "influxd"
     if not program.exists():
@@ -38,19 +38,19 @@ def influxd() -> Path:
 
 
 def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind((HOST, 0))
-        return int(taken.getsockname()[1])
+    with socket.socket() as bound:
+        bound.bind((HOST, 0))
+        return int(bound.getsockname()[1])
 
 
-def asked(url: str, data: bytes | None = None) -> bytes:
-    """Return what a store answers."""
+def fetched(url: str, data: bytes | None = None) -> bytes:
+    """Return the body of a response."""
     with urllib.request.urlopen(url, data, timeout=60) as answer:  # noqa: S310 - loopback
         return bytes(answer.read())
 
 
-class Program:
-    """A store that runs, and may be stopped and started again with all that it has."""
+class StoreProcess:
+    """A store that can be stopped and started again with its data."""
 
     def __init__(self, command: Sequence[str | Path], log: Path, is_up: Callable[[], bool]) -> None:
         self._command = [str(word) for word in command]
@@ -81,8 +81,8 @@ class Program:
         return False
 
 
-class InfluxDB(Program):
-    """Version 1.8."""
+class InfluxDB(StoreProcess):
+    """InfluxDB 1.8."""
 
     def __init__(self, folder: Path) -> None:
         self._port = free_port()
@@ -101,30 +101,30 @@ class InfluxDB(Program):
         }
         environ = [f"{name}={value}" for name, value in settings.items()]
         command: list[str | Path] = ["/usr/bin/env", *environ, influxd(), "run", "-config", "/dev/null"]
-        super().__init__(command, folder / "log", lambda: asked(f"{self.address}/ping") == b"")
+        super().__init__(command, folder / "log", lambda: fetched(f"{self.address}/ping") == b"")
 
     def start(self) -> None:
         super().start()
         self.query("CREATE DATABASE db")
 
     def query(self, text: str) -> Any:
-        answer = asked(f"{self.address}/query", urlencode({"db": "db", "epoch": "ms", "q": text}).encode())
+        answer = fetched(f"{self.address}/query", urlencode({"db": "db", "epoch": "ms", "q": text}).encode())
         return json.loads(answer)["results"][0]
 
     def points(self) -> Points:
-        found: Points = {}
+        points: Points = {}
         for series in self.query("SELECT * FROM /.*/ GROUP BY *").get("series", ()):
-            of = found.setdefault(name(series["name"], series["tags"]), {})
+            times = points.setdefault(name(series["name"], series["tags"]), {})
             for time_ms, *values in series["values"]:
                 fields = zip(series["columns"][1:], values, strict=True)
-                assert time_ms not in of
-                # Texts are for people.
-                of[time_ms] = {field: value for field, value in fields if not isinstance(value, str | None)}
-        return found
+                assert time_ms not in times
+                # Text fields are not compared.
+                times[time_ms] = {field: value for field, value in fields if not isinstance(value, str | None)}
+        return points
 
 
-class VictoriaMetrics(Program):
-    """The single program; with `jobs` it scrapes what these say, as Prometheus would."""
+class VictoriaMetrics(StoreProcess):
+    """Single-node VictoriaMetrics; with `jobs` it scrapes like Prometheus."""
 
     def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         port, graphite = free_port(), free_port()
@@ -133,34 +133,34 @@ class VictoriaMetrics(Program):
         self.graphite_url = f"graphite://{HOST}:{graphite}/casstat?tags=1"
         folder.mkdir()
         command = ["/usr/bin/env", "victoria-metrics", f"-storageDataPath={folder}/data", "-retentionPeriod=100y"]
-        # Else it tells nothing of the last half minute.
+        # By default, queries do not return the last 30 s.
         command += ["-search.latencyOffset=0s"]
-        # What is sent twice, since the answer to it was lost, counts once.
+        # Points that are sent twice after a lost response count once.
         command += ["-dedup.minScrapeInterval=1ms"]
         command += [f"-httpListenAddr={HOST}:{port}", f"-graphiteListenAddr={HOST}:{graphite}"]
         if jobs:
-            (folder / "scrape.yml").write_text(scraping(jobs))
+            (folder / "scrape.yml").write_text(scrape_config(jobs))
             command += [f"-promscrape.config={folder}/scrape.yml"]
-        super().__init__(command, folder / "log", lambda: asked(f"{self.address}/health") == b"OK")
+        super().__init__(command, folder / "log", lambda: fetched(f"{self.address}/health") == b"OK")
 
     def points(self) -> dict[str, dict[int, float]]:
-        """Return numbers by the name of the metric and its field."""
-        asked(f"{self.address}/internal/force_flush")
-        found: dict[str, dict[int, float]] = {}
-        for line in asked(f"{self.address}/api/v1/export?" + urlencode({"match[]": '{__name__!=""}'})).splitlines():
+        """Return values by metric name with field, and time in milliseconds."""
+        fetched(f"{self.address}/internal/force_flush")
+        points: dict[str, dict[int, float]] = {}
+        for line in fetched(f"{self.address}/api/v1/export?" + urlencode({"match[]": '{__name__!=""}'})).splitlines():
             series = json.loads(line)
             if series["metric"]["__name__"] == "casstat_events_text":
-                # It has no texts, and makes nothing of them.
+                # It does not store text fields.
                 continue
             labels = {key: value for key, value in series["metric"].items() if key not in ("__name__", "db")}
             pairs = list(zip(series["timestamps"], series["values"], strict=True))
             assert len(dict(pairs)) == len(pairs)
-            found[name(series["metric"]["__name__"], labels)] = dict(pairs)
-        return found
+            points[name(series["metric"]["__name__"], labels)] = dict(pairs)
+        return points
 
 
-def scraping(jobs: Mapping[str, Mapping[str, Any]], **more: Any) -> str:
-    """Return a configuration that scrapes jobs every second, by their names each as Prometheus has it."""
+def scrape_config(jobs: Mapping[str, Mapping[str, Any]], **more: Any) -> str:
+    """Return a Prometheus configuration that scrapes the jobs every second."""
     scraped = [{"job_name": name, **job} for name, job in jobs.items()]
     # JSON is YAML.
     return json.dumps({"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": scraped, **more})
@@ -182,19 +182,19 @@ PICKLE_RECEIVER_PORT = {pickle}
 CACHE_QUERY_INTERFACE = {host}
 CACHE_QUERY_PORT = {query}
 """
-# The library is the system's own, not of the tests' environment.
+# The library is installed for the system's Python, not in the tests' environment.
 FETCH = """
 import json, sys, whisper
-found = {}
+values_by_path = {}
 for path in sys.argv[1:]:
     (begin, end, step), values = whisper.fetch(path, 0)
-    found[path] = {begin + place * step: value for place, value in enumerate(values) if value is not None}
-print(json.dumps(found))
+    values_by_path[path] = {begin + index * step: value for index, value in enumerate(values) if value is not None}
+print(json.dumps(values_by_path))
 """
 
 
-class Carbon(Program):
-    """Graphite's carbon-cache: a second is a point, for an hour."""
+class Carbon(StoreProcess):
+    """Graphite's carbon-cache with a resolution of one second and a retention of one hour."""
 
     def __init__(self, folder: Path) -> None:
         port = free_port()
@@ -209,13 +209,15 @@ class Carbon(Program):
         super().__init__(command, folder / "log", lambda: _listens(port))
 
     def points(self) -> dict[str, dict[int, float]]:
-        """Return what is on the disk, by the series' dotted names; times in seconds."""
+        """Return the values on disk by dotted series name and time in seconds."""
         whisper = self._folder / "whisper" / "casstat"
         files = sorted(whisper.rglob("*.wsp")) if whisper.exists() else []
-        done = subprocess.run(["/usr/bin/python3", "-c", FETCH, *files], capture_output=True, text=True, check=True)
-        found = json.loads(done.stdout)
+        result = subprocess.run(["/usr/bin/python3", "-c", FETCH, *files], capture_output=True, text=True, check=True)
+        values_by_path = json.loads(result.stdout)
         names = {str(path): ".".join(path.relative_to(whisper.parent).with_suffix("").parts) for path in files}
-        return {names[path]: {int(at): value for at, value in each.items()} for path, each in found.items()}
+        return {
+            names[path]: {int(at): value for at, value in values.items()} for path, values in values_by_path.items()
+        }
 
 
 def _listens(port: int) -> bool:
@@ -224,5 +226,5 @@ def _listens(port: int) -> bool:
 
 
 def name(metric: str, labels: dict[str, str]) -> str:
-    """Return a series' name with its labels in order."""
+    """Return a series name with its labels in order."""
     return f"{metric} {sorted((key, value) for key, value in labels.items() if value)}"

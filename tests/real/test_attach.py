@@ -1,4 +1,4 @@
-"""`casstat attach` as people run it, on a node that was started without Jolokia."""
+"""`casstat attach` on a node that was started without Jolokia."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.beside
 
 TIMEOUT_S = 20.0
 PORT = 28778
-SECRET = "hünter,2="  # noqa: S105 - the secret of nothing
+SECRET = "hünter,2="  # noqa: S105 - not a real password
 
 
 @pytest.fixture(scope="module")
@@ -35,26 +35,26 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 
 def attach(*arguments: str | Path) -> tuple[int, str, str]:
-    """Run `casstat attach`; return its exit code and what it printed, to stdout and to stderr."""
+    """Run `casstat attach`; return its exit code, stdout and stderr."""
     command: list[str | Path] = [sys.executable, "-m", "cli", "attach", "--listen", f"127.0.0.1:{PORT}", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert "Traceback" not in done.stderr
-    assert SECRET not in done.stdout + done.stderr
-    assert (done.stdout + done.stderr).count("\n") == 1
-    return done.returncode, done.stdout, done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert "Traceback" not in result.stderr
+    assert SECRET not in result.stdout + result.stderr
+    assert (result.stdout + result.stderr).count("\n") == 1
+    return result.returncode, result.stdout, result.stderr
 
 
 def folders(pid: int) -> set[str]:
-    """Return what `casstat attach` left in the process' /tmp."""
+    """Return the folders that `casstat attach` left in the /tmp of the process."""
     return {path.name for path in Path(f"/proc/{pid}/root/tmp").glob(f"casstat-{16 * '[0-9a-f]'}")}
 
 
-def test_attached_asked_and_taken_away_again(node: Node) -> None:
+def test_attach_and_detach_leave_nothing_behind(node: Node) -> None:
     jar, pid, before = jar_of("2.3.0"), pid_of(node), folders(pid_of(node))
     url = f"http://127.0.0.1:{PORT}/jolokia"
-    told = f"{url} answers for {ADDRESS}, Cassandra {VERSION}: run 'casstat --jolokia {url}'\n"
-    assert attach("--jar", jar, str(pid)) == (0, f"attached to process {pid}: {told}", "")
-    assert attach("--jar", jar, str(pid)) == (0, f"process {pid} has a Jolokia already: {told}", "")
+    message = f"{url} answers for {ADDRESS}, Cassandra {VERSION}: run 'casstat --jolokia {url}'\n"
+    assert attach("--jar", jar, str(pid)) == (0, f"attached to process {pid}: {message}", "")
+    assert attach("--jar", jar, str(pid)) == (0, f"process {pid} has a Jolokia already: {message}", "")
     with closing(Jolokia(url)) as jolokia:
         assert read_facts(jolokia, TIMEOUT_S).address == ADDRESS
     assert attach("--jar", jar, str(pid), "--detach") == (0, f"took Jolokia away from process {pid}\n", "")
@@ -64,20 +64,20 @@ def test_attached_asked_and_taken_away_again(node: Node) -> None:
     assert folders(pid) == before
 
 
-def test_the_line_watches_what_was_attached(node: Node) -> None:
+def test_the_line_reads_an_attached_node(node: Node) -> None:
     jar, pid = jar_of("2.3.0"), str(pid_of(node))
-    _, told, _ = attach("--jar", jar, pid)
-    _, _, command = told.strip().removesuffix("'").rpartition("run 'casstat ")
+    _, message, _ = attach("--jar", jar, pid)
+    _, _, command = message.strip().removesuffix("'").rpartition("run 'casstat ")
     try:
         line = [sys.executable, "-m", "cli", "1", "2", "-s", "--format", "json", *command.split()]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        result = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     finally:
         attach("--jar", jar, pid, "--detach")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count(f'"node": "{ADDRESS}"') == 2, done.stdout + done.stderr
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count(f'"node": "{ADDRESS}"') == 2, result.stdout + result.stderr
 
 
-def test_what_is_attached_can_be_read_and_not_changed(node: Node) -> None:
+def test_an_attached_node_is_read_only(node: Node) -> None:
     jar, pid = jar_of("2.3.0"), str(pid_of(node))
     attach("--jar", jar, pid)
     target = '"target": {"url": "service:jmx:rmi:///jndi/rmi://127.0.0.1:1/jmxrmi"}'
@@ -87,7 +87,7 @@ def test_what_is_attached_can_be_read_and_not_changed(node: Node) -> None:
         '{"type": "list"}',
         '{"type": "exec", "mbean": "org.apache.cassandra.metrics:type=CommitLog,name=WaitingOnCommit",'
         ' "operation": "values()"}',
-        # Nor does it reach out to anybody: it takes the target for its own JVM.
+        # It is not a proxy either: it ignores the target and reads its own JVM.
         '{"type": "read", "mbean": "java.lang:type=Runtime", "attribute": "Name", ' + target + "}",
     ]
     try:
@@ -98,16 +98,18 @@ def test_what_is_attached_can_be_read_and_not_changed(node: Node) -> None:
     assert statuses == [403, 403, 403, 200, 200]
 
 
-def test_with_a_user_nobody_else_is_let_in_and_no_command_line_shows_the_password(node: Node, tmp_path: Path) -> None:
+def test_credentials_are_required_and_the_password_is_on_no_command_line(node: Node, tmp_path: Path) -> None:
     secret = tmp_path / "password"
     secret.write_text(SECRET)
     secret.chmod(0o600)
     jar, pid = jar_of("2.3.0"), str(pid_of(node))
-    code, told, _ = attach("--jar", jar, pid, "--listen", f"0.0.0.0:{PORT}", "--user", "me", "--password-file", secret)
+    code, message, _ = attach(
+        "--jar", jar, pid, "--listen", f"0.0.0.0:{PORT}", "--user", "me", "--password-file", secret
+    )
     url = f"http://127.0.0.1:{PORT}/jolokia"
     try:
         assert code == 0
-        assert told.endswith(f"run 'casstat --jolokia {url} --jolokia-user me --jolokia-password-file {secret}'\n")
+        assert message.endswith(f"run 'casstat --jolokia {url} --jolokia-user me --jolokia-password-file {secret}'\n")
         with pytest.raises(JolokiaError, match="HTTP 401"):
             read_facts(Jolokia(url), TIMEOUT_S)
         with closing(Jolokia(url, JolokiaAccess("me", SECRET))) as jolokia:
@@ -117,27 +119,27 @@ def test_with_a_user_nobody_else_is_let_in_and_no_command_line_shows_the_passwor
         attach("--jar", jar, pid, "--detach")
 
 
-def test_an_agent_attached_by_other_means_is_told_and_taken_away(node: Node) -> None:
+def test_an_agent_attached_by_other_means_is_reported(node: Node) -> None:
     jar, pid = jar_of("2.3.0"), str(pid_of(node))
     with attached(node, jar) as url:
-        code, told, _ = attach("--jar", jar, pid)
-        assert (code, told.split(" answers")[0]) == (0, f"process {pid} has a Jolokia already: {url}")
+        code, message, _ = attach("--jar", jar, pid)
+        assert (code, message.split(" answers")[0]) == (0, f"process {pid} has a Jolokia already: {url}")
 
 
-def test_a_port_that_is_taken_is_told(node: Node) -> None:
+def test_a_port_in_use_is_an_error(node: Node) -> None:
     with socket.create_server(("127.0.0.1", PORT)):
-        code, _, said = attach("--jar", jar_of("2.3.0"), str(pid_of(node)))
+        code, _, errors = attach("--jar", jar_of("2.3.0"), str(pid_of(node)))
     assert code == 1
-    assert f"127.0.0.1:{PORT} cannot be used (Address already in use): choose another with --listen" in said
+    assert f"127.0.0.1:{PORT} cannot be used (Address already in use): choose another with --listen" in errors
 
 
-def test_a_process_that_is_no_cassandra_is_left_alone() -> None:
-    code, _, said = attach("--jar", jar_of("2.3.0"), str(os.getpid()))
+def test_a_process_other_than_cassandra_is_refused() -> None:
+    code, _, errors = attach("--jar", jar_of("2.3.0"), str(os.getpid()))
     assert code == 1
-    assert "Cassandra" in said
+    assert "Cassandra" in errors
 
 
-# What looks like a Cassandra, and is none: enough of one for what has nothing to do with Cassandra itself.
+# Looks like Cassandra to `casstat attach`, for tests that do not depend on Cassandra itself.
 IDLE = """public class Idle {
     public static void main(String[] arguments) throws Exception {
         System.out.println("up");
@@ -152,14 +154,14 @@ AS_NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"
 
 @dataclass(frozen=True)
 class Idle:
-    """A JVM that does nothing, under Cassandra's name; it and Jolokia's jar are where every user can read them."""
+    """An idle JVM with the name of Cassandra's main class; every user can read it and Jolokia's jar."""
 
     command: tuple[str, ...]
     jar: Path
 
     @contextmanager
     def running(self, *before: str, switches: Sequence[str] = ()) -> Iterator[int]:
-        """Run it behind the words `before`; yields its process number."""
+        """Run the JVM with the command prefix `before`, and yield its process id."""
         java, *rest = self.command
         with subprocess.Popen([*before, java, *switches, *rest], stdout=subprocess.PIPE, text=True) as process:
             try:
@@ -185,40 +187,40 @@ def idle() -> Iterator[Idle]:
         yield Idle(command, Path(shutil.copy(jar_of("2.3.0"), folder)))
 
 
-def test_a_node_that_lets_nobody_attach_is_told(idle: Idle) -> None:
+def test_a_jvm_with_attaching_disabled_is_an_error(idle: Idle) -> None:
     with idle.running(switches=["-XX:+DisableAttachMechanism"]) as pid:
-        code, _, said = attach("--jar", idle.jar, str(pid))
+        code, _, errors = attach("--jar", idle.jar, str(pid))
     assert code == 1
-    assert "-XX:+DisableAttachMechanism" in said
+    assert "-XX:+DisableAttachMechanism" in errors
 
 
-def test_a_node_with_a_network_of_its_own_is_told(idle: Idle) -> None:
+def test_a_jvm_in_another_network_namespace_is_an_error(idle: Idle) -> None:
     with idle.running(*OWN_FILES, "--net") as pid:
-        code, _, said = attach("--jar", idle.jar, str(pid))
+        code, _, errors = attach("--jar", idle.jar, str(pid))
     assert code == 1
-    assert "a network of its own" in said
+    assert "a network of its own" in errors
 
 
-PLACES: dict[str, list[str]] = {
+NAMESPACES: dict[str, list[str]] = {
     "numbers of its own": [*OWN_FILES, "--pid", "--fork", "--mount-proc"],
     "numbers and files of its own": [*OWN_FILES, "--pid", "--fork", "--mount-proc", *OWN_TMP],
 }
 if AS_ROOT:
-    # Nobody else can enter these, or start them: what is said then is a matter of tests/cli.
-    PLACES |= {"a user of its own": AS_NOBODY, "files and a user of its own": [*OWN_FILES, *OWN_TMP, *AS_NOBODY]}
+    # Only root can start and enter these; tests/cli covers the messages for other users.
+    NAMESPACES |= {"a user of its own": AS_NOBODY, "files and a user of its own": [*OWN_FILES, *OWN_TMP, *AS_NOBODY]}
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_node_in_a_place_of_its_own_is_attached_to(idle: Idle, place: str) -> None:
-    with idle.running(*PLACES[place]) as pid:
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_a_jvm_in_other_namespaces_is_attached_to(idle: Idle, name: str) -> None:
+    with idle.running(*NAMESPACES[name]) as pid:
         before = folders(pid)
         assert attach("--jar", idle.jar, str(pid))[1].startswith(f"attached to process {pid}: http://127.0.0.1:{PORT}")
         assert folders(pid) == before
         assert attach("--jar", idle.jar, str(pid), "--detach")[1] == f"took Jolokia away from process {pid}\n"
 
 
-def test_a_node_that_does_not_see_the_jar_is_told(idle: Idle) -> None:
+def test_a_jvm_that_cannot_read_the_jar_is_an_error(idle: Idle) -> None:
     with idle.running(*OWN_FILES, *OWN_TMP) as pid, TemporaryDirectory(dir="/tmp") as folder:
-        code, _, said = attach("--jar", shutil.copy(idle.jar, folder), str(pid))
+        code, _, errors = attach("--jar", shutil.copy(idle.jar, folder), str(pid))
     assert code == 1
-    assert "does not see" in said
+    assert "does not see" in errors

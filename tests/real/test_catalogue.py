@@ -1,4 +1,4 @@
-"""The whole catalogue is read from real nodes: what is absent is known to be, and why."""
+"""Every metric of the catalogue is read from real nodes, except listed ones."""
 
 from cli.demo.demo_node import Node
 from collector.cassandra.decaying_percentiles import DECAYED
@@ -10,7 +10,7 @@ from collector.sampling.selection import DEFAULT_TABLES, Selection
 from tests.real.node_snapshots import snapshots
 from tests.real.programs import Load, prepare
 
-# Appear on first use: hints delivered, streams, and what a node without a peer or without SSTables cannot know.
+# Appear on first use: delivered hints, streams, and metrics that need a peer or SSTables.
 ON_FIRST_USE = {
     "cassandra_hints_succeeded_total",
     "cassandra_hints_failed_total",
@@ -33,19 +33,19 @@ SINCE_4_1 = {
     "cassandra_pool_oldest_task_seconds",
     "cassandra_native_pauses_total",
 }
-# Of the control group: only where there is a limit.
+# Present only in a control group with limits.
 LIMITS = {"casstat_cgroup_memory_limit_bytes", "casstat_cgroup_cpu_limit"}
 KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup", "timekeeping") for metric in part.metrics}
-# What nodetool alone tells, and Cassandra's own percentiles, which are read where the bucket counts are refused.
+# Read only by nodetool, and Cassandra's percentiles, which are read only where the buckets are refused.
 BY_JOLOKIA = {bean.metric.name for bean in BEANS} | {metric.name for part in HOST for metric in part.metrics}
-OTHER_WAYS = set(CATALOGUE) - BY_JOLOKIA | {bean.metric.name for bean in BEANS if bean.metric.name in DECAYED}
+OTHER_SOURCES = set(CATALOGUE) - BY_JOLOKIA | {bean.metric.name for bean in BEANS if bean.metric.name in DECAYED}
 
 
-def test_every_metric_is_read_or_known_to_be_absent(each_node: Node) -> None:
-    prepare(each_node)
+def test_every_metric_is_read_or_listed_as_absent(jolokia_node: Node) -> None:
+    prepare(jolokia_node)
     before: Readings = {}
     read, derived = set(), set()
-    for number, snapshot in enumerate(snapshots(each_node, Selection(keyspace="demo", table="*"))):
+    for number, snapshot in enumerate(snapshots(jolokia_node, Selection(keyspace="demo", table="*"))):
         sample = rates(CATALOGUE, before, snapshot)
         update_readings(before, snapshot)
         read |= {series[0] for scrape in snapshot.scrapes for series in scrape.values}
@@ -54,9 +54,9 @@ def test_every_metric_is_read_or_known_to_be_absent(each_node: Node) -> None:
         if number == 4:
             break
     hourly = {name for name, metric in CATALOGUE.items() if metric.scrape_interval is ScrapeInterval.HOURLY}
-    old = SINCE_4_1 if each_node.spec.version.startswith("4.0") else set()
-    assert set(CATALOGUE) - read - ON_FIRST_USE - LIMITS - KERNEL - OTHER_WAYS == hourly | old
-    # Read once a minute: their rates are known after the second minute.
+    old = SINCE_4_1 if jolokia_node.spec.version.startswith("4.0") else set()
+    assert set(CATALOGUE) - read - ON_FIRST_USE - LIMITS - KERNEL - OTHER_SOURCES == hourly | old
+    # Read once a minute: the first rate needs two minutes.
     slow = {bean.metric.name for bean in BEANS if is_slow(bean)}
     assert read - derived <= slow
 
@@ -65,7 +65,7 @@ def is_slow(bean: MBean) -> bool:
     return bean.metric.kind in (Kind.COUNTER, Kind.HISTOGRAM) and "keyspace" in bean.metric.labels
 
 
-def test_tables_of_the_load_are_found_and_the_systems_left_out(node: Node) -> None:
+def test_tables_of_the_load_are_discovered_and_system_tables_left_out(node: Node) -> None:
     prepare(node, "--tables", "3")
     scrape = next(snapshots(node, Selection(tables=DEFAULT_TABLES))).scrapes[-1]
     tables = {series[1:3] for series in scrape.values if series[0] == "cassandra_table_live_sstables"}
@@ -73,7 +73,7 @@ def test_tables_of_the_load_are_found_and_the_systems_left_out(node: Node) -> No
     assert not any(keyspace.startswith("system") for keyspace, _ in tables)
 
 
-def test_what_the_load_did_is_in_the_tables_counters(node: Node) -> None:
+def test_table_counters_match_the_reads_of_the_load(node: Node) -> None:
     prepare(node)
     selection = Selection(frozenset({"cassandra_table_operations_total"}), "demo", "t000")
 

@@ -1,4 +1,4 @@
-"""`casstat demo` as a person without a cluster uses it."""
+"""`casstat demo` from start to removal, and its error messages."""
 
 import json
 import subprocess
@@ -10,7 +10,8 @@ import psutil
 import pytest
 
 from tests.real.nodes import light
-from tests.real.programs import casstat, eventually, increase
+from tests.real.programs import casstat, increase
+from tests.waiting import eventually
 
 FIRST_ADDRESS = "127.0.170.1"
 
@@ -26,7 +27,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     run(tmp_path / "demo", "down")
 
 
-def test_nodes_come_up_are_loaded_watched_and_leave_nothing_behind(folder: Path) -> None:
+def test_nodes_start_under_load_are_measured_and_leave_nothing_behind(folder: Path) -> None:
     with light():
         up = run(folder, "up", "--nodes", "2", "--load", "200", "--address", FIRST_ADDRESS, "--heap", "400M")
     assert up.returncode == 0, up.stderr
@@ -55,13 +56,13 @@ def test_nodes_come_up_are_loaded_watched_and_leave_nothing_behind(folder: Path)
     assert run(folder, "status").returncode == 1
 
 
-def test_a_taken_port_is_said_and_nothing_is_left_running(folder: Path) -> None:
+def test_a_port_in_use_is_an_error_and_no_process_is_left(folder: Path) -> None:
     import socket
 
-    with socket.socket() as taken:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind((FIRST_ADDRESS, 9042))
-        taken.listen()
+    with socket.socket() as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((FIRST_ADDRESS, 9042))
+        bound.listen()
         up = run(folder, "up", "--address", FIRST_ADDRESS)
     assert up.returncode == 1
     assert up.stderr.splitlines()[-1].startswith(f"casstat: {FIRST_ADDRESS}:9042: Address already in use")
@@ -69,29 +70,29 @@ def test_a_taken_port_is_said_and_nothing_is_left_running(folder: Path) -> None:
     assert run(folder, "down").stdout.strip() == "no process was running"
 
 
-def test_a_version_that_does_not_exist_is_said(folder: Path) -> None:
+def test_an_unknown_version_is_an_error(folder: Path) -> None:
     up = run(folder, "up", "--version", "5.0.999", "--address", FIRST_ADDRESS)
     assert up.returncode == 1
     assert "Cassandra 5.0.999 (about 70 MB, once): Maven failed: " in up.stderr
     assert "Traceback" not in up.stderr
 
 
-def test_without_java_or_maven_it_says_what_to_install(folder: Path, tmp_path: Path) -> None:
+def test_a_missing_java_or_maven_has_a_hint(folder: Path, tmp_path: Path) -> None:
     environ = {"PATH": str(tmp_path), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     command = [sys.executable, "-m", "cli", "demo", "up", "--dir", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=60, check=False)
-    assert done.returncode == 1
-    assert "install" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=60, check=False)
+    assert result.returncode == 1
+    assert "install" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_only_loopback_addresses_are_taken(folder: Path) -> None:
-    done = run(folder, "up", "--address", "192.0.2.1")
-    assert done.returncode == 2
-    assert "is not a loopback address" in done.stderr
+def test_only_loopback_addresses_are_accepted(folder: Path) -> None:
+    result = run(folder, "up", "--address", "192.0.2.1")
+    assert result.returncode == 2
+    assert "is not a loopback address" in result.stderr
 
 
-def test_counts_of_the_load_are_json(tmp_path: Path) -> None:
+def test_counts_of_the_load_are_written_as_json(tmp_path: Path) -> None:
     from cli.demo.load_generator import Counts, write_counts
 
     write_counts(tmp_path / "counts", Counts(reads=1, writes=2, errors=3))

@@ -1,4 +1,4 @@
-"""What a real cluster's log tells is in the rows of the ticks in which it happened."""
+"""Events in the log of a real cluster are in the row of their tick."""
 
 import subprocess
 import sys
@@ -9,8 +9,8 @@ from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, Casstat, Row, casstat, nodetool, write
 
 
-def told(rows: list[Row], kind: str, words: str) -> list[tuple[int, Row]]:
-    """Return the events of a kind with these words, and in which row each is."""
+def events_with_rows(rows: list[Row], kind: str, words: str) -> list[tuple[int, Row]]:
+    """Return the events of a kind that contain `words`, each with the index of its row."""
     return [
         (at, event)
         for at, row in enumerate(rows)
@@ -20,11 +20,11 @@ def told(rows: list[Row], kind: str, words: str) -> list[tuple[int, Row]]:
 
 
 def assert_in_its_tick(line: Casstat, kind: str, words: str) -> None:
-    """Wait for the event; fail if it is not in the row of the tick in which it happened, or in the next."""
-    line.wait_for(lambda rows: bool(told(rows, kind, words)))
+    """Wait for the event; assert that it is in the row of its tick, or in the next one."""
+    line.wait_for(lambda rows: bool(events_with_rows(rows, kind, words)))
     line.wait_for_rows(1)
-    at, event = told(line.rows, kind, words)[0]
-    assert at >= 2, "the line had hardly begun"
+    at, event = events_with_rows(line.rows, kind, words)[0]
+    assert at >= 2, "the event is in one of the first two rows"
     began, ended = line.rows[at - 2]["time"], line.rows[at]["time"]
     assert began <= event["time"] <= ended
 
@@ -33,7 +33,7 @@ def follow(node: Node) -> list[str]:
     return ["1", "-d", str(node.spec.log), "--jolokia", node.spec.jolokia_url]
 
 
-def test_flush_compaction_repair_and_a_node_that_goes_down(three_nodes: list[Node]) -> None:
+def test_flush_compaction_repair_and_an_outage_are_in_the_row_of_their_tick(three_nodes: list[Node]) -> None:
     first, second, _ = three_nodes
     write(first)
     with casstat(*follow(first)) as line:
@@ -54,7 +54,7 @@ def test_flush_compaction_repair_and_a_node_that_goes_down(three_nodes: list[Nod
         assert_in_its_tick(line, "node_up", f"{second.spec.address} is UP")
 
 
-def test_events_go_to_a_file_and_the_rows_stay_alone(three_nodes: list[Node], tmp_path: Path) -> None:
+def test_events_are_appended_to_a_file(three_nodes: list[Node], tmp_path: Path) -> None:
     node, events = three_nodes[0], tmp_path / "events.txt"
     events.write_text("of an earlier run\n")
     command = [*follow(node), "-l", str(events)]
@@ -62,26 +62,26 @@ def test_events_go_to_a_file_and_the_rows_stay_alone(three_nodes: list[Node], tm
         line.wait_for_rows(2)
         write(node)
         nodetool(node, "flush", "demo")
-        line.wait_for(lambda rows: bool(told(rows, "flush", "demo.t000")))
+        line.wait_for(lambda rows: bool(events_with_rows(rows, "flush", "demo.t000")))
     earlier, *lines = events.read_text().splitlines()
     assert earlier == "of an earlier run"
-    flushed = [each for each in lines if " flush flushed demo.t000 " in each]
+    flushed = [line for line in lines if " flush flushed demo.t000 " in line]
     assert flushed
     assert f" {node.spec.address} " in flushed[0]
 
 
-def test_a_full_disk_under_the_events_is_told_and_the_line_goes_on(three_nodes: list[Node]) -> None:
+def test_a_full_disk_for_events_is_an_error_and_the_line_continues(three_nodes: list[Node]) -> None:
     command = [*follow(three_nodes[0]), "-l", "/dev/full"]
-    whole = [sys.executable, "-m", "cli", *command, "--format", "json"]
-    with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    command_line = [sys.executable, "-m", "cli", *command, "--format", "json"]
+    with subprocess.Popen(command_line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout
-        # It follows the log from its first row on.
+        # The log is followed from the first row on.
         rows = [running.stdout.readline()]
         write(three_nodes[0])
         nodetool(three_nodes[0], "flush", "demo")
         rows += [running.stdout.readline() for _ in range(7)]
         running.terminate()
-        _, said = running.communicate(timeout=PATIENCE_S)
+        _, errors = running.communicate(timeout=PATIENCE_S)
     assert all(rows)
-    assert "No space left on device" in said
-    assert "Traceback" not in said
+    assert "No space left on device" in errors
+    assert "Traceback" not in errors

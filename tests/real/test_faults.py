@@ -1,4 +1,4 @@
-"""A node that dies, hangs and comes back: marked rows, nothing lost, no spike."""
+"""A node that is killed, hangs and recovers: events, no lost operations and no spike."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def reads(node: Node) -> int:
     return int(ask(node, {"type": "read", "mbean": name, "attribute": "Count"}))
 
 
-def test_a_killed_node_leaves_marked_rows_and_returns_without_a_spike(node: Node) -> None:
+def test_an_outage_has_events_and_the_restart_no_spike(node: Node) -> None:
     prepare(node)
     with casstat("1", "--wide", "--jolokia", node.spec.jolokia_url) as line, load(node, RATE):
         line.wait_for(lambda rows: bool(rows) and (rows[-1]["reads_per_s"] or 0) > 50)
@@ -27,17 +27,17 @@ def test_a_killed_node_leaves_marked_rows_and_returns_without_a_spike(node: Node
         node.wait()
         line.wait_for(lambda rows: any(marked(row, "restart") for row in rows))
         line.wait_for(lambda rows: all((row["reads_per_s"] or 0) > 10 for row in rows[-3:]))
-    away = [row for row in line.rows if marked(row, "no_answer")]
-    assert all(row["reads_per_s"] is None and row["read_p99_ms"] is None for row in away)
-    assert [row for row in away if row["cpu_user_pct"] is None or row["net_rx_kbit_per_s"] is None] == []
-    back = next(row for row in line.rows if marked(row, "restart"))
-    assert back["reads_per_s"] is None
-    # The driver retries what failed, so a little more than the rate may come; a counter since start would be far more.
+    outage_rows = [row for row in line.rows if marked(row, "no_answer")]
+    assert all(row["reads_per_s"] is None and row["read_p99_ms"] is None for row in outage_rows)
+    assert [row for row in outage_rows if row["cpu_user_pct"] is None or row["net_rx_kbit_per_s"] is None] == []
+    first_row = next(row for row in line.rows if marked(row, "restart"))
+    assert first_row["reads_per_s"] is None
+    # Retries of the driver may exceed the rate a little; a counter since start would exceed it by far.
     assert max(row["reads_per_s"] or 0 for row in line.rows) < 3 * RATE
     assert {row["node"] for row in line.rows} == {node.spec.address}
 
 
-def test_a_node_that_stands_still_loses_no_operation(node: Node) -> None:
+def test_a_suspended_node_loses_no_operation(node: Node) -> None:
     prepare(node)
     with casstat("1", "--jolokia", node.spec.jolokia_url) as line:
         line.wait_for_rows(1)
@@ -52,15 +52,15 @@ def test_a_node_that_stands_still_loses_no_operation(node: Node) -> None:
             line.wait_for(lambda rows: (rows[-1]["reads_per_s"] or 0) > 50)
         line.wait_for_rows(2)
         after = reads(node)
-    waited = next(row for row in line.rows if row["interval_s"] > 2.5)
-    assert waited["reads_per_s"] is not None
+    gap_row = next(row for row in line.rows if row["interval_s"] > 2.5)
+    assert gap_row["reads_per_s"] is not None
     assert increase(line.rows, "reads_per_s") == pytest.approx(after - before, rel=0.005)
-    # Ticks go on each second all the while.
+    # Ticks continue every second.
     times = [row["time"] for row in line.rows]
     assert times == list(range(times[0], times[0] + len(times)))
 
 
-def test_a_dropped_table_becomes_unknown_and_a_new_one_is_found(node: Node) -> None:
+def test_a_dropped_table_is_absent_and_a_new_one_is_discovered(node: Node) -> None:
     prepare(node)
     with casstat("1", "-k", "fleeting", "-c", "t000", "--wait", "--jolokia", node.spec.jolokia_url) as line:
         line.wait_for_rows(1)

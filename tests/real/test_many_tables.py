@@ -1,4 +1,4 @@
-"""A thousand tables, twenty of them busy: those are found, what the others did adds up, and tables come and go."""
+"""A thousand tables, twenty of them busy: the busy ones are selected, and the sums include all others."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,7 +17,7 @@ from collector.model.sample import Rate, Sample
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection
 from exporters.line.table_rows import NEEDS, tables
-from tests.real.nodes import QUICK_SCHEMA, light, spec_of
+from tests.real.nodes import FAST_SCHEMA, light, spec_of
 from tests.real.programs import Load, ask, load
 
 VERSION, ADDRESS, JMX_PORT = "5.0.8", "127.0.154.1", 27240
@@ -30,11 +30,11 @@ TABLE_COUNT = REMAINDERS[KEYSPACE_COUNT]
 @pytest.fixture(scope="module")
 def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     node = Node(spec_of(VERSION, ADDRESS, tmp_path_factory.mktemp("big"), JMX_PORT, heap="1536M"))
-    with light(QUICK_SCHEMA):
+    with light(FAST_SCHEMA):
         node.start()
     try:
         node.wait()
-        # Else the driver reads the whole schema after each of them.
+        # Otherwise the driver reads the complete schema after each table.
         with Cluster([ADDRESS], schema_metadata_enabled=False) as cluster:
             session = cluster.connect()
             session.execute(
@@ -52,29 +52,32 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 def samples(big: Node) -> Iterator[Iterator[Sample]]:
     clock = SystemClock()
     selection = Selection(frozenset(NEEDS), tables=BUSY)
-    way = MBeanSource(Jolokia(big.spec.jolokia_url), BEANS, selection, clock)
-    with closing(NodeSampler(way, selection, NameOverrides(), clock)) as watch:
-        watch.learn(60.0)
-        yield watch.samples(ticks(clock, 1.0), 1.0)
+    source = MBeanSource(Jolokia(big.spec.jolokia_url), BEANS, selection, clock)
+    with closing(NodeSampler(source, selection, NameOverrides(), clock)) as sampler:
+        sampler.learn(60.0)
+        yield sampler.samples(ticks(clock, 1.0), 1.0)
 
 
-def shown(sample: Sample) -> set[str]:
-    """Return the tables that are shown one by one."""
+def selected_tables(sample: Sample) -> set[str]:
+    """Return the tables with their own row."""
     rows = tables(sample)
     return {row["table"] for row in rows if row["table"] != OTHERS and row["reads_per_s"] is not None}
 
 
 def operations(sample: Sample, metric: str) -> float:
-    """Return how many reads and writes of the keyspace the sample tells of, in all of a metric's series together."""
+    """Return the reads and writes of the keyspace in all series of a metric."""
     return sum(
         rate.increase
         for series, rate in sample.values.items()
-        if series[0] == metric and series[1] == "big" and isinstance(rate, Rate) and is_told(sample, series, rate)
+        if series[0] == metric
+        and series[1] == "big"
+        and isinstance(rate, Rate)
+        and is_of_interval(sample, series, rate)
     )
 
 
-def is_told(sample: Sample, series: tuple[str, ...], rate: Rate) -> bool:
-    """Return whether a rate is of this interval: what a table did before it was read is told among the others."""
+def is_of_interval(sample: Sample, series: tuple[str, ...], rate: Rate) -> bool:
+    """Return whether a rate is of this interval; earlier operations of a table are counted among the others."""
     return series[0] != TABLE_COUNT or OTHERS in series or rate.elapsed_s in sample.elapsed_s.values()
 
 
@@ -86,38 +89,38 @@ def node_counts(node: Node) -> int:
     )
 
 
-def test_the_busy_ones_are_found_and_all_adds_up(big: Node, samples: Iterator[Sample]) -> None:
+def test_busy_tables_are_selected_and_sums_are_complete(big: Node, samples: Iterator[Sample]) -> None:
     busy = {f"t{number:03d}" for number in range(BUSY)}
     first = [next(samples) for _ in range(2)]
     before = node_counts(big)
     seen: list[Sample] = []
     with load(big, RATE, "--keyspace", "big", "--tables", str(BUSY)) as running:
-        while len(seen) < PATIENCE_TICKS and not (seen and shown(seen[-1]) == busy):
+        while len(seen) < PATIENCE_TICKS and not (seen and selected_tables(seen[-1]) == busy):
             seen.append(next(samples))
-        assert shown(seen[-1]) == busy
-        found = len(seen)
+        assert selected_tables(seen[-1]) == busy
+        selected_after = len(seen)
         seen += [next(samples) for _ in range(20)]
-        assert shown(seen[-1]) == busy
+        assert selected_tables(seen[-1]) == busy
         counted = running.end()
-    # Keyspaces are read every ten seconds.
+    # Keyspaces have a scrape interval of ten seconds.
     seen += [next(samples) for _ in range(12)]
-    did = node_counts(big) - before
-    assert did == pytest.approx(counted["reads"] + counted["writes"], rel=0.005)
-    assert sum(operations(each, KEYSPACE_COUNT) for each in first + seen) == pytest.approx(did, rel=0.005)
-    assert sum(operations(each, TABLE_COUNT) for each in first + seen) == pytest.approx(did, rel=0.005)
-    late = seen[found + 10 :]
+    expected = node_counts(big) - before
+    assert expected == pytest.approx(counted["reads"] + counted["writes"], rel=0.005)
+    assert sum(operations(sample, KEYSPACE_COUNT) for sample in first + seen) == pytest.approx(expected, rel=0.005)
+    assert sum(operations(sample, TABLE_COUNT) for sample in first + seen) == pytest.approx(expected, rel=0.005)
+    late = seen[selected_after + 10 :]
     others = sum(
         rate.increase
-        for each in late
-        for series, rate in each.values.items()
+        for sample in late
+        for series, rate in sample.values.items()
         if series[0] == TABLE_COUNT and OTHERS in series and isinstance(rate, Rate)
     )
-    assert others < 0.005 * did
-    assert max(each.tick.late_s for each in seen) < 1.0
+    assert others < 0.005 * expected
+    assert max(sample.tick.late_s for sample in seen) < 1.0
 
 
-def test_tables_that_come_and_go_are_followed(big: Node, samples: Iterator[Sample]) -> None:
-    """None of it shows as anything but what was done."""
+def test_created_and_dropped_tables_appear_and_disappear_without_a_spike(big: Node, samples: Iterator[Sample]) -> None:
+    """Rates stay within the rate of the load."""
     next(samples)
     with Cluster([ADDRESS], schema_metadata_enabled=False) as cluster:
         session = cluster.connect()
@@ -125,17 +128,17 @@ def test_tables_that_come_and_go_are_followed(big: Node, samples: Iterator[Sampl
             session.execute(f"DROP TABLE IF EXISTS big.t{number:03d}", timeout=60)
         created = Load(big, RATE, 25, "--keyspace", "fresh", "--tables", "3")
         seen: list[Sample] = []
-        while len(seen) < PATIENCE_TICKS and not (seen and {"t000", "t001", "t002"} <= of(seen[-1], "fresh")):
+        while len(seen) < PATIENCE_TICKS and not (seen and {"t000", "t001", "t002"} <= tables_of(seen[-1], "fresh")):
             seen.append(next(samples))
-        assert {"t000", "t001", "t002"} <= of(seen[-1], "fresh")
+        assert {"t000", "t001", "t002"} <= tables_of(seen[-1], "fresh")
         created.wait()
         session.execute("DROP KEYSPACE fresh", timeout=60)
-    while len(seen) < 2 * PATIENCE_TICKS and of(seen[-1], "fresh"):
+    while len(seen) < 2 * PATIENCE_TICKS and tables_of(seen[-1], "fresh"):
         seen.append(next(samples))
-    assert not of(seen[-1], "fresh")
-    figures = [row[key] for each in seen for row in tables(each) for key in ("reads_per_s", "writes_per_s")]
+    assert not tables_of(seen[-1], "fresh")
+    figures = [row[key] for sample in seen for row in tables(sample) for key in ("reads_per_s", "writes_per_s")]
     assert all(figure is None or 0 <= figure <= 2 * RATE for figure in figures)
 
 
-def of(sample: Sample, keyspace: str) -> set[str]:
+def tables_of(sample: Sample, keyspace: str) -> set[str]:
     return {row["table"] for row in tables(sample) if row["keyspace"] == keyspace and row["reads_per_s"] is not None}

@@ -1,4 +1,4 @@
-"""Percentiles over nodes of both bucket layouts: a real Prometheus' against those of the requests themselves."""
+"""Percentiles over nodes with both bucket layouts: a real Prometheus compared with the exact percentiles."""
 
 import threading
 import time
@@ -15,14 +15,14 @@ import pytest
 from collector.catalogue import CATALOGUE
 from exporters.prometheus.upper_bounds import LABELLED_LENGTH, UpperBounds
 from tests.exporters.prometheus.parsed import counted, rendered
-from tests.real.programs import eventually
 from tests.real.prometheus import Prometheus
 from tests.real.stores import HOST
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.beside
 
 DURATIONS = CATALOGUE["cassandra_client_request_duration_seconds"]
-# Of 4.0 and of 4.1, by the name of the node.
+# Bucket counts of 4.0 and of 4.1, by node.
 LENGTHS = {"old": 165, "new": 128}
 REQUESTS = 10_000
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
@@ -32,12 +32,12 @@ Requests = Mapping[str, list[float]]
 
 
 def requests(slower: float) -> Requests:
-    """Return how long requests took on a node that is slower than others, by a name for their distribution."""
-    made = {"p99 of 16 ms": [0.001] * (REQUESTS * 98 // 100) + [0.016] * (REQUESTS * 2 // 100)}
+    """Return latencies in seconds by name of their distribution, `slower` times those of the other node."""
+    latencies = {"p99 of 16 ms": [0.001] * (REQUESTS * 98 // 100) + [0.016] * (REQUESTS * 2 // 100)}
     for median_s in (200e-6, 500e-6, 2e-3, 20e-3, 0.5):
         normal = NormalDist(log(slower * median_s))
-        made[f"about {median_s:g}"] = [exp(normal.inv_cdf((rank + 0.5) / REQUESTS)) for rank in range(REQUESTS)]
-    return made
+        latencies[f"about {median_s:g}"] = [exp(normal.inv_cdf((rank + 0.5) / REQUESTS)) for rank in range(REQUESTS)]
+    return latencies
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def served(text: str) -> Iterator[str]:
         server.shutdown()
 
 
-def test_merged_percentiles_lie_within_one_bucket_of_the_truth(tmp_path: Path) -> None:
+def test_merged_percentiles_are_within_one_bucket_of_the_exact_ones(tmp_path: Path) -> None:
     by_node = {"old": requests(1.0), "new": requests(1.3)}
     pages = {
         node: rendered({(DURATIONS.name, kind): counted(DURATIONS, every, LENGTHS[node]) for kind, every in of.items()})
@@ -76,8 +76,8 @@ def test_merged_percentiles_lie_within_one_bucket_of_the_truth(tmp_path: Path) -
     bounds = [float(bound.le) for bound in UpperBounds().bounds("seconds", LABELLED_LENGTH)]
     for q, series in answers.items():
         assert len(series) == len(by_node["old"])
-        for each in series:
-            kind, answer_s = each["metric"]["operation"], float(each["value"][1])
+        for result in series:
+            kind, answer_s = result["metric"]["operation"], float(result["value"][1])
             every = sorted(value for of in by_node.values() for value in of[kind])
             truth_s = every[round(q * len(every)) - 1]
             assert abs(bisect_left(bounds, answer_s) - bisect_left(bounds, truth_s)) <= 1, (kind, q, answer_s, truth_s)

@@ -1,4 +1,4 @@
-"""Prometheus' own checker has nothing to say against the exposition but what node_exporter's names bring along."""
+"""promtool accepts the exposition, except for the spelling of node_exporter's metric names."""
 
 import shutil
 import subprocess
@@ -23,18 +23,18 @@ from tests.real.programs import load, prepare
 
 pytestmark = pytest.mark.beside
 
-# Dashboards want these names: the checker would have them in another case.
+# Existing dashboards use these names, which promtool reports as camel case.
 CAMELS = "metric names should be written in 'snake_case' not 'camelCase'"
 TICKS = 3
 
 
-def page_of(found: Iterator[Snapshot], *, machine: bool) -> Page:
-    """Return the page after some ticks."""
+def page_of(taken: Iterator[Snapshot], *, machine: bool) -> Page:
+    """Return the page after `TICKS` ticks."""
     clock, identity = SystemClock(), Identity()
     page = Page(Options(machine=machine), CollectorRegistry(), lambda: HEALTH, print, clock.monotonic_s)
-    for _, each in zip(range(TICKS), found, strict=False):
-        identity = identity.after(each)
-        page.add(each, identity)
+    for _, current in zip(range(TICKS), taken, strict=False):
+        identity = identity.after(current)
+        page.add(current, identity)
     return page
 
 
@@ -45,59 +45,59 @@ def synthetic() -> Iterator[Snapshot]:
 
 
 def promtool(text: bytes) -> tuple[int, list[str]]:
-    """Return promtool's exit code and what it says of an exposition."""
+    """Return promtool's exit code and messages for an exposition."""
     program = shutil.which("promtool")
     assert program, "no promtool: tools/prepare test installs it"
     command = [program, "check", "metrics"]
-    done = subprocess.run(command, input=text, capture_output=True, check=False, timeout=60)
-    return done.returncode, (done.stdout + done.stderr).decode().splitlines()
+    result = subprocess.run(command, input=text, capture_output=True, check=False, timeout=60)
+    return result.returncode, (result.stdout + result.stderr).decode().splitlines()
 
 
 def complaints(page: Page) -> list[str]:
-    """Return what promtool says of a page."""
-    code, said = promtool(page.get(openmetrics=False, compressed=False))
-    assert code in (0, 3), said
-    assert bool(said) == bool(code)
-    return said
+    """Return promtool's messages for a page."""
+    code, messages = promtool(page.get(openmetrics=False, compressed=False))
+    assert code in (0, 3), messages
+    assert bool(messages) == bool(code)
+    return messages
 
 
 def is_node_exporters(complaint: str) -> bool:
-    name, _, what = complaint.partition(" ")
-    return name in NODE_EXPORTERS and what == CAMELS
+    name, _, text = complaint.partition(" ")
+    return name in NODE_EXPORTERS and text == CAMELS
 
 
-def check(machines: Page, own: Page) -> None:
-    """Check pages with and without metrics of node_exporter with promtool."""
-    assert complaints(own) == []
-    assert [each for each in complaints(machines) if not is_node_exporters(each)] == []
-    for page in (machines, own):
+def check(with_host: Page, without_host: Page) -> None:
+    """Assert that promtool accepts pages with and without metrics of node_exporter."""
+    assert complaints(without_host) == []
+    assert [line for line in complaints(with_host) if not is_node_exporters(line)] == []
+    for page in (with_host, without_host):
         parsed(page.get(openmetrics=True, compressed=False).decode(), openmetrics=True)
 
 
-def test_every_metric_there_is() -> None:
+def test_promtool_accepts_a_page_with_every_metric() -> None:
     check(page_of(synthetic(), machine=True), page_of(synthetic(), machine=False))
 
 
 @pytest.mark.parametrize("line", ["x_total 1\n", "# TYPE x_total gauge\nx_total 1\n", "# HELP x x\nx 1 2 3\n"])
-def test_the_checker_does_complain(line: str) -> None:
+def test_promtool_reports_malformed_expositions(line: str) -> None:
     assert promtool(line.encode())[0] != 0
 
 
-def test_a_real_node(each_node: Node) -> None:
-    prepare(each_node)
-    with load(each_node, 200):
+def test_promtool_accepts_the_page_of_a_real_node(jolokia_node: Node) -> None:
+    prepare(jolokia_node)
+    with load(jolokia_node, 200):
         selection = Selection(tables=DEFAULT_TABLES)
-        page = page_of(snapshots(each_node, selection), machine=True)
-        check(page, page_of(snapshots(each_node, selection), machine=False))
-    found = parsed(page.get(openmetrics=False, compressed=False).decode())
-    assert found.kinds["cassandra_client_request_duration_seconds"] == Kind.HISTOGRAM.value
+        page = page_of(snapshots(jolokia_node, selection), machine=True)
+        check(page, page_of(snapshots(jolokia_node, selection), machine=False))
+    exposition = parsed(page.get(openmetrics=False, compressed=False).decode())
+    assert exposition.kinds["cassandra_client_request_duration_seconds"] == Kind.HISTOGRAM.value
     name = "cassandra_client_request_duration_seconds_bucket"
     buckets = {
         (dict(labels)["operation"], float(dict(labels)["le"])): value
-        for (each, labels), value in found.values.items()
-        if each == name
+        for (series, labels), value in exposition.values.items()
+        if series == name
     }
     reads = [value for (operation, _), value in sorted(buckets.items()) if operation == "Read"]
     assert reads == sorted(reads)
     assert reads[-1] > 0
-    assert len({dict(labels).get("node") for _, labels in found.values}) == 1
+    assert len({dict(labels).get("node") for _, labels in exposition.values}) == 1

@@ -1,4 +1,4 @@
-"""Every question of every board is asked of stores that real agents filled, and the answers are the merge's."""
+"""Every query of every dashboard returns values from stores that real agents filled, and they match the merge."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,12 +15,12 @@ from dashboards.signals.all_signals import SIGNALS
 from tests.dashboards import queries
 from tests.dashboards.queries import Choice, Json, Query
 from tests.real.conftest import StartNodes
-from tests.real.filled import SPAN_S, Cells, Filled, asked_at, asked_over, filled
+from tests.real.filled import SPAN_S, Cells, FilledStores, filled_stores, query_at, query_range
 from tests.real.prometheus import Prometheus
 from tests.real.stores import InfluxDB, VictoriaMetrics
 
 STEP_S, SCRAPE_S = 5, 1
-# Panels that must have something to show on a healthy cluster under load, whatever is chosen.
+# Share of queries that must return values on a healthy cluster under load, with any choice of variables.
 SHARE = 0.8
 CHOICES = ("all", "one", "several")
 BOARDS = {(store, board["uid"]): board for store in dashboard_files.STORES for board in queries.dashboards(store)}
@@ -28,13 +28,13 @@ MS, MB, KBIT, PCT = 1000.0, 1e-6, 8 / 1000, 100.0
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory, start_cluster: StartNodes) -> Iterator[Filled]:
-    with filled(tmp_path_factory.mktemp("filled"), start_cluster()) as found:
-        yield found
+def stores(tmp_path_factory: pytest.TempPathFactory, start_cluster: StartNodes) -> Iterator[FilledStores]:
+    with filled_stores(tmp_path_factory.mktemp("filled"), start_cluster()) as filled:
+        yield filled
 
 
-def choice(name: str, of: Filled) -> Choice:
-    """Return what is chosen in the variables: nothing is All."""
+def choice(name: str, of: FilledStores) -> Choice:
+    """Return the values of the dashboard variables."""
     by = {"all": "node", "one": "node", "several": "cluster"}[name]
     everything = Choice(by=by, from_s=of.from_s, to_s=of.to_s, interval_s=STEP_S, rate_interval_s=15)
     if name == "all":
@@ -44,50 +44,50 @@ def choice(name: str, of: Filled) -> Choice:
     return replace(everything, node=nodes, dc=("datacenter1",), rack=("rack1",), keyspace=("demo",), table=tables)
 
 
-def asked_of(store: Any, query: Query, text: str, of: Filled) -> list[float]:
-    """Return all numbers that a store answers; NaN is none."""
+def query_values(store: Any, query: Query, text: str, of: FilledStores) -> list[float]:
+    """Return all numbers in the result of a query, without NaN."""
     if isinstance(store, InfluxDB):
         answer = store.query(text)
         assert "error" not in answer, answer
         rows = [row for series in answer.get("series", ()) for row in series["values"]]
         return [value for row in rows for value in row[1:] if isinstance(value, int | float)]
     if query.form == "table":
-        pairs = [each["value"] for each in asked_at(store, text, of.to_s)]
+        pairs = [series["value"] for series in query_at(store, text, of.to_s)]
     else:
-        pairs = [pair for each in asked_over(store, text, of, STEP_S) for pair in each["values"]]
+        pairs = [pair for series in query_range(store, text, of, STEP_S) for pair in series["values"]]
     return [value for _, text_ in pairs if not isnan(value := float(text_))]
 
 
 def absences(board: Json) -> dict[str, str]:
-    """Return why a panel may have nothing to show, by its title; only those that say so."""
-    found = {panel["title"]: panel["description"] for panel in queries.panels(board)}
-    return {title: text for title, text in found.items() if "Absent" in text}
+    """Return the descriptions of the panels that may be empty, by title."""
+    descriptions = {panel["title"]: panel["description"] for panel in queries.panels(board)}
+    return {title: text for title, text in descriptions.items() if "Absent" in text}
 
 
 @pytest.mark.parametrize("chosen", CHOICES)
 @pytest.mark.parametrize(("store", "uid"), BOARDS, ids=[uid for _, uid in BOARDS])
-def test_every_question_is_answered(stores: Filled, store: str, uid: str, chosen: str) -> None:
+def test_every_query_returns_values(stores: FilledStores, store: str, uid: str, chosen: str) -> None:
     board = BOARDS[store, uid]
     asked: list[Any] = [stores.influxdb] if store == "influxdb" else [stores.prometheus, stores.victoria]
     questions = list(queries.influxdb(board) if store == "influxdb" else queries.prometheus(board))
-    said = absences(board)
-    for each in asked:
+    may_be_empty = absences(board)
+    for queried in asked:
         empty = [
             query
             for query in questions
-            if not asked_of(each, query, queries.interpolated(query, choice(chosen, stores)), stores)
+            if not query_values(queried, query, queries.interpolated(query, choice(chosen, stores)), stores)
         ]
         unsaid = [(query.panel, queries.interpolated(query, choice(chosen, stores))) for query in empty]
-        assert [found for found in unsaid if found[0] not in said] == [], type(each).__name__
+        assert [item for item in unsaid if item[0] not in may_be_empty] == [], type(queried).__name__
         assert len(empty) <= (1 - SHARE) * len(questions), unsaid
 
 
 @pytest.mark.parametrize(("store", "uid"), BOARDS, ids=[uid for _, uid in BOARDS])
-def test_annotations_can_be_asked(stores: Filled, store: str, uid: str) -> None:
+def test_annotation_queries_are_accepted(stores: FilledStores, store: str, uid: str) -> None:
     for query in queries.annotations(BOARDS[store, uid]):
         text = queries.interpolated(query, choice("all", stores))
-        for each in [stores.influxdb] if store == "influxdb" else [stores.prometheus, stores.victoria]:
-            asked_of(each, query, text, stores)
+        for queried in [stores.influxdb] if store == "influxdb" else [stores.prometheus, stores.victoria]:
+            query_values(queried, query, text, stores)
 
 
 # The agents read their nodes through Jolokia.
@@ -97,17 +97,17 @@ ONLY_THROUGH_NODETOOL = {
 }
 
 
-def test_every_rule_is_evaluated_and_records_a_value(stores: Filled) -> None:
+def test_every_rule_is_evaluated_and_records_a_value(stores: FilledStores) -> None:
     groups = stores.prometheus.rules()
     assert {group["name"] for group in groups} >= {"casstat-recording"}
     rules = [rule for group in groups for rule in group["rules"]]
     assert [rule for rule in rules if rule["health"] != "ok"] == []
     recorded = {rule["name"] for rule in rules if rule["type"] == "recording"}
-    empty = {name for name in recorded if not asked_at(stores.prometheus, name, stores.to_s)}
+    empty = {name for name in recorded if not query_at(stores.prometheus, name, stores.to_s)}
     assert empty == ONLY_THROUGH_NODETOOL
 
 
-# A signal, of the nodes by themselves or all together, and the column of the merge that says the same, in its unit.
+# A signal, per node or of the cluster, and the matching column of the merge with its scale.
 EQUAL: tuple[tuple[str, str, str, float], ...] = (
     ("reads", "cluster", "reads_per_s", 1),
     ("writes", "cluster", "writes_per_s", 1),
@@ -127,8 +127,8 @@ EQUAL: tuple[tuple[str, str, str, float], ...] = (
 
 
 @pytest.mark.parametrize(("name", "by", "column", "scale"), EQUAL, ids=[f"{row[0]}-{row[1]}" for row in EQUAL])
-def test_answers_are_what_the_merge_says(
-    stores: Filled, tmp_path: Path, name: str, by: str, column: str, scale: float
+def test_query_results_match_the_merge(
+    stores: FilledStores, tmp_path: Path, name: str, by: str, column: str, scale: float
 ) -> None:
     rows = stores.merged(tmp_path / "merged")
     signal = SIGNALS[name]
@@ -138,11 +138,11 @@ def test_answers_are_what_the_merge_says(
     rows_of_seconds = stores.merged(tmp_path / "seconds", 1)
     seconds = {node: list(column_of(rows_of_seconds, node, column, stores).values()) for node in wanted}
     answers: dict[Any, dict[str, float]] = {
-        store: prometheus_says(store, signal.expression, by, stores) for store in (stores.prometheus, stores.victoria)
+        store: prometheus_values(store, signal.expression, by, stores) for store in (stores.prometheus, stores.victoria)
     }
     # InfluxQL does not calculate across measurements.
     if len(set(metrics_of(signal.expression))) == 1:
-        answers[stores.influxdb] = influxdb_says(stores.influxdb, signal.expression, by, stores)
+        answers[stores.influxdb] = influxdb_values(stores.influxdb, signal.expression, by, stores)
     for store, found in answers.items():
         scaled = {node: scale * value for node, value in found.items()}
         for node, value in wanted.items():
@@ -156,26 +156,26 @@ def test_answers_are_what_the_merge_says(
         assert scaled.keys() == wanted.keys()
 
 
-def prometheus_says(
-    store: Prometheus | VictoriaMetrics, expression: Expression, by: str, of: Filled
+def prometheus_values(
+    store: Prometheus | VictoriaMetrics, expression: Expression, by: str, of: FilledStores
 ) -> dict[str, float]:
     # A tick is seen by the scrape after it, up to a second late. Prometheus wants the first one within the window too.
     window_s = SPAN_S + SCRAPE_S if isinstance(store, Prometheus) else SPAN_S
     text = promql.render(expression, promql.Scope('node=~".+"', (by,), f"{window_s}s"))
-    found = asked_at(store, text, of.to_s + SCRAPE_S)
-    return {each["metric"]["node"] if by == "node" else "cluster": float(each["value"][1]) for each in found}
+    series_list = query_at(store, text, of.to_s + SCRAPE_S)
+    return {each["metric"]["node"] if by == "node" else "cluster": float(each["value"][1]) for each in series_list}
 
 
-def influxdb_says(store: InfluxDB, expression: Expression, by: str, of: Filled) -> dict[str, float]:
+def influxdb_values(store: InfluxDB, expression: Expression, by: str, of: FilledStores) -> dict[str, float]:
     # The points of its ticks: the first ends a second after it has begun.
     time = f"time > {round(MS * of.from_s)}ms and time <= {round(MS * of.to_s)}ms"
     text = influxql.render(expression, influxql.Scope("", (by,), time, "1000d"))
-    found = store.query(text)["series"]
-    return {each["tags"]["node"] if by == "node" else "cluster": each["values"][0][1] for each in found}
+    series_list = store.query(text)["series"]
+    return {each["tags"]["node"] if by == "node" else "cluster": each["values"][0][1] for each in series_list}
 
 
-def test_percentiles_of_a_node_are_the_merges(stores: Filled, tmp_path: Path) -> None:
-    """InfluxDB has those of single ticks."""
+def test_percentiles_of_a_node_match_the_merge(stores: FilledStores, tmp_path: Path) -> None:
+    """InfluxDB stores the percentiles of every tick."""
     rows = stores.merged(tmp_path / "merged", 1)
     node = stores.addresses[0]
     for name, column in (("read_p50", "read_p50_ms"), ("read_p95", "read_p95_ms"), ("write_p99", "write_p99_ms")):
@@ -183,15 +183,15 @@ def test_percentiles_of_a_node_are_the_merges(stores: Filled, tmp_path: Path) ->
         time = f"time > {round(MS * stores.from_s)}ms and time <= {round(MS * stores.to_s)}ms"
         scope = influxql.Scope(f"\"node\" = '{node}'", ("node",), time, "1s")
         (series,) = stores.influxdb.query(influxql.render(SIGNALS[name].expression, scope))["series"]
-        found = {at_ms / MS: MS * value for at_ms, value in series["values"]}
+        percentiles = {at_ms / MS: MS * value for at_ms, value in series["values"]}
         # The merge writes four digits.
-        assert found == pytest.approx(wanted, rel=1e-3, abs=1e-4)
+        assert percentiles == pytest.approx(wanted, rel=1e-3, abs=1e-4)
 
 
-def column_of(rows: Any, node: str, column: str, of: Filled) -> dict[float, float]:
-    found: dict[tuple[str, float], Cells] = rows
+def column_of(rows: Any, node: str, column: str, of: FilledStores) -> dict[float, float]:
+    cells: dict[tuple[str, float], Cells] = rows
     return {
         at_s: float(row[column])
-        for (of_node, at_s), row in found.items()
+        for (of_node, at_s), row in cells.items()
         if of_node == node and of.from_s < at_s <= of.to_s and row[column]
     }

@@ -1,4 +1,4 @@
-"""What was recorded is what happened, whatever befalls the nodes and the recorder."""
+"""Recordings are correct and complete when nodes or the recorder are killed."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, prepare
 
 RATE = 300
-# Of the load during which a node is killed: before, without it, and while it starts.
+# A third of the load: before the kill, without the node, and while it starts.
 THIRD_S = 12
 KILLS = 25
 AT_ONCE = 5
@@ -45,7 +45,7 @@ def output(*arguments: str | Path) -> str:
 
 @contextmanager
 def loaded(nodes: Sequence[Node], seconds: float) -> Iterator[dict[str, int]]:
-    """Load all nodes for so long; after the block, what the client counted."""
+    """Load all nodes for `seconds`; after the block the dictionary holds the counts of the client."""
     addresses = [node.spec.address for node in nodes]
     command = [
         sys.executable,
@@ -75,15 +75,15 @@ def total(rows: Sequence[Cells], node: str) -> float:
 
 
 def entries(folder: Path) -> list[Entry]:
-    """Return what was recorded; nothing of it is damaged."""
-    found = [each for path in journal_files(folder) for each in read(path)]
-    assert not [each for each in found if isinstance(each, Damage)]
-    return [each for each in found if isinstance(each, Entry)]
+    """Return the entries of a recording, which must be undamaged."""
+    records = [record for path in journal_files(folder) for record in read(path)]
+    assert not [record for record in records if isinstance(record, Damage)]
+    return [record for record in records if isinstance(record, Entry)]
 
 
 def before_the_first_tick(folder: Path, killed_s: float) -> float:
-    """Return what a node had counted since it was started again when it first told: no tick covers that."""
-    found: dict[tuple[str, ...], Any] = {}
+    """Return the operations of a restarted node before its first scrape, which no interval covers."""
+    counts: dict[tuple[str, ...], Any] = {}
     origin = ""
     for entry in entries(folder):
         for scrape in entry.snapshot.scrapes:
@@ -93,11 +93,11 @@ def before_the_first_tick(folder: Path, killed_s: float) -> float:
                 elif scrape.origin != origin:
                     for series in (READS, WRITES):
                         if series in scrape.values:
-                            found.setdefault(series, scrape.values[series])
-    return float(sum(found.values()))
+                            counts.setdefault(series, scrape.values[series])
+    return float(sum(counts.values()))
 
 
-def test_three_nodes_of_which_one_is_killed_become_one_true_graph(three_nodes: list[Node], tmp_path: Path) -> None:
+def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node], tmp_path: Path) -> None:
     nodes, recording = three_nodes, tmp_path / "recording"
     with ExitStack() as stack:
         urls = [node.spec.jolokia_url for node in nodes]
@@ -123,7 +123,7 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(three_nodes: l
             line.wait_for_rows(3)
         ended_s = time.time()
 
-    # All that happened while all three were there: the percentiles are those of the nodes' own buckets, added up.
+    # While all three nodes ran, the percentiles are those of the sum of the nodes' buckets.
     rows = merged(recording, tmp_path / "whole", "-i", "86400", "--from", str(whole_s), "--until", str(killed_from_s))
     (row,) = [row for row in rows if row["node"] == "cluster"]
     assert (row["nodes"], row["nodes_missing"]) == ("3", "0")
@@ -139,7 +139,7 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(three_nodes: l
             assert float(row[f"{word}_p{q}_ms"]) == pytest.approx(1000 * expected_s, abs=0.00006)
         assert float(row[f"{word}s"]) == sum(increase)
 
-    # The one that was killed is a hole; what the others did goes on, and is marked as theirs alone.
+    # The killed node has a gap; the rows of the cluster continue and count one missing node.
     rows = merged(recording, tmp_path / "killed", "--from", str(killed_from_s), "--until", str(ended_s))
     third, killed = nodes[2].spec.address, int(killed_s)
     within = [row for row in rows if killed + 5 < float(row["time"]) <= killed + THIRD_S]
@@ -148,10 +148,10 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(three_nodes: l
     assert all(float(row["reads_per_s"]) > RATE / 4 for row in within if row["node"] == "cluster")
     unseen = before_the_first_tick(recording / third, killed_s)
     client = counted["reads"] + counted["writes"]
-    # What the node coordinated after its last tick is in no count: at most a second of its third of the load.
-    told = total(rows, "cluster") + unseen
+    # No count includes what the node coordinated after its last tick: at most a second of its third of the load.
+    counted_operations = total(rows, "cluster") + unseen
     assert total(rows, "cluster") == sum(total(rows, node.spec.address) for node in nodes)
-    assert client * 0.995 - RATE / 3 <= told <= client * 1.005
+    assert client * 0.995 - RATE / 3 <= counted_operations <= client * 1.005
     assert unseen < 0.05 * client
 
     # The plot has the gap too.
@@ -160,32 +160,35 @@ def test_three_nodes_of_which_one_is_killed_become_one_true_graph(three_nodes: l
     with (tmp_path / "plots" / "nodes.tsv").open(newline="") as file:
         drawn = list(csv.reader(file, delimiter="\t"))
     (column,) = [at for at, name in enumerate(drawn[0]) if third in name and "reads_per_s" in name]
-    hole = [row for row in drawn[1:] if killed + 2 < float(row[0]) <= killed + THIRD_S]
-    assert hole
-    assert {row[column] for row in hole} == {"NaN"}
+    gap = [row for row in drawn[1:] if killed + 2 < float(row[0]) <= killed + THIRD_S]
+    assert gap
+    assert {row[column] for row in gap} == {"NaN"}
 
 
-def test_a_replay_prints_what_the_line_printed(each_node: Node, tmp_path: Path) -> None:
+def test_a_replay_prints_what_the_line_printed(jolokia_node: Node, tmp_path: Path) -> None:
     recording = tmp_path / "recording"
     shown = ["--format", "json", "--wide", "-k", "demo", "-p", "--tables", "2"]
-    prepare(each_node, "--tables", "3")
-    with load(each_node, 200, "--tables", "3"):
-        live = output("1", "8", "--jolokia", each_node.spec.jolokia_url, "-w", recording, *shown)
+    prepare(jolokia_node, "--tables", "3")
+    with load(jolokia_node, 200, "--tables", "3"):
+        live = output("1", "8", "--jolokia", jolokia_node.spec.jolokia_url, "-w", recording, *shown)
     assert live.count("\n") == 8
     assert output("replay", recording, *shown) == live
 
 
-def test_a_replay_of_nodetools_slow_answers_too(node: Node, tmp_path: Path) -> None:
+def test_a_replay_prints_the_rows_of_nodetool(node: Node, tmp_path: Path) -> None:
     recording = tmp_path / "recording"
-    asked = ["--source", "nodetool", "-m", str(node.spec.jmx_port)]
+    options = ["--source", "nodetool", "-m", str(node.spec.jmx_port)]
     live = subprocess.run(
-        program("1", "15", *asked, "-w", recording, "--format", "json"), stdout=subprocess.PIPE, check=True, timeout=90
+        program("1", "15", *options, "-w", recording, "--format", "json"),
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=90,
     )
     assert output("replay", recording, "--format", "json").encode() == live.stdout
 
 
 def kill_at_random(node: Node, folder: Path, after_s: float) -> tuple[float, float]:
-    """Record until the recorder is killed; return the times of the last row and of the last tick that can be read."""
+    """Kill a recorder; return the times of its last printed row and of its last readable tick."""
     command = program("0.1", "--jolokia", node.spec.jolokia_url, "-w", folder, "--format", "json")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as recorder:
         assert recorder.stdout is not None
@@ -198,14 +201,14 @@ def kill_at_random(node: Node, folder: Path, after_s: float) -> tuple[float, flo
 
 
 def readable(folder: Path) -> list[float]:
-    """Return the times of all ticks; only the very last may have been cut."""
-    found = [each for path in journal_files(folder) for each in read(path)]
-    damage = [each for each in found if isinstance(each, Damage)]
-    assert damage in ([], found[-1:])
-    return [each.snapshot.tick.time_s for each in found if isinstance(each, Entry)]
+    """Return the times of all ticks; only the last record may be damaged."""
+    records = [record for path in journal_files(folder) for record in read(path)]
+    damage = [record for record in records if isinstance(record, Damage)]
+    assert damage in ([], records[-1:])
+    return [record.snapshot.tick.time_s for record in records if isinstance(record, Entry)]
 
 
-def test_a_recorder_that_is_killed_loses_one_tick_at_most(node: Node, tmp_path: Path) -> None:
+def test_a_killed_recorder_loses_at_most_one_tick(node: Node, tmp_path: Path) -> None:
     prepare(node)
     moments = random.Random(4)  # noqa: S311 - no secret
     with load(node, 200), ThreadPoolExecutor(AT_ONCE) as pool:
@@ -214,7 +217,7 @@ def test_a_recorder_that_is_killed_loses_one_tick_at_most(node: Node, tmp_path: 
     assert len(ends) == KILLS
     for printed_s, recorded_s in ends:
         assert recorded_s >= printed_s - 0.15
-    # Whoever goes on in the same folder finds what is there, and begins anew.
+    # A new recorder keeps the ticks in the folder and starts a new session.
     again = tmp_path / "0"
     output("0.1", "5", "--jolokia", node.spec.jolokia_url, "-w", again, "--format", "json")
     assert len(readable(again)) > 5

@@ -1,4 +1,4 @@
-"""promtool's word on the rules: they are sound, and every alert fires, stays quiet, survives a reset and resolves."""
+"""promtool accepts the rules, and every alert fires, stays quiet, survives a reset and resolves."""
 
 import json
 import shutil
@@ -22,8 +22,8 @@ def promtool(*arguments: str | Path) -> None:
     program = shutil.which("promtool")
     assert program, "no promtool: tools/prepare test installs it"
     command: Sequence[str | Path] = [program, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 0, (result.stdout + result.stderr)[-6000:]
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +34,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_rules_are_sound(folder: Path) -> None:
+def test_promtool_reports_no_problem_in_the_rules(folder: Path) -> None:
     promtool("check", "rules", "--lint=all", "--lint-fatal", *sorted(folder.glob("*.yml")))
 
 
 @pytest.mark.parametrize("subject", ALERTS)
-def test_every_alert_does_what_it_should(folder: Path, subject: str) -> None:
-    """Each alert is alone with its own rules: promtool evaluates all rules that a test names, minute by minute."""
+def test_every_alert_passes_its_rule_tests(folder: Path, subject: str) -> None:
+    """Each alert gets files of its own: promtool evaluates all rules in the files of a test every minute."""
     (group,) = yaml.safe_load((folder / f"casstat-{subject}.yml").read_text())["groups"]
     paths = []
     for test in checks_of(ALERTS[subject]):
@@ -52,9 +52,9 @@ def test_every_alert_does_what_it_should(folder: Path, subject: str) -> None:
         # JSON is YAML.
         (folder / f"{name}.rules.json").write_text(json.dumps({"groups": [{"name": name, "rules": rules}]}))
         tests = {
-            "rule_files": [f"{name}.rules.json", *(f"{each}.yml" for each in recording)],
+            "rule_files": [f"{name}.rules.json", *(f"{group_name}.yml" for group_name in recording)],
             "evaluation_interval": "1m",
-            # Rules of one group may need what the other has recorded.
+            # The alert may use series of the recording group.
             "group_eval_order": [*recording, name],
             "tests": [test],
         }

@@ -1,4 +1,4 @@
-"""Both ways to a node, Jolokia and nodetool, with the command line that people have used for a decade."""
+"""Both sources of a node, Jolokia and nodetool, and the command line of the old script."""
 
 import subprocess
 import sys
@@ -18,10 +18,10 @@ RATE = 300
 
 
 def old_command(node: Node, events: Path, rows: int) -> list[str]:
-    """Every flag of the old script at once."""
+    """Return a command line with every flag of the old script."""
     disk = disk_of(node.spec.home, Path("/proc/self"))
     shown = f"-e -k demo -c t000 -o {disk} -f lo -p -s -r -j -i 2 -n {rows} -m {node.spec.jmx_port}"
-    # Before 4.0 flushes are told in debug.log alone.
+    # Before 4.0, flushes are only in debug.log.
     return [*shown.split(), "-d", str(node.spec.log.with_name("debug.log")), "-l", str(events)]
 
 
@@ -37,7 +37,7 @@ def assert_complete(out: str, wanted: int) -> None:
     rows = [dict(zip(header, line.partition("#")[0].split(), strict=False)) for line in lines[1:]]
     assert len(rows) == wanted + 1
     assert rows[-1]["Epoch"] == "Average"
-    # Each column has a value somewhere, but for what may not have happened.
+    # Each column has a value in some row, except for caches that may not be used.
     for name in header:
         if name not in ("KeyHit%", "RowHit%"):
             assert any(row[name] != "-" for row in rows), name
@@ -46,59 +46,59 @@ def assert_complete(out: str, wanted: int) -> None:
 
 
 @pytest.mark.parametrize("source", ["nodetool", "jolokia"])
-def test_the_old_command_line_works(every_node: Node, source: str, tmp_path: Path) -> None:
-    if source == "jolokia" and every_node.spec.jolokia is None:
-        # Nothing to test: Jolokia does not run in the Java that 3.11 has here.
+def test_the_old_command_line_works(any_node: Node, source: str, tmp_path: Path) -> None:
+    if source == "jolokia" and any_node.spec.jolokia is None:
+        # Jolokia does not run in the Java of 3.11.
         return
-    prepare(every_node)
-    write(every_node)
+    prepare(any_node)
+    write(any_node)
     events = tmp_path / "events.txt"
-    # nodetool has to report twice before there is a rate.
+    # A rate needs two reports of nodetool.
     rows = 6 if source == "nodetool" else 3
-    command = [sys.executable, "-m", "cli", *old_command(every_node, events, rows), "--source", source]
+    command = [sys.executable, "-m", "cli", *old_command(any_node, events, rows), "--source", source]
     with (
-        load(every_node, 200),
-        Cluster([every_node.spec.address], schema_metadata_enabled=False) as cluster,
+        load(any_node, 200),
+        Cluster([any_node.spec.address], schema_metadata_enabled=False) as cluster,
         cluster.connect() as session,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
     ):
         assert running.stdout
-        # Its header, and a row: it follows the log now.
+        # After the header and a row, the log is followed.
         out = running.stdout.readline() + running.stdout.readline()
-        # Flushes, at once: another nodetool would take the CPU that the line's own need.
+        # Flushes at once, without a nodetool that would compete for the CPU.
         session.execute("TRUNCATE demo.t000")
-        rest, said = running.communicate(timeout=PATIENCE_S)
-    assert running.returncode == 0, said
-    assert "Traceback" not in said
+        rest, errors = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0, errors
+    assert "Traceback" not in errors
     assert_complete(out + rest, rows)
     assert " flush flushed demo.t000 " in events.read_text()
 
 
 def per_s(rows: list[Row], rate: str) -> float:
-    """The mean rate over the time for which it is known."""
+    """Return the mean rate over the intervals for which it is known."""
     known = [row for row in rows if row[rate] is not None]
     return float(sum(row[rate] * row["interval_s"] for row in known) / sum(row["interval_s"] for row in known))
 
 
-def ways(node: Node) -> list[list[str]]:
+def source_options(node: Node) -> list[list[str]]:
     common = ["-k", "demo", "-c", "t000", "-m", str(node.spec.jmx_port), "1"]
     return [[*common, "--source", "nodetool"], [*common, "--source", "jolokia"]]
 
 
-def test_both_sources_agree_on_operations(each_node: Node) -> None:
-    prepare(each_node)
-    slow, quick = ways(each_node)
-    with load(each_node, RATE), casstat(*slow) as by_nodetool, casstat(*quick) as by_jolokia:
+def test_both_sources_agree_on_operations(jolokia_node: Node) -> None:
+    prepare(jolokia_node)
+    slow, quick = source_options(jolokia_node)
+    with load(jolokia_node, RATE), casstat(*slow) as by_nodetool, casstat(*quick) as by_jolokia:
         by_nodetool.wait_for(known)
         began = by_nodetool.rows[-1]["time"]
         by_nodetool.wait_for(lambda rows: rows[-1]["time"] >= began + SECONDS and known(rows))
-    rows = [[row for row in each.rows if row["time"] > began] for each in (by_nodetool, by_jolokia)]
+    rows = [[row for row in line.rows if row["time"] > began] for line in (by_nodetool, by_jolokia)]
     for rate in ("reads_per_s", "writes_per_s"):
         assert per_s(rows[0], rate) == pytest.approx(per_s(rows[1], rate), rel=0.03)
         assert per_s(rows[1], rate) == pytest.approx(RATE / 2, rel=0.1)
     assert {row["percentiles"] for row in rows[1]} == {"interval"}
     assert "decayed" in {row["percentiles"] for row in rows[0]}
-    # The machine's own columns come each second whatever nodetool takes.
+    # Columns of the host have a value every second, however slow nodetool is.
     assert all(row["cpu_idle_pct"] is not None for row in rows[0])
 
 
@@ -106,22 +106,22 @@ def known(rows: list[Row]) -> bool:
     return bool(rows) and rows[-1]["reads_per_s"] is not None
 
 
-def test_both_sources_agree_on_compactions_that_run(each_node: Node) -> None:
-    prepare(each_node)
-    slow, quick = ways(each_node)
+def test_both_sources_agree_on_compactions_that_run(jolokia_node: Node) -> None:
+    prepare(jolokia_node)
+    slow, quick = source_options(jolokia_node)
     for _ in range(2):
-        Load(each_node, 400, 4, "--payload", "20000").wait()
-        nodetool(each_node, "flush", "demo")
-    # Some 30 MB at 1 MB a second: there is time to look.
-    nodetool(each_node, "setcompactionthroughput", "1")
-    compaction = subprocess.Popen([each_node.spec.nodetool, "compact", "demo"], stdout=subprocess.DEVNULL)
+        Load(jolokia_node, 400, 4, "--payload", "20000").wait()
+        nodetool(jolokia_node, "flush", "demo")
+    # About 30 MB at 1 MB/s take long enough.
+    nodetool(jolokia_node, "setcompactionthroughput", "1")
+    compaction = subprocess.Popen([jolokia_node.spec.nodetool, "compact", "demo"], stdout=subprocess.DEVNULL)
     try:
         with casstat(*slow, "-p") as by_nodetool, casstat(*quick, "-p") as by_jolokia:
-            for each in (by_nodetool, by_jolokia):
-                each.wait_for(lambda rows: bool(rows) and bool(rows[-1]["compactions"]))
+            for line in (by_nodetool, by_jolokia):
+                line.wait_for(lambda rows: bool(rows) and bool(rows[-1]["compactions"]))
             assert_same_compaction(by_nodetool, by_jolokia)
     finally:
-        nodetool(each_node, "setcompactionthroughput", "0")
+        nodetool(jolokia_node, "setcompactionthroughput", "0")
         compaction.wait(60)
 
 
@@ -129,5 +129,5 @@ def assert_same_compaction(by_nodetool: Casstat, by_jolokia: Casstat) -> None:
     slow = next(row for row in reversed(by_nodetool.rows) if row["compactions"])
     at_once = [row for row in by_jolokia.rows if abs(row["time"] - slow["time"]) <= 8 and row["compactions"]]
     assert slow["compactions_pending"] in {row["compactions_pending"] for row in at_once}
-    tables = {(each["keyspace"], each["table"]) for row in at_once for each in row["compactions"]}
-    assert {(each["keyspace"], each["table"]) for each in slow["compactions"]} <= tables
+    tables = {(c["keyspace"], c["table"]) for row in at_once for c in row["compactions"]}
+    assert {(c["keyspace"], c["table"]) for c in slow["compactions"]} <= tables

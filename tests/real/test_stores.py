@@ -1,4 +1,4 @@
-"""What is recorded is what real stores have: every tick of every series, once, and equal."""
+"""Real stores have every tick of every recorded series, once, and with equal values."""
 
 import subprocess
 import sys
@@ -23,14 +23,14 @@ from exporters.sinks.parts.points import rows, tags, time_ms
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import RefusedError
 from tests.exporters.shipping.shipped import BEGIN_S, Node, head, snapshot
-from tests.real.programs import eventually
-from tests.real.store_values import by_field, kept
-from tests.real.stores import Carbon, InfluxDB, Points, Program, VictoriaMetrics, name
+from tests.real.store_values import as_stored, by_field
+from tests.real.stores import Carbon, InfluxDB, Points, StoreProcess, VictoriaMetrics, name
+from tests.waiting import eventually
 
 TICKS = 300
 WHO = Identity("prod", node="n1")
 CATALOGUE = head().catalogue
-Store = TypeVar("Store", bound=Program)
+Store = TypeVar("Store", bound=StoreProcess)
 
 
 def running(store: Store) -> Iterator[Store]:
@@ -56,92 +56,94 @@ def carbon(tmp_path: Path) -> Iterator[Carbon]:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
-    """A node that is recorded until now: stores have no room for what is long ago, or still to come."""
+    """Yield a node whose recording ends now: stores refuse points in the distant past or in the future."""
     made = Node(tmp_path / "node", step_s=float(int(time.time()) - TICKS) - BEGIN_S, limits=Limits(sync="never"))
     yield made
     made.journal.close()
 
 
-def shipped(node: Node, url: str) -> None:
+def ship(node: Node, url: str) -> None:
     command = [sys.executable, "-m", "cli", "ship", str(node.folder), "--to", url]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert f"shipped {node.number - 1} ticks" in done.stdout
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (result.returncode, result.stderr) == (0, ""), result.stderr
+    assert f"shipped {node.number - 1} ticks" in result.stdout
 
 
-def every(node: Node) -> list[Sample]:
+def samples_of(node: Node) -> list[Sample]:
     taken = [snapshot(number, step_s=node.step_s) for number in range(node.number)]
     return list(SampleStream(CATALOGUE, ("node",), paced=False, met=True).samples(taken))
 
 
 def expected(node: Node) -> Points:
-    found: Points = {}
-    for sample in every(node):
+    points: Points = {}
+    for sample in samples_of(node):
         for series, fields in rows(CATALOGUE, sample):
             labels = {**WHO.labels(), **dict(tags(CATALOGUE[series[0]], series))}
-            found.setdefault(name(series[0], labels), {})[time_ms(sample)] = fields
-    return found
+            points.setdefault(name(series[0], labels), {})[time_ms(sample)] = fields
+    return points
 
 
 def assert_equal(found: dict[str, dict[int, float]], wanted: dict[str, dict[int, float]]) -> None:
     assert found.keys() == wanted.keys()
     for series, values in wanted.items():
-        assert found[series] == kept(values)
+        assert found[series] == as_stored(values)
 
 
-def refuses(url: str, point: bytes, reason: str) -> None:
-    """The store's own words are taken for a verdict on the point."""
+def assert_refused(url: str, point: bytes, reason: str) -> None:
+    """Assert that the store's refusal of a point is recognised."""
     with closing(sink_of(url)) as sink, pytest.raises(RefusedError, match=reason):
         sink.send([point], 10.0)
 
 
 def test_influxdb_has_all_of_a_recording(node: Node, influxdb: InfluxDB) -> None:
     node.record(TICKS)
-    shipped(node, influxdb.url)
+    ship(node, influxdb.url)
     assert_equal(by_field(influxdb.points()), by_field(expected(node)))
-    # The same again changes nothing, compressed neither.
-    shipped(node, f"{influxdb.url}?gzip=1")
+    # Sending the same points again, compressed, changes nothing.
+    ship(node, f"{influxdb.url}?gzip=1")
     assert_equal(by_field(influxdb.points()), by_field(expected(node)))
-    refuses(influxdb.url, b"no line at all", "unable to parse")
+    assert_refused(influxdb.url, b"no line at all", "unable to parse")
 
 
 def test_victoria_metrics_has_all_of_a_recording(node: Node, victoria_metrics: VictoriaMetrics) -> None:
     node.record(TICKS)
-    shipped(node, victoria_metrics.url)
+    ship(node, victoria_metrics.url)
     assert_equal(victoria_metrics.points(), by_field(expected(node)))
-    refuses(victoria_metrics.url, b"x" * (1 << 20) + b" value=1", "too long line")
+    assert_refused(victoria_metrics.url, b"x" * (1 << 20) + b" value=1", "too long line")
 
 
-def test_victoria_metrics_speaks_graphite_too(node: Node, victoria_metrics: VictoriaMetrics) -> None:
+def test_victoria_metrics_has_all_of_a_recording_sent_as_graphite(
+    node: Node, victoria_metrics: VictoriaMetrics
+) -> None:
     node.record(TICKS)
-    shipped(node, victoria_metrics.graphite_url)
-    found = victoria_metrics.points()
+    ship(node, victoria_metrics.graphite_url)
+    points = victoria_metrics.points()
     wanted = by_field(expected(node))
     for series, values in wanted.items():
         metric, labels = series.split(" ", 1)
         field = next(
-            each
-            for each in ("per_s", "value", "count", "mean", "p50", "p95", "p999", "p99", "max")
-            if metric.endswith(f"_{each}")
+            suffix
+            for suffix in ("per_s", "value", "count", "mean", "p50", "p95", "p999", "p99", "max")
+            if metric.endswith(f"_{suffix}")
         )
-        assert found[f"casstat.{metric.removesuffix(f'_{field}')}.{field} {labels}"] == kept(values)
-    assert len(found) == len(wanted)
+        assert points[f"casstat.{metric.removesuffix(f'_{field}')}.{field} {labels}"] == as_stored(values)
+    assert len(points) == len(wanted)
 
 
 def test_carbon_has_all_of_a_recording(node: Node, carbon: Carbon) -> None:
     node.record(TICKS)
     wanted: dict[str, dict[int, float]] = {}
-    for sample in every(node):
+    for sample in samples_of(node):
         for series, fields in rows(CATALOGUE, sample):
             dotted = path("casstat", CATALOGUE[series[0]], WHO, series)
             for field, value in fields.items():
                 wanted.setdefault(f"{dotted}.{field}", {})[time_ms(sample) // 1000] = value
-    shipped(node, carbon.url)
+    ship(node, carbon.url)
     eventually(lambda: sum(map(len, carbon.points().values())) >= sum(map(len, wanted.values())))
     assert carbon.points() == wanted
 
 
-def test_a_store_that_is_stopped_has_everything_when_it_is_back(node: Node, influxdb: InfluxDB) -> None:
+def test_a_restarted_store_receives_everything(node: Node, influxdb: InfluxDB) -> None:
     node.recent = RecentTicks(kept=20)
     stop = threading.Event()
     plan = Plan(journal_opener(node.folder), state_folder=node.folder.parent / "kept", recent=node.recent)

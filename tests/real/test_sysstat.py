@@ -1,6 +1,6 @@
-"""The machine's columns are those of iostat and sar, run over the very same interval.
+"""The columns of the host match iostat and sar over the same interval.
 
-The kernel's files are captured twice, some busy seconds apart. sysstat's own programs then read the two captures
+The kernel's files are captured twice, some busy seconds apart. The programs of sysstat read the two captures
 (put over /proc and /sys/block in a mount namespace of their own, swapped between their two reads), and so do
 casstat's sources.
 """
@@ -29,13 +29,13 @@ from tests.real.programs import PATIENCE_S
 FILES = ("stat", "diskstats", "uptime", "net/dev", "net/snmp", "meminfo", "loadavg", "vmstat", "mounts", "devices")
 INTERVAL_S = 5.0
 
-# Where the file system has no disk of its own (an overlay), any that was ever used will do.
+# If the file system has no disk (an overlay), use any disk with activity.
 DISK = disk_of(Path.cwd(), Path("/proc/self")) or next(iter(parse_disks(Path("/proc/diskstats").read_text(), ())))[1]
 INTERFACE = interface_of("127.0.0.1", Path("/proc/self/net"))
 
 
 def capture(root: Path) -> float:
-    """Copy the kernel's files; return when that was, on the clock that uptime counts."""
+    """Copy the kernel's files, and return the uptime of the copy in seconds."""
     folder = root / "proc"
     for name in FILES:
         to = folder / name
@@ -52,7 +52,7 @@ def capture(root: Path) -> float:
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, float]:
-    """Two captures with disk and network at work between them, and the seconds that lie between."""
+    """Return two captures with disk and network load between them, and the seconds between them."""
     folder = tmp_path_factory.mktemp("captures")
     work = Path.cwd() / f".sysstat-test-{os.getpid()}"
     stop = threading.Event()
@@ -95,7 +95,7 @@ def send_to_self(stop: threading.Event) -> None:
 
 
 def of_casstat(captures: tuple[Path, Path, float]) -> Sample:
-    """The sample that casstat derives from the two captures."""
+    """Return the sample that casstat derives from the two captures."""
     before: Readings = {}
     for root, at_s in zip(captures[:2], (0.0, captures[2]), strict=True):
         host = Host(root, disks=(DISK,), interfaces=(INTERFACE,))
@@ -132,13 +132,13 @@ def of_sysstat(captures: tuple[Path, Path, float], tmp_path: Path, swap_after: s
     namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     over = 'mount --bind "$1/block" /sys/block && mount --bind "$1/proc" /proc && shift && exec "$@"'
     mount = ["sh", "-c", over, "sh", str(first), *inner]
-    done = subprocess.run([*namespace, *mount], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result = subprocess.run([*namespace, *mount], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def table(text: str, first: str) -> Iterator[dict[str, str]]:
-    """The rows of sysstat's tables whose header has a column called `first`."""
+    """Yield the rows of sysstat's tables that have a column called `first`."""
     header: list[str] = []
     for line in text.splitlines():
         words = line.split()
@@ -151,7 +151,7 @@ def table(text: str, first: str) -> Iterator[dict[str, str]]:
 
 
 def assert_same(columns: dict[Column, str], sample: Sample, factors: dict[str, float] | None = None) -> None:
-    """Each column shows what sysstat shows, to within sysstat's two decimals."""
+    """Assert that each column equals sysstat's value within its two decimals."""
     for column, text in columns.items():
         value = column.of(sample)
         factor = (factors or {}).get(column.name, 1.0)
@@ -159,7 +159,7 @@ def assert_same(columns: dict[Column, str], sample: Sample, factors: dict[str, f
         assert shown / factor == pytest.approx(float(text), abs=0.0051), column.name
 
 
-def test_cpu_and_disk_are_those_of_iostat(captures: tuple[Path, Path, float], tmp_path: Path) -> None:
+def test_cpu_and_disk_match_iostat(captures: tuple[Path, Path, float], tmp_path: Path) -> None:
     text = of_sysstat(captures, tmp_path, DISK, ["iostat", "-x", "-m", "-c", "-d", DISK, "2", "2"])
     sample = of_casstat(captures)
     cpu = {f"cpu_{word}_pct": f"%{word}" for word in ("user", "nice", "system", "iowait", "steal", "idle")}
@@ -187,7 +187,7 @@ def iostat_cpu(text: str) -> Iterator[dict[str, str]]:
             yield dict(zip(line.split()[1:], lines[number + 1].split(), strict=True))
 
 
-def test_network_is_that_of_sar(captures: tuple[Path, Path, float], tmp_path: Path) -> None:
+def test_network_matches_sar(captures: tuple[Path, Path, float], tmp_path: Path) -> None:
     text = of_sysstat(captures, tmp_path, "Linux", ["sar", "-n", "DEV", "--iface=" + INTERFACE, "2", "1"])
     sample = of_casstat(captures)
     names = {

@@ -1,4 +1,4 @@
-"""`casstat top` in a real terminal, with three real nodes and their agents: one is killed, and comes back."""
+"""`casstat top` in a terminal, with three real nodes and their agents; one node is killed and restarted."""
 
 import time
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.faults.agents import RunningAgent
 from tests.faults.program import Program
 from tests.faults.tmux import Screen
 from tests.real.conftest import CLUSTER, StartNodes
-from tests.real.nodes import light, say
+from tests.real.nodes import light, no_progress
 from tests.real.programs import load
 
 ADDRESSES = tuple(CLUSTER.addresses())
@@ -32,7 +32,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, start_cluster: StartNodes) -> Iterator[Cluster]:
-    """Three nodes that are one cluster, an agent for each, and a load on the first."""
+    """Yield a cluster of three nodes, each with an agent, and a load on the first node."""
     home = tmp_path_factory.mktemp("top")
     nodes = tuple(start_cluster())
     with ExitStack() as stack:
@@ -56,7 +56,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, start_cluster: StartNodes)
 def start(node: Node) -> None:
     with light():
         node.start()
-    node.wait(say)
+    node.wait(no_progress)
 
 
 def total(row: dict[str, Any]) -> float:
@@ -65,7 +65,7 @@ def total(row: dict[str, Any]) -> float:
 
 
 def settled(*arguments: str) -> dict[str, Any]:
-    """Return a row in which all nodes are, and the load: after a pause it catches up, so a second may have more."""
+    """Return a row with all nodes and the rate of the load, which may be exceeded while the load catches up."""
     with Program("top", *arguments, "--format", "json") as program:
         ends_s = time.monotonic() + PATIENCE_S
         row = program.row()
@@ -75,7 +75,7 @@ def settled(*arguments: str) -> dict[str, Any]:
         return row
 
 
-def test_the_seed_finds_the_cluster_and_all_figures_are_there(cluster: Cluster) -> None:
+def test_the_seed_discovers_the_cluster(cluster: Cluster) -> None:
     row = settled("--seed", ADDRESSES[0])
     assert sorted(node["node"] for node in row["nodes"]) == list(ADDRESSES)
     of_all = row["cluster"]
@@ -83,40 +83,40 @@ def test_the_seed_finds_the_cluster_and_all_figures_are_there(cluster: Cluster) 
     assert sum(node["reads_per_s"] for node in row["nodes"]) == pytest.approx(of_all["reads_per_s"], abs=0.01)
 
 
-def test_a_jolokia_as_the_seed_shows_the_same(cluster: Cluster) -> None:
+def test_a_jolokia_url_as_the_seed_discovers_the_cluster(cluster: Cluster) -> None:
     row = settled("--seed", cluster.nodes[0].spec.jolokia_url)
     assert len(row["nodes"]) == len(cluster.nodes)
     assert row["cluster"]["read_p99_ms"] > 0
 
 
-def test_the_clusters_percentile_is_that_of_the_buckets_that_the_agents_serve(cluster: Cluster) -> None:
+def test_the_percentile_of_the_cluster_matches_the_merged_buckets_of_the_agents(cluster: Cluster) -> None:
     from collector.cluster.live.interval_assembler import IntervalAssembler
     from collector.model.sample_json import decoded
     from exporters.live.live_columns import EVERY, value
     from exporters.live.live_frames import Wanted, frame_of
 
-    # The load is there.
+    # The load is running.
     settled("--seed", ADDRESSES[0])
     assembler = IntervalAssembler(1.0)
-    told = [
-        {each.tick.time_s: each for each in map(decoded, agent.json("/api/v1/samples?since=0"))}
+    samples_by_time = [
+        {sample.tick.time_s: sample for sample in map(decoded, agent.json("/api/v1/samples?since=0"))}
         for agent in cluster.agents
     ]
-    # On a machine that has much to do a tick may be missing.
-    tick_s = max(set(told[0]) & set(told[1]))
-    found = [each[tick_s] for each in told]
-    for agent, sample in zip(cluster.agents, found, strict=True):
+    # On a busy machine a tick may be missing.
+    tick_s = max(set(samples_by_time[0]) & set(samples_by_time[1]))
+    samples = [by_time[tick_s] for by_time in samples_by_time]
+    for agent, sample in zip(cluster.agents, samples, strict=True):
         assembler.add_node(agent.base, agent.base)
         assembler.add_sample(agent.base, sample, tick_s + 0.2)
     frame = frame_of(assembler.close(int(tick_s) - 1, tick_s + 0.5), Wanted(EVERY))
     series = ("cassandra_client_request_duration_seconds", "Read")
-    buckets = [each.values[series] for each in found if series in each.values]
+    buckets = [sample.values[series] for sample in samples if series in sample.values]
     expected = histogram.quantile(histogram.merge([b for b in buckets if isinstance(b, histogram.Buckets)]), 0.99)
     assert expected is not None
     assert value(frame.cluster, "read_p99_ms") == pytest.approx(1000 * expected)
 
 
-def test_a_node_is_killed_and_comes_back(cluster: Cluster) -> None:
+def test_the_screen_shows_a_killed_node_and_its_recovery(cluster: Cluster) -> None:
     node = cluster.nodes[1]
     shown = ("top", "--seed", ADDRESSES[0])
     with Screen(80, 24, *shown) as small, Screen(120, 40, *shown) as large:
@@ -126,7 +126,7 @@ def test_a_node_is_killed_and_comes_back(cluster: Cluster) -> None:
         for screen in (small, large):
             screen.until(lambda _, of=screen: "Cassandra does not answer for" in of.row(ADDRESSES[1]), PATIENCE_S)  # type: ignore[misc]
             screen.until(lambda text: "2 of 3 nodes" in text, PATIENCE_S)
-            # Something is wrong with it: it is among the faults.
+            # The filter for nodes with problems keeps it.
             screen.press("f")
             screen.until(lambda _, of=screen: "Cassandra does not answer" in of.row(ADDRESSES[1]), PATIENCE_S)  # type: ignore[misc]
             screen.press("Escape")
@@ -135,7 +135,7 @@ def test_a_node_is_killed_and_comes_back(cluster: Cluster) -> None:
             screen.until(lambda text: "3 of 3 nodes" in text, PATIENCE_S)
             screen.press("Left")
             screen.until(lambda text: "PAUSED" in text)
-            # Back to when it was gone.
+            # Go back to the outage.
             while "2 of 3 nodes" not in screen.text:
                 before = screen.lines[0]
                 screen.press("[")
@@ -144,7 +144,7 @@ def test_a_node_is_killed_and_comes_back(cluster: Cluster) -> None:
             screen.until(lambda text: "left with 0" in text)
 
 
-def test_tables_and_a_node_alone(cluster: Cluster) -> None:
+def test_tables_and_the_view_of_one_node(cluster: Cluster) -> None:
     with Screen(120, 50, "top", "--seed", ADDRESSES[0], "--columns", "tables") as screen:
         screen.until(lambda text: "demo.t000" in text or ".t0" in text, PATIENCE_S)
         screen.press("1", "Enter")
@@ -153,13 +153,13 @@ def test_tables_and_a_node_alone(cluster: Cluster) -> None:
         screen.until(lambda text: "left with 0" in text)
 
 
-def test_the_same_screens_of_what_the_agents_recorded(cluster: Cluster) -> None:
+def test_top_replays_the_recordings_of_the_agents(cluster: Cluster) -> None:
     with Screen(120, 40, "top", "--replay", str(cluster.journals), "-i", "1") as screen:
         screen.until(lambda text: ADDRESSES[0] in text and ADDRESSES[1] in text, PATIENCE_S)
         screen.press("Space")
         screen.until(lambda text: "PAUSED" in text)
         screen.press("S")
-        # The agents go on: at the very end not all of them have written yet.
+        # The agents keep recording: at the end, not all of them have written the last tick.
         screen.press("1", "0", "Enter")
         screen.until(lambda text: "PAUSED" in text and "3 of 3 nodes" in text)
         screen.press("q")

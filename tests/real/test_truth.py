@@ -1,4 +1,4 @@
-"""What casstat says is what happened: held against a client that counts, and against the node's own buckets."""
+"""casstat's values match the counts of the client and the buckets of the node."""
 
 from itertools import accumulate
 
@@ -23,7 +23,7 @@ SECONDS = 15
 
 
 def reference_offsets(number: int) -> list[int]:
-    """Cassandra's offsets, written down once more."""
+    """Return Cassandra's bucket offsets, implemented independently."""
     offsets = [1]
     while len(offsets) < number:
         offsets.append(max(offsets[-1] + 1, int(offsets[-1] * 1.2 + 0.5)))
@@ -31,7 +31,7 @@ def reference_offsets(number: int) -> list[int]:
 
 
 def reference_percentile_bucket(before: list[int], after: list[int], q: float) -> int:
-    """The index of the bucket that holds the percentile of what came between two readings."""
+    """Return the index of the bucket with the percentile of the values between two readings."""
     counts = [b - a for a, b in zip(before, after, strict=True)]
     rank = q * sum(counts)
     return next(index for index, sum_so_far in enumerate(accumulate(counts)) if sum_so_far >= rank)
@@ -53,15 +53,15 @@ def assert_within_one_bucket(value_ms: float, index: int, length: int) -> None:
     assert low - 0.0005 <= value_ms <= high + 0.0005, f"{value_ms} is not in {low}..{high}"
 
 
-def test_operations_and_percentiles_are_those_of_the_client_and_of_the_buckets(each_node: Node) -> None:
-    prepare(each_node)
-    url = each_node.spec.jolokia_url
+def test_operations_and_percentiles_match_the_client_and_the_buckets(jolokia_node: Node) -> None:
+    prepare(jolokia_node)
+    url = jolokia_node.spec.jolokia_url
     with casstat("1", "--jolokia", url) as line, text_of_casstat("1", "-t", "--wide", "--jolokia", url) as text:
         line.wait_for_rows(1)
-        before = {scope: bucket_counts(each_node, scope) for scope in ("Read", "Write")}
-        counted = Load(each_node, RATE, SECONDS).wait()
+        before = {scope: bucket_counts(jolokia_node, scope) for scope in ("Read", "Write")}
+        counted = Load(jolokia_node, RATE, SECONDS).wait()
         line.wait_for_rows(3)
-        after = {scope: bucket_counts(each_node, scope) for scope in ("Read", "Write")}
+        after = {scope: bucket_counts(jolokia_node, scope) for scope in ("Read", "Write")}
     assert counted["errors"] == 0
     assert counted["reads"] + counted["writes"] == pytest.approx(RATE * SECONDS, rel=0.01)
     assert increase(line.rows, "reads_per_s") == pytest.approx(counted["reads"], rel=0.005)
@@ -73,36 +73,36 @@ def test_operations_and_percentiles_are_those_of_the_client_and_of_the_buckets(e
             assert_within_one_bucket(float(average[f"{short}{q}th"]), index, len(before[scope]))
 
 
-def test_a_table_shows_its_own_operations(each_node: Node) -> None:
-    prepare(each_node, "--tables", "3")
-    keyspace = ("1", "-k", "demo", "--jolokia", each_node.spec.jolokia_url)
-    with casstat(*keyspace, "-c", "t001") as one, casstat(*keyspace) as all_of_them:
-        one.wait_for_rows(1)
-        all_of_them.wait_for_rows(1)
-        counted = Load(each_node, RATE, 8, "--tables", "3").wait()
-        one.wait_for_rows(2)
-        all_of_them.wait_for_rows(2)
-    assert increase(all_of_them.rows, "reads_per_s") == pytest.approx(counted["reads"], rel=0.005)
-    assert increase(all_of_them.rows, "writes_per_s") == pytest.approx(counted["writes"], rel=0.005)
-    assert increase(one.rows, "reads_per_s") == pytest.approx(counted["reads"] / 3, rel=0.15)
-    assert any(row["read_p99_ms"] for row in one.rows)
+def test_a_table_shows_its_own_operations(jolokia_node: Node) -> None:
+    prepare(jolokia_node, "--tables", "3")
+    keyspace = ("1", "-k", "demo", "--jolokia", jolokia_node.spec.jolokia_url)
+    with casstat(*keyspace, "-c", "t001") as table, casstat(*keyspace) as keyspace_line:
+        table.wait_for_rows(1)
+        keyspace_line.wait_for_rows(1)
+        counted = Load(jolokia_node, RATE, 8, "--tables", "3").wait()
+        table.wait_for_rows(2)
+        keyspace_line.wait_for_rows(2)
+    assert increase(keyspace_line.rows, "reads_per_s") == pytest.approx(counted["reads"], rel=0.005)
+    assert increase(keyspace_line.rows, "writes_per_s") == pytest.approx(counted["writes"], rel=0.005)
+    assert increase(table.rows, "reads_per_s") == pytest.approx(counted["reads"] / 3, rel=0.15)
+    assert any(row["read_p99_ms"] for row in table.rows)
 
 
-def test_percentiles_are_unknown_in_the_next_row_when_the_load_stops(node: Node) -> None:
+def test_percentiles_are_absent_once_the_load_has_stopped(node: Node) -> None:
     prepare(node)
     with casstat("1", "--jolokia", node.spec.jolokia_url) as line:
         with load(node, 200):
             line.wait_for(lambda rows: bool(rows) and (rows[-1]["reads_per_s"] or 0) > 50)
-        # The row in which it stopped still has its last operations.
+        # The row in which the load stopped has its last operations.
         line.wait_for_rows(1)
         seen = len(line.rows)
         line.wait_for_rows(3)
     for row in line.rows[seen:]:
         assert row["reads_per_s"] == 0
-        assert [row[f"read_{what}_ms"] for what in ("mean", "p50", "p95", "p99", "max")] == [None] * 5
+        assert [row[f"read_{statistic}_ms"] for statistic in ("mean", "p50", "p95", "p99", "max")] == [None] * 5
 
 
-def test_after_a_heavy_phase_the_first_light_row_is_light_again(node: Node) -> None:
+def test_percentiles_recover_in_the_first_rows_after_a_heavy_phase(node: Node) -> None:
     prepare(node)
 
     def is_light(row: Row) -> bool:
@@ -111,7 +111,7 @@ def test_after_a_heavy_phase_the_first_light_row_is_light_again(node: Node) -> N
     with casstat("1", "--jolokia", node.spec.jolokia_url) as line:
         with load(node, LIGHT):
             line.wait_for(lambda rows: sum(map(is_light, rows)) >= 25)
-        # The first are those of a node that is still being compiled.
+        # The first rows are slower: the JVM still compiles.
         light = sorted(row["read_p99_ms"] for row in [row for row in line.rows if is_light(row)][-12:])
         start = len(line.rows)
         with load(node, 1e6):

@@ -1,7 +1,7 @@
-"""Tests that last minutes and mostly wait: others run beside them.
+"""Tests that last minutes and mostly wait, so that other tests run at the same time.
 
-With CASSTAT_SOAK_MIN the soak lasts that many minutes, with a fault in each. Without it every fault comes once, and
-both the faults and the rests between them are shorter.
+With CASSTAT_SOAK_MIN the soak test lasts that many minutes, with a fault in each. Without it every fault occurs once,
+and both the faults and the recovery times are shorter.
 """
 
 import os
@@ -19,7 +19,7 @@ __all__ = ["fake", "plain_environment"]
 
 MINUTES = int(os.environ.get("CASSTAT_SOAK_MIN", "0"))
 PACE = Pace(MINUTES, 12.0, 48.0) if MINUTES else Pace(len(FAULTS), 6.0, 14.0)
-# Another one than those of tests/real, which run meanwhile, and one for each process.
+# Differs from the addresses of tests/real, which run at the same time, and between test processes.
 NUMBER = 1 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 VERSION, ADDRESS, JMX_PORT = "5.0.8", f"127.0.159.{NUMBER}", 27289 + NUMBER
 
@@ -31,7 +31,7 @@ def pace() -> Pace:
 
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """A real node, started when it is first wanted."""
+    """Yield a real node, started on first use."""
     node = Node(spec_of(VERSION, ADDRESS, tmp_path_factory.mktemp("node"), JMX_PORT))
     try:
         with light():
@@ -46,5 +46,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            # The first of them may have to fetch Cassandra.
+            # The first test may have to fetch Cassandra.
             item.add_marker(pytest.mark.timeout(PACE.total_s + 1500))

@@ -1,4 +1,4 @@
-"""How often a fault comes, and which faults there are."""
+"""The faults of the soak test and their timing."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ FAULTS = (
 
 @dataclass(frozen=True)
 class Pace:
-    """So many rounds, each with a fault and then a rest in which the agent recovers."""
+    """A number of rounds, each with a fault and a rest in which the agent recovers."""
 
     rounds: int
     fault_s: float
@@ -28,10 +28,10 @@ class Pace:
 
     @property
     def round_s(self) -> float:
-        """How long a round lasts."""
+        """Return the duration of a round."""
         return self.fault_s + self.rest_s
 
     @property
     def total_s(self) -> float:
-        """How long all of them last."""
+        """Return the duration of all rounds."""
         return self.rounds * self.round_s

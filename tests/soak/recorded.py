@@ -16,7 +16,7 @@ from tests.real.stores import Points, name
 
 def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
     """Return what a journal says, as `casstat replay` takes it: each session for itself."""
-    found: list[tuple[Identity, Placement, Sample]] = []
+    samples: list[tuple[Identity, Placement, Sample]] = []
     identity, where, session, sampling = Identity(), NOWHERE, "", None
     for entry in (each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)):
         head = entry.head
@@ -26,22 +26,22 @@ def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
         identity = identity.after(entry.snapshot)
         assert sampling is not None
         if (sample := sampling.add(entry.snapshot)) is not None:
-            found.append((identity, where, sample))
-    return found
+            samples.append((identity, where, sample))
+    return samples
 
 
 def expected(folder: Path) -> Points:
     """Return the numbers; what events say is for people."""
-    found: Points = {}
+    points: Points = {}
     for identity, where, sample in recorded(folder):
         for kind, texts in events(sample).items():
-            told = found.setdefault(name(EVENTS, {**identity.labels(), "kind": kind}), {})
-            told[time_ms(sample)] = {"count": float(len(texts))}
+            event_times = points.setdefault(name(EVENTS, {**identity.labels(), "kind": kind}), {})
+            event_times[time_ms(sample)] = {"count": float(len(texts))}
         for series, fields in rows(CATALOGUE, sample):
             metric = CATALOGUE[series[0]]
             labels = {**identity.labels(), **dict(owner_tags(metric, where)), **dict(tags(metric, series))}
             at_ms = time_ms(sample)
-            times = found.setdefault(name(series[0], labels), {})
+            times = points.setdefault(name(series[0], labels), {})
             assert at_ms not in times
             times[at_ms] = fields
-    return found
+    return points

@@ -1,4 +1,4 @@
-"""The agent on a real node under load, with a real Prometheus and real stores that come and go."""
+"""The agent on a real node under load, with a real Prometheus and real stores with outages."""
 
 import json
 import signal
@@ -18,11 +18,12 @@ from cli.demo.demo_node import Node
 from tests.faults.agents import RunningAgent
 from tests.faults.certificates import Authority
 from tests.faults.program import run
-from tests.real.programs import eventually, load, prepare
+from tests.real.programs import load, prepare
 from tests.real.prometheus import Prometheus
-from tests.real.store_values import by_field, kept
+from tests.real.store_values import as_stored, by_field
 from tests.real.stores import InfluxDB, Points, VictoriaMetrics, free_port
 from tests.soak.recorded import expected
+from tests.waiting import eventually
 
 RATE = 300
 OUTAGE_S = 30.0
@@ -36,8 +37,8 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-def test_stores_that_were_down_have_every_tick_afterwards(node: Node, tmp_path: Path, stack: ExitStack) -> None:
-    """One agent lives through it, another is killed meanwhile and started again."""
+def test_stores_receive_every_tick_after_an_outage(node: Node, tmp_path: Path, stack: ExitStack) -> None:
+    """One agent runs throughout; another is killed during the outage and started again."""
     stores = InfluxDB(tmp_path / "influxdb"), VictoriaMetrics(tmp_path / "victoria-metrics")
     for store in stores:
         store.start()
@@ -45,9 +46,9 @@ def test_stores_that_were_down_have_every_tick_afterwards(node: Node, tmp_path: 
     prepare(node)
     to = [word for store in stores for word in ("--to", store.url)]
 
-    def agent(called: str) -> RunningAgent:
-        given = ["--jolokia", node.spec.jolokia_url, "--node", called, *to]
-        return stack.enter_context(RunningAgent(tmp_path / called, *given)).wait_until_serving()
+    def agent(name: str) -> RunningAgent:
+        given = ["--jolokia", node.spec.jolokia_url, "--node", name, *to]
+        return stack.enter_context(RunningAgent(tmp_path / name, *given)).wait_until_serving()
 
     with load(node, RATE):
         lives, dies = agent("lives"), agent("dies")
@@ -65,44 +66,46 @@ def test_stores_that_were_down_have_every_tick_afterwards(node: Node, tmp_path: 
         for store in stores:
             store.start()
         started_s = time.monotonic()
-        for each in (lives, again):
-            eventually(lambda each=each: caught_up(each), 120)  # type: ignore[misc]
+        for running in (lives, again):
+            eventually(lambda running=running: caught_up(running), 120)  # type: ignore[misc]
         eventually(lambda: time.monotonic() - started_s > AFTER_S, 2 * AFTER_S)
-    for each in (lives, again):
-        # What came last is there too.
-        eventually(lambda each=each: caught_up(each), 120)  # type: ignore[misc]
-        assert set(each.values("casstat_sink_lost_ticks_total")) == {0.0}
-        assert set(each.values("casstat_sink_refused_points_total")) == {0.0}
-        each.end(signal.SIGTERM)
+    for running in (lives, again):
+        # The last ticks have been shipped too.
+        eventually(lambda running=running: caught_up(running), 120)  # type: ignore[misc]
+        assert set(running.values("casstat_sink_lost_ticks_total")) == {0.0}
+        assert set(running.values("casstat_sink_refused_points_total")) == {0.0}
+        running.end(signal.SIGTERM)
     influxdb, victoria = stores[0].points(), stores[1].points()
-    wanted = {series: times for called in ("lives", "dies") for series, times in expected(tmp_path / called).items()}
+    wanted = {series: times for name in ("lives", "dies") for series, times in expected(tmp_path / name).items()}
     ticks = len({at_ms for series, times in wanted.items() if belongs(series, "lives") for at_ms in times})
     assert ticks > BEFORE_S + OUTAGE_S
-    # The last ticks, those while the agents were ended, are sent with the next start.
+    # Ticks during the shutdown of the agents would be sent after their next start.
     last_ms = min(max(times) for times in (by_node(influxdb, "lives"), by_node(influxdb, "dies")))
     fields, taken = by_field(until(wanted, last_ms)), by_field(until(influxdb, last_ms))
     shown = {series: {at: value for at, value in times.items() if at <= last_ms} for series, times in victoria.items()}
     assert taken.keys() == fields.keys() == {series for series, times in shown.items() if times}
     for series, values in fields.items():
-        assert taken[series] == kept(values)
-        assert shown[series] == kept(values)
+        assert taken[series] == as_stored(values)
+        assert shown[series] == as_stored(values)
 
 
 def caught_up(agent: RunningAgent) -> bool:
     return set(agent.values("casstat_sink_up")) == {1.0} and max(agent.values("casstat_sink_lag_seconds")) <= 1.0
 
 
-def belongs(series: str, called: str) -> bool:
-    return repr(("node", called)) in series
+def belongs(series: str, node_name: str) -> bool:
+    return repr(("node", node_name)) in series
 
 
-def by_node(points: Points, called: str) -> set[int]:
-    return {at_ms for series, times in points.items() if belongs(series, called) for at_ms in times}
+def by_node(points: Points, node_name: str) -> set[int]:
+    return {at_ms for series, times in points.items() if belongs(series, node_name) for at_ms in times}
 
 
 def until(points: Points, last_ms: int) -> Points:
-    found = {series: {at: fields for at, fields in times.items() if at <= last_ms} for series, times in points.items()}
-    return {series: times for series, times in found.items() if times}
+    earlier = {
+        series: {at: fields for at, fields in times.items() if at <= last_ms} for series, times in points.items()
+    }
+    return {series: times for series, times in earlier.items() if times}
 
 
 @pytest.fixture
@@ -112,7 +115,7 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(folder)
 
 
-def test_prometheus_and_the_replay_agree_and_secrets_are_asked_for(
+def test_prometheus_matches_the_replay_and_credentials_are_required(
     node: Node, tmp_path: Path, stack: ExitStack, authority: Authority
 ) -> None:
     prepare(node)
@@ -163,13 +166,13 @@ def test_prometheus_and_the_replay_agree_and_secrets_are_asked_for(
     prometheus.start()
     stack.callback(prometheus.stop)
     with load(node, RATE):
-        # The replay's rows end at multiples of their length.
+        # Rows of the replay end at multiples of their interval.
         end_s = SECONDS * ceil((time.time() + SECONDS + 2) / SECONDS)
         eventually(lambda: time.time() > end_s + 2, 3 * SECONDS)
-    ups = {each["metric"]["job"]: each["value"][1] for each in prometheus.query("up", end_s)}
+    ups = {series["metric"]["job"]: series["value"][1] for series in prometheus.query("up", end_s)}
     assert ups == {name: "1" if name in ("plain", "right") else "0" for name in jobs}
     assert prometheus.value('casstat_build_info{job="right"}', end_s) == 1
-    curl_is_refused_without_and_served_with(f"https://{host}:{port}", tls)
+    assert_curl_needs_credentials(f"https://{host}:{port}", tls)
     plain.end(signal.SIGTERM)
     row = replayed(tmp_path / "plain", end_s)
     for operation, word in (("Read", "read"), ("Write", "write")):
@@ -179,30 +182,30 @@ def test_prometheus_and_the_replay_agree_and_secrets_are_asked_for(
         buckets = f"rate(cassandra_client_request_duration_seconds_bucket{{{of}}}[{SECONDS}s])"
         for q, of_row in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
             found_ms = 1000 * prometheus.value(f"histogram_quantile({q}, sum by (le) ({buckets}))", end_s)
-            edges = edges_ms(prometheus, f"cassandra_client_request_duration_seconds_bucket{{{of}}}", end_s)
-            assert abs(place(edges, found_ms) - place(edges, row[f"{word}_{of_row}_ms"])) <= 1
+            bounds = bounds_ms(prometheus, f"cassandra_client_request_duration_seconds_bucket{{{of}}}", end_s)
+            assert abs(bucket_index(bounds, found_ms) - bucket_index(bounds, row[f"{word}_{of_row}_ms"])) <= 1
 
 
-def place(edges: list[float], value: float) -> int:
-    """Return in which bucket a value is."""
-    return bisect_left(edges, value)
+def bucket_index(bounds: list[float], value: float) -> int:
+    """Return the index of the bucket that contains a value."""
+    return bisect_left(bounds, value)
 
 
-def edges_ms(prometheus: Prometheus, buckets: str, time_s: float) -> list[float]:
-    return sorted(1000 * float(each["metric"]["le"]) for each in prometheus.query(buckets, time_s))
+def bounds_ms(prometheus: Prometheus, buckets: str, time_s: float) -> list[float]:
+    return sorted(1000 * float(series["metric"]["le"]) for series in prometheus.query(buckets, time_s))
 
 
 def replayed(folder: Path, end_s: float) -> dict[str, Any]:
     """Return the row of the replay that ends at `end_s`."""
-    done = run("replay", str(folder), "--format", "json", "--interval", str(SECONDS))
-    assert done.returncode == 0, done.stderr
-    found = {row["time"]: row for row in map(json.loads, done.stdout.splitlines())}
-    row: dict[str, Any] = found[end_s]
+    result = run("replay", str(folder), "--format", "json", "--interval", str(SECONDS))
+    assert result.returncode == 0, result.stderr
+    rows = {row["time"]: row for row in map(json.loads, result.stdout.splitlines())}
+    row: dict[str, Any] = rows[end_s]
     assert row["interval_s"] == pytest.approx(SECONDS, abs=0.1)
     return row
 
 
-def curl_is_refused_without_and_served_with(base: str, tls: dict[str, str]) -> None:
+def assert_curl_needs_credentials(base: str, tls: dict[str, str]) -> None:
     ca, own = ["--cacert", tls["ca_file"]], ["--cert", tls["cert_file"], "--key", tls["key_file"]]
 
     def status(path: str, *more: str) -> str:
@@ -214,6 +217,6 @@ def curl_is_refused_without_and_served_with(base: str, tls: dict[str, str]) -> N
         assert status(path, *ca, *own, *password) == "200", path
         assert status(path, *ca, *own) == "401", path
         assert status(path, *ca, *own, "-u", "prometheus:wrong") == "401", path
-        # The handshake fails: there is no status.
+        # The TLS handshake fails, so there is no status.
         assert status(path, *ca, *password) == "000", path
         assert status(path, *own, *password) == "000", path

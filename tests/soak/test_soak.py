@@ -1,4 +1,4 @@
-"""An agent that suffers one fault after another: it grows in nothing, and no tick is lost in silence."""
+"""An agent with one fault after another: its resources do not grow, and every lost tick is reported."""
 
 import resource
 import signal
@@ -23,13 +23,13 @@ from tests.soak.recorded import expected
 
 INTERVAL_S = 0.5
 READS_PER_S = 50
-# What Python's allocator may hold more or less at one moment than at another.
+# Variation of Python's allocator.
 SLACK, SLACK_BYTES = 1.04, 1 << 20
 
 
 @dataclass(frozen=True)
-class Looked:
-    """What the agent took at one moment at which nothing befell it."""
+class Resources:
+    """The resources of the agent at a time without a fault."""
 
     rss: int
     threads: int
@@ -37,7 +37,7 @@ class Looked:
 
 
 class Soak:
-    """The agent, its node, its store, and what befalls them."""
+    """The agent, its node and its store, and the faults that they meet."""
 
     def __init__(self, agent: RunningAgent, node: FakeJolokia, store: FakeStore, settings: Path, pace: Pace) -> None:
         self.agent = agent
@@ -46,14 +46,14 @@ class Soak:
         self.settings = settings
         self.pace = pace
         self.process = psutil.Process(agent.pid)
-        self.looked: list[Looked] = []
+        self.measurements: list[Resources] = []
 
-    def look(self) -> Looked:
+    def measure(self) -> Resources:
         with self.process.oneshot():
-            return Looked(self.process.memory_info().rss, self.process.num_threads(), self.process.num_fds())
+            return Resources(self.process.memory_info().rss, self.process.num_threads(), self.process.num_fds())
 
-    def befall(self, number: int) -> None:
-        """Let one thing happen and end."""
+    def cause(self, number: int) -> None:
+        """Cause one fault and end it."""
         fault: Callable[[], None] = getattr(self, FAULTS[number % len(FAULTS)])
         fault()
 
@@ -91,7 +91,7 @@ class Soak:
         self.node.start()
 
     def strangers(self) -> None:
-        """Many come and say nothing, or nonsense."""
+        """Open many connections that send nothing or garbage."""
         host, _, port = self.agent.base.removeprefix("http://").partition(":")
         with ExitStack() as stack:
             for number in range(600):
@@ -123,7 +123,7 @@ def _pause(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp_path: Path, pace: Pace) -> None:
+def test_resources_do_not_grow_and_every_lost_tick_is_reported(fake: FakeJolokia, tmp_path: Path, pace: Pace) -> None:
     store, settings, over = FakeStore(), tmp_path / "agent.toml", threading.Event()
     settings.write_text("")
 
@@ -140,14 +140,14 @@ def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp
         soak = Soak(agent, fake, store, settings, pace)
         began_s = time.monotonic()
         for number in range(pace.rounds):
-            soak.befall(number)
-            # Prometheus comes by.
+            soak.cause(number)
+            # Scrape like Prometheus.
             ends_s = began_s + pace.round_s * (number + 1)
             while time.monotonic() < ends_s:
                 agent.series()
                 _pause(min(5.0, max(ends_s - time.monotonic(), 0.1)))
-            soak.looked.append(soak.look())
-        # A page is made as a tick comes, and the tick is sent a moment later.
+            soak.measurements.append(soak.measure())
+        # A tick is shipped a moment after its page is rendered.
         agent.until(lambda: max(agent.values("casstat_sink_lag_seconds")) <= INTERVAL_S)
         shown = agent.series()
         agent.end(signal.SIGTERM)
@@ -155,16 +155,16 @@ def test_it_grows_in_nothing_and_loses_nothing_in_silence(fake: FakeJolokia, tmp
     over.set()
     worker.join()
     store.close()
-    sys.stdout.write("".join(f"\n{looked}" for looked in soak.looked))
-    check_growth(soak.looked)
-    # Every point of the grid is a tick, or was reported: as missed, or as lost by the journal.
+    sys.stdout.write("".join(f"\n{measurements}" for measurements in soak.measurements))
+    check_growth(soak.measurements)
+    # Every due time has a tick, or was reported as missed or as lost by the journal.
     times = [entry.snapshot.tick.time_s for entry in entries]
     points = round((times[-1] - times[0]) / INTERVAL_S) + 1
     missed = sum(entry.snapshot.tick.missed for entry in entries)
     assert points - len(times) - missed == total(shown, "casstat_journal_lost_ticks_total")
     assert len(set(times)) == len(times)
     assert total(shown, "casstat_ticks_missed_total") == missed
-    # What the journal has, the store has, and what the full disk did not take; whatever was sent twice was the same.
+    # The store has all ticks of the journal, and those that the full disk lost; repeated points are equal.
     sent = {int(line.rpartition(b" ")[2]) // 1_000_000 for line in store.accepted_lines}
     has = {at_ms for times in expected(tmp_path / "journal").values() for at_ms in times}
     assert {at_ms for at_ms in has if at_ms <= max(sent)} <= sent
@@ -183,10 +183,10 @@ def total(shown: dict[str, float], metric: str) -> float:
     return sum(value for series, value in shown.items() if series.partition("{")[0] == metric)
 
 
-def check_growth(looked: list[Looked]) -> None:
-    """Compare the last moments with those after the first ten rounds, or in a short run after the first four."""
-    warm = 10 if len(looked) > 20 else 4
-    begin, end = looked[warm - 3 : warm], looked[-3:]
-    assert statistics.median(each.rss for each in end) <= SLACK * max(each.rss for each in begin) + SLACK_BYTES
-    assert min(each.threads for each in end) <= max(each.threads for each in begin)
-    assert min(each.descriptors for each in end) <= max(each.descriptors for each in begin)
+def check_growth(measurements: list[Resources]) -> None:
+    """Compare the last measurements with those after ten rounds, in a short run after four rounds."""
+    warm = 10 if len(measurements) > 20 else 4
+    begin, end = measurements[warm - 3 : warm], measurements[-3:]
+    assert statistics.median(used.rss for used in end) <= SLACK * max(used.rss for used in begin) + SLACK_BYTES
+    assert min(used.threads for used in end) <= max(used.threads for used in begin)
+    assert min(used.descriptors for used in end) <= max(used.descriptors for used in begin)

@@ -1,4 +1,4 @@
-"""percli, which reads Grafana's dashboards as Perses does: built once, and its schemas beside it."""
+"""percli, which converts Grafana dashboards to Perses: built once, with its schemas."""
 
 import json
 import os
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def percli() -> Path:
-    """Return the folder with `percli`, `cue` and `cue.mod`, made when it is not there yet."""
+    """Return the folder with `percli`, `cue` and `cue.mod`; build it if it does not exist."""
     folder = cache_folder(os.environ) / f"percli-{VERSION}-with-schemas"
     if not folder.exists():
         unfinished = folder.with_name(f".{folder.name}-{os.getpid()}")
@@ -24,10 +24,10 @@ def percli() -> Path:
         # Go writes into the module's folder.
         shutil.copytree(HERE, module, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
         _go(module, "install", f"{MODULE}/cmd/percli", into=unfinished)
-        found = Path(_go(module, "list", "-m", "-f", "{{.Dir}}", MODULE).strip())
+        sources = Path(_go(module, "list", "-m", "-f", "{{.Dir}}", MODULE).strip())
         for name in ("cue", "cue.mod"):
-            shutil.copytree(found / name, unfinished / name, copy_function=shutil.copyfile)
-            # In Go's cache all is read-only.
+            shutil.copytree(sources / name, unfinished / name, copy_function=shutil.copyfile)
+            # Files in Go's cache are read-only.
             for path in (unfinished / name, *(unfinished / name).rglob("*")):
                 path.chmod(0o755 if path.is_dir() else 0o644)
         shutil.rmtree(module)
@@ -37,18 +37,18 @@ def percli() -> Path:
 
 def _go(module: Path, *arguments: str, into: Path | None = None) -> str:
     environ = {**os.environ, "GOFLAGS": "-mod=mod", **({"GOBIN": str(into)} if into else {})}
-    done = subprocess.run(
+    result = subprocess.run(
         ["/usr/bin/env", "go", *arguments], cwd=module, env=environ, capture_output=True, text=True, timeout=BUILD_S
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    assert result.returncode == 0, result.stderr[-2000:]
+    return result.stdout
 
 
 def migrated(board: Path) -> tuple[Any, str]:
-    """Return what percli makes of a dashboard, and what it says; None when it refuses it."""
+    """Return the converted dashboard and stderr; None instead of a dashboard if percli refuses it."""
     folder = percli()
     command: list[str | Path] = [folder / "percli", "migrate", "-f", board, "-o", "json"]
     for kind, name in (("charts", "panels"), ("queries", "queries"), ("variables", "variables")):
         command += [f"--schemas.{kind}", folder / "cue" / "schemas" / name]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_S)
-    return (json.loads(done.stdout) if done.returncode == 0 else None), done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_S)
+    return (json.loads(result.stdout) if result.returncode == 0 else None), result.stderr

@@ -1,0 +1,12 @@
+"""Waiting for a condition."""
+
+import time
+from collections.abc import Callable
+
+
+def eventually(holds: Callable[[], object], timeout_s: float = 30.0) -> None:
+    """Wait until a condition holds. Raises AssertionError after `timeout_s` seconds."""
+    ends_s = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < ends_s, f"the condition did not hold within {timeout_s} s"
+        time.sleep(0.02)
