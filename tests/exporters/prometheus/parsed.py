@@ -1,5 +1,6 @@
 """Expositions as parsed by prometheus_client, and values to expose."""
 
+import zlib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -101,16 +102,17 @@ def any_values(draw: st.DrawFn) -> dict[Series, Value]:
 
 
 def one_of_each() -> dict[Series, Value]:
-    """Return one series of every metric, with distinct values."""
+    """Return one series of every metric. Its value depends only on the name, so a new metric changes no other value."""
     series_values: dict[Series, Value] = {}
-    for number, metric in enumerate(CATALOGUE.values(), 1):
+    for metric in CATALOGUE.values():
+        number = zlib.crc32(metric.name.encode()) % 100_000
         labels = ["0.99" if label == "quantile" else f"{label} {number}" for label in metric.labels]
         if metric.total:
             labels = [f"{label} {metric.name}" for label in metric.labels]
             series_values[series_of(CATALOGUE[metric.total], labels)] = 1000 * number
         value: Value = number
         if metric.kind is Kind.HISTOGRAM:
-            value = tuple((index * number) % 7 for index in range(LENGTHS[metric.unit][number % 2]))
+            value = tuple(index * (1 + number % 6) % 7 for index in range(LENGTHS[metric.unit][number % 2]))
         elif metric.kind is Kind.TEXT:
             value = f"text {number}"
         series_values[series_of(metric, labels)] = value
