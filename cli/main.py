@@ -35,7 +35,7 @@ def unknown_command_message(name: str) -> str:
     """Return the message for an unknown command, with the most similar name as a hint."""
     similar = difflib.get_close_matches(name, command_names(), 1, 0.5)
     hint = f"did you mean '{similar[0]}'?" if similar else "run 'casstat --help' for a list"
-    return f"unknown command '{printable(name)}': {hint}"
+    return f"unknown command '{printable(name)}' (hint: {hint})"
 
 
 def short_help(name: str) -> str:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     program_name = "casstat" if name == LINE else f"casstat {name}"
     prefix = "CASSTAT" if name == LINE else f"CASSTAT_{name.upper()}"
     if sys.stdout is None:
-        note("standard output is closed: redirect it to a file or /dev/null")
+        note("standard output is closed (hint: redirect it to a file or /dev/null)")
         return 1
     command: click.Command = importlib.import_module(f"{commands.__name__}.{name}").command
     try:

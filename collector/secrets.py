@@ -25,7 +25,7 @@ def read_password(path: Path) -> str:
         if not stat.S_ISREG(state.st_mode):
             raise SecretError(f"{path}: not a regular file")
         if state.st_mode & OTHERS:
-            raise SecretError(f"{path}: can be read by others: chmod 600 {path}")
+            raise SecretError(f"{path}: can be read by others (hint: run 'chmod 600 {path}')")
         if state.st_size > LARGEST_BYTES:
             raise SecretError(f"{path}: larger than {LARGEST_BYTES} bytes (hint: the first line must be the password)")
         first = os.read(descriptor, LARGEST_BYTES).split(b"\n")[0].rstrip(b"\r")

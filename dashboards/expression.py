@@ -83,7 +83,7 @@ def aggregation_of(expression: Rate | Gauge) -> Aggregation:
     if (metric := CATALOGUE.get(expression.metric)) is not None:
         return metric.aggregation
     if isinstance(expression, Gauge):
-        raise ValueError(f"{expression.metric}: not in the catalogue; hint: pass an aggregation")
+        raise ValueError(f"{expression.metric}: not in the catalogue (hint: pass an aggregation)")
     return Aggregation.SUM
 
 

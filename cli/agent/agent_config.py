@@ -79,14 +79,14 @@ def from_file(path: Path, command: click.Command) -> dict[str, Any]:
     table = settings_of(command)
     for key, value in content.items():
         if key not in table:
-            raise CasstatError(f"{path}: unknown setting '{key}'{_nearest(key, table)}")
+            raise CasstatError(f"{path}: unknown setting '{key}' (hint: {_nearest(key, table)})")
         _check(path, key, value, table[key])
     return content
 
 
 def _nearest(key: str, known: Mapping[str, Any]) -> str:
     near = difflib.get_close_matches(key.replace("-", "_").lower(), known, 1, 0.5)
-    return f"; hint: did you mean '{near[0]}'?" if near else f"; known: {', '.join(sorted(known))}"
+    return f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(sorted(known))}"
 
 
 def _check(path: Path, key: str, value: Any, option: click.Option) -> None:

@@ -135,8 +135,8 @@ class _Program:
                 f"sampling {contact_result.sampler.node} through {contact_result.kind}, recording into {self.folder}"
             )
         else:
-            hint = "hint: run 'casstat doctor'"
-            self.log(f"no answer from Cassandra (yet): {'; '.join(contact_result.failures)} ({hint})")
+            hint = "run 'casstat doctor'"
+            self.log(f"no answer from Cassandra (yet): {'; '.join(contact_result.failures)} (hint: {hint})")
 
     def _open_journal(self, sampler: NodeSampler) -> Journal:
         settings = self.settings

@@ -29,13 +29,15 @@ VERSION = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVer
 
 # Messages of the launcher, and their meanings.
 REFUSALS = {
-    "does not support the attach mechanism": f"it lets nobody attach: start it without {DISABLED}, or {AT_START}",
-    "doesn't respond": "it does not answer to it: does it hang?",
-    "Unable to access jarfile": "its user cannot read {jar}: put it where that user can",
-    "Agent JAR not found": "its user cannot read {jar}: put it where that user can",
-    "UnsupportedClassVersionError": "this Jolokia wants a newer Java than the node's: take Jolokia 1.7",
-    "failed to initialize": "Jolokia failed in it: its standard output tells why",
-    "Couldn't start agent": "Jolokia did not begin to listen in it: its standard output tells why",
+    "does not support the attach mechanism": (
+        f"the JVM does not support attaching (hint: start it without {DISABLED}, or {AT_START})"
+    ),
+    "doesn't respond": "the JVM does not respond (hint: check whether the node hangs)",
+    "Unable to access jarfile": "the node's user cannot read {jar} (hint: move it where that user can read it)",
+    "Agent JAR not found": "the node's user cannot read {jar} (hint: move it where that user can read it)",
+    "UnsupportedClassVersionError": "this Jolokia requires a newer Java than the node's (hint: use Jolokia 1.7)",
+    "failed to initialize": "Jolokia failed to start in the node (hint: see the node's standard output)",
+    "Couldn't start agent": "Jolokia does not listen in the node (hint: see the node's standard output)",
 }
 
 
@@ -56,30 +58,33 @@ class Task:
             done = launch("--host", agent.host, "--port", str(agent.port), "--config", str(options), "start")
             name = f"process {self.node.pid}"
             if "already attached" in done.text:
-                return f"{name} has a Jolokia already: {self._existing(agent, _url(done.text), password_file)}"
+                return f"Jolokia is already attached to {name}: {self._existing(agent, _url(done.text), password_file)}"
             # The launcher reports the same when a busy node starts the agent late.
             slow = "Couldn't start agent" in done.text and not taken
             if slow or "Started Jolokia" in done.text:
                 try:
-                    told = self._told(agent, agent.url, PATIENCE_S)
+                    answer = self._wait_for_answer(agent, agent.url, PATIENCE_S)
                 except SourceError as error:
-                    raise self._failed("attach to", done) if slow else CasstatError(str(error)) from None
-                return f"attached to {name}: {told}: {self._command(agent, agent.url, password_file)}"
+                    raise self._failed("attach Jolokia to", done) if slow else CasstatError(str(error)) from None
+                return f"attached Jolokia to {name}: {answer} {self._command_hint(agent, agent.url, password_file)}"
         if taken:
-            raise CasstatError(f"{agent.host}:{agent.port} cannot be used ({taken}): choose another with --listen")
-        raise self._failed("attach to", done)
+            raise CasstatError(f"{agent.host}:{agent.port}: {taken} (hint: choose another address with --listen)")
+        raise self._failed("attach Jolokia to", done)
 
     def detach(self) -> str:
         """Detach the agent and return the result. Raises CasstatError."""
         name = f"process {self.node.pid}"
         if self.node.url:
-            raise CasstatError(f"{name} was started with its Jolokia ({self.node.url}): casstat leaves it there")
+            raise CasstatError(
+                f"{name} loaded Jolokia at start-up ({self.node.url}): not detached"
+                " (hint: restart it without -javaagent)"
+            )
         done = self._launcher()("stop")
         if "not attached" in done.text:
-            return f"{name} has no Jolokia attached"
+            return f"no Jolokia is attached to {name}"
         if "Stopped Jolokia" in done.text:
-            return f"took Jolokia away from {name}"
-        raise self._failed("take Jolokia away from", done)
+            return f"detached Jolokia from {name}"
+        raise self._failed("detach Jolokia from", done)
 
     def _launcher(self) -> Callable[..., Done]:
         """Return a function that runs Jolokia's launcher for the node. Raises CasstatError if attaching cannot work."""
@@ -92,46 +97,47 @@ class Task:
 
     def _existing(self, agent: Agent, url: str, password_file: Path | None) -> str:
         try:
-            return f"{self._told(agent, url, 0.0)}: {self._command(agent, url, password_file)}"
+            return f"{self._wait_for_answer(agent, url, 0.0)} {self._command_hint(agent, url, password_file)}"
         except (SourceError, UrlError) as error:
             return str(error)
 
-    def _told(self, agent: Agent, url: str, patience_s: float) -> str:
+    def _wait_for_answer(self, agent: Agent, url: str, patience_s: float) -> str:
         """Return a description of the node from its Jolokia. Raises SourceError when it does not answer in time."""
         ends_s = time.monotonic() + patience_s
         access = JolokiaAccess(agent.user, agent.password, hint=hint_for(JOLOKIA))
         with closing(Jolokia(url, access)) as jolokia:
             while True:
                 try:
-                    return self._asked(jolokia)
+                    return self._identify(jolokia)
                 except SourceError:
                     if time.monotonic() > ends_s:
                         raise
                     time.sleep(PAUSE_S)
 
-    def _asked(self, jolokia: Jolokia) -> str:
+    def _identify(self, jolokia: Jolokia) -> str:
         facts = read_facts(jolokia, ASK_TIMEOUT_S)
         if local_pid(facts, [self.node]) is None:
-            raise SourceError(f"{jolokia.url}: answers for another process than {self.node.pid}")
+            raise SourceError(f"{jolokia.url}: answers for another process, not {self.node.pid}")
         (version,) = jolokia.post([VERSION], ASK_TIMEOUT_S)
-        release = one_line(version.get("value", "of a version that it does not tell"))
+        release = one_line(version.get("value", "of unknown version"))
         return f"{jolokia.url} answers for {facts.address or 'a starting node'}, Cassandra {release}"
 
-    def _command(self, agent: Agent, url: str, password_file: Path | None) -> str:
-        """Return the command that samples the node."""
+    def _command_hint(self, agent: Agent, url: str, password_file: Path | None) -> str:
+        """Return the hint with the command that samples the node."""
         words = ["casstat"]
         if url != DEFAULT_URL or len(self.here) > 1:
             words += ["--jolokia", url]
         if agent.user:
             words += ["--jolokia-user", agent.user, "--jolokia-password-file", str(password_file)]
-        return f"run '{shlex.join(words)}'"
+        return f"(hint: run '{shlex.join(words)}')"
 
-    def _failed(self, what: str, done: Done) -> CasstatError:
+    def _failed(self, action: str, done: Done) -> CasstatError:
         meanings = (meaning.format(jar=self.jar) for words, meaning in REFUSALS.items() if words in done.text)
-        why = next(meanings, done.gist)
+        why = next(meanings, done.gist or f"Jolokia's launcher exited with code {done.code}")
         if done.code is None:
-            why = f"no end within {TIMEOUT_S:.0f} s: {why or 'does the node hang?'}"
-        return CasstatError(f"cannot {what} process {self.node.pid}: {why or f'Jolokia ended with {done.code}'}")
+            late = f"no result within {TIMEOUT_S:.0f} s"
+            why = f"{late}: {why}" if done.gist else f"{late} (hint: check whether the node hangs)"
+        return CasstatError(f"cannot {action} process {self.node.pid}: {why}")
 
 
 def _url(text: str) -> str:

@@ -77,7 +77,7 @@ def _write(folder: Path, contents: Mapping[str, bytes], owner: tuple[int, int]) 
                 (folder / name).touch(0o600)
                 (folder / name).write_bytes(content)
     except OSError as error:
-        raise CasstatError(f"the node's /tmp cannot hold what Jolokia is to be told: {error.strerror}") from None
+        raise CasstatError(f"cannot write Jolokia's options to the node's /tmp: {error.strerror}") from None
 
 
 @contextmanager

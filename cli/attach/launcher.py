@@ -109,8 +109,10 @@ def require_jolokia(jar: Path) -> None:
     except OSError as error:
         raise CasstatError(f"{jar}: {error.strerror}") from None
     except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError):
-        raise CasstatError(f"{jar}: is no jar: give Jolokia's JVM agent (jolokia-agent-jvm-…-javaagent.jar)") from None
+        raise CasstatError(
+            f"{jar}: not a JAR file (hint: give Jolokia's JVM agent, jolokia-agent-jvm-…-javaagent.jar)"
+        ) from None
     if f"Main-Class: {MAIN}" not in (line.strip() for line in lines):
         raise CasstatError(
-            f"{jar}: is not Jolokia's JVM agent: give jolokia-agent-jvm-…-javaagent.jar (or jolokia-jvm-1.7.…jar)"
+            f"{jar}: not Jolokia's JVM agent (hint: give jolokia-agent-jvm-…-javaagent.jar or jolokia-jvm-1.7.…jar)"
         )

@@ -17,7 +17,7 @@ from collector.host.discovery import has_separate_network
 
 ATTACH, SERVER = "jdk.attach", "jdk.httpserver"
 ENABLED, DISABLED = "-XX:-DisableAttachMechanism", "-XX:+DisableAttachMechanism"
-AT_START = "load Jolokia at its start with -javaagent"
+AT_START = "load Jolokia at start-up with -javaagent"
 PROC = Path("/proc")
 
 
@@ -47,13 +47,13 @@ def chosen(nodes: Sequence[LocalNode], pid: int | None) -> LocalNode:
     """Return the selected node. Raises CasstatError."""
     there = ", ".join(f"{node.pid}{f' (JMX port {node.jmx_port})' if node.jmx_port else ''}" for node in nodes)
     if not nodes:
-        raise CasstatError("no Cassandra runs on this machine, or none that this user may see")
+        raise CasstatError("no Cassandra process on this machine, or this user may not see it")
     if pid is None and len(nodes) > 1:
-        raise CasstatError(f"several Cassandra processes run here: {there}: give the one that is meant")
+        raise CasstatError(f"several Cassandra processes run here: {there} (hint: give the PID of one)")
     for node in nodes:
         if pid in (None, node.pid):
             return node
-    raise CasstatError(f"process {pid} is no Cassandra that runs here: there are {there}")
+    raise CasstatError(f"process {pid} is not one of the Cassandra processes here: {there}")
 
 
 def subject(node: LocalNode) -> Subject:
@@ -62,9 +62,9 @@ def subject(node: LocalNode) -> Subject:
         process = psutil.Process(node.pid)
         found = Subject(node.pid, (process.uids().effective, process.gids().effective), tuple(process.cmdline()))
     except psutil.Error:
-        raise CasstatError(f"process {node.pid} has gone, or does not show itself to this user") from None
+        raise CasstatError(f"process {node.pid} has ended, or this user may not see it") from None
     if not node.is_running():
-        raise CasstatError(f"process {node.pid} has gone")
+        raise CasstatError(f"process {node.pid} has ended")
     return found
 
 
@@ -74,11 +74,15 @@ def runner(process: Subject, jar: Path) -> Runner:
     name = f"process {process.pid}"
     switches = [argument for argument in process.command if argument in (ENABLED, DISABLED)]
     if switches and switches[-1] == DISABLED:
-        raise CasstatError(f"{name} lets nobody attach ({DISABLED}): start it without, or {AT_START}")
+        raise CasstatError(f"{name} runs with {DISABLED}, which prevents attaching (hint: remove it, or {AT_START})")
     if has_separate_network(process.folder):
-        raise CasstatError(f"{name} has a network of its own, as in a container: nobody reaches it here; {AT_START}")
+        raise CasstatError(
+            f"{name} has a separate network, as in a container: Jolokia would be unreachable (hint: {AT_START})"
+        )
     if not _same(process.folder / "root" / str(jar).lstrip("/"), jar):
-        raise CasstatError(f"{name} does not see {jar}, as in a container: put it where both see it under this name")
+        raise CasstatError(
+            f"{name} does not see {jar}, as in a container (hint: use a folder that both share under the same path)"
+        )
     if not _attaches_from_here(process):
         return Runner(inside=_inside(process))
     return Runner(owner=process.owner if os.geteuid() == 0 else None)
@@ -87,15 +91,13 @@ def runner(process: Subject, jar: Path) -> Runner:
 def _require_access(process: Subject) -> None:
     if os.geteuid() not in (0, process.owner[0]):
         raise CasstatError(
-            f"process {process.pid} belongs to {process.user}: run this as that user or as root,"
-            f" for example 'sudo -u {process.user} casstat attach …'"
+            f"process {process.pid} belongs to {process.user} (hint: run casstat as that user or as root,"
+            f" for example 'sudo -u {process.user} casstat attach …')"
         )
     try:
         (process.folder / "root").stat()
     except OSError as error:
-        raise CasstatError(
-            f"process {process.pid} cannot be looked into ({error.strerror}): run this as root"
-        ) from None
+        raise CasstatError(f"{process.folder}/root: {error.strerror} (hint: run casstat as root)") from None
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -124,8 +126,10 @@ def _inside(process: Subject) -> tuple[str, ...]:
     """Return the command prefix that enters the process' mount namespace."""
     program = shutil.which("nsenter")
     if os.geteuid() != 0 or program is None:
-        needs = "run this as root" if program else "install nsenter (util-linux)"
-        raise CasstatError(f"process {process.pid} has a /tmp of its own (PrivateTmp, perhaps): {needs}, or {AT_START}")
+        needs = "run casstat as root" if program else "install nsenter from util-linux"
+        raise CasstatError(
+            f"process {process.pid} has a separate /tmp, perhaps through PrivateTmp (hint: {needs}, or {AT_START})"
+        )
     user, group = process.owner
     return (program, f"--mount=/proc/{process.pid}/ns/mnt", f"--setgid={group}", f"--setuid={user}", "--")
 
@@ -136,12 +140,12 @@ def java_for(process: Subject, run: Runner, environ: Mapping[str, str]) -> Path:
     modules = run.modules(own, environ) if own else frozenset()
     if modules and SERVER not in modules:
         raise CasstatError(
-            f"{own}: the node's Java has no module {SERVER}, which Jolokia answers with: it needs another"
+            f"{own}: the node's Java has no module {SERVER}, which Jolokia requires (hint: use a complete Java)"
         )
     for java in (own, *javas(environ)):
         if java and (ATTACH in (modules if java == own else run.modules(java, environ)) or _has_tools(java)):
             return java
-    raise CasstatError(f"no Java here has the module {ATTACH}: install a JDK, or {AT_START}")
+    raise CasstatError(f"no Java on this machine has the module {ATTACH} (hint: install a JDK, or {AT_START})")
 
 
 def _own_java(process: Subject) -> Path | None:

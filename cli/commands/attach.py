@@ -30,7 +30,7 @@ def _listen(context: click.Context, parameter: click.Parameter, value: str) -> t
     except ListenError as error:
         raise click.BadParameter(str(error)) from None
     if not host or not port:
-        raise click.BadParameter(f"'{value}' lacks the address or the port: give both, such as {LISTEN}")
+        raise click.BadParameter(f"'{value}' lacks the address or the port (hint: give both, such as {LISTEN})")
     return _address(context, parameter, host), port
 
 
@@ -64,7 +64,7 @@ def command(
     # --host and --port are the former spelling of --listen.
     agent = Agent(host or listen[0], port or listen[1], user, _password(user, password_file))
     if not agent.is_private and not user:
-        raise click.UsageError(f"{agent.host} is not a loopback address: give --user and --password-file")
+        raise click.UsageError(f"{agent.host} is not a loopback address (hint: give --user and --password-file)")
     here = local_nodes()
     task = Task(jar.absolute(), chosen(here, pid), here, os.environ)
     click.echo(task.detach() if detach else task.attach(agent, password_file))
@@ -72,7 +72,7 @@ def command(
 
 def _password(user: str, path: Path | None) -> str:
     if bool(user) != bool(path):
-        raise click.UsageError("--user and --password-file require each other: give both or neither")
+        raise click.UsageError("--user and --password-file require each other (hint: give both or neither)")
     if path is None:
         return ""
     try:

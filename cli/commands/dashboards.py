@@ -105,7 +105,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
 def _folder_url(url: str | None) -> str:
     """Return the base URL of the runbooks without a trailing slash; "" for None."""
     if url and not urlsplit(url).netloc:
-        raise click.BadParameter(f"{url!r} is not a URL; hint: pass one such as https://wiki.example/runbooks")
+        raise click.BadParameter(f"{url!r} is not a URL (hint: pass one such as https://wiki.example/runbooks)")
     return (url or "").rstrip("/")
 
 

@@ -34,7 +34,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     """Return the name of a keyspace or table, "" for none. Raises click.BadParameter if it is not a valid name."""
     if value is not None and not NAME.fullmatch(value):
         raise click.BadParameter(
-            f"{value!r} is not a valid {parameter.name} name: use letters, digits and _ (* and ? in patterns)"
+            f"{value!r} is not a {parameter.name} name (hint: use letters, digits and _, in patterns also * and ?)"
         )
     return value or ""
 

@@ -86,14 +86,14 @@ def command(
     for name in names:
         if name not in known:
             raise click.BadParameter(
-                f"unknown plot '{name}'; hint: choose from {', '.join(known)}", param_hint="--only"
+                f"unknown plot '{name}' (hint: choose from {', '.join(known)})", param_hint="--only"
             )
     settings = MergeSettings(**options, points=POINTS)
     run, choice = merged(settings, node_rows)
     if len(run.indices) > MAX_POINTS:
         span = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
         hint = "use --from, --until or --interval"
-        raise CasstatError(f"{len(run.indices)} points ({span}) are too many for a plot; hint: {hint}")
+        raise CasstatError(f"{len(run.indices)} points ({span}) are too many for a plot (hint: {hint})")
     title = settings.paths[0].resolve().name if len(settings.paths) == 1 else f"{len(run.nodes)} nodes"
     with output_folder(folder):
         scripts = write(run_of(run, choice, title, warm_up_s), folder, theme=theme, only=names or None, size=size)

@@ -83,8 +83,9 @@ def _passwords(case: ExaminedNode) -> tuple[Finding, ...]:
 
 def _password_problem(path: Path | None, error: str) -> tuple[str, ...]:
     """Return the summary, the impact and the fix of an unusable password file."""
-    summary, command, _ = error.partition(f": chmod 600 {path}")
-    return (summary, "casstat does not use it", f"chmod 600 {path}") if command else (error,)
+    command = f"chmod 600 {path}"
+    summary, hint, _ = error.partition(f" (hint: run '{command}')")
+    return (summary, "casstat does not use it", command) if hint else (error,)
 
 
 def _check(case: ExaminedNode, jolokia: Jolokia) -> Transport:

@@ -80,7 +80,7 @@ def _checked_interval_s(settings: LineSettings) -> float:
     if settings.table and not settings.keyspace:
         raise click.UsageError("--table needs --keyspace")
     if settings.tables and settings.output == "csv":
-        raise click.UsageError("--tables is not available as CSV: use --format json")
+        raise click.UsageError("--tables is not available as CSV (hint: use --format json)")
     given_s = _single_value("interval", settings.interval, settings.interval_option)
     interval_s = DEFAULT_S if given_s is None else given_s
     if not SHORTEST_S <= interval_s <= LONGEST_S:
@@ -92,7 +92,7 @@ def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
     """Return the source that reads the node's log, None without --log. Raises click.UsageError."""
     if settings.log is None:
         if settings.events or settings.log_pattern:
-            raise click.UsageError("--events and --log-pattern need the log: give --log FILE")
+            raise click.UsageError("--events and --log-pattern require the log (hint: give --log FILE)")
         return None
     try:
         return LogSource(settings.log, parse_pattern(settings.log_pattern or DEFAULT_PATTERN), clock)
@@ -159,7 +159,9 @@ def _selection(settings: LineSettings, view: View) -> Selection:
 def view_of(settings: LineSettings, kind: str) -> View:
     """Return the view for a node that is read over a transport of this kind. Raises click.UsageError."""
     if settings.columns and (settings.wide or settings.percentiles or settings.caches or settings.read_repair):
-        raise click.UsageError("--columns excludes --wide, --percentiles, --caches and --read-repair: omit those")
+        raise click.UsageError(
+            "--columns excludes --wide, --percentiles, --caches and --read-repair (hint: omit those)"
+        )
     return View(
         Operations(settings.keyspace, settings.table, local=kind == "nodetool"),
         time="Epoch" if settings.epoch else "Time" if settings.with_time else "",

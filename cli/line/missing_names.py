@@ -10,12 +10,12 @@ from collector.printable import one_line
 from collector.sampling.selection import Table
 
 MOST_NAMES = 20
-HINT = "hint: --wait waits for it"
+HINT = "(hint: --wait waits for it)"
 
 
 def missing_keyspace_message(keyspace: str, table: str, existing: Collection[Table]) -> str:
     """Return the message for a keyspace or table that is not among the `existing` ones of a node."""
-    return f"{_missing_name_message(keyspace, table, existing, 'the node', 'it')} ({HINT})"
+    return f"{_missing_name_message(keyspace, table, existing, 'the node', 'it')} {HINT}"
 
 
 def missing_recorded_message(keyspace: str, table: str, recorded: Collection[Table]) -> str:
@@ -50,4 +50,4 @@ def missing_port_message(port: int, local_nodes: Sequence[LocalNode]) -> str:
     if not ports or port in ports or None in ports:
         return ""
     named = ", ".join(f"{node.jmx_port} (process {node.pid})" for node in local_nodes)
-    return f"JMX port {port}: not used by a Cassandra process on this machine; used are {named} ({HINT})"
+    return f"JMX port {port}: not used by a Cassandra process on this machine; used are {named} {HINT}"

@@ -61,7 +61,7 @@ def first_contact(
             failed_sampler.close()
         return Contact(kind, sampler, answered=True, failures=tuple(reason for _, _, reason in failed))
     if not failed:
-        raise click.UsageError("neither Jolokia nor nodetool detected: give --jolokia URL or --nodetool PATH")
+        raise click.UsageError("neither Jolokia nor nodetool detected (hint: give --jolokia URL or --nodetool PATH)")
     kind, sampler, _ = failed[0]
     for _, failed_sampler, _ in failed[1:]:
         failed_sampler.close()
@@ -88,7 +88,7 @@ def transport_factories(
     if program is not None:
         yield "nodetool", _nodetool_transport(program, settings, jmx_port(settings, node))
     elif settings.source == "nodetool":
-        raise click.UsageError("nodetool not found on the PATH or next to Cassandra's jars: give --nodetool PATH")
+        raise click.UsageError("nodetool not found in PATH or next to Cassandra's jars (hint: give --nodetool PATH)")
 
 
 def _report_selection(settings: LineSettings, nodes_here: Sequence[LocalNode], report: Callable[[str], None]) -> None:
@@ -106,7 +106,8 @@ def _nodetool_transport(program: Path, settings: LineSettings, port: int | None)
     def make(selection: Selection, clock: Clock) -> Transport:
         if settings.jmx_password_file and is_read_by_others(settings.jmx_password_file):
             # nodetool's password file may predate casstat, so wrong permissions are a warning only.
-            note(f"{settings.jmx_password_file}: can be read by others: chmod 600 {settings.jmx_password_file}")
+            path = settings.jmx_password_file
+            note(f"{path}: can be read by others (hint: run 'chmod 600 {path}')")
         # Imported late: this module is slow to import and rarely needed.
         from collector.nodetool.nodetool_source import NodetoolSource
 

@@ -38,14 +38,14 @@ class ColumnNames(click.ParamType["tuple[str, ...]"]):
             return (str(value),)
         words = [word.strip().lower() for word in str(value).split(",") if word.strip()]
         if not words:
-            self.fail(f"'{value}' names no column: use 'help' for a list", param, ctx)
+            self.fail(f"'{value}' names no column (hint: use 'help' for a list)", param, ctx)
         names = {column.header.lower(): column.name for column in reversed(self._columns())}
         names |= {column.name: column.name for column in self._columns()}
         for word in words:
             if word not in names:
                 similar = difflib.get_close_matches(word, [*self._sets, *names], 1, 0.5)
                 hint = f"did you mean '{similar[0]}'?" if similar else "use 'help' for a list"
-                self.fail(f"unknown column '{word}': {hint}", param, ctx)
+                self.fail(f"unknown column '{word}' (hint: {hint})", param, ctx)
         return tuple(dict.fromkeys(names[word] for word in words))
 
 

@@ -163,7 +163,7 @@ def merged(
     for node, recording in zip(run.nodes, found, strict=True):
         integrity, _ = without_open_session(node.integrity, recording.sessions[-1].folder, is_directory=is_directory)
         if integrity != Integrity():
-            note(f"{one_line(node.node)}: {integrity_text(integrity)}; hint: 'casstat journal check' shows where")
+            note(f"{one_line(node.node)}: {integrity_text(integrity)} (hint: 'casstat journal check' shows where)")
     return run, choice
 
 
@@ -194,7 +194,9 @@ def run_name(settings: MergeSettings) -> str:
 def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
     """Write all recorded values into a folder as Parquet; yield the files. Raises CasstatError."""
     if find_spec("pyarrow") is None or find_spec("numpy") is None:
-        raise CasstatError(f"--series needs numpy and pyarrow: {install_command('numpy', 'orjson', 'pyarrow')}")
+        raise CasstatError(
+            f"--series requires numpy and pyarrow (hint: run '{install_command('numpy', 'orjson', 'pyarrow')}')"
+        )
     from collector.cluster.columnar.decode import UnsupportedError
     from exporters.files.parquet import write_series as write
 
@@ -243,7 +245,7 @@ def _found(settings: MergeSettings, *, quiet: bool = False) -> list["Recording"]
     if not found:
         raise CasstatError(f"{where}: no recordings found")
     if not chosen:
-        raise CasstatError(f"{where}: no recording of this node; hint: choose from {_names(found)}")
+        raise CasstatError(f"{where}: no recording of this node (hint: choose from {_names(found)})")
     return chosen
 
 
@@ -255,7 +257,7 @@ def _offsets(settings: MergeSettings, found: list["Recording"]) -> Mapping[str, 
     for node, _ in settings.clocks:
         if node not in [recording.node for recording in found]:
             raise click.BadParameter(
-                f"no recording of {node!r}; hint: choose from {_names(found)}", param_hint="--clock"
+                f"no recording of {node!r} (hint: choose from {_names(found)})", param_hint="--clock"
             )
     offsets = dict(settings.clocks)
     ahead = [(recording, offsets.get(recording.node, 0.0)) for recording in found]
@@ -265,7 +267,7 @@ def _offsets(settings: MergeSettings, found: list["Recording"]) -> Mapping[str, 
     shortest_s = min(end_s - begin_s for begin_s, end_s in zip(begins_s, ends_s, strict=True))
     if len(found) > 1 and shared_s < shortest_s / 2:
         overlap = f"overlap by only {shared_s:.0f} s" if shared_s > 0 else "do not overlap"
-        note(f"the recordings {overlap}; hint: correct clock offsets with --clock NODE=SECONDS")
+        note(f"the recordings {overlap} (hint: correct clock offsets with --clock NODE=SECONDS)")
     return offsets
 
 

@@ -80,7 +80,7 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
         _replay(settings, settings.replay, view, environ)
         return
     if not settings.nodes and not settings.seeds:
-        raise click.UsageError("give a node, such as 'casstat top 10.0.0.7', --seed NODE, or --replay PATH")
+        raise click.UsageError("no node given (hint: run 'casstat top 10.0.0.7', or give --seed NODE or --replay PATH)")
     live = LiveFrames(plan_of(settings, environ), wanted(view.chosen, view.picked))
     live.start()
     try:

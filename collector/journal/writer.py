@@ -271,4 +271,4 @@ def _locked(folder: Path) -> int:
         # A reader that tests the lock holds it briefly.
         time.sleep(LOCK_WAIT_S)
     os.close(lock)
-    raise JournalError(f"{folder}: another casstat is recording there; hint: choose another folder")
+    raise JournalError(f"{folder}: another casstat is recording there (hint: choose another folder)")

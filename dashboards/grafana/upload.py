@@ -60,13 +60,13 @@ class Grafana:
 
     def _refusal(self, answer: StoreResponse) -> str:
         reason = {
-            401: "invalid token or password; hint: check --token-file",
-            403: "no permission to write dashboards; hint: give the token or user the role Editor",
-            404: "no Grafana API at this URL; hint: pass the URL of Grafana's home page",
-            412: "the dashboard is provisioned from a file; hint: remove or change that file",
+            401: "invalid token or password (hint: check --token-file)",
+            403: "no permission to write dashboards (hint: give the token or user the role Editor)",
+            404: "no Grafana API at this URL (hint: pass the URL of Grafana's home page)",
+            412: "the dashboard is provisioned from a file (hint: remove or change that file)",
         }.get(answer.status, "dashboard not accepted")
         if 300 <= answer.status < 400:
-            reason = "redirected; hint: pass the final URL"
+            reason = "redirected (hint: pass the final URL)"
         text = answer.text.replace(self._secret, "***") if self._secret else answer.text
         return one_line(f"HTTP {answer.status}: {reason}{f' ({text})' if text else ''}")
 
@@ -84,13 +84,13 @@ def _checked_url(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise GrafanaError("invalid URL; hint: pass http://HOST:3000 or https://HOST") from None
+        raise GrafanaError("invalid URL (hint: pass http://HOST:3000 or https://HOST)") from None
     if "@" in parts.netloc:
-        raise GrafanaError("URL with user and password, which other users can see; hint: pass --token-file")
+        raise GrafanaError("URL with user and password, which other users can see (hint: pass --token-file)")
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise GrafanaError("invalid URL; hint: pass http://HOST:3000 or https://HOST")
+        raise GrafanaError("invalid URL (hint: pass http://HOST:3000 or https://HOST)")
     if parts.query or parts.fragment:
-        raise GrafanaError("URL with '?' or '#'; hint: pass the URL of Grafana's home page without them")
+        raise GrafanaError("URL with '?' or '#' (hint: pass the URL of Grafana's home page without them)")
     return url.rstrip("/")
 
 

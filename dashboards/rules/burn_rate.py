@@ -29,7 +29,7 @@ def nearest_le(bound_s: float) -> str:
     Raises ValueError for a bound that is not among the agent's default ones.
     """
     if bound_s not in UpperBounds().seconds:
-        raise ValueError(f"{bound_s:g} s: not an upper bound of the agent's histograms; hint: choose one of DEFAULT_S")
+        raise ValueError(f"{bound_s:g} s: not an upper bound of the agent's histograms (hint: choose one of DEFAULT_S)")
     return UpperBounds((bound_s,)).bounds("seconds", LABELLED_LENGTH)[0].le
 
 

@@ -114,4 +114,4 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 
 async def _internal_error(_: Request, __: Exception) -> Response:
-    return error_response(500, "internal error; see the agent's log")
+    return error_response(500, "internal error (hint: see the agent's log)")

@@ -91,7 +91,7 @@ class Guard:
                 return None
         except BusyError:
             self._log(f"{peer}: too many passwords to check; some requests were refused", kind="busy")
-            return error_response(503, "too many passwords to check: try again", {"retry-after": "1"})
+            return error_response(503, "too many passwords to check (hint: try again)", {"retry-after": "1"})
         self._log(f"{peer}: wrong name or password", kind="password")
         return error_response(401, "wrong name or password", challenge)
 

@@ -52,7 +52,7 @@ def certificate_names(certificate: Any) -> Iterator[str]:
 
 def _load_certificate(context: ssl.SSLContext, tls: Tls) -> None:
     def no_prompt() -> str:
-        raise WebConfigError(f"{tls.key_file}: the key is encrypted; hint: store it without a passphrase")
+        raise WebConfigError(f"{tls.key_file}: the key is encrypted (hint: store it without a passphrase)")
 
     _require_readable(tls.cert_file)
     _require_readable(tls.key_file)

@@ -51,7 +51,7 @@ class Hosts:
         header = headers[b"host"].decode("latin-1")
         if self.knows(header) or not (is_loopback(local) or _is_browser(headers)):
             return ""
-        return f"unknown name {header[:100]!r} in the Host header; hint: use an IP address or set allow_host"
+        return f"unknown name {header[:100]!r} in the Host header (hint: use an IP address or set allow_host)"
 
 
 def _plain(name: str) -> str:

@@ -10,8 +10,8 @@ DEFAULT = "127.0.0.1:17199"
 BACKLOG = 1024
 _PATTERN = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<name>[^:\[\]]*)):(?P<port>\d{1,5})")
 _ERRORS = {
-    errno.EADDRINUSE: "address already in use; hint: choose another port",
-    errno.EACCES: "permission denied; hint: ports below 1024 need root",
+    errno.EADDRINUSE: "address already in use (hint: choose another port)",
+    errno.EACCES: "permission denied (hint: ports below 1024 need root)",
     errno.EADDRNOTAVAIL: "not an address of this machine",
 }
 
@@ -42,7 +42,7 @@ def bind(listen: str) -> socket.socket:
         else:
             addresses = [(socket.AF_INET6, ("::", port)), (socket.AF_INET, ("0.0.0.0", port))]  # noqa: S104
     except (OSError, UnicodeError):
-        raise ListenError(f"{listen}: {host} cannot be resolved; hint: use an IP address") from None
+        raise ListenError(f"{listen}: {host} cannot be resolved (hint: use an IP address)") from None
     for family, address in addresses[:-1]:
         try:
             return _listening_socket(family, address)

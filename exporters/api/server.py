@@ -28,7 +28,7 @@ GRACE_S = 0.2
 STOP_S = 1.0
 _TLS_ERRORS = {
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client sent no certificate",
-    "HTTP_REQUEST": "the client speaks plain HTTP; hint: use https://",
+    "HTTP_REQUEST": "the client speaks plain HTTP (hint: use https://)",
 }
 
 Log = Callable[[str], None]
@@ -62,7 +62,7 @@ class Server:
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
         config = reloader.config
         if config.users and config.tls is None and not is_loopback(self.address[0]):
-            log(f"{web_config}: passwords are sent unencrypted; hint: configure tls_server_config")
+            log(f"{web_config}: passwords are sent unencrypted (hint: configure tls_server_config)")
         self._passwords = Passwords()
         limited_log = RateLimitedLogger(log)
         hosts = Hosts([parse_address(listen)[0], *names])

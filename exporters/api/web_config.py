@@ -85,15 +85,15 @@ def _users(content: Any) -> tuple[tuple[str, str], ...]:
         raise WebConfigError("basic_auth_users: must map user names to password hashes")
     for name, hashed in content.items():
         if not isinstance(name, str):
-            raise WebConfigError(f"basic_auth_users: {str(name)[:50]}: must be text; hint: put it in quotes")
+            raise WebConfigError(f"basic_auth_users: {str(name)[:50]}: must be text (hint: put it in quotes)")
         key_path = f"basic_auth_users: {name[:50]!r}: "
         if ":" in name or not name.isprintable():
             raise WebConfigError(f"{key_path}a user name must be printable and have no colon")
         match = _BCRYPT.fullmatch(hashed) if isinstance(hashed, str) else None
         if match is None:
-            raise WebConfigError(f"{key_path}not a bcrypt hash; hint: create one with htpasswd -nBC 10 NAME")
+            raise WebConfigError(f"{key_path}not a bcrypt hash (hint: create one with htpasswd -nBC 10 NAME)")
         if not 4 <= int(match[1]) <= MOST_COST:
-            raise WebConfigError(f"{key_path}cost {match[1]} takes too long to check; hint: use 10 to {MOST_COST}")
+            raise WebConfigError(f"{key_path}cost {match[1]} takes too long to check (hint: use 10 to {MOST_COST})")
     return tuple(content.items())
 
 

@@ -60,7 +60,7 @@ def tls_of(content: Any, folder: Path) -> Tls | None:
         return None
     for key in ("cert", "key", "client_ca"):
         if section_values.get(key):
-            raise WebConfigError(f"{_TLS}: {key}: not supported inline; hint: put it into a file and use {key}_file")
+            raise WebConfigError(f"{_TLS}: {key}: not supported inline (hint: put it into a file and use {key}_file)")
     files = {key: text_at(section_values, _TLS, key) for key in ("cert_file", "key_file", "client_ca_file")}
     for key in ("cert_file", "key_file"):
         if not files[key]:
@@ -91,7 +91,7 @@ def _clients(section_values: Mapping[str, Any], authority: str) -> tuple[str, tu
     """Return the client certificate policy, and the certificate names that it accepts."""
     policy = text_at(section_values, _TLS, "client_auth_type") or NO_CERTIFICATE
     if policy in _UNVERIFIED:
-        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} verifies nothing; hint: use {REQUIRED}")
+        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} verifies nothing (hint: use {REQUIRED})")
     policy = one_of(policy, (NO_CERTIFICATE, IF_GIVEN, REQUIRED), f"{_TLS}: client_auth_type")
     if authority and policy == NO_CERTIFICATE:
         raise WebConfigError(f"{_TLS}: client_ca_file: has no effect without client_auth_type: {REQUIRED}")
@@ -108,7 +108,7 @@ def _clients(section_values: Mapping[str, Any], authority: str) -> tuple[str, tu
 def _version(section_values: Mapping[str, Any], key: str, default: str) -> str:
     version = text_at(section_values, _TLS, key) or default
     if version in ("TLS10", "TLS11"):
-        raise WebConfigError(f"{_TLS}: {key}: {version} is insecure and not supported; hint: use TLS12 or TLS13")
+        raise WebConfigError(f"{_TLS}: {key}: {version} is insecure and not supported (hint: use TLS12 or TLS13)")
     return one_of(version, VERSIONS, f"{_TLS}: {key}")
 
 
@@ -118,7 +118,7 @@ def _ciphers(section_values: Mapping[str, Any]) -> tuple[str, ...]:
         one_of(name, (*CIPHERS, *_CIPHERS_13), f"{_TLS}: cipher_suites")
     names_tls12 = tuple(CIPHERS[name] for name in names if name in CIPHERS)
     if names and not names_tls12:
-        raise WebConfigError(f"{_TLS}: cipher_suites: has none for TLS 1.2; hint: use min_version: TLS13")
+        raise WebConfigError(f"{_TLS}: cipher_suites: has none for TLS 1.2 (hint: use min_version: TLS13)")
     return names_tls12 or DEFAULT_CIPHERS
 
 

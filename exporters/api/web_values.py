@@ -19,7 +19,7 @@ def section(content: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:
     for key in content:
         if key not in known:
             nearest = get_close_matches(str(key), known, 1, 0.0)[0]
-            raise WebConfigError(f"{key_path}unknown key {str(key)[:50]!r}; hint: did you mean {nearest}?")
+            raise WebConfigError(f"{key_path}unknown key {str(key)[:50]!r} (hint: did you mean {nearest}?)")
     return content
 
 
@@ -27,7 +27,7 @@ def text_at(content: Mapping[str, Any], key_path: str, key: str) -> str:
     """Return the text at a key, or ""."""
     value = content.get(key)
     if value is not None and not isinstance(value, str):
-        raise WebConfigError(f"{key_path}: {key}: must be text; hint: put it in quotes")
+        raise WebConfigError(f"{key_path}: {key}: must be text (hint: put it in quotes)")
     return value or ""
 
 
@@ -51,5 +51,5 @@ def one_of(value: str, known: Sequence[str], key_path: str) -> str:
     """Return `value` if it is one of the known ones. Raises WebConfigError."""
     if value not in known:
         nearest = get_close_matches(value, known, 1, 0.0)[0]
-        raise WebConfigError(f"{key_path}: unknown value {value[:50]!r}; hint: did you mean {nearest}?")
+        raise WebConfigError(f"{key_path}: unknown value {value[:50]!r} (hint: did you mean {nearest}?)")
     return value

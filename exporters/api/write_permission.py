@@ -21,11 +21,11 @@ def write_refusal(
     if b"origin" in headers or site not in (b"none", b"same-origin"):
         return "web pages may not change anything"
     if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
-        return "a write needs the header Content-Type: application/json; hint: use curl --json"
+        return "a write needs the header Content-Type: application/json (hint: use curl --json)"
     if requires_credentials:
         return "" if has_credentials else "a write needs credentials"
     if not is_loopback(peer) or any(name in headers for name in _FORWARDED):
         return "a write from another machine needs credentials, and none are configured"
     if not known_host:
-        return "the Host header has no name of this agent; hint: use localhost or 127.0.0.1"
+        return "the Host header has no name of this agent (hint: use localhost or 127.0.0.1)"
     return ""

@@ -46,7 +46,11 @@ def groups(view: View, width: int | None) -> list[list[Column]]:
 def hidden_text(view: View, columns: Sequence[Column]) -> str:
     """Return a message about columns that do not fit; "" if all of them do."""
     total = len(view.text_columns)
-    return f"{total - len(columns)} of {total} columns do not fit: see --columns help" if len(columns) < total else ""
+    return (
+        f"{total - len(columns)} of {total} columns do not fit (hint: see --columns help)"
+        if len(columns) < total
+        else ""
+    )
 
 
 def _width(column: Column) -> int:

@@ -34,7 +34,7 @@ def connect(target: Target) -> "Blueflood":
     target.require_known("ttl_s", "token_file", *PARAMETERS)
     tenant, ttl = target.path.strip("/"), target.parameters.get("ttl_s", str(TTL_S))
     if not tenant or "/" in tenant:
-        raise SinkUrlError(f"{target.name}: no tenant in the URL; hint: {target.scheme}://HOST:PORT/TENANT")
+        raise SinkUrlError(f"{target.name}: no tenant in the URL (hint: {target.scheme}://HOST:PORT/TENANT)")
     if not (ttl.isascii() and ttl.isdigit() and 0 < int(ttl[:11]) <= LONGEST_TTL_S):
         raise SinkUrlError(f"{target.name}: ttl_s={one_line(ttl)}: not a whole number of seconds such as {TTL_S}")
     return Blueflood(target, tenant, int(ttl))

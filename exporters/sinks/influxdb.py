@@ -33,7 +33,7 @@ def connect(target: Target) -> "InfluxDB":
     target.require_known("org", "token_file", "gzip", *PARAMETERS)
     bucket = target.path.rstrip("/")
     if not bucket and target.scheme.startswith("influxdb"):
-        raise SinkUrlError(f"{target.name}: no bucket in the URL; hint: {target.scheme}://HOST:PORT/BUCKET")
+        raise SinkUrlError(f"{target.name}: no bucket in the URL (hint: {target.scheme}://HOST:PORT/BUCKET)")
     return InfluxDB(target, bucket)
 
 

@@ -58,14 +58,18 @@ def test_the_only_node_or_the_given_one_is_chosen() -> None:
 
 def test_an_ambiguous_choice_lists_the_nodes() -> None:
     both = [LocalNode(4, 1.0, jmx_port=7199), LocalNode(5, 2.0)]
-    assert "several Cassandra processes run here: 4 (JMX port 7199), 5" in error_of(lambda: chosen(both, None))
-    assert "process 6 is no Cassandra that runs here: there are 4" in error_of(lambda: chosen(both, 6))
-    assert "no Cassandra runs on this machine" in error_of(lambda: chosen([], None))
+    assert "several Cassandra processes run here: 4 (JMX port 7199), 5 (hint: give the PID of one)" in error_of(
+        lambda: chosen(both, None)
+    )
+    assert "process 6 is not one of the Cassandra processes here: 4 (JMX port 7199), 5" in error_of(
+        lambda: chosen(both, 6)
+    )
+    assert "no Cassandra process on this machine" in error_of(lambda: chosen([], None))
 
 
 def test_a_process_that_has_ended_is_an_error() -> None:
-    assert "has gone" in error_of(lambda: subject(replace(HERE, process=None)))
-    assert "has gone" in error_of(lambda: subject(LocalNode(2**22 + 1, 1.0)))
+    assert "has ended" in error_of(lambda: subject(replace(HERE, process=None)))
+    assert "has ended" in error_of(lambda: subject(LocalNode(2**22 + 1, 1.0)))
     assert subject(HERE).owner == OWNER
 
 
@@ -86,13 +90,13 @@ def write_jar(path: Path, manifest: str) -> Path:
 def test_the_jar_must_be_jolokias_agent(jar: Path, tmp_path: Path) -> None:
     require_jolokia(jar)
     foreign = write_jar(tmp_path / "other.jar", "Main-Class: org.example.Main\n")
-    assert "is not Jolokia's JVM agent" in error_of(lambda: require_jolokia(foreign))
+    assert "not Jolokia's JVM agent" in error_of(lambda: require_jolokia(foreign))
     text = tmp_path / "text.jar"
     text.write_text("PK, or perhaps not")
-    assert "is no jar" in error_of(lambda: require_jolokia(text))
+    assert "not a JAR file" in error_of(lambda: require_jolokia(text))
     with zipfile.ZipFile(tmp_path / "empty.jar", "w"):
         pass
-    assert "is no jar" in error_of(lambda: require_jolokia(tmp_path / "empty.jar"))
+    assert "not a JAR file" in error_of(lambda: require_jolokia(tmp_path / "empty.jar"))
     assert "No such file" in error_of(lambda: require_jolokia(tmp_path / "none.jar"))
     assert "Is a directory" in error_of(lambda: require_jolokia(tmp_path))
 
@@ -101,7 +105,7 @@ def test_only_the_user_of_the_node_and_root_may_attach(jar: Path, monkeypatch: p
     assert runner(ME, jar).owner == (OWNER if os.geteuid() == 0 else None)
     monkeypatch.setattr(os, "geteuid", lambda: OWNER[0] + 1)
     message = error_of(lambda: runner(ME, jar))
-    assert f"process {ME.pid} belongs to {ME.user}: run this as that user or as root" in message
+    assert f"process {ME.pid} belongs to {ME.user} (hint: run casstat as that user or as root" in message
 
 
 def test_nothing_is_written_for_a_node_of_another_user(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +124,7 @@ def test_a_node_with_attaching_disabled_is_an_error(switches: tuple[str, ...], j
 
 def test_a_node_in_another_network_namespace_is_an_error(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target_process, "has_separate_network", lambda _: True)
-    assert "a network of its own" in error_of(lambda: runner(ME, jar))
+    assert "a separate network" in error_of(lambda: runner(ME, jar))
 
 
 def test_the_jar_must_be_visible_to_the_node(tmp_path: Path) -> None:
@@ -137,7 +141,7 @@ def test_a_node_with_a_private_tmp_is_entered_as_its_user(jar: Path, monkeypatch
     assert {f"--setuid={OWNER[0]}", f"--setgid={OWNER[1]}"} <= set(entering.inside)
     monkeypatch.setattr(os, "geteuid", lambda: OWNER[0] or 1)
     if OWNER[0]:
-        assert "run this as root" in error_of(lambda: runner(ME, jar))
+        assert "run casstat as root" in error_of(lambda: runner(ME, jar))
 
 
 class Javas(Runner):
@@ -179,7 +183,7 @@ def test_the_java_of_the_node_is_preferred(
 
 def test_missing_java_modules_are_errors(javas: Javas) -> None:
     object.__setattr__(javas, "modules_of", {str(NODE_JAVA): MODULES - {"jdk.attach"}, str(OTHER_JAVA): {"java.base"}})
-    assert "no Java here has the module jdk.attach" in error_of(lambda: java_for(ME, javas, {}))
+    assert "no Java on this machine has the module jdk.attach" in error_of(lambda: java_for(ME, javas, {}))
     object.__setattr__(javas, "modules_of", {str(NODE_JAVA): MODULES - {"jdk.httpserver"}, str(OTHER_JAVA): MODULES})
     assert "the node's Java has no module jdk.httpserver" in error_of(lambda: java_for(ME, javas, {}))
 
@@ -325,17 +329,18 @@ def test_attaching_reports_the_node_and_the_command_to_run(
     launched = task(f"Started Jolokia for PID {HERE.pid}\n{attached.url}\n")
     url = attached.url
     assert launched.attach(agent) == (
-        f"attached to process {HERE.pid}: {url} answers for 192.0.2.7, Cassandra 5.0.6: run 'casstat --jolokia {url}'"
+        f"attached Jolokia to process {HERE.pid}: {url} answers for 192.0.2.7, Cassandra 5.0.6"
+        f" (hint: run 'casstat --jolokia {url}')"
     )
     assert launched.launched_with[:4] == ("--host", "127.0.0.1", "--port", str(attached.port))
     assert (launched.launched_with[4], launched.launched_with[6]) == ("--config", "start")
     # An agent with the default URL is found without an option.
     monkeypatch.setattr(attach_steps, "DEFAULT_URL", url)
-    assert launched.attach(agent).endswith(": run 'casstat'")
+    assert launched.attach(agent).endswith(" (hint: run 'casstat')")
     # With several nodes the option is required.
     several = FakeTask(launched.jar, HERE, [HERE, LocalNode(1, 0.0)], {})
     object.__setattr__(several, "result", launched.result)
-    assert several.attach(agent).endswith(f"run 'casstat --jolokia {url}'")
+    assert several.attach(agent).endswith(f"(hint: run 'casstat --jolokia {url}')")
 
 
 def test_the_command_contains_the_user_but_not_the_password(
@@ -344,17 +349,21 @@ def test_the_command_contains_the_user_but_not_the_password(
     monkeypatch.setattr(attach_steps, "_taken", lambda _: "")
     agent = Agent("127.0.0.1", attached.port, "me", SECRET)
     message = task("Started Jolokia").attach(agent, Path("/etc/my password"))
-    assert message.endswith("--jolokia-user me --jolokia-password-file '/etc/my password''")
+    assert message.endswith("--jolokia-user me --jolokia-password-file '/etc/my password'')")
     assert SECRET not in message
 
 
 def test_an_agent_that_is_already_attached_is_no_error(attached: FakeJolokia) -> None:
     attached_task = task(f"Jolokia is already attached to PID {HERE.pid}\n{attached.url}/\n", 1)
     assert attached_task.attach(OPEN).startswith(
-        f"process {HERE.pid} has a Jolokia already: {attached.url} answers for 192.0.2.7, Cassandra 5.0.6: run 'casstat"
+        f"Jolokia is already attached to process {HERE.pid}: {attached.url} answers for 192.0.2.7, Cassandra 5.0.6"
+        " (hint: run 'casstat"
     )
     attached.stop()
-    assert attached_task.attach(OPEN) == f"process {HERE.pid} has a Jolokia already: {attached.url}: Connection refused"
+    assert (
+        attached_task.attach(OPEN)
+        == f"Jolokia is already attached to process {HERE.pid}: {attached.url}: Connection refused"
+    )
 
 
 def test_an_agent_that_is_slow_to_listen_is_waited_for(attached: FakeJolokia, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,7 +374,7 @@ def test_an_agent_that_is_slow_to_listen_is_waited_for(attached: FakeJolokia, mo
     late.start()
     message = task("Couldn't start agent for PID 1\nPossible reason could be that …", 1).attach(agent)
     late.join()
-    assert message.startswith(f"attached to process {HERE.pid}: {attached.url} answers")
+    assert message.startswith(f"attached Jolokia to process {HERE.pid}: {attached.url} answers")
 
 
 def test_an_agent_of_another_process_is_an_error(attached: FakeJolokia, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,27 +382,27 @@ def test_an_agent_of_another_process_is_an_error(attached: FakeJolokia, monkeypa
     monkeypatch.setattr(attach_steps, "PATIENCE_S", 0.1)
     attached.node.override = None
     agent = Agent("127.0.0.1", attached.port)
-    assert f"another process than {HERE.pid}" in error_of(lambda: task("Started Jolokia").attach(agent))
+    assert f"another process, not {HERE.pid}" in error_of(lambda: task("Started Jolokia").attach(agent))
 
 
 def test_a_port_in_use_is_an_error(attached: FakeJolokia) -> None:
     agent = Agent("127.0.0.1", attached.port)
     message = error_of(lambda: task("Couldn't start agent for PID 1", 1).attach(agent))
-    assert message == f"127.0.0.1:{attached.port} cannot be used (Address already in use): choose another with --listen"
+    assert message == f"127.0.0.1:{attached.port}: Address already in use (hint: choose another address with --listen)"
 
 
 @pytest.mark.parametrize(
     ("output", "code", "words"),
     [
         ("(command: start) : The VM does not support the attach mechanism", 1, f"start it without {DISABLED}"),
-        ("target process 4 doesn't respond within 10500ms or HotSpot VM not loaded", 1, "does it hang"),
-        ("Error: Unable to access jarfile /jolokia.jar", 1, "its user cannot read /jolokia.jar"),
-        ("Agent JAR not found or no Agent-Class attribute", 1, "its user cannot read /jolokia.jar"),
-        ("java.lang.UnsupportedClassVersionError: org/jolokia/…", 1, "take Jolokia 1.7"),
-        ("Agent JAR loaded but agent failed to initialize", 1, "its standard output tells why"),
+        ("target process 4 doesn't respond within 10500ms or HotSpot VM not loaded", 1, "check whether the node hangs"),
+        ("Error: Unable to access jarfile /jolokia.jar", 1, "the node's user cannot read /jolokia.jar"),
+        ("Agent JAR not found or no Agent-Class attribute", 1, "the node's user cannot read /jolokia.jar"),
+        ("java.lang.UnsupportedClassVersionError: org/jolokia/…", 1, "use Jolokia 1.7"),
+        ("Agent JAR loaded but agent failed to initialize", 1, "see the node's standard output"),
         ("Something {new} that\nnobody\x1b[31m knows", 7, "Something {new} that nobody?[31m knows"),
-        ("", None, "no end within 30 s: does the node hang?"),
-        ("", 9, "Jolokia ended with 9"),
+        ("", None, "no result within 30 s (hint: check whether the node hangs)"),
+        ("", 9, "Jolokia's launcher exited with code 9"),
     ],
 )
 def test_messages_of_the_launcher_become_errors_with_a_hint(
@@ -401,22 +410,22 @@ def test_messages_of_the_launcher_become_errors_with_a_hint(
 ) -> None:
     monkeypatch.setattr(attach_steps, "_taken", lambda _: "")
     message = error_of(lambda: task(output, code).attach(OPEN))
-    assert message.startswith(f"cannot attach to process {HERE.pid}: ")
+    assert message.startswith(f"cannot attach Jolokia to process {HERE.pid}: ")
     assert words in message
-    assert error_of(task(output, code).detach).startswith(f"cannot take Jolokia away from process {HERE.pid}: ")
+    assert error_of(task(output, code).detach).startswith(f"cannot detach Jolokia from process {HERE.pid}: ")
 
 
 def test_detaching_removes_the_agent_and_a_missing_one_is_no_error() -> None:
     attached_task = task("Stopped Jolokia for PID 4\n")
-    assert attached_task.detach() == f"took Jolokia away from process {HERE.pid}"
+    assert attached_task.detach() == f"detached Jolokia from process {HERE.pid}"
     assert attached_task.launched_with == ("stop",)
-    assert task("Jolokia is not attached to PID 4\n", 1).detach() == f"process {HERE.pid} has no Jolokia attached"
+    assert task("Jolokia is not attached to PID 4\n", 1).detach() == f"no Jolokia is attached to process {HERE.pid}"
 
 
 def test_an_agent_from_the_command_line_of_the_node_stays() -> None:
     node = replace(HERE, url="http://127.0.0.1:8778/jolokia")
     launched = task("Stopped Jolokia", node=node)
-    assert "casstat leaves it there" in error_of(launched.detach)
+    assert "loaded Jolokia at start-up (http://127.0.0.1:8778/jolokia): not detached" in error_of(launched.detach)
     assert launched.launched_with == ()
 
 
@@ -427,7 +436,7 @@ def test_an_agent_from_the_command_line_of_the_node_stays() -> None:
     ("arguments", "words"),
     [
         ([], "--jar"),
-        (["--jar", "a.jar", "--host", "0.0.0.0"], "0.0.0.0 is not a loopback address: give --user"),
+        (["--jar", "a.jar", "--host", "0.0.0.0"], "0.0.0.0 is not a loopback address (hint: give --user"),
         (["--jar", "a.jar", "--host", "node7"], "'node7' is not an IP address"),
         (["--jar", "a.jar", "--user", "me"], "require each other"),
         (["--jar", "a.jar", "--password-file", "x"], "require each other"),
@@ -451,7 +460,7 @@ def test_without_cassandra_attaching_is_an_error(
 ) -> None:
     monkeypatch.setattr(attach_command, "local_nodes", list)
     assert main(["attach", "--jar", "a.jar"]) == 1
-    assert capsys.readouterr().err == "casstat: no Cassandra runs on this machine, or none that this user may see\n"
+    assert capsys.readouterr().err == "casstat: no Cassandra process on this machine, or this user may not see it\n"
 
 
 def test_help_lists_the_detach_option(capsys: pytest.CaptureFixture[str]) -> None:

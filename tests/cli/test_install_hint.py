@@ -44,4 +44,4 @@ def test_the_error_for_a_missing_package_contains_the_command(monkeypatch: pytes
     monkeypatch.setattr("cli.recordings.merge_program.find_spec", lambda _: None)
     with pytest.raises(CasstatError) as caught:
         list(write_series(MergeSettings((tmp_path,)), tmp_path))
-    assert str(caught.value).endswith(install_command("numpy", "orjson", "pyarrow"))
+    assert str(caught.value).endswith(f"(hint: run '{install_command('numpy', 'orjson', 'pyarrow')}')")

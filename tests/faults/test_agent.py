@@ -57,7 +57,7 @@ def test_a_second_agent_on_the_same_journal_is_refused(fake: FakeJolokia, tmp_pa
     with RunningAgent(tmp_path, "--jolokia", fake.url, "-i", "0.2") as first:
         first.wait_until_serving()
         with RunningAgent(tmp_path, "--jolokia", fake.url) as second:
-            second.wait_for_line("another casstat is recording there; hint: choose another folder")
+            second.wait_for_line("another casstat is recording there (hint: choose another folder)")
             assert second.end(None) == 1
         ticks = first.value("casstat_ticks_total")
         first.until(lambda: first.value("casstat_ticks_total") > ticks)

@@ -155,7 +155,7 @@ def test_untrusted_certificates_are_refused_with_a_log_line(api: Api, keys: Keys
 def test_plain_http_gets_no_response(api: Api) -> None:
     assert status(api.ask(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 0
     eventually(lambda: bool(api.log_lines))
-    assert "speaks plain HTTP; hint: use https://" in api.log_lines[0]
+    assert "speaks plain HTTP (hint: use https://)" in api.log_lines[0]
 
 
 def test_a_thousand_stalled_handshakes_do_not_block_others(tmp_path: Path, keys: Keys) -> None:

@@ -66,7 +66,7 @@ def test_the_header_and_a_countdown_precede_the_first_row(
 def test_hidden_columns_are_counted_and_the_wide_view_wraps(fake: FakeJolokia) -> None:
     with Terminal(80, "0.1", "2", "--jolokia", fake.url) as terminal:
         assert terminal.end(None)[0] == 0
-    assert re.search(r"# \d of 15 columns do not fit: see --columns help", terminal.lines[0])
+    assert re.search(r"# \d of 15 columns do not fit \(hint: see --columns help\)", terminal.lines[0])
     with Terminal(80, "0.1", "2", "--jolokia", fake.url, "--wide", NO_COLOR="1") as terminal:
         assert terminal.end(None)[0] == 0
     interval = terminal.lines[: terminal.lines.index("")]

@@ -73,7 +73,7 @@ def test_a_faulty_agent_is_gone_and_does_not_delay_the_others(name: str, pair: F
         assert node_row(row, FAULTY)["state"] == "gone"
         assert node_row(row, DOWN)["state"] == "gone"
         assert node_row(row, DOWN)["why"] == (
-            f"no agent listens at {DOWN}:17199: start one there with 'casstat agent', or give the URL of a Jolokia"
+            f"no agent listens at {DOWN}:17199 (hint: run 'casstat agent' there, or give the URL of a Jolokia)"
         )
         # The agent recovers.
         pair.agents[1].behaviour = fake_agents.healthy
@@ -161,7 +161,7 @@ def test_the_peers_of_a_seed_are_added(pair: FakeAgents) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "give a node, such as 'casstat top 10.0.0.7'"),
+        ((), "no node given (hint: run 'casstat top 10.0.0.7'"),
         (("http://me:secret@host",), "must not contain a user and password"),
         (("ftp://host",), "is not a node's address: use an address such as"),
         (("10.0.0.1", "--agent-ca", "/nowhere"), "/nowhere: No such file or directory (--agent-ca)"),

@@ -52,13 +52,13 @@ def folders(pid: int) -> set[str]:
 def test_attach_and_detach_leave_nothing_behind(node: Node) -> None:
     jar, pid, before = jar_of("2.3.0"), pid_of(node), folders(pid_of(node))
     url = f"http://127.0.0.1:{PORT}/jolokia"
-    message = f"{url} answers for {ADDRESS}, Cassandra {VERSION}: run 'casstat --jolokia {url}'\n"
-    assert attach("--jar", jar, str(pid)) == (0, f"attached to process {pid}: {message}", "")
-    assert attach("--jar", jar, str(pid)) == (0, f"process {pid} has a Jolokia already: {message}", "")
+    message = f"{url} answers for {ADDRESS}, Cassandra {VERSION} (hint: run 'casstat --jolokia {url}')\n"
+    assert attach("--jar", jar, str(pid)) == (0, f"attached Jolokia to process {pid}: {message}", "")
+    assert attach("--jar", jar, str(pid)) == (0, f"Jolokia is already attached to process {pid}: {message}", "")
     with closing(Jolokia(url)) as jolokia:
         assert read_facts(jolokia, TIMEOUT_S).address == ADDRESS
-    assert attach("--jar", jar, str(pid), "--detach") == (0, f"took Jolokia away from process {pid}\n", "")
-    assert attach("--jar", jar, str(pid), "--detach") == (0, f"process {pid} has no Jolokia attached\n", "")
+    assert attach("--jar", jar, str(pid), "--detach") == (0, f"detached Jolokia from process {pid}\n", "")
+    assert attach("--jar", jar, str(pid), "--detach") == (0, f"no Jolokia is attached to process {pid}\n", "")
     with pytest.raises(JolokiaError, match="Connection refused"):
         read_facts(Jolokia(url), TIMEOUT_S)
     assert folders(pid) == before
@@ -67,7 +67,7 @@ def test_attach_and_detach_leave_nothing_behind(node: Node) -> None:
 def test_the_line_reads_an_attached_node(node: Node) -> None:
     jar, pid = jar_of("2.3.0"), str(pid_of(node))
     _, message, _ = attach("--jar", jar, pid)
-    _, _, command = message.strip().removesuffix("'").rpartition("run 'casstat ")
+    _, _, command = message.strip().removesuffix("')").rpartition("run 'casstat ")
     try:
         line = [sys.executable, "-m", "cli", "1", "2", "-s", "--format", "json", *command.split()]
         result = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
@@ -109,7 +109,7 @@ def test_credentials_are_required_and_the_password_is_on_no_command_line(node: N
     url = f"http://127.0.0.1:{PORT}/jolokia"
     try:
         assert code == 0
-        assert message.endswith(f"run 'casstat --jolokia {url} --jolokia-user me --jolokia-password-file {secret}'\n")
+        assert message.endswith(f"run 'casstat --jolokia {url} --jolokia-user me --jolokia-password-file {secret}')\n")
         with pytest.raises(JolokiaError, match="HTTP 401"):
             read_facts(Jolokia(url), TIMEOUT_S)
         with closing(Jolokia(url, JolokiaAccess("me", SECRET))) as jolokia:
@@ -123,14 +123,14 @@ def test_an_agent_attached_by_other_means_is_reported(node: Node) -> None:
     jar, pid = jar_of("2.3.0"), str(pid_of(node))
     with attached(node, jar) as url:
         code, message, _ = attach("--jar", jar, pid)
-        assert (code, message.split(" answers")[0]) == (0, f"process {pid} has a Jolokia already: {url}")
+        assert (code, message.split(" answers")[0]) == (0, f"Jolokia is already attached to process {pid}: {url}")
 
 
 def test_a_port_in_use_is_an_error(node: Node) -> None:
     with socket.create_server(("127.0.0.1", PORT)):
         code, _, errors = attach("--jar", jar_of("2.3.0"), str(pid_of(node)))
     assert code == 1
-    assert f"127.0.0.1:{PORT} cannot be used (Address already in use): choose another with --listen" in errors
+    assert f"127.0.0.1:{PORT}: Address already in use (hint: choose another address with --listen)" in errors
 
 
 def test_a_process_other_than_cassandra_is_refused() -> None:
@@ -198,7 +198,7 @@ def test_a_jvm_in_another_network_namespace_is_an_error(idle: Idle) -> None:
     with idle.running(*OWN_FILES, "--net") as pid:
         code, _, errors = attach("--jar", idle.jar, str(pid))
     assert code == 1
-    assert "a network of its own" in errors
+    assert "a separate network" in errors
 
 
 NAMESPACES: dict[str, list[str]] = {
@@ -214,9 +214,11 @@ if AS_ROOT:
 def test_a_jvm_in_other_namespaces_is_attached_to(idle: Idle, name: str) -> None:
     with idle.running(*NAMESPACES[name]) as pid:
         before = folders(pid)
-        assert attach("--jar", idle.jar, str(pid))[1].startswith(f"attached to process {pid}: http://127.0.0.1:{PORT}")
+        assert attach("--jar", idle.jar, str(pid))[1].startswith(
+            f"attached Jolokia to process {pid}: http://127.0.0.1:{PORT}"
+        )
         assert folders(pid) == before
-        assert attach("--jar", idle.jar, str(pid), "--detach")[1] == f"took Jolokia away from process {pid}\n"
+        assert attach("--jar", idle.jar, str(pid), "--detach")[1] == f"detached Jolokia from process {pid}\n"
 
 
 def test_a_jvm_that_cannot_read_the_jar_is_an_error(idle: Idle) -> None:

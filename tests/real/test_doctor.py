@@ -80,7 +80,7 @@ def test_fixing_a_missing_jolokia_and_slow_answers(scripted: ScriptedNode) -> No
     missing = report.finding("jolokia", "started without a Jolokia agent")
     assert missing["state"] == "warning"
     attach, watch, _ = fixes(missing)
-    assert f"attached to process {scripted.pid}" in run_advised(attach)
+    assert f"attached Jolokia to process {scripted.pid}" in run_advised(attach)
     attached = advised_doctor(watch)
     attached.assert_fixed("jolokia", "started without a Jolokia agent")
     (option,) = fixes(attached.finding("jolokia", "for the smallest answer"))

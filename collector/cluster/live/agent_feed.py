@@ -229,7 +229,7 @@ class AgentFeed:
         # For a name with several addresses asyncio puts all errors into one text.
         if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):
             listen = self._address.authority
-            return f"no agent listens at {listen}: start one there with 'casstat agent', or give the URL of a Jolokia"
+            return f"no agent listens at {listen} (hint: run 'casstat agent' there, or give the URL of a Jolokia)"
         if isinstance(error, TimeoutError | asyncio.TimeoutError):
             return "no answer in time"
         if (

@@ -47,8 +47,8 @@ class Target:
         for name in self.parameters:
             if name not in known:
                 near = get_close_matches(name, known, 1, 0.0)
-                hint = f"; hint: did you mean {near[0]}?" if near else "; this sink has none"
-                raise SinkUrlError(f"{self.name}: unknown parameter {name!r}{hint}")
+                hint = f"did you mean {near[0]}?" if near else "this sink has none"
+                raise SinkUrlError(f"{self.name}: unknown parameter {name!r} (hint: {hint})")
 
     def flag(self, name: str) -> bool:
         """Return whether a parameter is 1; the default is 0. Raises SinkUrlError."""
@@ -82,18 +82,18 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise SinkUrlError("invalid sink URL; hint: SCHEME://HOST:PORT/…") from None
+        raise SinkUrlError("invalid sink URL (hint: SCHEME://HOST:PORT/…)") from None
     if parts.scheme not in schemes:
         text = parts.scheme if parts.netloc and parts.scheme.replace("+", "").isalnum() else ""
         near = get_close_matches(text, schemes, 1)
-        hint = f"; hint: did you mean {near[0]}://?" if near else ""
-        raise SinkUrlError(f"no sink for {text + '://' if text else 'this URL'}{hint}; known: {_joined(schemes)}")
+        hint = f"did you mean {near[0]}://?" if near else f"choose from {_joined(schemes)}"
+        raise SinkUrlError(f"no sink for {text + '://' if text else 'this URL'} (hint: {hint})")
     if "@" in parts.netloc:
         raise SinkUrlError(
-            f"{parts.scheme}://…: user and password in a URL are visible to others; hint: use token_file=PATH"
+            f"{parts.scheme}://…: user and password in a URL are visible to others (hint: use token_file=PATH)"
         )
     if not parts.hostname or port == 0:
-        raise SinkUrlError(f"{parts.scheme}://: no host or invalid port; hint: {parts.scheme}://HOST:PORT/…")
+        raise SinkUrlError(f"{parts.scheme}://: no host or invalid port (hint: {parts.scheme}://HOST:PORT/…)")
     parameters = parse_qsl(parts.query, keep_blank_values=True)
     if len(dict(parameters)) < len(parameters) or parts.fragment:
         raise SinkUrlError(f"{parts.scheme}://{parts.hostname}: duplicate parameter, or a '#'")

@@ -96,15 +96,15 @@ def response_error(
 def unavailable(response: StoreResponse, now_s: float) -> UnavailableError:
     """Return the error for a response that does not concern the points."""
     cause = {
-        401: "HTTP 401: credentials rejected; hint: check token_file",
-        403: "HTTP 403: no permission to write; hint: check token_file",
+        401: "HTTP 401: credentials rejected (hint: check token_file)",
+        403: "HTTP 403: no permission to write (hint: check token_file)",
         404: "HTTP 404: no such bucket, database or path",
         429: "HTTP 429: too many requests",
     }.get(response.status, f"HTTP {response.status}")
     if 300 <= response.status < 400:
-        cause += ": redirect not followed; hint: use the final URL"
+        cause += ": redirect not followed (hint: use the final URL)"
     if response.status in (*VERDICTS, *STORED):
-        cause += " not from the store itself; hint: check the URL"
+        cause += " not from the store itself (hint: check the URL)"
     detail = f": {response.text}" if response.text else ""
     return UnavailableError(one_line(f"{cause}{detail}"), retry_after_s(response.headers.get("retry-after"), now_s))
 

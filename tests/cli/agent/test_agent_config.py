@@ -68,9 +68,9 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("intervall = 2", "unknown setting 'intervall'; hint: did you mean 'interval'?"),
-        ("web-config-file = 'x'", "unknown setting 'web-config-file'; hint: did you mean 'web_config_file'?"),
-        ("zzzzzz = 2", "unknown setting 'zzzzzz'; known: allow_host, buckets, "),
+        ("intervall = 2", "unknown setting 'intervall' (hint: did you mean 'interval'?)"),
+        ("web-config-file = 'x'", "unknown setting 'web-config-file' (hint: did you mean 'web_config_file'?)"),
+        ("zzzzzz = 2", "unknown setting 'zzzzzz' (hint: choose from allow_host, buckets, "),
         ("config = 'x'", "unknown setting 'config'"),
         ("interval = 0.01", "'interval': '0.01' is out of range: 0.1 s to 3600 s"),
         ("interval = true", "'interval' is a number of seconds or a duration such as \"30s\", not true"),

@@ -116,10 +116,10 @@ def test_columns_are_selected_by_name_or_header() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("reads_per_sec", "unknown column 'reads_per_sec': did you mean 'reads_per_s'?"),
-        ("Rds/s,%usr", "unknown column '%usr': did you mean '%user'?"),
-        ("qqqqqqqqq", "unknown column 'qqqqqqqqq': use 'help' for a list"),
-        (",", "',' names no column: use 'help' for a list"),
+        ("reads_per_sec", "unknown column 'reads_per_sec' (hint: did you mean 'reads_per_s'?)"),
+        ("Rds/s,%usr", "unknown column '%usr' (hint: did you mean '%user'?)"),
+        ("qqqqqqqqq", "unknown column 'qqqqqqqqq' (hint: use 'help' for a list)"),
+        (",", "',' names no column (hint: use 'help' for a list)"),
     ],
 )
 def test_an_unknown_column_gets_a_suggestion(columns: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,10 +90,10 @@ def test_a_time_of_day_respects_daylight_saving_time() -> None:
 @pytest.mark.parametrize(
     ("word", "hint"),
     [
-        ("docter", "unknown command 'docter': did you mean 'doctor'?"),
-        ("jurnal", "unknown command 'jurnal': did you mean 'journal'?"),
-        ("zzzzzz", "unknown command 'zzzzzz': run 'casstat --help' for a list"),
-        ("a\x1b[2J", r"unknown command 'a?[2J': run 'casstat --help' for a list"),
+        ("docter", "unknown command 'docter' (hint: did you mean 'doctor'?)"),
+        ("jurnal", "unknown command 'jurnal' (hint: did you mean 'journal'?)"),
+        ("zzzzzz", "unknown command 'zzzzzz' (hint: run 'casstat --help' for a list)"),
+        ("a\x1b[2J", r"unknown command 'a?[2J' (hint: run 'casstat --help' for a list)"),
     ],
 )
 def test_a_misspelt_command_gets_a_suggestion(word: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,7 +57,7 @@ def rows(path: str) -> list[dict[str, Any]]:
         (["--from", "nan"], 2, "is not a time such as 10:47"),
         (["--from", "2026-13-45"], 2, "is not a time such as 10:47"),
         (["--until", "0001-01-01"], 2, "is not a time such as 10:47"),
-        (["--nodes", "zz*"], 1, "no recording of this node; hint: choose from a, b"),
+        (["--nodes", "zz*"], 1, "no recording of this node (hint: choose from a, b)"),
         (["--interval", "0"], 2, "'0' is out of range: 0.001 s to 86400 s"),
         (["--interval", "-1"], 2, "'-1' is not a duration"),
         (["--interval", "nan"], 2, "'nan' is not a duration"),
@@ -66,7 +66,7 @@ def rows(path: str) -> list[dict[str, Any]]:
         (["--clock", "a=nan"], 2, "is not NODE=SECONDS"),
         (["--clock", "a=1e300"], 2, "is not NODE=SECONDS"),
         (["--clock", "a"], 2, "is not NODE=SECONDS"),
-        (["--clock", "zz=1"], 2, "no recording of 'zz'; hint: choose from a, b"),
+        (["--clock", "zz=1"], 2, "no recording of 'zz' (hint: choose from a, b)"),
         (["--table", "t"], 2, "--table needs --keyspace"),
     ],
 )
@@ -94,7 +94,7 @@ def test_an_unwritable_folder_is_an_error(run: Run, rec: Path, command: str, fol
 def test_an_unknown_plot_is_an_error(run: Run, rec: Path) -> None:
     code, _, errors = run("plot", str(rec), "-o", "out", "--only", "overview,moon")
     assert code == 2
-    assert "unknown plot 'moon'; hint: choose from overview, " in errors
+    assert "unknown plot 'moon' (hint: choose from overview, " in errors
 
 
 def test_without_gnuplot_the_scripts_are_written(run: Run, rec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +196,7 @@ def test_recordings_years_apart_are_merged_but_not_plotted(run: Run, tmp_path: P
     assert len(rows("out/rows.csv")) == 12
     code, _, errors = run("plot", "rec", "-o", "out", "--interval", "1")
     assert code == 1
-    assert "too many for a plot; hint: use --from, --until or --interval" in errors
+    assert "too many for a plot (hint: use --from, --until or --interval)" in errors
 
 
 def test_damage_is_reported(run: Run, rec: Path) -> None:
@@ -207,4 +207,4 @@ def test_damage_is_reported(run: Run, rec: Path) -> None:
     code, _, errors = run("merge", str(rec), "-o", "out")
     assert code == 0
     assert is_clean(errors)
-    assert errors.startswith("casstat: a: 1 damaged place, 5 ticks lost; hint: 'casstat journal check' shows where")
+    assert errors.startswith("casstat: a: 1 damaged place, 5 ticks lost (hint: 'casstat journal check' shows where)")

@@ -86,10 +86,10 @@ def test_the_defaults_are_those_of_exporter_toolkit() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("tls_server_confg: {}", "unknown key 'tls_server_confg'; hint: did you mean tls_server_config?"),
+        ("tls_server_confg: {}", "unknown key 'tls_server_confg' (hint: did you mean tls_server_config?)"),
         (
             "tls_server_config: {certfile: x}",
-            "tls_server_config: unknown key 'certfile'; hint: did you mean cert_file?",
+            "tls_server_config: unknown key 'certfile' (hint: did you mean cert_file?)",
         ),
         ("basic_auth_user: {}", "did you mean basic_auth_users?"),
         ("- a", "must be a mapping"),
@@ -100,9 +100,9 @@ def test_the_defaults_are_those_of_exporter_toolkit() -> None:
         ("tls_server_config: {cert_file: 7, key_file: b}", "cert_file: must be text"),
         ("tls_server_config: {cert: a}", "put it into a file and use cert_file"),
         (f"{TLS}  min_version: TLS10", "min_version: TLS10 is insecure"),
-        (f"{TLS}  min_version: TLS1.2", "min_version: unknown value 'TLS1.2'; hint: did you mean TLS12?"),
+        (f"{TLS}  min_version: TLS1.2", "min_version: unknown value 'TLS1.2' (hint: did you mean TLS12?)"),
         (f"{TLS}  min_version: TLS13\n  max_version: TLS12", "min_version is above max_version"),
-        (f"{TLS}  client_auth_type: RequireAnyClientCert", "verifies nothing; hint: use RequireAndVerifyClientCert"),
+        (f"{TLS}  client_auth_type: RequireAnyClientCert", "verifies nothing (hint: use RequireAndVerifyClientCert)"),
         (f"{TLS}  client_auth_type: RequestClientCert", "verifies nothing"),
         (f"{TLS}  client_auth_type: Require", "did you mean RequireAndVerifyClientCert?"),
         (f"{TLS}  client_auth_type: RequireAndVerifyClientCert", "needs client_ca_file"),
@@ -126,7 +126,7 @@ def test_the_defaults_are_those_of_exporter_toolkit() -> None:
         ("basic_auth_users: {alice: secret}", "'alice': not a bcrypt hash"),
         (f"basic_auth_users: {{alice: {HASH.replace('$10$', '$31$')}}}", "cost 31 takes too long"),
         (f"basic_auth_users: {{'a:b': {HASH}}}", "have no colon"),
-        (f"basic_auth_users: {{1: {HASH}}}", "must be text; hint: put it in quotes"),
+        (f"basic_auth_users: {{1: {HASH}}}", "must be text (hint: put it in quotes)"),
         ("rate_limit: {interval: soon}", "must be a duration such as 100ms"),
         ("rate_limit: {interval: 1s, burst: many}", "burst: must be a whole number"),
         ("!!python/object/apply:os.system [ls]", "line 1: invalid YAML"),

@@ -1,0 +1,29 @@
+"""Messages have one form."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("collector", "exporters", "dashboards", "cli")
+HINT_IN_PARENTHESES = re.compile(r"(^| )\(hint: ")
+
+
+def texts(path: Path) -> Iterator[str]:
+    """Yield the string literals of a module, without its docstrings."""
+    tree = ast.parse(path.read_text())
+    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+            yield node.value
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_hints_are_in_parentheses(package: str) -> None:
+    """A message is "context: cause (hint: advice)"."""
+    hints = [text for path in (ROOT / package).rglob("*.py") for text in texts(path) if "hint: " in text]
+    assert hints
+    assert [text for text in hints if not HINT_IN_PARENTHESES.search(text)] == []
