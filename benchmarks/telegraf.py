@@ -187,7 +187,7 @@ def fetch() -> Path:
     if not program.exists():
         go = shutil.which("go")
         if go is None:
-            raise SystemExit("telegraf: building it requires Go; hint: apt-get install golang-go")
+            raise SystemExit("telegraf: building it requires Go (hint: apt-get install golang-go)")
         command = [go, "install", "-tags", TAGS, f"github.com/influxdata/telegraf/cmd/telegraf@{VERSION}"]
         subprocess.run(command, check=True, env={**os.environ, "GOBIN": str(folder)})
     return program

@@ -100,11 +100,11 @@ def command(
 
 
 def _too_short_message(length_s: float, interval_s: float) -> str:
-    covered, hint = f"the recording covers {length_s:g} s", "hint: choose a shorter --interval"
+    covered, hint = f"the recording covers {length_s:g} s", "(hint: choose a shorter --interval)"
     if length_s < interval_s:
-        return f"{covered}, less than one interval of {interval_s:g} s ({hint})"
+        return f"{covered}, less than one interval of {interval_s:g} s {hint}"
     length = f"{interval_s:g} s"
-    return f"{covered}, but no complete interval of {length}: intervals end at multiples of {length} ({hint})"
+    return f"{covered}, but no complete interval of {length}: intervals end at multiples of {length} {hint}"
 
 
 class _Span:
