@@ -19,7 +19,7 @@ JOURNAL_LIMIT = "200M"
 
 
 def check() -> None:
-    """Raise DemoError if Prometheus is not on the PATH."""
+    """Raise DemoError if Prometheus is not in PATH."""
     _program()
 
 
@@ -74,7 +74,7 @@ def _program() -> str:
     program = shutil.which("prometheus")
     if program is None:
         raise DemoError(
-            "prometheus: not found on the PATH"
+            "prometheus: not found in PATH"
             " (hint: run 'apt-get install prometheus', or download it from https://prometheus.io/download)"
         )
     return program
