@@ -125,7 +125,7 @@ def _running(draft: Draft, table: Columns, line: str) -> None:
 
 def _exact(raw: object) -> int:
     if isinstance(raw, str) and _ROUNDED.fullmatch(raw):
-        raise ValueError("is rounded (hint: call nodetool without -H)")
+        raise ValueError("is rounded: call nodetool without -H")
     return whole(raw)
 
 
