@@ -207,7 +207,7 @@ def _server_errors() -> Iterator[None]:
 
 def _changed(before: AgentSettings, after: AgentSettings) -> list[str]:
     """Return the names of the settings that differ."""
-    names = [each.name for each in fields(AgentSettings) if each.name != "line"]
+    names = [option_field.name for option_field in fields(AgentSettings) if option_field.name != "line"]
     changed = [name for name in names if getattr(before, name) != getattr(after, name)]
-    shared = [each.name for each in fields(LineSettings)]
+    shared = [option_field.name for option_field in fields(LineSettings)]
     return changed + [name for name in shared if getattr(before.line, name) != getattr(after.line, name)]

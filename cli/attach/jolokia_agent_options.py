@@ -64,8 +64,8 @@ def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Pat
     finally:
         # If the process has ended, its files are still visible where it shared this process' /tmp.
         with _as_user(owner):
-            for place in (folder, inside):
-                shutil.rmtree(place, ignore_errors=True)
+            for path in (folder, inside):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _write(folder: Path, contents: Mapping[str, bytes], owner: tuple[int, int]) -> None:

@@ -67,12 +67,12 @@ class Runner:
             raise CasstatError(f"{error.filename or command[0]}: {error.strerror}") from None
         with process:
             try:
-                said = _read(process, time.monotonic() + timeout_s)
+                output = _read(process, time.monotonic() + timeout_s)
                 ended = process.poll() is not None
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
-        return Done(process.returncode if ended else None, said.decode(errors="replace"))
+        return Done(process.returncode if ended else None, output.decode(errors="replace"))
 
     def modules(self, java: Path, environ: Mapping[str, str]) -> frozenset[str]:
         """Return the names of a Java's modules, empty for Java 8 and if it cannot run."""
@@ -85,20 +85,20 @@ class Runner:
 
 def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
     """Return the output of the process until it ends or its deadline passes."""
-    said = b""
+    output = b""
     stream = process.stdout
     if stream is None:
-        return said
+        return output
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
         while (left_s := deadline_s - time.monotonic()) > 0 and selector.select(left_s):
             chunk = os.read(stream.fileno(), CHUNK_BYTES)
             if not chunk:
                 break
-            said = (said + chunk)[:LONGEST_OUTPUT]
+            output = (output + chunk)[:LONGEST_OUTPUT]
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(max(deadline_s - time.monotonic(), 0))
-    return said
+    return output
 
 
 def require_jolokia(jar: Path) -> None:

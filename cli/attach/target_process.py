@@ -60,12 +60,12 @@ def subject(node: LocalNode) -> Subject:
     """Return the node's process. Raises CasstatError when it has ended."""
     try:
         process = psutil.Process(node.pid)
-        found = Subject(node.pid, (process.uids().effective, process.gids().effective), tuple(process.cmdline()))
+        target = Subject(node.pid, (process.uids().effective, process.gids().effective), tuple(process.cmdline()))
     except psutil.Error:
         raise CasstatError(f"process {node.pid} has ended, or this user may not see it") from None
     if not node.is_running():
         raise CasstatError(f"process {node.pid} has ended")
-    return found
+    return target
 
 
 def runner(process: Subject, jar: Path) -> Runner:
@@ -100,9 +100,9 @@ def _require_access(process: Subject) -> None:
         raise CasstatError(f"{process.folder}/root: {error.strerror} (hint: run casstat as root)") from None
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     try:
-        return one.samefile(other)
+        return path.samefile(other)
     except OSError:
         return False
 
@@ -160,4 +160,4 @@ def _own_java(process: Subject) -> Path | None:
 def _has_tools(java: Path) -> bool:
     """Return whether it is a JDK 8."""
     home = java.resolve().parent.parent
-    return any((place / "lib" / "tools.jar").exists() for place in (home, home.parent))
+    return any((directory / "lib" / "tools.jar").exists() for directory in (home, home.parent))

@@ -178,7 +178,9 @@ def command(print_config: bool, **options: Any) -> None:
 
 def _settings(options: Mapping[str, Any]) -> AgentSettings:
     given = {name: value for name, value in options.items() if name not in NO_SETTINGS}
-    jolokia = JolokiaSettings(**{each.name: given.pop(each.name) for each in fields(JolokiaSettings)})
+    jolokia = JolokiaSettings(
+        **{option_field.name: given.pop(option_field.name) for option_field in fields(JolokiaSettings)}
+    )
     shared = {name: given.pop(name) for name in OF_THE_LINE}
     return AgentSettings(line=LineSettings(jolokia=jolokia, **shared), **given)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _C = TypeVar("_C", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
 SETS = ("requests", "latency", "compaction", "jvm", "disk", "network", "tables")
-# Of Jolokia's options those that say who to be for it; where it is stands among the nodes.
-OF_JOLOKIA = ("user", "password_file", "ca", "cert", "key")
+# The options for credentials and certificates, which agents and Jolokia share.
+ACCESS_OPTIONS = ("user", "password_file", "ca", "cert", "key")
 
 
 def _columns() -> "Sequence[Column]":
@@ -80,13 +80,13 @@ def command(**options: Any) -> None:
     """
     from cli.top.top_program import TopSettings, run
 
-    agent, jolokia = (_access(options, whose) for whose in ("agent", "jolokia"))
+    agent, jolokia = (_access(options, prefix) for prefix in ("agent", "jolokia"))
     run(TopSettings(**options, agent=agent, jolokia=jolokia))
 
 
-def _access(options: dict[str, Any], whose: str) -> JolokiaSettings:
-    """Take the options of one kind out of all, as what `access_from` takes."""
-    return JolokiaSettings(**{f"jolokia_{name}": options.pop(f"{whose}_{name}") for name in OF_JOLOKIA})
+def _access(options: dict[str, Any], prefix: str) -> JolokiaSettings:
+    """Remove the options with a prefix from `options`, and return them as the settings of `access_from`."""
+    return JolokiaSettings(**{f"jolokia_{name}": options.pop(f"{prefix}_{name}") for name in ACCESS_OPTIONS})
 
 
 for _option in OPTIONS[1:6]:

@@ -218,7 +218,9 @@ class LocalCluster:
 def require_driver() -> None:
     """Raise DemoError if Cassandra's Python driver is not installed."""
     if importlib.util.find_spec("cassandra") is None:
-        raise DemoError(f"--load: needs Cassandra's Python driver (hint: run '{install_command('cassandra-driver')}')")
+        raise DemoError(
+            f"--load: requires Cassandra's Python driver (hint: run '{install_command('cassandra-driver')}')"
+        )
 
 
 def first_jmx_port(address: str) -> int:

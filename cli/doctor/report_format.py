@@ -36,7 +36,7 @@ def text_lines(findings: Sequence[Finding], *, colour: bool) -> Iterator[str]:
 def json_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield one JSON object per finding; its fixes are one text of several lines.
 
-    The keys `what`, `why` and `mend` are part of the output format, and older than the names of the fields.
+    The key names are part of the output format, and older than the names of the fields.
     """
     for finding in findings:
         row = {

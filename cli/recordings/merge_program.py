@@ -139,28 +139,34 @@ def merged(
     from collector.journal.tick_order import Integrity
     from exporters.files.merged_rows import Choice, table_of
 
-    found = _found(settings)
-    all_sessions = [session for recording in found for session in recording.sessions]
+    node_recordings = _recordings(settings)
+    all_sessions = [session for recording in node_recordings for session in recording.sessions]
     files = (file for session in all_sessions for file in session.files)
     check_names(settings.keyspace, settings.table, files, settings.max_series)
     first_s, last_s = min(session.begin_s for session in all_sessions), max(session.end_s for session in all_sessions)
     begin_s, end_s = bounds(settings.begin, settings.end, first_s, last_s)
-    grid = Grid(_interval(settings, found, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
+    grid = Grid(_interval(settings, node_recordings, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
     local = all(session.head.way == "nodetool" for session in all_sessions)
     choice = Choice(settings.keyspace, settings.table, local)
     job = Job(
-        grid, _offsets(settings, found), table_of(choice).needs | more, partial(make, choice), settings.max_series
+        grid,
+        _offsets(settings, node_recordings),
+        table_of(choice).needs | more,
+        partial(make, choice),
+        settings.max_series,
     )
-    has_progress = len(found) > MIN_NODES_FOR_PROGRESS and sys.stderr.isatty()
-    with click.progressbar(length=len(found), label="nodes", file=sys.stderr if has_progress else io.StringIO()) as bar:
+    has_progress = len(node_recordings) > MIN_NODES_FOR_PROGRESS and sys.stderr.isatty()
+    with click.progressbar(
+        length=len(node_recordings), label="nodes", file=sys.stderr if has_progress else io.StringIO()
+    ) as bar:
         try:
-            run = merge(found, job, os.cpu_count() or 1, bar.update)
+            run = merge(node_recordings, job, os.cpu_count() or 1, bar.update)
         except OSError as error:
             raise CasstatError(f"{error.filename}: {error.strerror}") from None
     if not run.indices:
         raise CasstatError("no data in this time range")
     is_directory = all(path.is_dir() for path in settings.paths)
-    for node, recording in zip(run.nodes, found, strict=True):
+    for node, recording in zip(run.nodes, node_recordings, strict=True):
         integrity, _ = without_open_session(node.integrity, recording.sessions[-1].folder, is_directory=is_directory)
         if integrity != Integrity():
             note(f"{one_line(node.node)}: {integrity_text(integrity)} (hint: 'casstat journal check' shows where)")
@@ -200,11 +206,11 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
     from collector.cluster.columnar.decode import UnsupportedError
     from exporters.files.parquet import write_series as write
 
-    found = _found(settings, quiet=True)
-    offsets = _offsets(settings, found)
+    node_recordings = _recordings(settings, quiet=True)
+    offsets = _offsets(settings, node_recordings)
     with output_folder(folder):
         failed = []
-        for recording in found:
+        for recording in node_recordings:
             offset_s = offsets.get(recording.node, 0.0)
             try:
                 yield from write(recording, offset_s, folder, run_name(settings), settings.max_series)
@@ -212,7 +218,9 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
                 failed.append(recording.node)
                 note(f"{one_line(recording.node)}: cannot write Parquet: {error}")
     if failed:
-        raise CasstatError(f"--series: {len(failed)} of {len(found)} nodes left out: {one_line(', '.join(failed))}")
+        raise CasstatError(
+            f"--series: {len(failed)} of {len(node_recordings)} nodes left out: {one_line(', '.join(failed))}"
+        )
 
 
 def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, Path]:
@@ -225,54 +233,56 @@ def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, P
     return write_part(folder, name, rows_text(table.header, (row for _, row in table.node_rows(node))))
 
 
-def _found(settings: MergeSettings, *, quiet: bool = False) -> list["Recording"]:
+def _recordings(settings: MergeSettings, *, quiet: bool = False) -> list["Recording"]:
     from collector.cluster.recordings import recordings, sessions
 
     try:
         all_sessions, foreign = sessions(settings.paths)
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    found, notes = recordings(all_sessions)
+    node_recordings, notes = recordings(all_sessions)
     for line in () if quiet else (*foreign, *notes):
         note(line)
     patterns = [name.strip() for name in settings.nodes.split(",") if name.strip()]
     chosen = [
         recording
-        for recording in found
+        for recording in node_recordings
         if not patterns or any(fnmatchcase(recording.node, pattern) for pattern in patterns)
     ]
     where = ", ".join(str(path) for path in settings.paths)
-    if not found:
+    if not node_recordings:
         raise CasstatError(f"{where}: no recordings found")
     if not chosen:
-        raise CasstatError(f"{where}: no recording of this node (hint: choose from {_names(found)})")
+        raise CasstatError(f"{where}: no recording of this node (hint: choose from {_names(node_recordings)})")
     return chosen
 
 
-def _names(found: list["Recording"]) -> str:
-    return one_line(", ".join(recording.node for recording in found))
+def _names(node_recordings: list["Recording"]) -> str:
+    return one_line(", ".join(recording.node for recording in node_recordings))
 
 
-def _offsets(settings: MergeSettings, found: list["Recording"]) -> Mapping[str, float]:
+def _offsets(settings: MergeSettings, node_recordings: list["Recording"]) -> Mapping[str, float]:
     for node, _ in settings.clocks:
-        if node not in [recording.node for recording in found]:
+        if node not in [recording.node for recording in node_recordings]:
             raise click.BadParameter(
-                f"no recording of {node!r} (hint: choose from {_names(found)})", param_hint="--clock"
+                f"no recording of {node!r} (hint: choose from {_names(node_recordings)})", param_hint="--clock"
             )
     offsets = dict(settings.clocks)
-    ahead = [(recording, offsets.get(recording.node, 0.0)) for recording in found]
+    ahead = [(recording, offsets.get(recording.node, 0.0)) for recording in node_recordings]
     begins_s = [min(session.begin_s for session in recording.sessions) - ahead_s for recording, ahead_s in ahead]
     ends_s = [max(session.end_s for session in recording.sessions) - ahead_s for recording, ahead_s in ahead]
     shared_s = min(ends_s) - max(begins_s)
     shortest_s = min(end_s - begin_s for begin_s, end_s in zip(begins_s, ends_s, strict=True))
-    if len(found) > 1 and shared_s < shortest_s / 2:
+    if len(node_recordings) > 1 and shared_s < shortest_s / 2:
         overlap = f"overlap by only {shared_s:.0f} s" if shared_s > 0 else "do not overlap"
         note(f"the recordings {overlap} (hint: correct clock offsets with --clock NODE=SECONDS)")
     return offsets
 
 
-def _interval(settings: MergeSettings, found: list["Recording"], length_s: float) -> float:
-    sessions = [(session.head.interval_s, recording.node) for recording in found for session in recording.sessions]
+def _interval(settings: MergeSettings, node_recordings: list["Recording"], length_s: float) -> float:
+    sessions = [
+        (session.head.interval_s, recording.node) for recording in node_recordings for session in recording.sessions
+    ]
     slowest_s, slowest = max(sessions, key=itemgetter(0))
     if settings.interval is None:
         return max(slowest_s, _usual(settings.points, length_s))

@@ -1,4 +1,4 @@
-"""What `casstat ship` does: every recording to every store, one after the other."""
+"""Ship recordings: every recording to every store, one after the other."""
 
 import sys
 import time
@@ -28,7 +28,7 @@ SHOWN_S = 0.5
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked for, as the help explains it."""
+    """The options of `casstat ship`, as its help explains them."""
 
     path: Path
     urls: tuple[str, ...]
@@ -40,18 +40,18 @@ class Order:
 
 
 def ship(order: Order) -> bool:
-    """Ship; return whether all of it has arrived. Raises CasstatError."""
+    """Ship; return whether the stores accepted everything. Raises CasstatError."""
     recordings = _recordings(order.path)
     for url in order.urls:
         _sink(url).close()
-    # What goes wrong with one store is not the others' affair.
+    # A failure of one store does not affect the others.
     arrived = [_shipped(order, url, files) for url in order.urls for files in recordings.values()]
     return all(arrived)
 
 
 def _shipped(order: Order, url: str, files: list[Path]) -> bool:
     sink = _sink(url)
-    # A state for each store and node: two recordings have nothing to do with each other.
+    # One state per store and node, because recordings are independent.
     state_folder = None if order.state is None else order.state / file_name(str(files[0].resolve().parent))
     begin_s, end_s = recorded_bounds(order.begin, order.end, files)
     plan = Plan(
@@ -68,14 +68,14 @@ def _shipped(order: Order, url: str, files: list[Path]) -> bool:
         shipping.close()
         patience.end()
         health = shipping.health()
-        echo(f"{sink.name}: {_said(shipping.ticks, health.points, health.refused_points, health.lost_ticks)}")
+        echo(f"{sink.name}: {_summary(shipping.ticks, health.points, health.refused_points, health.lost_ticks)}")
     if shipping.stopped:
         note(f"{sink.name}: accepted nothing for {order.patience_s:g} s: {health.reason}")
     return not shipping.stopped and not health.refused_points
 
 
 class _Patience:
-    """Waits for a store that takes nothing, but not for ever; shows on a terminal how far it has come."""
+    """Waits a limited time for a store that accepts nothing, and shows the progress on a terminal."""
 
     shipping: Shipper
 
@@ -87,7 +87,7 @@ class _Patience:
         self._begun = False
 
     def wait(self, seconds: float) -> bool:
-        """Wait; return whether it was in vain for too long."""
+        """Wait; return whether the store has accepted nothing for longer than the limit."""
         if not seconds:
             return False
         health, now_s = self.shipping.health(), time.monotonic()
@@ -99,19 +99,19 @@ class _Patience:
         return seconds > left_s
 
     def show(self, shipping: Shipper) -> None:
-        """Show how far it has come."""
+        """Show the progress."""
         now_s = time.monotonic()
         if sys.stderr.isatty() and now_s - self._shown_s >= SHOWN_S:
             self._shown_s, self._begun = now_s, True
             click.echo(f"\r{shipping.ticks} ticks, {shipping.health().points} points", err=True, nl=False)
 
     def end(self) -> None:
-        """End the line that is shown."""
+        """End the line with the progress."""
         if self._begun:
             click.echo(err=True)
 
 
-def _said(ticks: int, points: int, refused: int, lost: int) -> str:
+def _summary(ticks: int, points: int, refused: int, lost: int) -> str:
     rest = [f"{refused} points refused"] if refused else []
     rest += [f"{lost} ticks are not in the recording"] if lost else []
     return ", ".join([f"shipped {ticks} ticks, {points} points", *rest])
@@ -132,16 +132,16 @@ def _opened(files: list[Path], max_series: int) -> Callable[[Position | None], J
 
 def _recordings(path: Path) -> Mapping[Path, list[Path]]:
     """Return the files by node. Raises CasstatError."""
-    found: dict[Path, list[Path]] = {}
+    paths_by_folder: dict[Path, list[Path]] = {}
     try:
         for file in journal_files(path):
             file.open("rb").close()
-            found.setdefault(file.parent, []).append(file)
+            paths_by_folder.setdefault(file.parent, []).append(file)
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    if not found:
+    if not paths_by_folder:
         raise CasstatError(f"{path}: nothing is recorded there")
-    return found
+    return paths_by_folder
 
 
 def _sink(url: str) -> Sink:

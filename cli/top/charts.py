@@ -40,7 +40,7 @@ def _chart(context: RenderContext, name: str, width: int, height: int) -> list[L
     column = COLUMNS[COLUMN_INDEX[name]]
     values = context.trend(name, None, width - 2)
     now = None if context.frame is None else value(context.frame.cluster, name)
-    most = max((each for each in values if each == each), default=None)
+    most = max((value for value in values if value == value), default=None)
     figures = f"  now {number(now, column.digits)}  max {number(most, column.digits)}"
     title = cut((Span(f" {column.header}", "bold"), Span(figures, "dim")), width)
     body = chart(values, width - 2, height - 1, context.marks.spark)

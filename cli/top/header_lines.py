@@ -112,8 +112,8 @@ def footer(context: RenderContext) -> Line:
     if view.prompt:
         prompts = {"/": "filter (!: all others)", "s": "sort by column", "S": "go to (02:31:07, or back by 90, 5m)"}
         return cut((Span(f" {prompts[view.prompt]}: ", "bold"), Span(view.typed), Span("_", "bold")), context.width)
-    if view.said:
-        return cut((Span(f" {view.said}", "warn"),), context.width)
+    if view.message:
+        return cut((Span(f" {view.message}", "warn"),), context.width)
     spans: list[Span] = []
     keys = [("?", "help"), ("q", "quit"), ("1-7", set_of(view).name)]
     keys += [("/", f"{'not ' * view.inverse}{clean(view.filter, context.marks)}" if view.filter else "filter")]

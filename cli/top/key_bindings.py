@@ -17,7 +17,7 @@ LONGEST_AGO_S = 1e8
 
 def pressed(context: RenderContext, key: str, letter: str) -> ViewState | None:
     """Return the view state after a key, given by its name and its character; None to quit."""
-    view = replace(context.view, said="")
+    view = replace(context.view, message="")
     if view.prompt:
         return _typed(context, view, key, letter)
     if key in ("ctrl+c", "q"):
@@ -73,7 +73,7 @@ def _sort(_: RenderContext, view: ViewState, typed: str) -> ViewState:
         for column in (*chosen, *COLUMNS):
             if fits(column.header.lower(), wanted) or fits(column.name, wanted):
                 return replace(view, sort=column.name, reverse=False)
-    return replace(view, said=f"unknown column '{typed.strip()[:20]}'")
+    return replace(view, message=f"unknown column '{typed.strip()[:20]}'")
 
 
 def _seek(context: RenderContext, view: ViewState, typed: str) -> ViewState:
@@ -89,14 +89,14 @@ def _seek(context: RenderContext, view: ViewState, typed: str) -> ViewState:
     try:
         moment = time_of(words)
     except (ValueError, OverflowError):
-        return replace(view, said=f"'{words[:20]}' is not a time such as 02:31:07, or a duration such as 90 or 5m")
+        return replace(view, message=f"'{words[:20]}' is not a time such as 02:31:07, or a duration such as 90 or 5m")
     return _at(context, view, moment.last_before(last_s) if isinstance(moment, TimeOfDay) else moment)
 
 
 def _at(context: RenderContext, view: ViewState, time_s: float) -> ViewState:
     first_s, last_s = context.frames[0].time_s, context.frames[-1].time_s
-    said = "no earlier ticks are kept" if time_s < first_s else ""
-    return replace(view, at_s=min(max(time_s, first_s), last_s), playing=False, said=said)
+    message = "no earlier ticks are kept" if time_s < first_s else ""
+    return replace(view, at_s=min(max(time_s, first_s), last_s), playing=False, message=message)
 
 
 def _step(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
@@ -136,7 +136,7 @@ def _sort_beside(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
 
 def _transpose(context: RenderContext, view: ViewState) -> ViewState:
     if set_of(view).is_tables:
-        return replace(view, said="tables cannot be transposed")
+        return replace(view, message="tables cannot be transposed")
     there = replace(view, transposed=not view.transposed, node=None, first=0)
     return replace(there, metric=transposed.metric_of(context) if there.transposed else "")
 
@@ -145,7 +145,7 @@ def _metric(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
     def move(context: RenderContext, view: ViewState) -> ViewState:
         if not view.transposed:
             return view
-        names = list(dict.fromkeys(name for each in SETS for name in each.columns))
+        names = list(dict.fromkeys(name for column_set in SETS for name in column_set.columns))
         at = names.index(transposed.metric_of(context)) if transposed.metric_of(context) in names else 0
         return replace(view, metric=names[(at + by) % len(names)])
 

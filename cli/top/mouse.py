@@ -17,7 +17,7 @@ def clicked(context: RenderContext, x: int, y: int, button: int = LEFT) -> ViewS
 
     The right button goes back, like Esc.
     """
-    view = replace(context.view, said="")
+    view = replace(context.view, message="")
     if view.prompt or context.frame is None:
         return view
     if button == RIGHT or view.help:

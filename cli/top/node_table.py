@@ -42,20 +42,20 @@ def layout(context: RenderContext) -> Layout:
     places = [len(clean(node.location, context.marks)) for node in frame.nodes] if frame else []
     longest = min(MAX_NAME, max(MIN_NAME, context.width // 4))
     name = min(max([len(CLUSTER), *names]), longest)
-    place = min(max([*places, MIN_NAME if any(places) else 0]), MAX_NAME)
+    place_width = min(max([*places, MIN_NAME if any(places) else 0]), MAX_NAME)
     chosen = columns(set_of(view))
     kept = {column.name: (_keep(column, view.sort), -index) for index, column in enumerate(chosen)}
     kept["place"] = PLACE_KEEP, -len(chosen)
     if len(context.frames) > 1:
         kept["trend"] = TREND_KEEP, -len(chosen)
     widths = {column.name: max(len(column.header), MIN_COLUMN) + 1 for column in chosen}
-    widths["place"], widths["trend"] = (place + 1 if place else 0), TREND + 1
+    widths["place"], widths["trend"] = (place_width + 1 if place_width else 0), TREND + 1
     while kept and 3 + name + sum(widths[key] for key in kept) > context.width:
         del kept[min(kept, key=lambda key: kept[key])]
     left = context.width - 3 - name - sum(widths[key] for key in kept)
     trend = min(TREND + left, MAX_TREND) if "trend" in kept else 0
     fitting = tuple((column, widths[column.name]) for column in chosen if column.name in kept)
-    return Layout(name, place if "place" in kept else 0, trend, fitting)
+    return Layout(name, place_width if "place" in kept else 0, trend, fitting)
 
 
 def _keep(column: Column, sort: str) -> int:
@@ -109,10 +109,10 @@ def cluster_row(context: RenderContext, chosen: Layout) -> Line:
     frame = context.frame
     if frame is None:
         return cut((), context.width)
-    place = f"{frame.counted}/{len(frame.nodes)}"
+    node_count = f"{frame.counted}/{len(frame.nodes)}"
     spans = [Span(f" = {fit(CLUSTER, chosen.name, context.marks)}", "bold")]
     if chosen.place:
-        spans.append(Span(f" {fit(place, chosen.place, context.marks)}"))
+        spans.append(Span(f" {fit(node_count, chosen.place, context.marks)}"))
     return cut((*spans, *_numbers(context, chosen, frame.cluster, None, "bold")), context.width)
 
 

@@ -35,7 +35,7 @@ class Moment(NamedTuple):
     cells: Cells
     state: State
     why: str
-    told: tuple[ClusterEvent, ...]
+    events: tuple[ClusterEvent, ...]
     place: str
     cluster: str
     tables: Rows
@@ -61,27 +61,27 @@ class RecordedFrames:
 
 def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
     """Return a node's moments by interval index."""
-    found: dict[int, Moment] = {}
+    moment_by_interval: dict[int, Moment] = {}
     texts: dict[str, str] = {}
     local = run.head.way == "nodetool"
-    for place, each in run.intervals.items():
-        sample = each.sample
+    for interval_index, interval in run.intervals.items():
+        sample = interval.sample
         texts |= {
             IDENTITY_LABELS[series]: str(sample.values[series]) for series in IDENTITY_LABELS if series in sample.values
         }
         state, why = state_of(sample)
-        told = [cluster_event(run.node, event, sample) for event in sample.events[:MAX_EVENTS]]
-        found[place] = Moment(
+        events = [cluster_event(run.node, event, sample) for event in sample.events[:MAX_EVENTS]]
+        moment_by_interval[interval_index] = Moment(
             cells_of(sample, local=local),
             state,
             why,
-            tuple(each for each in told if each is not None),
+            tuple(event for event in events if event is not None),
             one_line("/".join(filter(None, (texts.get("dc"), texts.get("rack")))))[:MAX_NAME_CHARS],
             one_line(texts.get("cluster", ""))[:MAX_NAME_CHARS],
             tables(sample)[:MOST_TABLES],
             running(sample)[:MOST_TABLES],
         )
-    return found
+    return moment_by_interval
 
 
 def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
@@ -91,33 +91,33 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
     places = {node.node: next((m.place for m in node.product.values() if m.place), "") for node in run.nodes}
     names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
     few = len(run.nodes) <= NODES_WITH_TABLES
-    for place in run.indices:
-        rows, told, rows_of, ran = [], list[ClusterEvent](), dict[int, Rows](), dict[int, Rows]()
+    for interval_index in run.indices:
+        rows, events, rows_of, ran = [], list[ClusterEvent](), dict[int, Rows](), dict[int, Rows]()
         for number, node in enumerate(run.nodes):
-            moment = node.product.get(place)
+            moment = node.product.get(interval_index)
             if moment is not None:
-                last[node.node] = place
+                last[node.node] = interval_index
                 if moment.state is not State.SILENT:
-                    answered[node.node] = place
-                told += moment.told
+                    answered[node.node] = interval_index
+                events += moment.events
                 if few:
                     rows_of[number], ran[number] = moment.tables, moment.running
             since = last.get(node.node) if moment is None else answered.get(node.node)
-            age_s = None if since in (None, place) else (place - (since or 0)) * run.grid.interval_s
+            age_s = None if since in (None, interval_index) else (interval_index - (since or 0)) * run.grid.interval_s
             rows.append(_row(node.node, moment, age_s, places[node.node]))
-        whole = run.cluster.get(place)
+        cluster_interval = run.cluster.get(interval_index)
         cluster = NOTHING
-        if whole is not None:
-            cluster = cells_of(whole.sample, local=choice.local)
-            rows_of[ALL] = joint_tables([whole.sample])[:MOST_TABLES]
+        if cluster_interval is not None:
+            cluster = cells_of(cluster_interval.sample, local=choice.local)
+            rows_of[ALL] = joint_tables([cluster_interval.sample])[:MOST_TABLES]
         yield Frame(
-            run.grid.end_of(place),
+            run.grid.end_of(interval_index),
             run.grid.interval_s,
             next(iter(names)) if len(names) == 1 else "",
             tuple(rows),
             cluster,
-            whole.answered if whole else 0,
-            tuple(sorted(told, key=lambda each: each.time_s)),
+            cluster_interval.answered if cluster_interval else 0,
+            tuple(sorted(events, key=lambda event: event.time_s)),
             rows_of,
             ran,
         )

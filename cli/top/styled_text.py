@@ -138,5 +138,5 @@ def span_of_time(seconds: float) -> str:
 
 
 def is_known(value: float) -> bool:
-    """Return whether a cell of a row says anything."""
+    """Return whether a cell has a value."""
     return not isnan(value)

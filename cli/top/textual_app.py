@@ -85,7 +85,7 @@ class Top(App[None], inherit_bindings=False):
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.exit)
         self._draw()
-        self.set_interval(LOOK_S, self._look_for_news)
+        self.set_interval(LOOK_S, self._poll)
 
     def on_resize(self, _: events.Resize) -> None:
         """Redraw after a change of size."""
@@ -120,7 +120,7 @@ class Top(App[None], inherit_bindings=False):
         self._source.want(wanted(view.chosen, (*view.picked, view.metric, view.sort), view.node))
         self._draw()
 
-    def _look_for_news(self) -> None:
+    def _poll(self) -> None:
         now_s = time.monotonic()
         if self.view.playing:
             self._play(now_s)

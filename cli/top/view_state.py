@@ -20,7 +20,7 @@ class ViewState:
     first       first visible row.
     node        index of the node whose page is open; None for none.
     prompt      open prompt: "/" for a filter, "s" for a column, "S" for a time; "" for none. `typed` is its text.
-    said        message in the footer; "" for none.
+    message     message in the footer; "" for none.
     """
 
     chosen: int = 0
@@ -41,7 +41,7 @@ class ViewState:
     help: bool = False
     prompt: str = ""
     typed: str = ""
-    said: str = ""
+    message: str = ""
 
 
 def position(frames: Sequence[Frame], at_s: float | None) -> int:

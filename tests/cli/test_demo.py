@@ -36,7 +36,7 @@ def test_without_the_driver_nothing_is_started(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     result = CliRunner().invoke(command, ["up", "--load", "300", "--dir", str(tmp_path / "demo")])
     assert str(result.exception) == (
-        f"--load: needs Cassandra's Python driver (hint: run '{install_command('cassandra-driver')}')"
+        f"--load: requires Cassandra's Python driver (hint: run '{install_command('cassandra-driver')}')"
     )
     assert not (tmp_path / "demo").exists()
 

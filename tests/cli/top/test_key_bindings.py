@@ -97,10 +97,10 @@ def test_seeking_by_age_or_time() -> None:
     times = [frame.time_s for frame in FRAMES]
     assert after(*typed("S", "12", "enter")).at_s == times[-13]
     assert after(*typed("S", "99999", "enter")).at_s == times[0]
-    assert "kept" in after(*typed("S", "99999", "enter")).said
+    assert "kept" in after(*typed("S", "99999", "enter")).message
     assert after(*typed("S", "0.2m", "enter")).at_s == times[-13]
     assert after(*typed("S", str(times[-13]), "enter")).at_s == times[-13]
-    assert "'noon' is not a time" in after(*typed("S", "noon", "enter")).said
+    assert "'noon' is not a time" in after(*typed("S", "noon", "enter")).message
     assert after(*typed("S", "12", "escape")).at_s is None
 
 
@@ -124,7 +124,7 @@ def test_nodes_are_filtered_by_address_or_rack() -> None:
 def test_rows_are_sorted_by_the_selected_column() -> None:
     assert after(*typed("s", "wrts", "enter")).sort == "writes_per_s"
     assert after(*typed("s", "read_p99_ms", "enter")).sort == "read_p99_ms"
-    assert after(*typed("s", "nonsense", "enter")).said == "unknown column 'nonsense'"
+    assert after(*typed("s", "nonsense", "enter")).message == "unknown column 'nonsense'"
     assert after(">").sort == "node"
     assert after(">", ">", "<").sort == "node"
     by_name = after(">")
@@ -168,7 +168,7 @@ def test_t_transposes_the_table() -> None:
     assert (view.transposed, view.metric) == (True, "read_mean_ms")
     assert after("M", view=view).metric == "reads_per_s"
     assert not after("t", view=view).transposed
-    assert "cannot be transposed" in after("7", "t").said
+    assert "cannot be transposed" in after("7", "t").message
 
 
 def test_help_opens_and_closes_in_every_view() -> None:

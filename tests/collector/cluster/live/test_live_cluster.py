@@ -94,7 +94,9 @@ def test_only_selected_values_are_decoded(agents: FakeAgents) -> None:
 def test_a_missing_agent_is_gone_with_a_hint() -> None:
     with Followed(UNUSED) as followed:
         interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
-        assert interval.nodes[0].reason.startswith(f"no agent listens at {UNUSED}:17199 (hint: run 'casstat agent' there")
+        assert interval.nodes[0].reason.startswith(
+            f"no agent listens at {UNUSED}:17199 (hint: run 'casstat agent' there"
+        )
 
 
 @pytest.mark.parametrize(
