@@ -261,10 +261,11 @@ def test_a_tls_handshake_without_a_reply_times_out_with_a_hint(fake: FakeJolokia
     assert "no TLS handshake in time (hint: if the server speaks no TLS, give an http:// URL)" in message
 
 
-def test_an_endless_tls_handshake_times_out(fake: FakeJolokia) -> None:
+def test_an_endless_tls_handshake_ends_in_time(fake: FakeJolokia) -> None:
     fake.greeting = faults.endless(b"\x16\x03\x03\x3f\xff\x02", b"\0")
     message = error_of(Jolokia(fake.url.replace("http:", "https:"), hinted()), SHORT_S)
-    assert "no TLS handshake in time" in message
+    # A complete record is malformed; whether it arrives in time depends on the machine.
+    assert "no TLS handshake in time" in message or "no TLS connection" in message
 
 
 def test_connecting_and_the_handshake_share_one_deadline(
