@@ -29,7 +29,7 @@ BATCH = 50
 ALL_READERS_EVERY = 20
 RATE = 200
 TABLES = 3
-# (ticks, limit of the total size, of which a file takes a quarter, whether the recorder is killed at the end)
+# (ticks, limit of the total size (a file takes a quarter of it), whether the recorder is killed at the end)
 SESSIONS = ((26, "120K", False), (12, "100M", False), (10, "100M", True))
 
 

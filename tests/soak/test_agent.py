@@ -201,7 +201,8 @@ def replayed(folder: Path, end_s: float) -> dict[str, Any]:
     assert result.returncode == 0, result.stderr
     rows = {row["time"]: row for row in map(json.loads, result.stdout.splitlines())}
     row: dict[str, Any] = rows[end_s]
-    assert row["interval_s"] == pytest.approx(SECONDS, abs=0.1)
+    # Half a tick: the first and the last tick may be late.
+    assert row["interval_s"] == pytest.approx(SECONDS, abs=0.5)
     return row
 
 
