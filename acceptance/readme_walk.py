@@ -31,7 +31,7 @@ INTERRUPTED = 130
 # The doctor exits with status 1 if it finds a problem, such as a machine without NTP.
 MAY_FAIL = ("casstat doctor",)
 FIRST_LINES, LAST_LINES = 8, 6
-LONGEST_LINE = 200
+MAX_LINE_CHARS = 200
 # Separate mount and process namespaces: when the shell ends, all its processes end.
 # The root is a mount point, because Java finds no file system for Cassandra's folders otherwise.
 SHELL = """mount --bind {root} {root} && mount --rbind /dev {root}/dev && mount -t proc proc {root}/proc &&
@@ -133,7 +133,7 @@ def shell_line(command: str, comment: str) -> str:
 
 def shortened(output: list[str]) -> list[str]:
     """Return the first and last lines of the output."""
-    lines = [line.rpartition("\r")[2][:LONGEST_LINE] for line in output]
+    lines = [line.rpartition("\r")[2][:MAX_LINE_CHARS] for line in output]
     omitted = len(lines) - FIRST_LINES - LAST_LINES
     return [*lines[:FIRST_LINES], f"… {omitted} lines …", *lines[-LAST_LINES:]] if omitted > 0 else lines
 

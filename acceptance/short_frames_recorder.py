@@ -7,7 +7,7 @@ from collector.journal import format_version
 
 if __name__ == "__main__":
     # Before the modules that import them.
-    size_type.SMALLEST, format_version.FULL_EVERY = 1, 6
+    size_type.MIN_BYTES, format_version.FULL_EVERY = 1, 6
     from cli.main import main
 
     sys.exit(main(sys.argv[1:]))

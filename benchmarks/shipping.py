@@ -19,7 +19,7 @@ from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.sampling.sample_stream import SampleStream
-from exporters.shipping.delivery import MOST_POINTS, TIMEOUT_S
+from exporters.shipping.delivery import MAX_POINTS, TIMEOUT_S
 from exporters.shipping.runtime import system_runtime
 from exporters.shipping.shipper import CPU_SHARE, Plan, Shipper, journal_opener
 from exporters.sinks.parts.points import rows
@@ -73,7 +73,7 @@ def _send_s(url: str, catalogue: Mapping[str, Metric], samples: list[Sample]) ->
         points: list[bytes] = []
         for sample in samples:
             points += sink.encode(catalogue, IDENTITY, sample)
-            if len(points) >= MOST_POINTS:
+            if len(points) >= MAX_POINTS:
                 sink.send(points, TIMEOUT_S)
                 points = []
         sink.send(points or [b"end value=1"], TIMEOUT_S)

@@ -1,7 +1,7 @@
 """Exponential backoff between attempts."""
 
 FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 60.0
+MAX_PAUSE_S = 60.0
 
 
 class Backoff:
@@ -17,7 +17,7 @@ class Backoff:
 
     def failed(self, now_s: float) -> None:
         """Record a failed attempt: double the pause before the next one."""
-        self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+        self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), MAX_PAUSE_S)
         self._next_s = now_s + self._pause_s
 
     def reset(self) -> None:

@@ -6,7 +6,7 @@ sequences such as OSC 52, which sets the clipboard) or change the order of the t
 
 import re
 
-LONGEST_LINE = 200
+MAX_LINE_CHARS = 200
 # JSON is printable outside its strings, so every unprintable character may be escaped.
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
@@ -18,7 +18,7 @@ def printable(text: str) -> str:
 
 def one_line(text: object) -> str:
     """Return text from outside, fit for a message: one line, printable, at most 200 characters."""
-    return printable(" ".join(str(text).split()))[:LONGEST_LINE]
+    return printable(" ".join(str(text).split()))[:MAX_LINE_CHARS]
 
 
 def printable_json(text: str) -> str:

@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-LARGEST_BYTES = 4096
+MAX_BYTES = 4096
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -26,9 +26,9 @@ def read_password(path: Path) -> str:
             raise SecretError(f"{path}: not a regular file")
         if state.st_mode & OTHERS:
             raise SecretError(f"{path}: can be read by others (hint: run 'chmod 600 {path}')")
-        if state.st_size > LARGEST_BYTES:
-            raise SecretError(f"{path}: larger than {LARGEST_BYTES} bytes (hint: the first line must be the password)")
-        first = os.read(descriptor, LARGEST_BYTES).split(b"\n")[0].rstrip(b"\r")
+        if state.st_size > MAX_BYTES:
+            raise SecretError(f"{path}: larger than {MAX_BYTES} bytes (hint: the first line must be the password)")
+        first = os.read(descriptor, MAX_BYTES).split(b"\n")[0].rstrip(b"\r")
     except OSError as error:
         raise SecretError(f"{path}: {error.strerror}") from None
     finally:

@@ -48,7 +48,7 @@ ACROSS: Mapping[Aggregation, Callable[[list[float]], float]] = {
     Aggregation.MAX: max,
     Aggregation.MIN: min,
 }
-LONGEST_WINDOW_S = 240.0
+MAX_WINDOW_S = 240.0
 LENGTHS = (*TIMER_UNITS_S, COUNTS_WITH_ZERO)
 
 
@@ -143,12 +143,12 @@ def read(folder: Path, identities: Mapping[str, Labels], from_s: float, to_s: fl
     recorded = Recorded(from_s=from_s, to_s=to_s)
     for path in folder.glob("values/*/*/*.parquet"):
         for time_s, metric, labels, row in _rows(
-            path, identities, from_s - LONGEST_WINDOW_S - ScrapeInterval.SLOW.value, to_s
+            path, identities, from_s - MAX_WINDOW_S - ScrapeInterval.SLOW.value, to_s
         ):
             value = row["value"] if row["value"] is not None else row["real"]
             recorded.values[metric].setdefault(labels, []).append((time_s, value))
     for path in folder.glob("buckets/*/*/*.parquet"):
-        for time_s, metric, labels, row in _rows(path, identities, from_s - LONGEST_WINDOW_S, to_s):
+        for time_s, metric, labels, row in _rows(path, identities, from_s - MAX_WINDOW_S, to_s):
             recorded.buckets[metric].setdefault(labels, []).append((time_s, row["le"], row["count"]))
     return recorded
 

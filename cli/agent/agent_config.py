@@ -23,7 +23,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-LARGEST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 # Options that are not settings.
 NO_SETTINGS = frozenset({"config", "print_config", "help"})
 ARGUMENTS = "casstat.arguments"
@@ -67,11 +67,11 @@ def from_file(path: Path, command: click.Command) -> dict[str, Any]:
     """Return the settings in a TOML file by name. Raises CasstatError."""
     try:
         with path.open("rb") as file:
-            data = file.read(LARGEST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise CasstatError(f"{path}: {error.strerror}") from None
-    if len(data) > LARGEST_BYTES:
-        raise CasstatError(f"{path}: larger than {LARGEST_BYTES >> 20} MiB")
+    if len(data) > MAX_BYTES:
+        raise CasstatError(f"{path}: larger than {MAX_BYTES >> 20} MiB")
     try:
         content: dict[str, Any] = tomllib.loads(data.decode())
     except ValueError as error:

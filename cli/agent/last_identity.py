@@ -11,7 +11,7 @@ from collector.model.identity import Identity
 from collector.model.snapshot import SourceError
 
 FILE = "identity.json"
-LONGEST = 255
+MAX_CHARS = 255
 
 
 class LastIdentity:
@@ -37,5 +37,5 @@ def _loaded(path: Path) -> Identity:
     except (SourceError, ValueError, RecursionError, TypeError, KeyError):
         return Identity()
     texts = asdict(identity).values()
-    usable = all(isinstance(text, str) and text.isprintable() and len(text) <= LONGEST for text in texts)
+    usable = all(isinstance(text, str) and text.isprintable() and len(text) <= MAX_CHARS for text in texts)
     return identity if usable else Identity()

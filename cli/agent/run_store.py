@@ -22,19 +22,19 @@ from exporters.prometheus.agent_health import RunTimes
 
 FILE = "runs.jsonl"
 SOURCE = "run"
-# The size limit of the file, and its size after the oldest runs are deleted.
-MOST_BYTES, LEFT_BYTES = 4 << 20, 3 << 20
-# The size limit of one run, so that others have room.
-MOST_RUN_BYTES = 1 << 20
-# The least size that a record counts, because of its overhead in memory.
-LEAST_RECORD_BYTES = 256
-# Limits for a file that another program wrote: only this much of its end is read, and longer lines are skipped.
-MOST_READ_BYTES, LONGEST_LINE_BYTES = 128 << 20, 64 << 10
-# The beginning of every line: others are not parsed.
+# Maximum file size, and the size to which it shrinks when the oldest runs are deleted.
+MAX_BYTES, LEFT_BYTES = 4 << 20, 3 << 20
+# Maximum size of one run, so that others have room.
+MAX_RUN_BYTES = 1 << 20
+# Every record counts as at least this many bytes, because of its overhead in memory.
+MIN_RECORD_BYTES = 256
+# Limits for a file that another program wrote: only its last bytes are read, and longer lines are skipped.
+MAX_READ_BYTES, MAX_LINE_BYTES = 128 << 20, 64 << 10
+# The start of every record; other lines are not parsed.
 PREFIX = b'{"run": '
-# The most events that may wait for the next tick.
-MOST_EVENTS = 1000
-# The most runs, and marks per run, served to Prometheus: each is a series.
+# Maximum number of events that wait for the next tick.
+MAX_EVENTS = 1000
+# Maximum number of runs, and of marks per run, served to Prometheus: each is a series.
 SHOWN, SHOWN_MARKS = 10, 20
 
 Run = dict[str, Any]
@@ -94,8 +94,8 @@ class RunStore:
             self._open(identifier)
             time_s = self._clock.wall_s()
             content = {"run": identifier, "mark_s": time_s, "text": text}
-            if self._runs[identifier].bytes + _bytes(_line(content)) > MOST_RUN_BYTES:
-                raise ValueError(f"the run has no room for more marks ({MOST_RUN_BYTES >> 20} MiB)")
+            if self._runs[identifier].bytes + _bytes(_line(content)) > MAX_RUN_BYTES:
+                raise ValueError(f"the run has no room for more marks ({MAX_RUN_BYTES >> 20} MiB)")
             run = self._record(content)
             self._events.append(Event("run", f"run {run['name']}: {text}", time_s))
             return run
@@ -116,14 +116,14 @@ class RunStore:
 
     def _record(self, content: Mapping[str, Any]) -> Run:
         """Write a change to disk, and only then apply it."""
-        if len(self._events) >= MOST_EVENTS:
-            raise TooManyChangesError(f"{MOST_EVENTS} changes wait for the next tick")
+        if len(self._events) >= MAX_EVENTS:
+            raise TooManyChangesError(f"{MAX_EVENTS} changes wait for the next tick")
         line = _line(content)
-        if self._bytes + _bytes(line) > MOST_BYTES:
+        if self._bytes + _bytes(line) > MAX_BYTES:
             kept = self._without_oldest(_bytes(line), content["run"])
             self._rewrite(kept)
             self._log(
-                f"{self._path}: deleted the {len(self._runs) - len(kept)} oldest runs (limit {MOST_BYTES >> 20} MiB)"
+                f"{self._path}: deleted the {len(self._runs) - len(kept)} oldest runs (limit {MAX_BYTES >> 20} MiB)"
             )
             self._runs, self._bytes = kept, _total(kept)
         _append(self._path, line)
@@ -135,17 +135,17 @@ class RunStore:
         malformed = 0
         with self._path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            if size > MOST_READ_BYTES:
-                file.seek(size - MOST_READ_BYTES)
+            if size > MAX_READ_BYTES:
+                file.seek(size - MAX_READ_BYTES)
             for line in _lines(file):
                 malformed += not self._load_line(line)
-                if self._bytes > MOST_BYTES:
+                if self._bytes > MAX_BYTES:
                     self._runs = self._without_oldest(0, "")
                     self._bytes = _total(self._runs)
         if malformed:
             self._log(f"{self._path}: skipped {malformed} malformed lines")
-        if size > MOST_BYTES:
-            self._log(f"{self._path}: kept only the last {len(self._runs)} runs (limit {MOST_BYTES >> 20} MiB)")
+        if size > MAX_BYTES:
+            self._log(f"{self._path}: kept only the last {len(self._runs)} runs (limit {MAX_BYTES >> 20} MiB)")
             # On a full disk the file stays as it is, and the next change tries again.
             with suppress(OSError):
                 self._rewrite(self._runs)
@@ -159,7 +159,7 @@ class RunStore:
         try:
             content = json.loads(line.decode(errors="replace"))
             kept = self._runs.get(content["run"])
-            if kept is not None and "mark_s" in content and kept.bytes + _bytes(line) > MOST_RUN_BYTES:
+            if kept is not None and "mark_s" in content and kept.bytes + _bytes(line) > MAX_RUN_BYTES:
                 return False
             self._apply(content, _bytes(line))
         except (ValueError, TypeError, KeyError, RecursionError):
@@ -217,8 +217,8 @@ def _append(path: Path, line: bytes) -> None:
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
     """Yield the rest of a file by line; of a line that is too long, only its end."""
-    while line := file.readline(LONGEST_LINE_BYTES):
-        if line.endswith(b"\n") or len(line) < LONGEST_LINE_BYTES:
+    while line := file.readline(MAX_LINE_BYTES):
+        if line.endswith(b"\n") or len(line) < MAX_LINE_BYTES:
             yield line
 
 
@@ -236,7 +236,7 @@ def _contents(run: Run) -> Iterable[Mapping[str, Any]]:
 
 
 def _bytes(line: bytes) -> int:
-    return max(len(line), LEAST_RECORD_BYTES)
+    return max(len(line), MIN_RECORD_BYTES)
 
 
 def _total(kept: Mapping[str, _StoredRun]) -> int:

@@ -16,7 +16,7 @@ from collector.printable import printable
 
 MAIN = "org.jolokia.jvmagent.client.AgentLauncher"
 TIMEOUT_S = 30.0
-LONGEST_OUTPUT = 1 << 16
+MAX_OUTPUT_CHARS = 1 << 16
 CHUNK_BYTES = 4096
 # Small heap and cheap start: the launcher does little work.
 SMALL = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -95,7 +95,7 @@ def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
             chunk = os.read(stream.fileno(), CHUNK_BYTES)
             if not chunk:
                 break
-            output = (output + chunk)[:LONGEST_OUTPUT]
+            output = (output + chunk)[:MAX_OUTPUT_CHARS]
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(max(deadline_s - time.monotonic(), 0))
     return output
@@ -105,7 +105,7 @@ def require_jolokia(jar: Path) -> None:
     """Raise CasstatError unless `jar` is Jolokia's JVM agent, which can attach itself."""
     try:
         with zipfile.ZipFile(jar) as archive, archive.open("META-INF/MANIFEST.MF") as manifest:
-            lines = manifest.read(LONGEST_OUTPUT).decode(errors="replace").split("\n")
+            lines = manifest.read(MAX_OUTPUT_CHARS).decode(errors="replace").split("\n")
     except OSError as error:
         raise CasstatError(f"{jar}: {error.strerror}") from None
     except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError):

@@ -6,18 +6,18 @@ import threading
 import time
 from types import TracebackType
 
-SHORTEST_S = 2.0
+MIN_S = 2.0
 ERASE = "\r\x1b[K"
 
 
 class Countdown:
-    """A context manager that shows the remaining seconds, unless the wait is shorter than SHORTEST_S."""
+    """A context manager that shows the remaining seconds, unless the wait is shorter than MIN_S."""
 
     def __init__(self, wait_s: float, *, shown: bool) -> None:
         self._ends_s = time.monotonic() + wait_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, name="countdown", daemon=True)
-        self._shown = shown and wait_s >= SHORTEST_S
+        self._shown = shown and wait_s >= MIN_S
 
     def __enter__(self) -> "Countdown":
         if self._shown:

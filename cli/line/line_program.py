@@ -28,7 +28,7 @@ from collector.sampling.source_reader import Source
 from exporters.line.operation_columns import Operations
 from exporters.line.view import View
 
-SHORTEST_S, LONGEST_S = 0.1, 86400.0
+MIN_S, MAX_S = 0.1, 86400.0
 DISKS, INTERFACES = Path("/proc/diskstats"), Path("/proc/net/dev")
 Number = TypeVar("Number", int, float)
 
@@ -83,8 +83,8 @@ def _checked_interval_s(settings: LineSettings) -> float:
         raise click.UsageError("--tables is not available as CSV (hint: use --format json)")
     given_s = _single_value("interval", settings.interval, settings.interval_option)
     interval_s = DEFAULT_S if given_s is None else given_s
-    if not SHORTEST_S <= interval_s <= LONGEST_S:
-        raise click.UsageError(f"interval of {interval_s:g} s: must be {SHORTEST_S} s to {LONGEST_S:g} s")
+    if not MIN_S <= interval_s <= MAX_S:
+        raise click.UsageError(f"interval of {interval_s:g} s: must be {MIN_S} s to {MAX_S:g} s")
     return interval_s
 
 

@@ -9,7 +9,7 @@ from collector.jolokia.table_budget import OTHERS
 from collector.printable import one_line
 from collector.sampling.selection import Table
 
-MOST_NAMES = 20
+MAX_NAMES = 20
 HINT = "(hint: --wait waits for it)"
 
 
@@ -37,8 +37,8 @@ def _missing_name_message(
 
 def _listed(names: Collection[str]) -> str:
     ordered = sorted(names)
-    more = f" and {len(ordered) - MOST_NAMES} more" if len(ordered) > MOST_NAMES else ""
-    return one_line(", ".join(ordered[:MOST_NAMES]) or "none") + more
+    more = f" and {len(ordered) - MAX_NAMES} more" if len(ordered) > MAX_NAMES else ""
+    return one_line(", ".join(ordered[:MAX_NAMES]) or "none") + more
 
 
 def missing_port_message(port: int, local_nodes: Sequence[LocalNode]) -> str:

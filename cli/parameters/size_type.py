@@ -5,7 +5,7 @@ import re
 import click
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-SMALLEST = 1 << 20
+MIN_BYTES = 1 << 20
 
 
 class Size(click.ParamType["int"]):
@@ -17,6 +17,6 @@ class Size(click.ParamType["int"]):
         """Return the number of bytes."""
         match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([KMGT]?)(?:i?B)?", str(value), re.IGNORECASE)
         size = int(float(match[1]) * UNITS[match[2].upper()]) if match else 0
-        if size < SMALLEST:
+        if size < MIN_BYTES:
             self.fail(f"'{value}' is not a size such as 500M or 2G, at least 1M", param, ctx)
         return size

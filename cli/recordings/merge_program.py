@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 Product = TypeVar("Product")
 Command = TypeVar("Command", bound=Callable[..., Any])
-SHORTEST_S, LONGEST_S = 0.001, 86400.0
-FURTHEST_S = 4e9
+MIN_S, MAX_S = 0.001, 86400.0
+MAX_OFFSET_S = 4e9
 USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 # Up to this number of nodes a progress bar is not worth it.
 MIN_NODES_FOR_PROGRESS = 8
@@ -74,7 +74,7 @@ class Clock(click.ParamType["tuple[str, float]"]):
         except ValueError:
             seconds = nan
         # Clock errors beyond the epoch are mistakes.
-        if not abs(seconds) <= FURTHEST_S:
+        if not abs(seconds) <= MAX_OFFSET_S:
             self.fail(f"'{value}' is not NODE=SECONDS", param, ctx)
         return node, seconds
 
@@ -86,7 +86,7 @@ def merge_options(command: Command) -> Command:
         click.option(
             "-i",
             "--interval",
-            type=Duration(SHORTEST_S, LONGEST_S),
+            type=Duration(MIN_S, MAX_S),
             help="Interval between rows.  [5s, or that of the recording if longer]",
         ),
         range_options("--to"),
@@ -299,4 +299,4 @@ def _usual(points: int | None, length_s: float) -> float:
     if points is None:
         return DEFAULT_S
     enough = (interval_s for interval_s in USUAL_S if length_s / interval_s <= points)
-    return next(enough, LONGEST_S)
+    return next(enough, MAX_S)

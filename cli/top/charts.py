@@ -7,17 +7,17 @@ from cli.top.styled_text import Line, Span, cut, number
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, value
 
 # Minimum and maximum lines of a chart including its title; minimum screen width for two charts side by side.
-LOWEST, HIGHEST, TWO_WIDE = 5, 14, 80
+MIN_HEIGHT, MAX_HEIGHT, TWO_CHARTS_WIDTH = 5, 14, 80
 
 
 def lines(context: RenderContext, room: int) -> list[Line]:
     """Return the lines of as many charts as fit into `room` lines."""
-    beside = 2 if context.width >= TWO_WIDE else 1
+    beside = 2 if context.width >= TWO_CHARTS_WIDTH else 1
     names = _names(context)
-    rows = min(room // LOWEST, -(-len(names) // beside))
+    rows = min(room // MIN_HEIGHT, -(-len(names) // beside))
     if context.frame is None or not rows:
         return []
-    height = min(room // rows, HIGHEST)
+    height = min(room // rows, MAX_HEIGHT)
     width = context.width // beside
     made: list[Line] = []
     for row in range(rows):

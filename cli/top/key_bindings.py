@@ -11,8 +11,8 @@ from cli.top.view_state import ViewState
 from exporters.live.live_columns import COLUMNS
 
 FAR, FASTEST, SLOWEST = 10, 64.0, 0.125
-LONGEST = 60
-LONGEST_AGO_S = 1e8
+MAX_CHARS = 60
+MAX_AGO_S = 1e8
 
 
 def pressed(context: RenderContext, key: str, letter: str) -> ViewState | None:
@@ -54,7 +54,7 @@ def _typed(context: RenderContext, view: ViewState, key: str, letter: str) -> Vi
         done = replace(view, prompt="", typed="", first=0)
         return {"/": _filter, "s": _sort, "S": _seek}[view.prompt](context, done, view.typed)
     if letter and letter.isprintable():
-        return replace(view, typed=(view.typed + letter)[:LONGEST])
+        return replace(view, typed=(view.typed + letter)[:MAX_CHARS])
     return view
 
 
@@ -82,7 +82,7 @@ def _seek(context: RenderContext, view: ViewState, typed: str) -> ViewState:
     words, last_s = typed.strip(), context.frames[-1].time_s
     try:
         # A larger number is seconds since the epoch.
-        if (ago_s := duration_of(words.removeprefix("-"))) < LONGEST_AGO_S:
+        if (ago_s := duration_of(words.removeprefix("-"))) < MAX_AGO_S:
             return _at(context, view, last_s - ago_s)
     except ValueError:
         pass
@@ -167,7 +167,7 @@ def _move(by: int | None, pages: int = 0) -> Callable[[RenderContext, ViewState]
         room = screen.rows(context)
         if view.help or view.node is not None or set_of(view).is_tables or view.transposed:
             step = len(transposed.shown(context)) if view.transposed else room
-            last = max(len(context.order) - step, 0) if view.transposed else LONGEST
+            last = max(len(context.order) - step, 0) if view.transposed else MAX_CHARS
             goal = (0 if pages < 0 else last) if by is None else view.first + by + pages * step
             return replace(view, first=min(max(goal, 0), last))
         nodes = context.order

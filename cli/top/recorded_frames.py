@@ -23,7 +23,7 @@ from exporters.live.live_frames import RUNNING, Wanted
 # Maximum number of ticks without -i.
 POINTS = 1800
 # Maximum number of nodes for which tables per node are kept, and of tables per tick.
-NODES_WITH_TABLES, MOST_TABLES = 8, 20
+NODES_WITH_TABLES, MAX_TABLES = 8, 20
 MORE = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING | {series[0] for series in IDENTITY_LABELS}
 
 Rows = Sequence[Mapping[str, Any]]
@@ -78,8 +78,8 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
             tuple(event for event in events if event is not None),
             one_line("/".join(filter(None, (texts.get("dc"), texts.get("rack")))))[:MAX_NAME_CHARS],
             one_line(texts.get("cluster", ""))[:MAX_NAME_CHARS],
-            tables(sample)[:MOST_TABLES],
-            running(sample)[:MOST_TABLES],
+            tables(sample)[:MAX_TABLES],
+            running(sample)[:MAX_TABLES],
         )
     return moment_by_interval
 
@@ -109,7 +109,7 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
         cluster = NOTHING
         if cluster_interval is not None:
             cluster = cells_of(cluster_interval.sample, local=choice.local)
-            rows_of[ALL] = joint_tables([cluster_interval.sample])[:MOST_TABLES]
+            rows_of[ALL] = joint_tables([cluster_interval.sample])[:MAX_TABLES]
         yield Frame(
             run.grid.end_of(interval_index),
             run.grid.interval_s,

@@ -8,7 +8,7 @@ from cli.top.styled_text import Line, Span, clean, cut, fit, number
 from exporters.line.table_rows import TableColumn, fitting
 from exporters.live.frame import ALL
 
-WIDTH, SHORTEST = 9, 20
+WIDTH, MIN_NAME = 9, 20
 
 
 def rows_of(context: RenderContext, node: int | None) -> Sequence[Mapping[str, Any]]:
@@ -60,7 +60,7 @@ def _line(context: RenderContext, row: Mapping[str, Any]) -> Line:
 
 
 def _fitting(width: int) -> list[TableColumn]:
-    return fitting(max((width - 3 - SHORTEST) // WIDTH, 0))
+    return fitting(max((width - 3 - MIN_NAME) // WIDTH, 0))
 
 
 def _name(width: int) -> int:

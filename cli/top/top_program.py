@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
 # Maximum waits of --once beyond two intervals: for nodes that failed once, and while no node has answered.
-PATIENCE_S, LONGEST_PATIENCE_S = 3.5, 20.0
+PATIENCE_S, MAX_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4
 OTHER_SCREEN, FIRST_SCREEN = "\x1b[?1049h\x1b[H", "\x1b[?1049l"
@@ -238,7 +238,7 @@ class Patience:
     def __init__(self, two_ticks_s: float) -> None:
         self._failed: frozenset[int] = frozenset()
         self._usual_s = two_ticks_s + PATIENCE_S
-        self._longest_s = two_ticks_s + LONGEST_PATIENCE_S
+        self._longest_s = two_ticks_s + MAX_PATIENCE_S
 
     def is_over(self, frame: Frame, waited_s: float) -> bool:
         """Return whether every node has answered or failed twice; after `_usual_s` one answer or failure suffices.

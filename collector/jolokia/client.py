@@ -25,7 +25,7 @@ from collector.printable import one_line
 DEFAULT_PORTS = {"http": 8778, "https": 443}
 DEFAULT_PATH = "/jolokia/"
 EXAMPLE = "expected a URL such as http://127.0.0.1:8778/jolokia"
-MAX_ANSWER_BYTES = 16 << 20
+MAX_RESPONSE_BYTES = 16 << 20
 # Responses need not repeat requests; a missing attribute invalidates only its own value. Old versions ignore these.
 OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat"}
@@ -151,8 +151,8 @@ class Jolokia:
         while chunk := response.read1(CHUNK_BYTES):
             parts.append(chunk)
             size += len(chunk)
-            if size > MAX_ANSWER_BYTES or (response.length or 0) > MAX_ANSWER_BYTES:
-                raise self._error(Failure(f"answer larger than {MAX_ANSWER_BYTES >> 20} MiB"))
+            if size > MAX_RESPONSE_BYTES or (response.length or 0) > MAX_RESPONSE_BYTES:
+                raise self._error(Failure(f"answer larger than {MAX_RESPONSE_BYTES >> 20} MiB"))
         if response.length:
             raise self._error(Failure(f"answer truncated after {size} bytes"))
         return b"".join(parts)

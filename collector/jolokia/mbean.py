@@ -12,7 +12,7 @@ from typing import Any
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Series, Value, Values, WideColumn
 
 METRICS = "org.apache.cassandra.metrics:"
-LARGEST = 2**63
+MAX_NUMBER = 2**63
 """Bound of a Java long, positive and negative; larger values are malformed."""
 VALUES = "values()"
 """In place of an attribute: the operation that returns a histogram's cumulative bucket counts."""
@@ -209,11 +209,11 @@ def _usable(kind: Kind, value: Any) -> Value | None:
     if kind is Kind.TEXT:
         return value if isinstance(value, str) and not value.startswith("ERROR:") else None
     if kind is Kind.HISTOGRAM:
-        if isinstance(value, list) and value and set(map(type, value)) == {int} and max(value) <= LARGEST:
+        if isinstance(value, list) and value and set(map(type, value)) == {int} and max(value) <= MAX_NUMBER:
             return tuple(value)
         return None
     if type(value) is int:
-        return value if abs(value) <= LARGEST else None
+        return value if abs(value) <= MAX_NUMBER else None
     return value if isinstance(value, float) and math.isfinite(value) else None
 
 

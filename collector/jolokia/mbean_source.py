@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from collector.backoff import FIRST_PAUSE_S, LONGEST_PAUSE_S
+from collector.backoff import FIRST_PAUSE_S, MAX_PAUSE_S
 from collector.cassandra.decaying_percentiles import DECAYED
 from collector.cassandra.jvm import START_TIME
 from collector.cassandra.storage import SCHEMA_VERSION, members
@@ -55,7 +55,7 @@ class _ScheduledRequest:
             self.due_s = now_s + period_s * (0.5 + spread / 2 if is_first else 1.0)
             self.pause_s, self.answered = 0.0, True
         else:
-            self.pause_s = min(max(2 * self.pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+            self.pause_s = min(max(2 * self.pause_s, FIRST_PAUSE_S), MAX_PAUSE_S)
             self.due_s = now_s + max(self.pause_s, period_s)
 
 
@@ -237,9 +237,9 @@ class MBeanSource:
 
     def _schedule_next_search(self, took_s: float) -> None:
         is_repeated = self._search_pause_s > 0
-        self._search_pause_s = min(max(2 * self._search_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+        self._search_pause_s = min(max(2 * self._search_pause_s, FIRST_PAUSE_S), MAX_PAUSE_S)
         # Where a search is expensive, one repetition is enough.
-        if self._search_pause_s >= LONGEST_PAUSE_S or (is_repeated and SEARCH_REST * took_s > self._search_pause_s):
+        if self._search_pause_s >= MAX_PAUSE_S or (is_repeated and SEARCH_REST * took_s > self._search_pause_s):
             self._changed = ""
         rest_s = took_s * (SEARCH_REST if self._changed else LONG_SEARCH_REST)
         now_s = self._clock.monotonic_s()

@@ -8,7 +8,7 @@ from typing import Any
 from collector.cassandra.storage import SERVICE
 from collector.host.cassandra_processes import NodeFacts
 from collector.jolokia.client import Jolokia, JolokiaError
-from collector.jolokia.mbean import LARGEST
+from collector.jolokia.mbean import MAX_NUMBER
 
 
 def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
@@ -24,7 +24,7 @@ def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
     address = next((_address(endpoint) for endpoint, host_id in host_ids.items() if host_id == local_id), "")
     directories = service.get("AllDataFileLocations")
     start_ms = runtime.get("StartTime")
-    started_ms = start_ms if isinstance(start_ms, int) and 0 <= start_ms <= LARGEST else 0
+    started_ms = start_ms if isinstance(start_ms, int) and 0 <= start_ms <= MAX_NUMBER else 0
     return NodeFacts(
         address,
         tuple(Path(path) for path in directories if isinstance(path, str)) if isinstance(directories, list) else (),

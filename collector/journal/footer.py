@@ -12,7 +12,7 @@ from collector.journal.header import is_number
 from collector.journal.validation import MALFORMED, MAX_TIME_S, CodingError, texts_of
 
 # Upper bound on the size of a footer; its longest part is a name.
-LARGEST_BYTES = 4096
+MAX_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def last_footer(path: Path) -> Footer | None:
     """Return the footer at the end of a file; None if it is missing, or was copied from elsewhere. Raises OSError."""
     with path.open("rb") as file:
         size = file.seek(0, SEEK_END)
-        begin = file.seek(max(size - LARGEST_BYTES, 0))
+        begin = file.seek(max(size - MAX_BYTES, 0))
         data = file.read()
     at = data.rfind(MAGIC)
     if at < 0:

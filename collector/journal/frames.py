@@ -17,22 +17,22 @@ MAGIC = zstandard.FRAME_HEADER
 # A frame's header without a dictionary and without the reserved bit (RFC 8878, 3.1.1.1).
 DESCRIPTORS = bytes(descriptor for descriptor in range(256) if not descriptor & 0b1011)
 FRAME = re.compile(re.escape(MAGIC) + b"[" + re.escape(DESCRIPTORS) + b"]", re.DOTALL)
-SHORTEST_HEADER = len(MAGIC) + 1
+MIN_HEADER_BYTES = len(MAGIC) + 1
 CHECKSUM_BYTES = 4
 BLOCK_HEADER_BYTES = 3
 RLE, RESERVED = 1, 3
-LARGEST_BLOCK_BYTES = 128 << 10
+MAX_BLOCK_BYTES = 128 << 10
 # More than one tick of a node with tens of thousands of series takes.
-LONGEST_LINE_BYTES = 32 << 20
+MAX_LINE_BYTES = 32 << 20
 # Limits on the uncompressed size of a line; names of series compress to a fiftieth of their size.
-LEAST_LINE_BYTES = 1 << 20
-LARGEST_RATIO = 256
+MIN_LINE_LIMIT_BYTES = 1 << 20
+MAX_RATIO = 256
 # A recorder needs far less; the limit protects memory from foreign files.
-LARGEST_WINDOW_BYTES = 32 << 20
-LARGEST_FRAME_BYTES = 1 << 30
+MAX_WINDOW_BYTES = 32 << 20
+MAX_FRAME_BYTES = 1 << 30
 # Budget for reading again after damage, in wasted bytes: a constant, and a share per byte of input. Beyond it, the
 # reader does not search bytes that it has already read for frames, so that time stays linear in the input.
-RETRY_BYTES = 2 * LONGEST_LINE_BYTES
+RETRY_BYTES = 2 * MAX_LINE_BYTES
 RETRY_BYTES_PER_BYTE = 16
 
 
@@ -105,7 +105,7 @@ class Frames:
                 if size is None:
                     return
                 yield from self._block(size)
-            elif len(self._buffer) < self._read + SHORTEST_HEADER:
+            elif len(self._buffer) < self._read + MIN_HEADER_BYTES:
                 return
             elif not FRAME.match(self._buffer, self._read):
                 yield from self._skip("not a zstd frame")
@@ -116,7 +116,7 @@ class Frames:
         descriptor = self._buffer[self._read + len(MAGIC)]
         single = descriptor >> 5 & 1
         content_size_bytes = (single, 2, 4, 8)[descriptor >> 6]
-        self._header_bytes = SHORTEST_HEADER + (not single) + content_size_bytes
+        self._header_bytes = MIN_HEADER_BYTES + (not single) + content_size_bytes
         self._has_checksum = bool(descriptor >> 2 & 1)
         self._in_frame, self._decompressor = True, None
         self._begin = self.position
@@ -131,7 +131,7 @@ class Frames:
             return None
         number = int.from_bytes(header, "little")
         is_last, kind, size = number & 1, number >> 1 & 3, number >> 3
-        if kind == RESERVED or size > LARGEST_BLOCK_BYTES:
+        if kind == RESERVED or size > MAX_BLOCK_BYTES:
             return 0
         size = 1 if kind == RLE else size
         size_with_headers = (
@@ -153,7 +153,7 @@ class Frames:
         self._read, self._header_bytes = begin + size, 0
         if not self._text:
             self._checked = self._read
-        if len(self._text) > self._longest_line() or self._unpacked > LARGEST_FRAME_BYTES:
+        if len(self._text) > self._longest_line() or self._unpacked > MAX_FRAME_BYTES:
             yield from self._skip("larger than a recorder writes")
         elif self._decompressor is not None and self._decompressor.eof:
             if self._text and not self._lost:
@@ -166,14 +166,14 @@ class Frames:
         if not size:
             return None
         if self._decompressor is None:
-            self._decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW_BYTES).decompressobj()
+            self._decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).decompressobj()
         try:
             return self._decompressor.decompress(bytes(self._buffer[self._read : self._attempted]))
         except zstandard.ZstdError:
             return None
 
     def _longest_line(self) -> int:
-        return min(LONGEST_LINE_BYTES, LEAST_LINE_BYTES + LARGEST_RATIO * (self._read - self._checked))
+        return min(MAX_LINE_BYTES, MIN_LINE_LIMIT_BYTES + MAX_RATIO * (self._read - self._checked))
 
     def _lines(self, text: bytes, begin: int) -> Iterator[bytes | Damage]:
         searched = len(self._text)
@@ -198,7 +198,7 @@ class Frames:
         self._retry_budget -= self._attempted - self._checked + self._wasted_bytes
         frame = FRAME.search(self._buffer, self._search_from())
         # The buffer may end within the header of the next frame.
-        self._read = frame.start() if frame else max(len(self._buffer) - SHORTEST_HEADER + 1, self._search_from())
+        self._read = frame.start() if frame else max(len(self._buffer) - MIN_HEADER_BYTES + 1, self._search_from())
         self._end_frame()
 
     def _search_from(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Kind, Metric, ScrapeInterval
 
-LARGEST = 1 << 63
+MAX_INTEGER = 1 << 63
 DAY_S = 86400
 
 
@@ -109,13 +109,13 @@ def file_start_of(content: Mapping[str, Any]) -> FileStart | None:
 
 def is_number(value: Any) -> TypeGuard[int]:
     """Return whether a value can be a sequence number."""
-    return type(value) is int and 0 <= value < LARGEST
+    return type(value) is int and 0 <= value < MAX_INTEGER
 
 
 def lost_ticks_of(content: Mapping[str, Any]) -> int:
     """Return the number of ticks that the writer could not write so far. Raises ValueError."""
     lost = content.get("lost", 0)
-    if not isinstance(lost, int) or not 0 <= lost < LARGEST:
+    if not isinstance(lost, int) or not 0 <= lost < MAX_INTEGER:
         raise ValueError(f"header with {str(lost)[:20]} lost ticks")
     return lost
 

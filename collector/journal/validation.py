@@ -12,7 +12,7 @@ from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 # More than any histogram of Cassandra has.
 MAX_BUCKETS = 4096
 # Larger numbers are malformed, and their sums would overflow.
-LARGEST = float_info.max
+MAX_NUMBER = float_info.max
 MAX_COUNT = 1 << 63
 MAX_TIME_S = 1e11
 
@@ -30,7 +30,7 @@ def tick_of(line: Mapping[str, Any]) -> Tick:
     tick = Tick(line["t"], line["l"] / TIME_UNITS_PER_S, line.get("m", 0), line.get("z", 0) / TIME_UNITS_PER_S)
     if not 0 <= tick.time_s <= MAX_TIME_S or not 0 <= tick.missed < MAX_COUNT:
         raise CodingError("impossible time or number of missed ticks")
-    if not 0 <= tick.late_s <= LARGEST or not 0 <= tick.suspended_s <= LARGEST:
+    if not 0 <= tick.late_s <= MAX_NUMBER or not 0 <= tick.suspended_s <= MAX_NUMBER:
         raise CodingError("impossible lateness or suspension")
     return tick
 
@@ -76,7 +76,7 @@ def sources_of(items: Iterable[Any]) -> list[str]:
 
 def scalar(value: Any) -> int | float | str:
     """Return a value. Raises CodingError unless it is text or a finite number."""
-    if type(value) is str or (type(value) in (int, float) and -LARGEST <= value <= LARGEST):
+    if type(value) is str or (type(value) in (int, float) and -MAX_NUMBER <= value <= MAX_NUMBER):
         return value  # type: ignore[no-any-return]
     raise CodingError(f"invalid value {str(value)[:40]}")
 

@@ -30,7 +30,7 @@ LOCK_TRIES, LOCK_WAIT_S = 5, 0.02
 BEGUN = re.compile(r"\d{8}T\d{6}")
 MAX_DIGITS = 10
 # Linux allows 255 bytes for the complete name.
-LONGEST_NAME = 200
+MAX_NAME_CHARS = 200
 # The default tables of this level take 11 MB; tables of 1 MB compress as well, because repetitions are close.
 COMPRESSION = zstandard.ZstdCompressionParameters.from_level(
     12, window_log=19, chain_log=17, hash_log=17, write_content_size=0
@@ -235,7 +235,7 @@ def sort_key(path: Path) -> tuple[str, int, str]:
 
 def bounded_name(name: str) -> str:
     """Return a name that is short enough for a file; a long name is cut and gets a checksum."""
-    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}~{crc32(name.encode()):08x}"
+    return name if len(name) <= MAX_NAME_CHARS else f"{name[:MAX_NAME_CHARS]}~{crc32(name.encode()):08x}"
 
 
 def _created(folder: Path, now_s: float) -> tuple[int, str]:

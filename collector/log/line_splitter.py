@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 # A compaction's message names all files it wrote, possibly hundreds.
-LONGEST_BYTES = 256 << 10
+MAX_BYTES = 256 << 10
 
 
 class LineSplitter:
     """Assembles lines from chunks. A line longer than the bound is truncated."""
 
-    def __init__(self, longest_bytes: int = LONGEST_BYTES) -> None:
-        self._longest = longest_bytes
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._partial = b""
         self._skipping = False
 
@@ -29,10 +29,10 @@ class LineSplitter:
                 yield self._truncated(line)
         if not self._skipping:
             self._partial += partial
-        if len(self._partial) > self._longest:
+        if len(self._partial) > self._max_bytes:
             truncated = self._truncated(self._partial)
             self.reset(skip_line=True)
             yield truncated
 
     def _truncated(self, line: bytes) -> bytes:
-        return line[: self._longest].removesuffix(b"\r")
+        return line[: self._max_bytes].removesuffix(b"\r")

@@ -12,9 +12,9 @@ from collector.printable import one_line
 
 NAME = "log"
 # Bounds per tick; the next ticks read the rest of the log.
-MOST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 SHARE_OF_TIMEOUT = 0.25
-MOST_EVENTS = 100
+MAX_EVENTS = 100
 
 
 class LogSource:
@@ -37,11 +37,11 @@ class LogSource:
         omitted: Counter[str] = Counter()
         problem = ""
         try:
-            for line in self._follower.lines(MOST_BYTES, self._clock.monotonic_s() + SHARE_OF_TIMEOUT * timeout_s):
+            for line in self._follower.lines(MAX_BYTES, self._clock.monotonic_s() + SHARE_OF_TIMEOUT * timeout_s):
                 event = self._event(line.decode("utf-8", "replace"))
                 if event is None:
                     continue
-                if len(events) < MOST_EVENTS:
+                if len(events) < MAX_EVENTS:
                     events.append(event)
                 else:
                     omitted[event.kind] += 1

@@ -8,7 +8,7 @@ from collector.log.java_dates import DateFormat, date_format, zone_of
 
 DATE_FORMATS = {"ISO8601": "yyyy-MM-dd HH:mm:ss,SSS", "STRICT": "yyyy-MM-dd'T'HH:mm:ss,SSS"}
 # Bounds on the matching effort, since lines are untrusted.
-LONGEST_WORD, WIDEST = 1000, 200
+MAX_WORD_CHARS, MAX_WIDTH = 1000, 200
 
 LEVEL, THREAD, DATE, MESSAGE, NEWLINE = "level", "thread", "date", "message", "newline"
 _FREE, _NUMBER, _NOTHING, _TEXT, _BLANKS = "free", "number", "nothing", "text", "blanks"
@@ -128,7 +128,7 @@ def _converted(token: re.Match[str]) -> Piece:
     if kind in expressions:
         return Piece(f"{before}(?:{expressions[kind]}){after}", kind, f"%{word}", dates)
     is_free = kind in (_FREE, THREAD)
-    return Piece(f".{{0,{LONGEST_WORD}}}?" if is_free else before + after, kind, f"%{word}")
+    return Piece(f".{{0,{MAX_WORD_CHARS}}}?" if is_free else before + after, kind, f"%{word}")
 
 
 def _blanks(modifier: str) -> tuple[str, str]:
@@ -137,8 +137,8 @@ def _blanks(modifier: str) -> tuple[str, str]:
     if match is None:
         raise ValueError(f"'%{modifier}' is not a width such as %-5 or %-20.30")
     width = int(match["least"] or "0")
-    if width > WIDEST:
-        raise ValueError(f"the width {width} exceeds {WIDEST}")
+    if width > MAX_WIDTH:
+        raise ValueError(f"the width {width} exceeds {MAX_WIDTH}")
     blanks = f" {{0,{width}}}" if width else ""
     return ("", blanks) if match["left"] else (blanks, "")
 

@@ -12,7 +12,7 @@ SLEW_MS = 50
 # Ticks are never exactly on time: sources due within this time are read now, not an interval later.
 EARLY_S = 0.5
 # The two clocks are read one after the other, so shorter suspensions are measurement error.
-SHORTEST_SLEEP_S = 0.01
+MIN_SLEEP_S = 0.01
 
 
 class Clock(Protocol):
@@ -76,7 +76,7 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
         late_s = max(0.0, began_ms - point_ms) / 1000
         passed = round((began_s - late_s - last_due_s) * 1000 / step) if last else 1
         before_s, total_suspended_s = total_suspended_s, clock.suspended_s()
-        suspended_s = total_suspended_s - before_s if total_suspended_s - before_s > SHORTEST_SLEEP_S else 0.0
+        suspended_s = total_suspended_s - before_s if total_suspended_s - before_s > MIN_SLEEP_S else 0.0
         last, last_due_s = Tick(point_ms / 1000, late_s, max(0, passed - 1), suspended_s), began_s - late_s
         yield last
 

@@ -10,7 +10,7 @@ from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick, with_r
 
 # The share of the interval that a tick waits for a node that does not answer, up to the limit.
 SHARE_OF_INTERVAL = 0.8
-LONGEST_WAIT_S = 10.0
+MAX_TIMEOUT_S = 10.0
 
 
 class Source(Protocol):
@@ -30,7 +30,7 @@ class SourceReader:
     def __init__(self, sources: Sequence[Source], clock: Clock, interval_s: float) -> None:
         self._sources = sources
         self._clock = clock
-        self._timeout_s = min(SHARE_OF_INTERVAL * interval_s, LONGEST_WAIT_S)
+        self._timeout_s = min(SHARE_OF_INTERVAL * interval_s, MAX_TIMEOUT_S)
 
     def snapshots(self, node: Callable[[], str], ticks: Iterable[Tick]) -> Iterator[Snapshot]:
         """Yield a snapshot for each tick; `node` returns the node's current name."""

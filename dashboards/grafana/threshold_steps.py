@@ -11,7 +11,7 @@ from dashboards.grafana.panel_model import Line
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS
 
-SMALLEST = 1e-9
+MIN_VALUE = 1e-9
 
 
 def value_steps(line: Line) -> list[tuple[float | None, str]]:
@@ -42,4 +42,4 @@ def line_steps(line: Line) -> list[tuple[float | None, str]]:
 def _first_beyond(line: Line, bound: float) -> float:
     """Return the lowest value at which the alert fires: `bound` + 1 for a gauge that counts items."""
     counts_items = isinstance(line.signal.expression, Gauge) and line.signal.unit is Unit.COUNT
-    return bound + 1 if counts_items else max(bound, SMALLEST)
+    return bound + 1 if counts_items else max(bound, MIN_VALUE)

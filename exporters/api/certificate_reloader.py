@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exporters.api.web_access import LARGEST_BYTES, WebConfig
+from exporters.api.web_access import MAX_FILE_BYTES, WebConfig
 from exporters.api.web_tls import IF_GIVEN, NO_CERTIFICATE, REQUIRED, Tls
 from exporters.api.web_values import WebConfigError
 
@@ -159,7 +159,7 @@ def _load(file: Path) -> _Loaded:
     before = _state([file])
     try:
         with file.open("rb") as stream:
-            text = stream.read(LARGEST_BYTES + 1).decode()
+            text = stream.read(MAX_FILE_BYTES + 1).decode()
     except OSError as error:
         raise WebConfigError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:

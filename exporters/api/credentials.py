@@ -18,7 +18,7 @@ from exporters.api.fair_queue import FairQueue
 REMEMBERED = 256
 NICENESS = 10
 # bcrypt ignores further bytes, and newer versions reject them.
-LONGEST_BYTES = 72
+MAX_BYTES = 72
 _SALT_AND_HASH = "." * 53
 
 
@@ -140,7 +140,7 @@ def _is_right(password: bytes, hashed: str) -> bool:
         # Imported only when passwords are configured. checkpw compares in constant time.
         import bcrypt
 
-        return bcrypt.checkpw(password[:LONGEST_BYTES], hashed.encode())
+        return bcrypt.checkpw(password[:MAX_BYTES], hashed.encode())
     except ValueError:
         return False
 

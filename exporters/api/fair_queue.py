@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Generic, TypeVar
 
-MOST, MOST_PER_CLIENT = 64, 32
+MAX_WAITING, MAX_WAITING_PER_CLIENT = 64, 32
 """Limits of each lane: all items, and items of one client."""
 
 T = TypeVar("T")
@@ -15,8 +15,8 @@ class FairQueue(Generic[T]):
     Trusted clients have a separate lane, which gets every second turn.
     """
 
-    def __init__(self, most: int = MOST, most_per_client: int = MOST_PER_CLIENT) -> None:
-        self._lanes = {trusted: _Lane[T](most, most_per_client) for trusted in (True, False)}
+    def __init__(self, max_waiting: int = MAX_WAITING, max_waiting_per_client: int = MAX_WAITING_PER_CLIENT) -> None:
+        self._lanes = {trusted: _Lane[T](max_waiting, max_waiting_per_client) for trusted in (True, False)}
         self._next = True
 
     def put(self, client: str, user: str, item: T, *, trusted: bool) -> T | None:
@@ -34,20 +34,20 @@ class FairQueue(Generic[T]):
 class _Lane(Generic[T]):
     """Items by client and user; the first key is the next in turn."""
 
-    def __init__(self, most: int, most_per_client: int) -> None:
-        self._most = most
-        self._most_per_client = most_per_client
+    def __init__(self, max_waiting: int, max_waiting_per_client: int) -> None:
+        self._max_waiting = max_waiting
+        self._max_waiting_per_client = max_waiting_per_client
         self._clients: dict[str, dict[str, deque[T]]] = {}
 
     def put(self, client: str, user: str, item: T) -> T | None:
         count = self._count(client)
         dropped = None
-        if count >= self._most_per_client:
+        if count >= self._max_waiting_per_client:
             users = self._clients[client]
             if max(map(len, users.values())) <= len(users.get(user, ())) + 1:
                 return item
             dropped = self._drop(client)
-        elif sum(map(self._count, self._clients)) >= self._most:
+        elif sum(map(self._count, self._clients)) >= self._max_waiting:
             longest = max(self._clients, key=self._count)
             if self._count(longest) <= count + 1:
                 return item

@@ -4,8 +4,8 @@ from typing import Any
 
 from exporters.api.metrics_endpoint import OPENMETRICS, TEXT
 from exporters.api.responses import EVENTS, JSON
-from exporters.api.runs_endpoint import LONGEST_NAME, LONGEST_TEXT, MOST_LISTED
-from exporters.api.samples_endpoint import LONGEST_PATTERN, MOST_PATTERNS
+from exporters.api.runs_endpoint import MAX_LISTED, MAX_NAME_CHARS, MAX_TEXT_CHARS
+from exporters.api.samples_endpoint import MAX_PATTERN_CHARS, MAX_PATTERNS
 
 Json = dict[str, Any]
 
@@ -110,7 +110,7 @@ PATHS: Json = {
                 _query(
                     "metric",
                     "Shell patterns of metric names.",
-                    {**_list({"type": "string", "maxLength": LONGEST_PATTERN}), "maxItems": MOST_PATTERNS},
+                    {**_list({"type": "string", "maxLength": MAX_PATTERN_CHARS}), "maxItems": MAX_PATTERNS},
                 ),
                 _header("Last-Event-ID", "The time of the last event received."),
             ],
@@ -145,14 +145,14 @@ PATHS: Json = {
             {"200": {**_answer("Runs.", _list(_ref("Run"))), "headers": {"Link": {"schema": STRING}}}},
             _errors(),
             [
-                _query("limit", "Runs in a page.", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
+                _query("limit", "Runs in a page.", {"type": "integer", "minimum": 1, "maximum": MAX_LISTED}),
                 _query("after", "The id of the last run of the page before; all runs if it is no longer kept.", STRING),
             ],
         ),
-        "post": _post("begin", "Begin a run", "201", _text("name", LONGEST_NAME), _errors("400", "403", "409"), []),
+        "post": _post("begin", "Begin a run", "201", _text("name", MAX_NAME_CHARS), _errors("400", "403", "409"), []),
     },
     "/api/v1/runs/{run}/marks": {
-        "post": _post("mark", "Mark a run", "201", _text("text", LONGEST_TEXT), _errors("400", *_WRITES), [_RUN])
+        "post": _post("mark", "Mark a run", "201", _text("text", MAX_TEXT_CHARS), _errors("400", *_WRITES), [_RUN])
     },
     "/api/v1/runs/{run}/end": {"post": _post("end", "End a run", "200", None, _errors(*_WRITES), [_RUN])},
 }

@@ -17,7 +17,7 @@ from exporters.api.connections import ClientConnection
 HEAD_BYTES, BODY_BYTES = 16 << 10, 64 << 10
 # A body with its chunk headers and trailers.
 MESSAGE_BYTES = 8 * BODY_BYTES
-MOST_PIPELINED = 64
+MAX_PIPELINED = 64
 
 
 class _BoundError(Exception):
@@ -123,7 +123,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Check a complete head."""
         self._in_head = False
         self._connection.head_complete(self.loop.time())
-        if len(self.pipeline) >= MOST_PIPELINED:
+        if len(self.pipeline) >= MAX_PIPELINED:
             raise _BoundError
         for name, value in self.headers:
             if name == b"content-length" and (len(value) > 9 or int(value) > BODY_BYTES):

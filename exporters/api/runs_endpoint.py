@@ -13,17 +13,17 @@ from starlette.responses import Response
 from exporters.api.agent_api import AgentApi, TooManyChangesError
 from exporters.api.responses import error_response, json_response, no_store, to_json
 
-LONGEST_NAME, LONGEST_TEXT = 100, 1000
-MOST_LISTED = 1000
+MAX_NAME_CHARS, MAX_TEXT_CHARS = 100, 1000
+MAX_LISTED = 1000
 # A page ends with the run that reaches this size.
 PAGE_BYTES = 1 << 20
 
 
 async def list_runs(agent: AgentApi, request: Request) -> Response:
     """Return a page of the runs, oldest first, with a link to the next one. Raises ValueError with a message."""
-    limit = request.query_params.get("limit", str(MOST_LISTED))
-    if not re.fullmatch(r"[1-9][0-9]{0,3}", limit) or int(limit) > MOST_LISTED:
-        raise ValueError(f"limit must be a whole number from 1 to {MOST_LISTED}")
+    limit = request.query_params.get("limit", str(MAX_LISTED))
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", limit) or int(limit) > MAX_LISTED:
+        raise ValueError(f"limit must be a whole number from 1 to {MAX_LISTED}")
     runs = _later(agent.runs(), request.query_params.get("after", ""))
     page: list[bytes] = []
     for run in runs[: int(limit)]:
@@ -45,13 +45,13 @@ def _later(runs: Sequence[Mapping[str, Any]], after: str) -> Sequence[Mapping[st
 
 async def begin(agent: AgentApi, request: Request) -> Response:
     """Begin a run. Raises ValueError with a message."""
-    name = await _text_of_body(request, "name", LONGEST_NAME)
+    name = await _text_of_body(request, "name", MAX_NAME_CHARS)
     return await _apply(lambda: agent.begin_run(name), 201)
 
 
 async def mark(agent: AgentApi, request: Request) -> Response:
     """Mark a run. Raises ValueError with a message."""
-    text = await _text_of_body(request, "text", LONGEST_TEXT)
+    text = await _text_of_body(request, "text", MAX_TEXT_CHARS)
     return await _apply(lambda: agent.mark_run(request.path_params["run"], text), 201)
 
 

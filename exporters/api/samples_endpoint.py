@@ -22,8 +22,8 @@ from exporters.api.responses import EVENTS, JSON, accept_quality, error_response
 from exporters.recent_ticks import RecentTick, RecentTicks
 
 HEARTBEAT_S = 15.0
-MOST_LISTENERS, MOST_LISTENERS_PER_CLIENT = 32, 16
-MOST_PATTERNS, LONGEST_PATTERN = 32, 200
+MAX_LISTENERS, MAX_LISTENERS_PER_CLIENT = 32, 16
+MAX_PATTERNS, MAX_PATTERN_CHARS = 32, 200
 
 MetricFilter = Callable[[str], bool]
 _V = TypeVar("_V")
@@ -70,11 +70,11 @@ class Samples:
         async def stream(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["method"] == "HEAD":
                 await _send_head(send)
-            elif self._listeners.total() >= MOST_LISTENERS:
-                await _busy_response(f"{MOST_LISTENERS} clients are streaming already")(scope, receive, send)
+            elif self._listeners.total() >= MAX_LISTENERS:
+                await _busy_response(f"{MAX_LISTENERS} clients are streaming already")(scope, receive, send)
                 return
-            elif self._listeners[client] >= MOST_LISTENERS_PER_CLIENT:
-                reason = f"this client has {MOST_LISTENERS_PER_CLIENT} of {MOST_LISTENERS} streams already"
+            elif self._listeners[client] >= MAX_LISTENERS_PER_CLIENT:
+                reason = f"this client has {MAX_LISTENERS_PER_CLIENT} of {MAX_LISTENERS} streams already"
                 await _busy_response(reason)(scope, receive, send)
                 return
             else:
@@ -186,8 +186,8 @@ def _metric_filter(patterns: Sequence[str]) -> MetricFilter | None:
     """Return a function that tests a metric's name against shell patterns; None for all metrics. Raises ValueError."""
     if not patterns:
         return None
-    if len(patterns) > MOST_PATTERNS or any(len(pattern) > LONGEST_PATTERN for pattern in patterns):
-        raise ValueError(f"metric: at most {MOST_PATTERNS} patterns of {LONGEST_PATTERN} characters")
+    if len(patterns) > MAX_PATTERNS or any(len(pattern) > MAX_PATTERN_CHARS for pattern in patterns):
+        raise ValueError(f"metric: at most {MAX_PATTERNS} patterns of {MAX_PATTERN_CHARS} characters")
     expression = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in patterns))
     return lambda name: expression.match(name) is not None
 

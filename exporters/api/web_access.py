@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from exporters.api.web_tls import NO_CERTIFICATE, Tls
 
-LARGEST_BYTES = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 """The size limit of a configuration file."""
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
-from exporters.api.web_access import LARGEST_BYTES, WebConfig
+from exporters.api.web_access import MAX_FILE_BYTES, WebConfig
 from exporters.api.web_tls import tls_of
 from exporters.api.web_values import WebConfigError, check_flag, section, text_at
 
-MOST_COST = 16
+MAX_COST = 16
 _HEADERS: dict[str, tuple[str, ...]] = {
     "Strict-Transport-Security": (),
     "X-Content-Type-Options": ("nosniff",),
@@ -47,8 +47,8 @@ class _Strict(yaml.SafeLoader):
 
 
 def _loaded(text: str) -> Any:
-    if len(text) > LARGEST_BYTES:
-        raise WebConfigError(f"larger than {LARGEST_BYTES >> 20} MiB")
+    if len(text) > MAX_FILE_BYTES:
+        raise WebConfigError(f"larger than {MAX_FILE_BYTES >> 20} MiB")
     try:
         # _Strict derives from the safe loader.
         return yaml.load(text, _Strict)  # noqa: S506
@@ -92,8 +92,8 @@ def _users(content: Any) -> tuple[tuple[str, str], ...]:
         match = _BCRYPT.fullmatch(hashed) if isinstance(hashed, str) else None
         if match is None:
             raise WebConfigError(f"{key_path}not a bcrypt hash (hint: create one with htpasswd -nBC 10 NAME)")
-        if not 4 <= int(match[1]) <= MOST_COST:
-            raise WebConfigError(f"{key_path}cost {match[1]} takes too long to check (hint: use 10 to {MOST_COST})")
+        if not 4 <= int(match[1]) <= MAX_COST:
+            raise WebConfigError(f"{key_path}cost {match[1]} takes too long to check (hint: use 10 to {MAX_COST})")
     return tuple(content.items())
 
 

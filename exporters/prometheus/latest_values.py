@@ -12,7 +12,7 @@ from exporters.bounded_labels import BoundedLabels
 PERIODS = 2.5
 # Assumed period before the second reading, and the longest period: a pause is not a period.
 FIRST_S = 10.0
-LONGEST_S = 300.0
+MAX_PERIOD_S = 300.0
 # Without a tick for this long, all values are stale.
 STALL_S = 30.0
 # Stale values are deleted after this time.
@@ -103,8 +103,8 @@ class LatestValues:
             last.value = value
             period_s = at_s - last.at_s
             if period_s > 0:
-                if not last.min_period_s < period_s < LONGEST_S:
-                    period_s = max(last.min_period_s, min(period_s, LONGEST_S))
+                if not last.min_period_s < period_s < MAX_PERIOD_S:
+                    period_s = max(last.min_period_s, min(period_s, MAX_PERIOD_S))
                 last.at_s, last.until_s = at_s, at_s + PERIODS * period_s
 
     def _delete_origin(self, origin: str) -> None:

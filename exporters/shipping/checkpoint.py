@@ -12,7 +12,7 @@ from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.printable import one_line
 
-LARGEST_BYTES = 1 << 16
+MAX_BYTES = 1 << 16
 LAST_S = 1e11
 ODD = re.compile(r"[^A-Za-z0-9.-]+")
 
@@ -50,7 +50,7 @@ def load(path: Path) -> Checkpoint | None:
     """Return the checkpoint in a file, or None without a file. Raises OSError and CheckpointError."""
     try:
         with path.open("rb") as file:
-            text = file.read(LARGEST_BYTES)
+            text = file.read(MAX_BYTES)
     except FileNotFoundError:
         return None
     try:

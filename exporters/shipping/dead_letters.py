@@ -6,7 +6,7 @@ from itertools import accumulate
 from pathlib import Path
 
 # More than the points of one request.
-LARGEST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 MODE = 0o640
 
 
@@ -23,7 +23,7 @@ class DeadLetters:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, MODE)
         try:
-            room = LARGEST_BYTES - os.fstat(descriptor).st_size
+            room = MAX_BYTES - os.fstat(descriptor).st_size
             lines = [f"# {reason}".encode(), *points]
             ends = accumulate(len(line) + 1 for line in lines)
             fitting = lines[: sum(1 for end in ends if end <= room)]

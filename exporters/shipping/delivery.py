@@ -8,8 +8,8 @@ from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.shipping.dead_letters import DeadLetters
 from exporters.sinks.sink import RefusedError, Sink, TooLargeError, UnavailableError
 
-MOST_POINTS = 5000
-MOST_BYTES = 2 << 20
+MAX_POINTS = 5000
+MAX_BYTES = 2 << 20
 # The deadline of one request, regardless of how slowly the store responds.
 TIMEOUT_S = 10.0
 # A store that refuses every point may be misconfigured: give up its points only after the same reason for this long.
@@ -129,7 +129,7 @@ def requests(points: Points) -> list[Points]:
     parts: list[Points] = []
     begin = size = 0
     for index, point in enumerate(points):
-        if index > begin and (index - begin >= MOST_POINTS or size + len(point) > MOST_BYTES):
+        if index > begin and (index - begin >= MAX_POINTS or size + len(point) > MAX_BYTES):
             parts.append(points[begin:index])
             begin, size = index, 0
         size += len(point) + 1

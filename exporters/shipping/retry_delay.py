@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-FIRST_S, LONGEST_S = 1.0, 60.0
+FIRST_S, MAX_S = 1.0, 60.0
 # Upper limit of a Retry-After that is honoured.
 MAX_RETRY_AFTER_S = 300.0
 
@@ -16,7 +16,7 @@ class Backoff:
 
     def next_s(self, retry_after_s: float | None) -> float:
         """Return the delay after another failure; at least the store's Retry-After."""
-        most_s, self._most_s = self._most_s, min(2 * self._most_s, LONGEST_S)
+        most_s, self._most_s = self._most_s, min(2 * self._most_s, MAX_S)
         random_s = most_s * self._random()
         return random_s if retry_after_s is None else min(retry_after_s, MAX_RETRY_AFTER_S) + random_s
 

@@ -16,7 +16,7 @@ from exporters.recent_ticks import RecentTicks
 from exporters.shipping import checkpoint as checkpoints
 from exporters.shipping.checkpoint import CheckpointError, checkpoint_path, file_name
 from exporters.shipping.dead_letters import DeadLetters
-from exporters.shipping.delivery import MOST_POINTS, Delivery
+from exporters.shipping.delivery import MAX_POINTS, Delivery
 from exporters.shipping.gaps import Gaps
 from exporters.shipping.retry_delay import Backoff
 from exporters.shipping.runtime import Runtime
@@ -117,7 +117,7 @@ class Shipper:
         points: list[bytes] = []
         last, tick, selected = None, None, 0
         try:
-            while len(points) < MOST_POINTS and (tick := self._ticks.next()) is not None:
+            while len(points) < MAX_POINTS and (tick := self._ticks.next()) is not None:
                 last = tick
                 self._shipped_until_s = tick.time_s if self._shipped_until_s is None else self._shipped_until_s
                 if tick.sample is not None and self._plan.begin_s <= tick.time_s <= self._plan.end_s:

@@ -24,7 +24,7 @@ from exporters.sinks.sink import SinkUrlError, UnavailableError
 
 SCHEMES = ("blueflood+http", "blueflood+https")
 TTL_S = 172800
-LONGEST_TTL_S = 2**31 - 1
+MAX_TTL_S = 2**31 - 1
 # Accepted, but possibly not stored.
 IN_TIME = 202
 
@@ -35,7 +35,7 @@ def connect(target: Target) -> "Blueflood":
     tenant, ttl = target.path.strip("/"), target.parameters.get("ttl_s", str(TTL_S))
     if not tenant or "/" in tenant:
         raise SinkUrlError(f"{target.name}: no tenant in the URL (hint: {target.scheme}://HOST:PORT/TENANT)")
-    if not (ttl.isascii() and ttl.isdigit() and 0 < int(ttl[:11]) <= LONGEST_TTL_S):
+    if not (ttl.isascii() and ttl.isdigit() and 0 < int(ttl[:11]) <= MAX_TTL_S):
         raise SinkUrlError(f"{target.name}: ttl_s={one_line(ttl)}: not a whole number of seconds such as {TTL_S}")
     return Blueflood(target, tenant, int(ttl))
 

@@ -27,8 +27,8 @@ PATIENCE_S = 60.0
 @pytest.fixture(autouse=True)
 def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "TIMEOUT_S", TIMEOUT_S)
-    monkeypatch.setattr(delivery, "MOST_POINTS", 100)
-    monkeypatch.setattr(shipper, "MOST_POINTS", 100)
+    monkeypatch.setattr(delivery, "MAX_POINTS", 100)
+    monkeypatch.setattr(shipper, "MAX_POINTS", 100)
 
 
 @pytest.fixture

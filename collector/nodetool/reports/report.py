@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from collector.jolokia.mbean import LARGEST
+from collector.jolokia.mbean import MAX_NUMBER
 from collector.model.metric import Series, Value, Values
 
 QUANTILES = {"50%": "0.5", "75%": "0.75", "95%": "0.95", "98%": "0.98", "99%": "0.99", "Max": "1"}
@@ -104,7 +104,7 @@ def whole(raw: object) -> int:
     """Return a count. Raises ValueError for anything but digits."""
     if isinstance(raw, str) and _WHOLE.fullmatch(raw):
         raw = int(raw)
-    if type(raw) is int and 0 <= raw <= LARGEST:
+    if type(raw) is int and 0 <= raw <= MAX_NUMBER:
         return raw
     raise ValueError("is not a whole number")
 
@@ -115,7 +115,7 @@ def decimal(raw: object) -> float | None:
         return None
     if isinstance(raw, str) and _DECIMAL.fullmatch(raw):
         raw = float(raw)
-    if isinstance(raw, int | float) and not isinstance(raw, bool) and math.isfinite(raw) and abs(raw) <= LARGEST:
+    if isinstance(raw, int | float) and not isinstance(raw, bool) and math.isfinite(raw) and abs(raw) <= MAX_NUMBER:
         return float(raw)
     raise ValueError("is not a decimal number")
 

@@ -17,7 +17,7 @@ ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
 # InfluxDB and VictoriaMetrics disagree on a backslash before another, before an escaped character, and at the end.
 ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
 QUOTED = {ord("\\"): "/", ord('"'): "'"}
-LONGEST_TEXT = 1000
+MAX_TEXT_CHARS = 1000
 # The cache also keeps this many series that are not in the current tick.
 SPARE = 1000
 NO_NAME = re.compile(r"[^\w:.-]")
@@ -87,7 +87,7 @@ def _event_lines(identity: Identity, sample: Sample) -> Iterator[bytes]:
     """Yield a line for each kind of event: its texts for annotations, and a count for stores without text."""
     for kind, texts in events(sample).items():
         words = [f"{key(name)}={key(value)}" for name, value in {**identity.labels(), "kind": kind}.items()]
-        text = "; ".join(texts)[:LONGEST_TEXT].translate(BLANKS).translate(QUOTED)
+        text = "; ".join(texts)[:MAX_TEXT_CHARS].translate(BLANKS).translate(QUOTED)
         head = ",".join([EVENTS, *words])
         yield f'{head} count={len(texts)},text="{text}" {time_ms(sample)}000000'.encode(errors="replace")
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from collector.secrets import SecretError, read_password
 from exporters.sinks.sink import SinkUrlError
 
-LARGEST_PORT = 65535
+MAX_PORT = 65535
 
 
 @dataclass(frozen=True)

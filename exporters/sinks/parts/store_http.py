@@ -26,9 +26,9 @@ from exporters.sinks.parts.store_responses import message
 from exporters.sinks.parts.store_tls import hint
 from exporters.sinks.sink import RefusedError, TooLargeError, UnavailableError
 
-LARGEST_ANSWER_BYTES = 1 << 18
-LONGEST_REST_S = 300.0
-FURTHEST = 8
+MAX_RESPONSE_BYTES = 1 << 18
+MAX_RETRY_AFTER_S = 300.0
+MAX_CAUSES = 8
 # In the store's own responses, these concern the points: some are invalid (207), all are, or they are too many.
 VERDICTS = (207, 400, 413, 422)
 TOO_LARGE = 413
@@ -129,7 +129,7 @@ def connection_error(error: Exception, host: str, advice: Hint = hint) -> Unavai
 def _causes(error: BaseException) -> list[BaseException]:
     """Return an error and its causes: urllib3 wraps errors in several ways."""
     causes = [error]
-    while len(causes) < FURTHEST:
+    while len(causes) < MAX_CAUSES:
         last = causes[-1]
         text = [getattr(last, "reason", None), last.__cause__, *last.args]
         cause = next((cause for cause in text if isinstance(cause, BaseException) and cause not in causes), None)
@@ -147,7 +147,7 @@ def retry_after_s(text: str | None, now_s: float) -> float | None:
         wait_s = float(text) if text.strip().isdigit() else _http_date_s(text) - now_s
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
-    return min(max(wait_s, 0.0), LONGEST_REST_S)
+    return min(max(wait_s, 0.0), MAX_RETRY_AFTER_S)
 
 
 def _http_date_s(text: str) -> float:
@@ -199,7 +199,7 @@ class _Reading:
         options |= {"preload_content": False, "decode_content": False}
         response = super().urlopen(*arguments, **options)  # type: ignore[misc]
         try:
-            body = response.read(LARGEST_ANSWER_BYTES, decode_content=False)
+            body = response.read(MAX_RESPONSE_BYTES, decode_content=False)
         finally:
             # A connection with unread data cannot be reused.
             response.close() if response.length_remaining or not response.isclosed() else response.release_conn()

@@ -7,9 +7,9 @@ import pytest
 
 from cli.agent.run_store import (
     FILE,
-    MOST_BYTES,
-    MOST_EVENTS,
-    MOST_RUN_BYTES,
+    MAX_BYTES,
+    MAX_EVENTS,
+    MAX_RUN_BYTES,
     SHOWN,
     SHOWN_MARKS,
     Run,
@@ -111,7 +111,7 @@ def size_of(runs: list[Run]) -> int:
 def fill(runs: RunStore, identifier: str, marks: int = 10_000) -> int:
     """Mark a run until it is full; return the number of marks."""
     for number in range(marks):
-        if number % MOST_EVENTS == 0:
+        if number % MAX_EVENTS == 0:
             runs.read(1.0)
         try:
             runs.mark(identifier, LONG)
@@ -125,7 +125,7 @@ def test_a_full_run_rejects_marks_and_can_end(tmp_path: Path) -> None:
     run = runs.begin("ramp")
     marks = fill(runs, run["id"])
     assert 200 < marks < 300
-    assert size_of(runs.all_runs()) <= MOST_RUN_BYTES
+    assert size_of(runs.all_runs()) <= MAX_RUN_BYTES
     with pytest.raises(ValueError, match="the run has no room for more marks"):
         runs.mark(run["id"], LONG)
     assert len(runs.end(run["id"])["marks"]) == marks
@@ -139,8 +139,8 @@ def test_the_total_size_is_bounded_and_the_oldest_ended_runs_are_dropped_first(t
         run = runs.begin(f"run {number}")
         fill(runs, run["id"])
         runs.end(run["id"])
-        assert (tmp_path / FILE).stat().st_size <= MOST_BYTES
-        assert size_of(runs.all_runs()) <= MOST_BYTES
+        assert (tmp_path / FILE).stat().st_size <= MAX_BYTES
+        assert size_of(runs.all_runs()) <= MAX_BYTES
     names = [run["name"] for run in runs.all_runs()]
     assert 3 <= len(names) <= 5
     assert names == ["active", *[f"run {number}" for number in range(7 - len(names), 6)]]
@@ -156,17 +156,17 @@ def test_the_number_of_short_runs_is_bounded(tmp_path: Path) -> None:
     assert 10_000 < len(runs.all_runs()) < 17_000
     assert runs.all_runs()[-1]["id"] == "16999"
     runs.begin("one more")
-    assert (tmp_path / FILE).stat().st_size <= MOST_BYTES
+    assert (tmp_path / FILE).stat().st_size <= MAX_BYTES
 
 
 def test_the_changes_that_wait_for_the_next_tick_are_bounded(tmp_path: Path) -> None:
     runs = RunStore(tmp_path, FakeClock(), pytest.fail)
     run = runs.begin("ramp")
-    for _ in range(MOST_EVENTS - 1):
+    for _ in range(MAX_EVENTS - 1):
         runs.mark(run["id"], "x")
     with pytest.raises(TooManyChangesError, match="1000 changes wait for the next tick"):
         runs.mark(run["id"], "x")
-    assert len(runs.read(1.0).events) == MOST_EVENTS
+    assert len(runs.read(1.0).events) == MAX_EVENTS
     runs.mark(run["id"], "x")
 
 
@@ -174,7 +174,7 @@ def test_the_end_of_a_huge_file_is_read_and_the_file_is_compacted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log_lines: list[str] = []
-    monkeypatch.setattr("cli.agent.run_store.MOST_READ_BYTES", 6 << 20)
+    monkeypatch.setattr("cli.agent.run_store.MAX_READ_BYTES", 6 << 20)
     with (tmp_path / FILE).open("wb") as file:
         # Zeros without a newline; most of them are never read.
         file.truncate(12 << 20)
@@ -185,14 +185,14 @@ def test_the_end_of_a_huge_file_is_read_and_the_file_is_compacted(
             file.write(json.dumps(mark, ensure_ascii=False).encode() + b"\n")
     runs = RunStore(tmp_path, FakeClock(), log_lines.append)
     assert [run["name"] for run in runs.all_runs()] == ["kept"]
-    assert size_of(runs.all_runs()) <= MOST_RUN_BYTES
-    assert (tmp_path / FILE).stat().st_size <= MOST_RUN_BYTES
+    assert size_of(runs.all_runs()) <= MAX_RUN_BYTES
+    assert (tmp_path / FILE).stat().st_size <= MAX_RUN_BYTES
     assert len(log_lines) == 2
     assert RunStore(tmp_path, FakeClock(), pytest.fail).all_runs() == runs.all_runs()
 
 
 def test_a_failed_compaction_is_retried_with_the_next_run(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(b"\0" * (MOST_BYTES + 1))
+    (tmp_path / FILE).write_bytes(b"\0" * (MAX_BYTES + 1))
     (tmp_path / f".{FILE}.new").mkdir()
     runs = RunStore(tmp_path, FakeClock(), lambda _: None)
     with pytest.raises(IsADirectoryError):

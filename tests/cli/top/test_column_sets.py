@@ -3,7 +3,7 @@
 import pytest
 
 from cli.top.column_sets import SETS, wanted
-from exporters.api.samples_endpoint import LONGEST_PATTERN, MOST_PATTERNS
+from exporters.api.samples_endpoint import MAX_PATTERN_CHARS, MAX_PATTERNS
 from exporters.live.live_columns import COLUMN_INDEX
 from exporters.live.live_frames import request_of
 
@@ -12,8 +12,8 @@ from exporters.live.live_frames import request_of
 def test_the_patterns_of_a_set_are_within_an_agents_limits(number: int) -> None:
     patterns = request_of(wanted(number)).patterns
     # Two more columns may be requested: the one sorted by and the transposed one.
-    assert len(patterns) <= MOST_PATTERNS - 8
-    assert all(len(pattern) <= LONGEST_PATTERN for pattern in patterns)
+    assert len(patterns) <= MAX_PATTERNS - 8
+    assert all(len(pattern) <= MAX_PATTERN_CHARS for pattern in patterns)
 
 
 def test_all_columns_of_the_sets_exist() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from collector.log.line_splitter import LineSplitter
 
-LONGEST = 8
+MAX_BYTES = 8
 PIECES = st.sampled_from([b"a", b"b" * 7, b"c" * 9, b"\n", b"\r", b"\r\n", b"\xff", b"\x00"])
 BYTES = st.lists(PIECES, max_size=30).map(b"".join)
 
@@ -18,7 +18,7 @@ def pieces_of(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[begin:end] for begin, end in itertools.pairwise(offsets)]
 
 
-def lines_of(pieces: list[bytes], longest: int = LONGEST) -> list[bytes]:
+def lines_of(pieces: list[bytes], longest: int = MAX_BYTES) -> list[bytes]:
     lines = LineSplitter(longest)
     return [line for piece in pieces for line in lines.complete(piece)]
 
@@ -31,7 +31,9 @@ def test_any_pieces_give_the_same_lines(data: bytes, cuts: list[int]) -> None:
 
 @given(BYTES)
 def test_long_lines_are_truncated_at_the_limit(data: bytes) -> None:
-    assert lines_of([data + b"\n"]) == [line[:LONGEST].removesuffix(b"\r") for line in (data + b"\n").split(b"\n")[:-1]]
+    assert lines_of([data + b"\n"]) == [
+        line[:MAX_BYTES].removesuffix(b"\r") for line in (data + b"\n").split(b"\n")[:-1]
+    ]
 
 
 def test_a_partial_line_waits_for_its_end() -> None:
@@ -42,8 +44,8 @@ def test_a_partial_line_waits_for_its_end() -> None:
 
 
 def test_an_endless_line_takes_no_memory() -> None:
-    lines = LineSplitter(LONGEST)
-    assert [line for _ in range(1000) for line in lines.complete(b"x" * 100)] == [b"x" * LONGEST]
+    lines = LineSplitter(MAX_BYTES)
+    assert [line for _ in range(1000) for line in lines.complete(b"x" * 100)] == [b"x" * MAX_BYTES]
     assert lines._partial == b""
     assert list(lines.complete(b"xx\nnext\n")) == [b"next"]
 

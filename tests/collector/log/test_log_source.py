@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.log import file_follower
-from collector.log.log_source import MOST_BYTES, MOST_EVENTS
+from collector.log.log_source import MAX_BYTES, MAX_EVENTS
 from collector.model.snapshot import SourceError
 from tests.collector.log.logs import Log, down, open_files, texts
 from tests.collector.zones import local_zone
@@ -161,7 +161,7 @@ def test_of_a_log_of_50_gib_only_new_lines_are_read(path: Path) -> None:
 
 
 def test_many_new_lines_are_read_in_several_ticks(log: Log) -> None:
-    log.write(b"x" * (MOST_BYTES + 1) + b"\n" + down(2))
+    log.write(b"x" * (MAX_BYTES + 1) + b"\n" + down(2))
     assert log.events() == []
     assert log.events() == texts(2)
 
@@ -176,7 +176,7 @@ def test_a_large_backlog_is_skipped_and_reported(log: Log) -> None:
 
 
 def test_events_above_the_limit_are_counted(log: Log) -> None:
-    log.write(down(2) * (MOST_EVENTS + 20))
+    log.write(down(2) * (MAX_EVENTS + 20))
     *events, more = log.events()
-    assert events == texts(*[2] * MOST_EVENTS)
+    assert events == texts(*[2] * MAX_EVENTS)
     assert more == "and 20 more events: 20 node_down"

@@ -181,7 +181,7 @@ def test_addresses_of_one_client_are_grouped(peer: str, client: str) -> None:
     )
 )
 def test_the_queue_is_bounded_and_reports_every_dropped_item(steps: list[tuple[str, str, bool] | None]) -> None:
-    queue = FairQueue[int](most=6, most_per_client=4)
+    queue = FairQueue[int](max_waiting=6, max_waiting_per_client=4)
     inside: set[int] = set()
     for number, step in enumerate(steps):
         if step is None:

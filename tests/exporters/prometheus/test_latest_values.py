@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from collector.model.metric import ScrapeInterval, Series, Value, Values
 from collector.model.snapshot import Scrape
-from exporters.prometheus.latest_values import FIRST_S, FORGET_S, LONGEST_S, PERIODS, STALL_S, LatestValues
+from exporters.prometheus.latest_values import FIRST_S, FORGET_S, MAX_PERIOD_S, PERIODS, STALL_S, LatestValues
 from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS, SECONDS, STATE, of_source, scrape, snapshot
 
 NONE: Values = {}
@@ -65,7 +65,7 @@ def test_a_slow_metric_is_current_for_its_scrape_interval_from_the_first_reading
 
 def test_a_long_pause_is_not_a_period() -> None:
     latest = after(
-        scrape(0.0, {BYTES: 5}), scrape(1e6, {BYTES: 6}), scrape(1e6 + PERIODS * LONGEST_S + 1, {REQUESTS: 1})
+        scrape(0.0, {BYTES: 5}), scrape(1e6, {BYTES: 6}), scrape(1e6 + PERIODS * MAX_PERIOD_S + 1, {REQUESTS: 1})
     )
     assert latest == {REQUESTS: 1}
 

@@ -14,13 +14,13 @@ from exporters.shipping.sink_health import SinkHealth
 from exporters.sinks.sink import RefusedError, TooLargeError
 from tests.exporters.shipping.shipped import Node, drain, ticks_of
 
-MOST_POINTS = 100
+MAX_POINTS = 100
 
 
 @pytest.fixture(autouse=True)
 def _small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "MOST_POINTS", MOST_POINTS)
-    monkeypatch.setattr(loop, "MOST_POINTS", MOST_POINTS)
+    monkeypatch.setattr(delivery, "MAX_POINTS", MAX_POINTS)
+    monkeypatch.setattr(loop, "MAX_POINTS", MAX_POINTS)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_proxy_that_accepts_only_small_requests_loses_nothing(node: Node) -> N
 
 
 def test_the_dead_letter_file_keeps_as_many_points_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exporters.shipping.dead_letters.LARGEST_BYTES", 25)
+    monkeypatch.setattr("exporters.shipping.dead_letters.MAX_BYTES", 25)
     file = DeadLetters(tmp_path / "refused")
     assert file.write([b"1234567", b"1234567", b"1234567"], "why") == 2
     assert (tmp_path / "refused").read_bytes() == b"# why\n1234567\n1234567\n"

@@ -25,8 +25,8 @@ from tests.exporters.shipping.shipped import BEGIN_S, Node, Store, drain, end_of
 @pytest.fixture(autouse=True)
 def _short_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "FULL_EVERY", 40)
-    monkeypatch.setattr(delivery, "MOST_POINTS", 30)
-    monkeypatch.setattr(loop, "MOST_POINTS", 30)
+    monkeypatch.setattr(delivery, "MAX_POINTS", 30)
+    monkeypatch.setattr(loop, "MAX_POINTS", 30)
 
 
 @pytest.fixture
