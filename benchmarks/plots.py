@@ -1,4 +1,4 @@
-"""`casstat plot` for a run of three nodes and ten minutes: reading, merging and drawing all plots."""
+"""`casstat plot` for a ten-minute run of three nodes: reading, merging and drawing all plots."""
 
 import sys
 import tempfile

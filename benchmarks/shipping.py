@@ -1,4 +1,4 @@
-"""Shipping: points per second into a null store, and time to ship one hour into a real InfluxDB."""
+"""Points per second into a null store, and time to ship one hour into a real InfluxDB."""
 
 import multiprocessing
 import resource

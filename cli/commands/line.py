@@ -153,7 +153,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     "--jmx-password-file",
     type=PATH,
     metavar="FILE",
-    help="JMX password file for nodetool, one user and password a line.",
+    help="JMX password file for nodetool, one user and password per line.",
 )
 @click.option("--node", default="", metavar="NAME", help="Name to report for the node.  [its address]")
 @click.version_option(package_name="casstat", message="casstat %(version)s")

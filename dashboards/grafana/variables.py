@@ -23,7 +23,7 @@ def variables(store: Store, dashboard: Dashboard) -> list[Any]:
     """Return the variables: the data source first, then from cluster to table, then the display options."""
     selectors = [_query_variable(store, variable) for variable in store.variables(dashboard)]
     source = sdk.DatasourceVariable("datasource").label("Data source").type(store.name)
-    by = _custom("by", "Split by", store.by, "node", "The level with a line of its own.")
+    by = _custom("by", "Split by", store.by, "node", "What each line represents: a cluster, data centre, rack or node.")
     topn = _custom("topn", "Worst", [(count, count) for count in TOPN], "5", "The number of worst series to show.")
     panels = [panel for row in dashboard.rows for panel in row.panels]
     split = [by] if any(panel.lines and panel.split is Split.VARIABLE for panel in panels) else []

@@ -29,7 +29,7 @@ class Plot:
 PLOTS: tuple[Plot, ...] = (
     Plot(
         "overview",
-        "operations, latency, GC and compactions, CPU, disk and network of the cluster on one axis of time",
+        "operations, latency, GC and compactions, CPU, disk and network of the cluster on a common time axis",
         overview.draw,
         overview.size,
     ),

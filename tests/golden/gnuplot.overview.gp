@@ -1,4 +1,4 @@
-# overview: operations, latency, GC and compactions, CPU, disk and network of the cluster on one axis of time.
+# overview: operations, latency, GC and compactions, CPU, disk and network of the cluster on a common time axis.
 # Draws overview.png and overview.svg, from overview.tsv: gnuplot overview.gp
 # Only one of them: gnuplot -e "kind='png'" overview.gp
 
