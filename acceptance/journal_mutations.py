@@ -25,11 +25,11 @@ from tests.collector.journal.mutated import Verdict, mutate, truth_of, verdict
 MUTATIONS = int(os.environ.get("CASSTAT_MUTATIONS", "20000"))
 PROCESSES = 2
 BATCH = 50
-# One of this number of mutations is also read by `check` and both merges.
+# Every n-th mutated recording is also read by `check` and both merges.
 ALL_READERS_EVERY = 20
 RATE = 200
 TABLES = 3
-# (ticks, limit of the total size (a file takes a quarter of it), whether the recorder is killed at the end)
+# Ticks, limit of the total size (a file takes a quarter of it), and whether the recorder is killed at the end.
 SESSIONS = ((26, "120K", False), (12, "100M", False), (10, "100M", True))
 
 

@@ -26,7 +26,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*?)(?:\s+# (.*))?$", re.MULTILINE)
 DONE = "walk-exit-code"
 INTERRUPT_AFTER_S = 8
-# Exit status in shells of a program that Ctrl-C ended.
+# Shells report this exit status for a program interrupted with Ctrl-C.
 INTERRUPTED = 130
 # The doctor exits with status 1 if it finds a problem, such as a machine without NTP.
 MAY_FAIL = ("casstat doctor",)

@@ -1,4 +1,4 @@
-"""casstat with short frames and files, so that mutations of a recording meet many of their ends."""
+"""casstat with short frames and files, so that mutations of a recording hit many frame and file boundaries."""
 
 import sys
 
@@ -6,7 +6,7 @@ from cli.parameters import size_type
 from collector.journal import format_version
 
 if __name__ == "__main__":
-    # Before the modules that import them.
+    # Set before importing the modules that copy these values.
     size_type.MIN_BYTES, format_version.FULL_EVERY = 1, 6
     from cli.main import main
 

@@ -142,7 +142,7 @@ def _late_ms(seconds: float) -> float:
 def _scrapers(port: int) -> Iterator[list[int]]:
     """Scrape continuously from another process, one connection per scrape.
 
-    Yields a list to which the number of scrapes is appended at the end.
+    Yields a list; at the end, the number of scrapes is appended to it.
     """
     spawn = multiprocessing.get_context("spawn")
     pipe, child_pipe = spawn.Pipe()

@@ -22,7 +22,7 @@ MIN_RATIO = 300
 
 
 def run() -> Iterator[Figure]:
-    """Measure nodetool, the line and all metrics of the catalogue, with few and with many tables."""
+    """Measure nodetool, the line and all catalogue metrics, with few and with many tables."""
     for tables in TABLES:
         with real_node(tables) as node:
             time.sleep(WARM_S)
@@ -82,5 +82,5 @@ def sampler(node: Node, command: Sequence[str], warm_s: float = WARM_S) -> tuple
             node_s = (answering_s(jvm(node)) - before[1]) / elapsed_s
         finally:
             running.terminate()
-    # The kernel counts the CPU time of a process in ticks of 10 ms; a smaller value would be below the resolution.
+    # The kernel counts CPU time in ticks of 10 ms; smaller values are below the resolution.
     return max(client_s, 0.01 / SAMPLES), node_s

@@ -26,7 +26,7 @@ NODES = (75, 150, 300)
 TICKS = 4200
 MAX_S = 120
 MAX_GIB = 4
-# CPU time per tick and node: the largest cluster / the smallest.
+# CPU time per tick and node: largest cluster / smallest cluster.
 MAX_GROWTH = 1.3
 REFERENCE_NODES = 2
 POLL_S = 0.05

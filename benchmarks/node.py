@@ -82,7 +82,7 @@ def cpu_s(process: psutil.Process) -> float:
 
 
 def answering_s(process: psutil.Process) -> float:
-    """Return the CPU time that a node's JVM has used for answering clients of Jolokia.
+    """Return the CPU time that a node's JVM has used for Jolokia requests.
 
     It is the sum over Jolokia's threads, because the node's other work varies by more than the cost of the requests.
     """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.node import loaded, real_node
 
-# The environment variable that names a folder in which recordings are kept for later runs.
+# Environment variable with the folder that keeps recordings for later runs.
 FOLDER_VARIABLE = "CASSTAT_BENCH_DIR"
 LOADED_S = 600
 QUIET_S = 240

@@ -9,7 +9,7 @@ from benchmarks.merge import measured
 
 TICKS = 3600
 INTERVALS_S = (1, 60, 1800)
-# CPU time: the longest interval / the shortest.
+# CPU time: longest interval / shortest interval.
 MAX_GROWTH = 1.5
 
 

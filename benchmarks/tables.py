@@ -13,7 +13,7 @@ BUSY = 20
 # Enough to make some tables more active than others, too little to hide the cost of the requests.
 RATE = 20
 MAX_RATIO = 2.0
-# By then all tables are ranked and the node's JVM has compiled the code of the requests.
+# By then all tables are ranked and the JVM has compiled the code that serves the requests.
 WARM_S = 45
 WARM_TICKS = 600
 

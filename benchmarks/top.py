@@ -64,7 +64,7 @@ def run() -> Iterator[Figure]:
 
 
 def decode(text: str) -> Sample:
-    """Return a sample as the feed of an agent decodes it."""
+    """Return a sample as an agent feed decodes it."""
     content = json.loads(text)
     return decoded({**content, "values": needed(content["values"])})
 

@@ -36,7 +36,7 @@ class Scope:
     match   conditions of every query besides the time, such as `"node" =~ /^$node$/`; "" for none.
     by      the tags of the result; a Grafana variable ($…) may stand for several.
     time    the condition on the time.
-    step    the length of the steps, and optionally a time at which one begins.
+    step    the length of the steps, and optionally the start time of one.
     """
 
     match: str = ""

@@ -19,7 +19,7 @@ class _Kind:
 
 
 class RateLimitedLogger:
-    """Writes at most one line of each kind per minute, and at most 60 lines per minute in total.
+    """Limits log lines to one per kind and minute, and 60 per minute in total.
 
     The suppressed lines of a kind become one line: the last text and a count. Safe to use from several threads.
     """

@@ -113,7 +113,7 @@ def test_options_of_the_same_name_take_the_same_kind_of_value() -> None:
             former = option.former if isinstance(option, Renamed) else frozenset()
             for flag in set(option.opts) - former:
                 kinds.setdefault(flag, set()).add((option.type.name, option.metavar or ""))
-    # merge selects nodes by name, `demo up` starts a number of them; top also has sets of columns.
+    # --nodes takes names in merge and a count in `demo up`; --columns of top also accepts the name of a column set.
     assert {flag for flag, kind in kinds.items() if len(kind) > 1} == {"--nodes", "--columns"}
 
 

@@ -94,7 +94,7 @@ def _of_panel(
 
 
 def _window_s(line: Shown, store: Store) -> tuple[float, float]:
-    """Return the window and the step of a line, on which the mean of percentiles and ratios depends."""
+    """Return the window and step of a line; means of percentiles and ratios depend on both."""
     expression = line.signal.expression
     tiers = [slowest_interval(CATALOGUE[name]) for name in metrics_of(expression) if name in CATALOGUE]
     tier = max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)

@@ -1,4 +1,4 @@
-"""Open provisioned dashboards of a real Grafana in a browser, and collect the answers to their queries."""
+"""Open provisioned dashboards of a real Grafana in a browser, and collect the results of their queries."""
 
 import json
 import os
@@ -33,7 +33,7 @@ Panels = Mapping[tuple[str, int, str], Sequence[Line]]
 
 
 def data_source(store: str, url: str) -> Json:
-    """Return the provisioning of a data source whose agents sample every second."""
+    """Return the provisioning entry of a data source filled by agents that sample every second."""
     source = {"name": store, "type": store, "access": "proxy", "url": url, "isDefault": True}
     return {**source, "database": "db", "jsonData": {"timeInterval": "1s", "dbName": "db", "httpMode": "POST"}}
 

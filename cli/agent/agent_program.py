@@ -33,7 +33,7 @@ from exporters.api.server import check as check_server
 from exporters.api.web_values import WebConfigError
 from exporters.rate_limited_logger import RateLimitedLogger
 
-# The longest time that threads of sinks and the API run before the sampling thread gets its turn.
+# Maximum time that sink and API threads run before the sampling thread gets its turn.
 SWITCH_S = 0.0005
 
 

@@ -46,7 +46,7 @@ class Agent:
         *,
         has_answered: bool,
     ) -> None:
-        """Start to serve; `has_answered`: the first contact succeeded. Raises ListenError and WebConfigError."""
+        """Start to serve; `has_answered` if the first contact succeeded. Raises ListenError and WebConfigError."""
         self.recent = RecentTicks()
         self.journal = settings.journal_dir
         self._settings = settings
@@ -95,7 +95,7 @@ class Agent:
             self._sinks.change(self._settings.to, journal.position, self._identity)
 
     def _take_node(self, scrapes: Sequence[Scrape]) -> None:
-        """Process a tick's scrapes of the node."""
+        """Process the scrapes of the node in a tick."""
         problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
         if any(scrape.values for scrape in scrapes):
             self._answered_s, self._node_problem = self._last_tick_s, ""

@@ -205,7 +205,7 @@ def _append(path: Path, line: bytes) -> None:
     try:
         size = os.fstat(file).st_size
         if size and os.pread(file, 1, size - 1) != b"\n":
-            # A writer was stopped within a line.
+            # A writer was stopped in the middle of a line.
             line = b"\n" + line
         if os.write(file, line) < len(line):
             os.ftruncate(file, size)

@@ -1,4 +1,4 @@
-"""The agent's sinks, each in a thread of its own."""
+"""The agent's sinks, each in its own thread."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Searches for a working transport while the current one gets no answer; ticks continue meanwhile."""
+"""Searches for a working transport while the node does not respond; ticks continue meanwhile."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ EVERY_S = 30.0
 
 
 class TransportFinder:
-    """Tries all transports again, in a thread of its own."""
+    """Retries all transports in its own thread."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ PATIENCE_S = 10.0
 PAUSE_S = 0.2
 VERSION = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVersion"})
 
-# Messages of the launcher, and their meanings.
+# Launcher messages and their meanings.
 REFUSALS = {
     "does not support the attach mechanism": (
         f"the JVM does not support attaching (hint: start it without {DISABLED}, or {AT_START})"

@@ -1,4 +1,4 @@
-"""Runs Jolokia's launcher, which loads its agent into a running JVM, as that JVM's user and with a deadline."""
+"""Runs Jolokia's launcher, which loads the agent into a running JVM, as the JVM's user and with a deadline."""
 
 import contextlib
 import os
@@ -75,7 +75,7 @@ class Runner:
         return Done(process.returncode if ended else None, output.decode(errors="replace"))
 
     def modules(self, java: Path, environ: Mapping[str, str]) -> frozenset[str]:
-        """Return the names of a Java's modules, empty for Java 8 and if it cannot run."""
+        """Return the module names of a Java installation, empty for Java 8 or if it cannot run."""
         try:
             done = self.run([java, "--list-modules"], environ)
         except CasstatError:

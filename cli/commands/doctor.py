@@ -25,7 +25,7 @@ LINE_OPTIONS = (
     "jmx_user",
     "jmx_password_file",
 )
-# Help of the options whose purpose differs here.
+# Help texts of options with a different purpose here.
 HELP = {
     "interval_option": "Interval at which casstat is to print rows.  [1s]",
     "log": "Cassandra log to check.",
@@ -92,7 +92,7 @@ def _advice(context: click.Context) -> Any:
 
 
 def _line_options() -> list[click.Parameter]:
-    """Return copies of the line's options, with the environment variables that they have there."""
+    """Return copies of the line's options, bound to the same environment variables as in the line."""
     options = []
     for line_option in line.command.params:
         if line_option.name in LINE_OPTIONS:

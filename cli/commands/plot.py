@@ -10,9 +10,9 @@ from cli.parameters.time_types import Duration
 from cli.recordings.merge_program import merge_options
 from cli.safe_echo import echo
 
-# More points turn lines into bands of noise.
+# With more points, lines look like bands of noise.
 POINTS = 300
-# No recording is that long: a clock was off by years.
+# Longer than any real recording; only a wrong clock gives more points.
 MAX_POINTS = 1_000_000
 
 

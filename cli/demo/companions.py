@@ -29,7 +29,7 @@ COMPANIONS: Mapping[str, Companion] = {"prometheus": demo_prometheus}
 
 
 def wait_for_signal(is_running: Callable[[], bool]) -> None:
-    """Return on Ctrl-C, on SIGTERM, or when nothing runs any more."""
+    """Wait for Ctrl-C, SIGTERM, or the end of all programs."""
     stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:

@@ -56,7 +56,7 @@ class NodeSpec:
 
     @property
     def jolokia_url(self) -> str:
-        """URL of the node's Jolokia."""
+        """URL of the node's Jolokia agent."""
         return f"http://{self.address}:{JOLOKIA_PORT}/jolokia"
 
     @property
@@ -130,7 +130,7 @@ def command(spec: NodeSpec) -> list[str]:
         "java.rmi.server.hostname": "127.0.0.1",
         "cassandra.ring_delay_ms": "3000",
         "cassandra.skip_wait_for_gossip_to_settle": "0",
-        # Without it every answer of Jolokia waits about 45 ms for a delayed acknowledgement.
+        # Without it, each Jolokia response waits about 45 ms for a delayed acknowledgement.
         "sun.net.httpserver.nodelay": "true",
     }
     agents = [f"-javaagent:{jar}" for jar in spec.jars.glob("jamm-*.jar")]

@@ -77,7 +77,7 @@ def _configuration(root: Path, program: str) -> str:
 
 
 def _may_set(root: Path) -> bool:
-    """Return whether root may set the clock, which is not so in a container."""
+    """Return whether root may set the clock; False in a container."""
     try:
         status = read_text(root / "proc/self/status")
         users = " ".join(read_text(root / "proc/self/uid_map").split())

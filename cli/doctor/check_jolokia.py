@@ -1,4 +1,4 @@
-"""The node's Jolokia: whether it answers, for which process, with which latency, and what its policy allows."""
+"""The node's Jolokia agent: whether it responds, the process it runs in, its latency and its policy."""
 
 import json
 import socket
@@ -22,7 +22,7 @@ from collector.secrets import SecretError, read_password
 
 SUBJECT = "jolokia"
 TIMEOUT_S = 5.0
-# Without TCP_NODELAY every answer waits for a delayed acknowledgement, 40 ms on Linux.
+# Without TCP_NODELAY, every response waits for a delayed acknowledgement, 40 ms on Linux.
 FLOOR_S = 0.030
 TIMES = 9
 TINY = json.dumps({"type": "version"})
@@ -82,7 +82,7 @@ def _passwords(case: ExaminedNode) -> tuple[Finding, ...]:
 
 
 def _password_problem(path: Path | None, error: str) -> tuple[str, ...]:
-    """Return the summary, the impact and the fix of an unusable password file."""
+    """Return summary, impact and fix for an unusable password file."""
     command = f"chmod 600 {path}"
     summary, hint, _ = error.partition(f" (hint: run '{command}')")
     return (summary, "casstat does not use it", command) if hint else (error,)
@@ -130,7 +130,7 @@ def _other_node(case: ExaminedNode, jolokia: Jolokia, chosen: LocalNode, pid: in
 
 
 def _jolokia_of(case: ExaminedNode, node: LocalNode | None) -> tuple[str, ...]:
-    """Return the commands that use the Jolokia of this node."""
+    """Return the commands that use this node's Jolokia agent."""
     if node is None:
         return (case.advice.line(jolokia="http://NODE:8778/jolokia"),)
     return (case.advice.line(jolokia=node.url),) if node.url else attach(case, node)
@@ -155,7 +155,7 @@ def _latency(case: ExaminedNode, jolokia: Jolokia, median_s: float) -> Finding:
 
 
 def _round_trip_s(jolokia: Jolokia) -> float:
-    """Return the network's round-trip time, which is no latency of Jolokia."""
+    """Return the network round-trip time, which is not part of Jolokia's latency."""
     began_s = time.monotonic()
     try:
         socket.create_connection((jolokia.host, jolokia.port), TIMEOUT_S).close()

@@ -30,7 +30,7 @@ DOWNLOAD = "https://jolokia.org/download.html"
 FIRST_PORT, PORTS = 8778, 20
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
 ENV = "cassandra-env.sh"
-# The latest version for Java 8, on which Cassandra 3 runs.
+# The latest version for Java 8, which Cassandra 3 requires.
 LAST_1 = "1.7.2"
 
 
@@ -47,7 +47,7 @@ def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
     steps = [case.as_owner(node.pid, command)]
     if local_jar is None:
         steps.insert(0, _fetch(jar, artifact))
-    # With several nodes on this host, casstat cannot tell to which one an attached agent belongs.
+    # With several nodes on this host, casstat cannot tell which of them an attached agent belongs to.
     if len(case.here) > 1 or listen:
         steps.append(case.advice.line(jolokia=f"http://127.0.0.1:{port}/jolokia"))
     permanent = at_start(case, f"-javaagent:{jar}=host=127.0.0.1,port={port} {NODELAY}")

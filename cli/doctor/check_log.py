@@ -24,7 +24,7 @@ _FOLDER = re.compile(r"-Dcassandra\.logdir=(/.*)")
 
 
 def examine(case: ExaminedNode) -> list[Finding]:
-    """Return the findings about the given log, or the log to follow if none is given."""
+    """Return the findings about the given log, or a suggestion if none is given."""
     logs = list(candidates(case))
     path = case.settings.log
     if path is None:

@@ -28,7 +28,7 @@ OF_THE_PROCESS = ("cgroup", "process")
 
 
 class KnownNode:
-    """A node whose facts are known, so that it is not asked again."""
+    """A node with known facts, which need not be requested again."""
 
     kind = "known"
     paced = False

@@ -42,7 +42,7 @@ def _cassandra(release: str, address: str) -> str:
 
 
 def _none(case: ExaminedNode, *, answers: bool) -> Finding:
-    """Return the finding for a node without a visible process; `answers` if the node answers nevertheless."""
+    """Return the finding for a node without a visible process; `answers` if the node still responds."""
     if (option := hiding_option(case)) and case.uid != 0:
         summary = f"no visible Cassandra process: {option} hides processes of other users"
         return _missing(summary, (case.advice.as_user(_likely_user(), case.advice.line()),), answers=answers)

@@ -137,5 +137,5 @@ def _pace(case: ExaminedNode, program: Path, took_s: float, *, used: bool) -> Fi
 
 
 def _rounded(seconds: float) -> int:
-    """Return a round interval with a margin for slower answers."""
+    """Return a round interval with a margin for slower responses."""
     return next((interval_s for interval_s in (5, 10, 15, 20, 30, 60, 120) if interval_s >= 1.25 * seconds), 300)

@@ -17,7 +17,7 @@ SUBJECT = "jolokia"
 TIMEOUT_S = 10.0
 FORBIDDEN = 403
 POLICY = "jolokia-access.xml"
-# Label values that exist on every node, for each kind of name that is searched for.
+# Label values that exist on every node, by kind of name.
 WITNESSES = (
     # Pools are created with their first task.
     {"path": "request", "pool": "ReadStage"},
@@ -34,7 +34,7 @@ _LOCATION = re.compile(r"-javaagent:.*policyLocation=(?:file:(?://)?)?(/[^,]*)")
 
 @dataclass(frozen=True)
 class AnsweredRequest:
-    """A request, and Jolokia's answer to it."""
+    """A request and Jolokia's response."""
 
     request: MBeanRequest
     answer: Mapping[str, Any]
@@ -67,7 +67,7 @@ def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
 
 
 def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[AnsweredRequest]:
-    """Ask for every bean of the catalogue, with the first of its label values."""
+    """Request every MBean in the catalogue, each with its first label values."""
 
     def first(bean: MBean) -> list[Labels]:
         return list((known[bean.search_key] if bean.search else bean.labels(()))[:1])
@@ -148,7 +148,7 @@ def _hidden(
 
 
 def command(case: ExaminedNode, name: str) -> Finding:
-    """Return the problem that the policy refuses a command of Jolokia."""
+    """Return the finding that the policy refuses a Jolokia command."""
     return problem(
         SUBJECT,
         f"the policy refuses the command {name}",

@@ -46,7 +46,7 @@ class ExaminedNode:
 
     @property
     def url(self) -> str:
-        """The URL of its Jolokia, "" when that could only be another node's."""
+        """The URL of its Jolokia agent, "" if it could only be another node's."""
         return node_selection.jolokia_url(self.settings, self.chosen, self.here)
 
     @property
@@ -85,7 +85,7 @@ class ExaminedNode:
             return Owner(uid, f"#{uid}")
 
     def command(self, pid: int) -> list[str]:
-        """Return a process' command line, empty when it has ended or is hidden."""
+        """Return the command line of a process, empty if it has ended or is hidden."""
         try:
             return read_text(self.root / "proc" / str(pid) / "cmdline").split("\0")
         except SourceError:
@@ -99,7 +99,7 @@ class ExaminedNode:
         return self.advice.as_user(owner.name, command)
 
     def configuration(self, name: str) -> str:
-        """Return the path of a file in the node's configuration folder, only its name if the folder is unknown."""
+        """Return the path of a file in the node's configuration folder, or only its name if the folder is unknown."""
         for folder in self._class_path():
             if (folder / name).is_file():
                 return str(folder / name)

@@ -37,17 +37,17 @@ def ok(subject: str, summary: str, impact: str = "") -> Finding:
 
 
 def warning(subject: str, summary: str, impact: str = "", *fixes: str) -> Finding:
-    """Return a finding that restricts columns."""
+    """Return a warning."""
     return Finding(subject, State.WARNING, summary, impact, fixes)
 
 
 def problem(subject: str, summary: str, impact: str = "", *fixes: str) -> Finding:
-    """Return a finding that leaves columns absent."""
+    """Return a problem."""
     return Finding(subject, State.PROBLEM, summary, impact, fixes)
 
 
 def problems_as_warnings(findings: Iterable[Finding], substitute: str) -> list[Finding]:
-    """Return the findings with problems as warnings: `substitute` is the source used instead."""
+    """Return the findings with problems turned into warnings; `substitute` is the source used instead."""
     return [
         replace(
             finding,
@@ -61,7 +61,7 @@ def problems_as_warnings(findings: Iterable[Finding], substitute: str) -> list[F
 
 
 def has_problem(findings: Iterable[Finding]) -> bool:
-    """Return whether there is a problem among the findings."""
+    """Return whether any finding is a problem."""
     return any(finding.state is State.PROBLEM for finding in findings)
 
 

@@ -1,4 +1,4 @@
-"""Fixes for a Jolokia that gives no usable answer, by the reason of the error."""
+"""Fixes for a Jolokia agent without usable responses, by error reason."""
 
 import re
 import shlex
@@ -33,7 +33,7 @@ _CHANGES = {
 
 
 def finding(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> Finding:
-    """Return the problem that an error of Jolokia states, with its fixes."""
+    """Return the problem behind a Jolokia error, with its fixes."""
     return problem(SUBJECT, str(error), "", *_fixes(case, jolokia, error))
 
 
@@ -62,7 +62,7 @@ def _filled(value: str, jolokia: Jolokia) -> str:
 
 
 def _start(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
-    """Return how to start a Jolokia in the node, or the command for one that runs."""
+    """Return how to load Jolokia into the node, or the command for a running agent."""
     if not is_this_machine(jolokia.host):
         words = (
             "attach",

@@ -71,7 +71,7 @@ def run(settings: LineSettings) -> None:
         samples = sampler.sample_stream().samples(snapshots)
         print_rows(samples, lambda sample: view_for_sample(view, sampler.devices, sample), interval_s, output, header)
         if not sampler.answered:
-            # The host was sampled, but scripts must be able to detect that Cassandra was not.
+            # Only the host was sampled; the exit code reveals it to scripts.
             raise click.exceptions.Exit(1)
 
 

@@ -20,7 +20,7 @@ from collector.sampling.selection import Selection
 
 
 def journal_limits(total_bytes: int | None, sync: str) -> Limits:
-    """Return the limits of a node's journal; None is the default size."""
+    """Return the limits of a node's journal; None selects the default size."""
     return replace(Limits(), sync=sync, **({} if total_bytes is None else {"total_bytes": total_bytes}))
 
 

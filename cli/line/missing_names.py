@@ -14,12 +14,12 @@ HINT = "(hint: --wait waits for it)"
 
 
 def missing_keyspace_message(keyspace: str, table: str, existing: Collection[Table]) -> str:
-    """Return the message for a keyspace or table that is not among the `existing` ones of a node."""
+    """Return the message for a keyspace or table that a node lacks; `existing` are its names."""
     return f"{_missing_name_message(keyspace, table, existing, 'the node', 'it')} {HINT}"
 
 
 def missing_recorded_message(keyspace: str, table: str, recorded: Collection[Table]) -> str:
-    """Return the message for a keyspace or table that is not among the `recorded` ones."""
+    """Return the message for a keyspace or table that a recording lacks; `recorded` are its names."""
     return _missing_name_message(keyspace, table, recorded, "the recording", "the recording")
 
 

@@ -172,7 +172,7 @@ class _TextPrinter:
         self._print_groups(view, without_running(sample), "Average", coverage, BOLD)
 
     def _print_groups(self, view: View, sample: Sample, label: str, marks: str, colour: str) -> int | None:
-        """Print the lines of an interval with the marks after the last one; return the terminal width."""
+        """Print the lines of an interval, the last one with the marks; return the terminal width."""
         groups, width = self._groups(view)
         for columns in groups[:-1]:
             self._print_header(view, columns)

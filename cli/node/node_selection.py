@@ -9,14 +9,14 @@ from collector.host.cassandra_processes import DEFAULT_URL, LocalNode
 
 
 def selected_node(settings: LineSettings, local_nodes: Sequence[LocalNode]) -> LocalNode | None:
-    """Return the selected one of the Cassandra processes on this machine, None if it is not among them."""
+    """Return the selected Cassandra process on this machine, None if it is not among them."""
     if settings.jmx_port is not None:
         return next((node for node in local_nodes if node.jmx_port == settings.jmx_port), None)
     return local_nodes[0] if local_nodes and not settings.jolokia.jolokia else None
 
 
 def jolokia_url(settings: LineSettings, node: LocalNode | None, local_nodes: Sequence[LocalNode]) -> str:
-    """Return the URL to try for the selected node's Jolokia, "" if it could only belong to another node."""
+    """Return the Jolokia URL to try for the selected node, "" if it could only belong to another node."""
     if settings.jolokia.jolokia:
         return settings.jolokia.jolokia
     if node and node.url:

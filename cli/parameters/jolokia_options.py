@@ -1,4 +1,4 @@
-"""The options for the URL, credentials and TLS of a node's Jolokia, shared by several commands."""
+"""The options for a node's Jolokia (URL, credentials, TLS), shared by several commands."""
 
 import functools
 import os

@@ -38,7 +38,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MIN_S, MAX_S = 0.001, 86400.0
 MAX_OFFSET_S = 4e9
 USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
-# Up to this number of nodes a progress bar is not worth it.
+# Up to this number of nodes, a merge is too short for a progress bar.
 MIN_NODES_FOR_PROGRESS = 8
 
 
@@ -62,7 +62,7 @@ class MergeSettings:
 
 
 class Clock(click.ParamType["tuple[str, float]"]):
-    """The seconds by which a node's clock is ahead: NODE=SECONDS."""
+    """How far a node's clock is ahead: NODE=SECONDS."""
 
     name = "clock"
 
@@ -224,7 +224,7 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
 
 
 def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, Path]:
-    """Write the rows of a node into files of their own; return their paths."""
+    """Write the rows of a node into separate files; return their paths."""
     from exporters.files.merged_rows import table_of
     from exporters.files.tsv_csv import rows_text, write_part
 
@@ -293,7 +293,7 @@ def _interval(settings: MergeSettings, node_recordings: list["Recording"], lengt
 
 
 def _usual(points: int | None, length_s: float) -> float:
-    """Return the shortest of the usual intervals that divides a duration into at most `points` parts."""
+    """Return the shortest usual interval that divides a duration into at most `points` parts."""
     from collector.cluster.merge_job import DEFAULT_S
 
     if points is None:

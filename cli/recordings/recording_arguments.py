@@ -33,7 +33,7 @@ def integrity_text(integrity: "Integrity") -> str:
 
 
 def unfinished_text(folder: Path) -> str:
-    """Return the text about a folder with a session that has no footer, and that no known recorder is writing."""
+    """Return the text about a folder with a session without a footer and without a known recorder."""
     from collector.journal.segments import LockState, lock_state
     from collector.journal.writer import LOCK
 

@@ -22,7 +22,7 @@ from exporters.live.live_frames import RUNNING, Wanted
 
 # Maximum number of ticks without -i.
 POINTS = 1800
-# Maximum number of nodes for which tables per node are kept, and of tables per tick.
+# Maximum number of nodes with their own table rows, and of tables per tick.
 NODES_WITH_TABLES, MAX_TABLES = 8, 20
 MORE = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING | {series[0] for series in IDENTITY_LABELS}
 
@@ -43,10 +43,10 @@ class Moment(NamedTuple):
 
 
 class RecordedFrames:
-    """The frames of a recording, all made at the start."""
+    """The frames of a recording, all computed at the start."""
 
     def __init__(self, settings: MergeSettings, max_memory: int = MAX_MEMORY_BYTES) -> None:
-        """Read and merge the recording, with at most so many bytes. Raises CasstatError and click.UsageError."""
+        """Read and merge the recording within the memory limit in bytes. Raises CasstatError and click.UsageError."""
         with memory_limit(max_memory):
             run, choice = merged(settings, moments, MORE)
         self.history = History(1 << 60, 1 << 60)
@@ -87,7 +87,7 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
 def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
     last: dict[str, int] = {}
     answered: dict[str, int] = {}
-    # A node's place is recorded once a minute: the first known one also applies to earlier intervals.
+    # A node's location is recorded once a minute: the first known one also applies to earlier intervals.
     places = {node.node: next((m.place for m in node.product.values() if m.place), "") for node in run.nodes}
     names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
     few = len(run.nodes) <= NODES_WITH_TABLES

@@ -23,7 +23,7 @@ WATCHED = "watched"
 class Placement:
     """Where a node runs. Nodes on one machine report the same series of the machine.
 
-    machine    the machine's boot id; "" if unknown, in which case nothing is shared.
+    machine    the machine's boot id; "" if unknown: then nothing is shared.
     network    the network namespace on that machine.
     disk       the disk that the node's samples call WATCHED; `interface` is the network interface.
     """
@@ -34,7 +34,7 @@ class Placement:
     interface: str = ""
 
     def shared(self, metric: Metric | None, series: Series) -> Series:
-        """Return a key that is equal on all nodes that share the series; () for a series of the node alone."""
+        """Return a key that is equal on all nodes sharing the series; () for an unshared series."""
         if not self.machine or metric is None or metric.owner is Owner.NODE:
             return ()
         is_network = metric.owner is Owner.NETWORK
@@ -138,7 +138,7 @@ def _rate(metric: Metric | None, rates: Sequence[Rate], nodes: int) -> Rate:
 
 
 def _complete(metric: Metric | None, series: Series, samples: Sequence[Sample]) -> bool:
-    """Return whether every node with an increase of the counter has buckets too."""
+    """Return whether every node with a counter increase also has buckets."""
     counter = (metric.count, *series[1:]) if metric else series
     for sample in samples:
         counted = sample.values.get(counter)

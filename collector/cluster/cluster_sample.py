@@ -9,7 +9,7 @@ from collector.model.sample import Sample
 class ClusterSample:
     """The cluster's sample of one interval.
 
-    answered  the number of nodes on which Cassandra answered.
+    answered  the number of nodes with a responding Cassandra.
     """
 
     sample: Sample

@@ -15,7 +15,7 @@ class Grid:
     end_s: float = float("inf")
 
     def index_of(self, time_s: float, covered_s: float) -> int | None:
-        """Return the index of the interval that a tick belongs to; None outside the range.
+        """Return the index of a tick's interval; None outside the range.
 
         The middle of the `covered_s` before the tick decides: if clocks differ slightly, the tick itself may already
         lie in the next interval.

@@ -21,7 +21,7 @@ Product = TypeVar("Product")
 class NodeRun:
     """One node on the grid.
 
-    intervals  by index, without intervals in which the node has no ticks.
+    intervals  by index, without those that lack ticks of the node.
     integrity  the defects of the node's files.
     """
 
@@ -57,10 +57,10 @@ class Merged(Generic[Product]):
 class Job(Generic[Product]):
     """How to merge recordings.
 
-    offsets     seconds by which each node's clock is ahead.
+    offsets     how far each node's clock is ahead, in seconds.
     wanted      the metrics, and single series of other metrics, that `make` needs.
     make        builds the product of one node; it may run in another process.
-    max_series  the highest number of series of a node.
+    max_series  the maximum number of series per node.
     """
 
     grid: Grid

@@ -18,7 +18,7 @@ from collector.model.sample import Sample
 from collector.model.snapshot import Tick
 
 Spans = Mapping[Series, tuple[int, int]]
-"""The first and the last interval in which a node has a series."""
+"""The first and the last interval of a node's series."""
 
 
 def reference_merge(

@@ -16,7 +16,7 @@ class JolokiaAccess(Access):
     """Credentials for a Jolokia agent and for the node behind it.
 
     target           the node to read through a Jolokia proxy: HOST:PORT of its JMX, or a JMX service URL; "" for the
-                     node in which Jolokia runs.
+                     node that Jolokia runs in.
     target_user, target_password   for the target's JMX.
     """
 

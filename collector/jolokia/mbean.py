@@ -19,7 +19,7 @@ VALUES = "values()"
 
 Labels = dict[str, str]
 Many = Iterable[tuple[tuple[str, ...], Any]]
-"""Pairs of label values (beyond those of the name) and a value."""
+"""Pairs of label values (beyond those in the name) and a value."""
 
 # `type=Cache,scope={cache},name=Hits` and `…,name=Size` share one search: it ignores the `name` property.
 _NAME = re.compile(r",name=[^,]+$")
@@ -35,7 +35,7 @@ class MBean:
     attribute  the attribute, `HeapMemoryUsage.used` for a part of a composite one, or VALUES.
     only       label values known in advance; those of other placeholders are searched for on the node.
     many       splits a value that holds several series, or converts its buckets.
-    fixed      values of the metric's last labels, where several attributes form one metric.
+    fixed      values of the metric's last labels, if several attributes form one metric.
     """
 
     metric: Metric

@@ -25,7 +25,7 @@ FORBIDDEN, NOT_FOUND = 403, 404
 # Metrics that every JVM has.
 JVM = "cassandra_jvm_"
 SEARCH_TIMEOUT_S = 10.0
-# A search visits all names, 200,000 with a thousand tables. The pause before the next one is this multiple of its
+# A search visits all names: 200,000 with a thousand tables. The pause before the next one is this multiple of its
 # duration: the first after a change, the second when nothing has changed.
 SEARCH_REST, LONG_SEARCH_REST = 20, 500
 SCHEMA, ALL = "schema", "all"
@@ -47,7 +47,7 @@ class _ScheduledRequest:
         self.answered = False
 
     def reschedule(self, status: object, now_s: float, spread: float) -> None:
-        """Set the next due time after an answer; `spread` (0 to 1) distributes the first repetitions."""
+        """Set the next due time after a response; `spread` (0 to 1) distributes the first repetitions."""
         period_s = self.request.scrape_interval.value
         if self.never_pauses or status not in (FORBIDDEN, NOT_FOUND):
             # The first period is shortened by a different amount for each, so that they do not stay in one tick.
@@ -96,7 +96,7 @@ class MBeanSource:
 
     @property
     def host(self) -> str:
-        """The name or address of its Jolokia."""
+        """The host name or address of its Jolokia agent."""
         return self._jolokia.host
 
     def learn(self, timeout_s: float) -> NodeFacts:

@@ -1,6 +1,6 @@
 """Reads a node through a Jolokia agent on another host that acts as a proxy to the node's JMX.
 
-An agent that is not a proxy silently answers for its own JVM (the JVM agent of version 1 does). So each POST also
+An agent that is not a proxy, such as the JVM agent of version 1, silently reads its own JVM. So each POST also
 reads the identity of the JVM, with and without the target; responses count only if the two identities differ.
 """
 
@@ -29,7 +29,7 @@ class ProxyError(Exception):
 
 
 class ProxyTarget:
-    """The node behind the proxy, as it is addressed in requests."""
+    """The node behind the proxy, as addressed in requests."""
 
     def __init__(self, access: JolokiaAccess) -> None:
         self.url = service_url(access.target)
@@ -44,7 +44,7 @@ class ProxyTarget:
         return [IDENTITY, *(request[:-1] + self._suffix for request in (*checks, *requests))]
 
     def answers(self, requests: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
-        """Return the target's answers to `requests`, given all answers of the proxy. Raises ProxyError."""
+        """Return the target's responses to `requests`, given all responses of the proxy. Raises ProxyError."""
         proxy, target, *rest = answers
         self._require_another_jvm(proxy, target)
         searches = [_is_search(request) for request in requests]

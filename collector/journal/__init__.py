@@ -1,1 +1,1 @@
-"""The journal: the snapshots of a node on disk, from which replay, merges and shipping read."""
+"""The journal: a node's snapshots on disk, the input of replay, merges and shipping."""

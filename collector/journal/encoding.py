@@ -64,7 +64,7 @@ class DeltaState:
 
 
 def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
-    """Return the record of a snapshot with rounded times, in which each source occurs once, and update the state."""
+    """Return the record of a snapshot and update the state; times must be rounded, and sources unique."""
     tick, scrapes = snapshot.tick, snapshot.scrapes
     line: Line = {"t": tick.time_s, "l": round(tick.late_s * TIME_UNITS_PER_S)}
     if tick.missed:

@@ -11,7 +11,7 @@ from collector.journal.frames import MAGIC, Frames
 from collector.journal.header import is_number
 from collector.journal.validation import MALFORMED, MAX_TIME_S, CodingError, texts_of
 
-# Upper bound on the size of a footer; its longest part is a name.
+# Maximum size of a footer; its longest part is a name.
 MAX_BYTES = 4096
 
 
@@ -23,8 +23,8 @@ class Footer:
     next            the sequence number after the last tick.
     more            whether the session continues in another file.
     begin_s, end_s  the lowest and the highest time of its ticks.
-    offset          the byte of the file at which the footer is.
-    written_at      the byte of the file at which the footer was written.
+    offset          the footer's actual position in the file.
+    written_at      the position at which the footer was written.
     """
 
     session: str

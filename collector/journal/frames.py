@@ -22,9 +22,9 @@ CHECKSUM_BYTES = 4
 BLOCK_HEADER_BYTES = 3
 RLE, RESERVED = 1, 3
 MAX_BLOCK_BYTES = 128 << 10
-# More than one tick of a node with tens of thousands of series takes.
+# More than the size of a tick with tens of thousands of series.
 MAX_LINE_BYTES = 32 << 20
-# Limits on the uncompressed size of a line; names of series compress to a fiftieth of their size.
+# Limits on the uncompressed size of a line; series names compress to a fiftieth of their size.
 MIN_LINE_LIMIT_BYTES = 1 << 20
 MAX_RATIO = 256
 # A recorder needs far less; the limit protects memory from foreign files.
@@ -38,7 +38,7 @@ RETRY_BYTES_PER_BYTE = 16
 
 @dataclass(frozen=True)
 class Damage:
-    """Unreadable data: the byte of the file at which it begins, and the reason."""
+    """Unreadable data: its file offset and the reason."""
 
     offset: int
     reason: str
@@ -48,7 +48,7 @@ class Frames:
     """Takes bytes and yields the verified text of lines, and damage."""
 
     def __init__(self, offset: int = 0) -> None:
-        """Begin at a byte of the file at which a frame begins."""
+        """Begin at the file offset of a frame."""
         self._buffer = bytearray()
         self._offset = offset
         # Positions in the buffer: after the last verified line, after the last block read, and after the last block
@@ -90,12 +90,12 @@ class Frames:
 
     @property
     def begin(self) -> int:
-        """The byte of the file at which the current frame begins."""
+        """The file offset of the current frame."""
         return self._begin
 
     @property
     def position(self) -> int:
-        """The byte of the file up to which everything has been read."""
+        """The file offset after the last byte read."""
         return self._offset + self._read
 
     def _records(self) -> Iterator[bytes | Damage]:
@@ -202,7 +202,7 @@ class Frames:
         self._end_frame()
 
     def _search_from(self) -> int:
-        """Return the position from which to search the next frame: the size of a damaged block may be wrong."""
+        """Return where to start searching for the next frame: a damaged block's size may be wrong."""
         if not self._in_frame:
             return self._read + 1
         if self._retry_budget < 0:
@@ -216,7 +216,7 @@ class Frames:
         self._text.clear()
 
     def _drop(self) -> None:
-        """Drop the bytes that are not needed again."""
+        """Drop the bytes that are no longer needed."""
         del self._buffer[: self._checked]
         self._offset += self._checked
         self._read -= self._checked

@@ -50,7 +50,7 @@ class Header:
 
     @cached_property
     def catalogue(self) -> dict[str, Metric]:
-        """The metrics by name, without those to which this version gives another meaning."""
+        """The metrics by name, without those that have another meaning in this version."""
         known = CATALOGUE.get
         return {metric.name: metric for metric in self.metrics if metric.meaning == known(metric.name, metric).meaning}
 
@@ -86,7 +86,7 @@ def header_of(content: Mapping[str, Any]) -> Header:
 
 @dataclass(frozen=True)
 class FileStart:
-    """The identity of a file, independent of its present name.
+    """The identity of a file, independent of its current name.
 
     file   the name at its creation, without suffix; files are sorted by it.
     first  the sequence number of its first tick.
@@ -139,5 +139,5 @@ def _metric(row: Sequence[Any]) -> Metric:
         raise ValueError("header with a malformed metric")
     metric = Metric(name, Kind(kind), unit, "", tuple(labels), ScrapeInterval(scrape_interval), scale, count, total)
     known = CATALOGUE.get(name, metric)
-    # Aggregation rules are not recorded: the present catalogue applies to all recordings.
+    # Aggregation rules are not recorded: the current catalogue applies to all recordings.
     return replace(metric, across=known.across, owner=known.owner) if known.meaning == metric.meaning else metric

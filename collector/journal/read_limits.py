@@ -17,7 +17,7 @@ class SeriesLimit:
     """Counts the distinct series of a node's recording."""
 
     def __init__(self, limit: int, node: str) -> None:
-        """Take the highest number of series, and the node's name for the message."""
+        """Take the maximum number of series, and the node's name for the message."""
         self._limit = limit
         self._node = node
         self._seen: set[tuple[str, ...]] = set()

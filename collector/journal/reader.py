@@ -26,7 +26,7 @@ class Entry:
 
     rest    keys that a newer writer has added.
     lost    the number of ticks that the writer could not write so far.
-    frame   the byte of the file at which the tick's frame begins; reading can start there.
+    frame   the file offset of the tick's frame; reading can start there.
     start   the identity of the file; None in format 1.
     number  the sequence number of the tick in its session; 0 in format 1.
     """
@@ -54,7 +54,7 @@ class Reader:
     """Takes the bytes of a file, which may still grow; yields entries, footers and damage."""
 
     def __init__(self, offset: int = 0, limit: SeriesLimit | None = None) -> None:
-        """Begin at a byte of the file at which a frame begins; `limit` bounds the number of series."""
+        """Begin at the file offset of a frame; `limit` bounds the number of series."""
         self._frames = Frames(offset)
         self._limit = limit
         self._head: Header | None = None

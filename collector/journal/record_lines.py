@@ -14,7 +14,7 @@ HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class LineError(ValueError):
-    """A line that is not as it was written; the message contains the reason."""
+    """A line that was changed after it was written; the message contains the reason."""
 
 
 def sealed(content: Mapping[str, Any]) -> bytes:

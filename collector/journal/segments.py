@@ -32,7 +32,7 @@ def journal_files(path: Path) -> Iterator[Path]:
 
 
 def in_creation_order(files: Iterable[Path]) -> list[Path]:
-    """Return a folder's files in the order of their creation, independent of their present names.
+    """Return a folder's files in the order of their creation, independent of their current names.
 
     Among copies, a complete file comes first, then the larger one. Raises OSError.
     """

@@ -23,7 +23,7 @@ class Summary:
     missed     ticks that passed without a scrape, or could not be written.
     findings   all defects, each with its file.
     integrity  the defects as counts.
-    open       the number of folders to which a recorder is writing.
+    open       the number of folders being written by a recorder.
     unfinished  folders with a session that has no footer.
     continued  folders with a session that lacks a later file.
     """
@@ -144,7 +144,7 @@ def size_of(folder: Path) -> int | None:
         return None
     total = 0
     for file in files:
-        # The recorder may just have removed it.
+        # The recorder may just have removed the folder.
         with suppress(FileNotFoundError):
             total += file.stat().st_size
     return total

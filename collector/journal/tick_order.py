@@ -15,7 +15,7 @@ from collector.journal.reader import Entry
 
 @dataclass(frozen=True)
 class LostTicks:
-    """Ticks that are missing before a byte of the file."""
+    """Ticks that are missing before a file offset."""
 
     offset: int
     ticks: int
@@ -28,7 +28,7 @@ class LostTicks:
 
 @dataclass(frozen=True)
 class RepeatedTicks:
-    """Ticks from a byte of the file on that are left out: they, or later ticks, were read before."""
+    """Ticks from a file offset on that are skipped: they, or later ticks, were read before."""
 
     offset: int
     ticks: int

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-# A compaction's message names all files it wrote, possibly hundreds.
+# A compaction message names all files written, possibly hundreds.
 MAX_BYTES = 256 << 10
 
 

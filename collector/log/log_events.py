@@ -108,7 +108,7 @@ def _integer(text: str) -> int:
 
 
 def _size(text: str) -> str:
-    """Return a size such as `12.345MiB` with one decimal, in the largest unit below it."""
+    """Reformat a size such as `12.345MiB`: one decimal, in the largest unit that gives at least 1."""
     match = _PARTS.fullmatch(text)
     if match is None:
         return text

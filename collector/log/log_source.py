@@ -1,4 +1,4 @@
-"""Cassandra's log as a source of events."""
+"""Cassandra's log as an event source."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,7 +11,7 @@ from collector.model.snapshot import Event, Scrape, SourceError
 from collector.printable import one_line
 
 NAME = "log"
-# Bounds per tick; the next ticks read the rest of the log.
+# Limits per tick; the next ticks read the rest of the log.
 MAX_BYTES = 4 << 20
 SHARE_OF_TIMEOUT = 0.25
 MAX_EVENTS = 100

@@ -58,7 +58,7 @@ def parse(pattern: str) -> LogPattern:
 
 
 def _around_message(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:
-    """Return the pieces before and after the message, in the same line. Raises ValueError."""
+    """Return the pieces before and after the message, on the same line. Raises ValueError."""
     kinds = [piece.kind for piece in pieces]
     if kinds.count(MESSAGE) != 1:
         raise ValueError(f"{'more than one' if MESSAGE in kinds else 'no'} %msg; exactly one is required")

@@ -38,6 +38,6 @@ class Identity:
         return self if updated == self else updated
 
     def labels(self) -> Mapping[str, str]:
-        """Return the known labels, in the order in which they are written."""
+        """Return the known labels, in output order."""
         labels = {"cluster": self.cluster, "dc": self.dc, "rack": self.rack, "node": self.node}
         return {label: value for label, value in labels.items() if value}

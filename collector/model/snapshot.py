@@ -31,7 +31,7 @@ class Event:
 class Scrape:
     """The values that one source returned in one tick.
 
-    at_s      monotonic time at which the source finished; rates divide by its differences.
+    at_s      monotonic time when the source finished; rates divide by its differences.
     origin    identifies the epoch of the counters, such as the start of a process; no rate spans two epochs. ""
               if unknown.
     problem   the reason for missing values, in one line; "" for none.

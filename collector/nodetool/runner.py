@@ -18,8 +18,8 @@ MAX_OUTPUT_BYTES = 64 << 20
 MAX_ERRORS_BYTES = 64 << 10
 CHUNK_BYTES = 1 << 16
 KILL_TIMEOUT_S = 2.0
-# Options with which the JVM starts on less than half the CPU, prints numbers in the English format, and does not
-# append each call to the history in the user's home.
+# Options that halve the CPU time of the JVM's start, select the English number format, and keep nodetool from
+# appending each call to the history in the user's home.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss512k -Duser.language=en -Duser.country=US -Duser.home=/dev/null"
 )
@@ -57,7 +57,7 @@ class Nodetool:
     """The nodetool of one node. Several threads may run it at once."""
 
     def __init__(self, program: Path, connection: Connection, environ: Mapping[str, str], hint: str = "") -> None:
-        """Create it without running it; `hint` is advice in case it cannot be started."""
+        """Store the settings without starting nodetool; `hint` is appended to the error if it cannot be started."""
         self.program = program
         self.connection = connection
         self._hint = f" (hint: {hint})" if hint else ""

@@ -1,4 +1,4 @@
-"""Last known values of sources that answer at their own pace, for the rows between two answers."""
+"""Last known values of sources with their own pace, for the rows between two responses."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ class LastKnown:
         self._read_s: dict[str, float] = {}
 
     def add(self, snapshot: Snapshot, sample: Sample) -> Sample:
-        """Return the sample with last known values. A new answer replaces all earlier values of its source."""
+        """Return the sample with last known values. A new response replaces all earlier values of its source."""
         now_s = max((scrape.at_s for scrape in snapshot.scrapes), default=0.0)
         for scrape in snapshot.scrapes:
             if scrape.source not in self._sources:

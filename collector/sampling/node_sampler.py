@@ -21,7 +21,7 @@ from collector.sampling.selection import Selection, Table
 from collector.sampling.source_reader import Source, SourceReader
 
 LEARN_TIMEOUT_S = 5.0
-# Peers are read between two ticks; a slow answer must not delay the next tick for long.
+# Peers are read between two ticks; a slow response must not delay the next tick for long.
 PEERS_TIMEOUT_S = 1.0
 UNKNOWN = "-"
 """The name of a disk or interface that was not found. No device has it, so none is read instead of all."""

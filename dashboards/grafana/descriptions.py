@@ -7,7 +7,7 @@ DEFAULT_ABSENCE = "Absent only while the agent is down or cannot reach the node.
 
 
 def description(panel: Panel) -> str:
-    """Return the meaning of a panel's signals, and the reasons for their absence."""
+    """Return what a panel's signals mean, and why they may be absent."""
     paragraphs = [panel.text] if panel.text else []
     lines = {line.signal.help: line for line in panel.lines}
     for text, line in lines.items():
@@ -16,7 +16,7 @@ def description(panel: Panel) -> str:
 
 
 def absences(panel: Panel) -> list[str]:
-    """Return the distinct reasons for which a panel may be empty."""
+    """Return the distinct reasons why a panel may be empty."""
     if not panel.lines:
         return []
     return list(dict.fromkeys(line.signal.absent or DEFAULT_ABSENCE for line in panel.lines))
@@ -33,7 +33,7 @@ def has_quantile(panel: Panel) -> bool:
 
 
 def may_be_undefined(line: Line) -> bool:
-    """Return whether a signal may be 0 / 0, which is NaN in PromQL."""
+    """Return whether a signal may be 0 / 0 (NaN in PromQL)."""
     return _may_be_undefined(line.signal.expression)
 
 

@@ -29,7 +29,7 @@ from dashboards.grafana.variables import data_source, uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
-# The minimum upper end of an axis. Grafana's own for a series of zeros is 100, which is 10,000 % of a ratio.
+# Minimum upper end of an axis. Grafana's default for a series of zeros is 100, which is 10,000 % for a ratio.
 SOFT_MAX = {
     Unit.PER_S: 1.0,
     Unit.SECONDS: 0.001,
@@ -89,7 +89,7 @@ def _time_series(panel: Panel, queries: list[Query]) -> Any:
     if unit is Unit.RATIO:
         builder = builder.decimals(1)
     if low and panel.lines[0].signal.bounded:
-        # The good value is 100 %, for which Grafana's own axis would end at 200 %.
+        # For a good value of 100 %, Grafana's default axis would end at 200 %.
         builder = builder.max(1)
     if isinstance(panel, TimeSeries) and panel.stacked:
         stacking = common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")

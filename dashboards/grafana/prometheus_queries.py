@@ -80,7 +80,7 @@ class Prometheus:
         return variables
 
     def annotations(self) -> list[Annotation]:
-        """Return the annotations; the reports of several agents on one run count as one."""
+        """Return the annotations; reports of one run by several agents count as one."""
         schema = selector("cassandra_schema_version", (), NODE)
         before = f"{schema} offset $__interval"
         run = "max by (cluster, run{more}) (casstat_run_{event}_time_seconds{{" + NODE + "}}) * 1000"
@@ -102,7 +102,7 @@ class Prometheus:
             ),
             Annotation(
                 "Schema changes",
-                # Only nodes that were present one step earlier: the return of a node is no schema change.
+                # Only nodes that were present one step earlier: the return of a node is not a schema change.
                 f"max by (cluster, schema_version) (({schema} unless {before}) and on (cluster, node) {before})",
                 PURPLE,
                 "schema {{schema_version}}",
@@ -142,7 +142,7 @@ class Prometheus:
 
 
 def _match(line: Line, tables: bool) -> str:
-    """Return the matchers of a signal's metrics. The series of load clients have no labels of nodes."""
+    """Return the matchers of a signal's metrics. The series of load clients have no node labels."""
     if line.signal_name in CLIENT_SIGNALS:
         return CLUSTER
     selectable = [label for label in ("keyspace", "table") if tables and label in line.signal.labels]

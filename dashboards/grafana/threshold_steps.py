@@ -2,7 +2,7 @@
 
 A step includes its value, whereas an alert fires only beyond it. Values take the colour of the step that they are in,
 and Grafana draws a threshold line in the colour of the step above it. For alerts on low values that would be the colour
-of the better side, so lines have steps of their own.
+of the better side, so lines have separate steps.
 """
 
 from dashboards.expression import Gauge
@@ -40,6 +40,6 @@ def line_steps(line: Line) -> list[tuple[float | None, str]]:
 
 
 def _first_beyond(line: Line, bound: float) -> float:
-    """Return the lowest value at which the alert fires: `bound` + 1 for a gauge that counts items."""
+    """Return the lowest value that fires the alert: `bound` + 1 for a gauge that counts items."""
     counts_items = isinstance(line.signal.expression, Gauge) and line.signal.unit is Unit.COUNT
     return bound + 1 if counts_items else max(bound, MIN_VALUE)

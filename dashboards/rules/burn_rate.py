@@ -24,9 +24,9 @@ def ratio_name(window: str) -> str:
 
 
 def nearest_le(bound_s: float) -> str:
-    """Return the label `le` of the upper bound nearest to `bound_s`, which all versions of Cassandra share.
+    """Return the `le` label nearest to `bound_s`; the labels are the same for all Cassandra versions.
 
-    Raises ValueError for a bound that is not among the agent's default ones.
+    Raises ValueError for a bound that is not one of the agent's defaults.
     """
     if bound_s not in UpperBounds().seconds:
         raise ValueError(f"{bound_s:g} s: not an upper bound of the agent's histograms (hint: choose one of DEFAULT_S)")

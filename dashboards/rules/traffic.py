@@ -1,4 +1,4 @@
-"""The traffic of a node that error rates are compared with."""
+"""The node traffic that error rates are compared with."""
 
 from dashboards.expression import Rate, where
 

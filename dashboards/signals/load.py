@@ -1,6 +1,6 @@
 """Client metrics of a load test, as the load generator exports them: see docs/dashboards.md.
 
-The series have no labels of nodes, so only the variable for the cluster applies to them.
+The series have no node labels, so only the cluster variable applies to them.
 """
 
 from dashboards.expression import Quantile, Rate, where

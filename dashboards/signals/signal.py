@@ -24,7 +24,7 @@ class Signal:
     name          the name in panels, rules and thresholds.
     title         the default title of a panel.
     help          the meaning of the value, and of a high or low one.
-    labels        the labels besides those of the node, such as the table, by which panels may group.
+    labels        further labels that panels may group by, such as the table.
     absent        when the signal has no value; "" when it always has one.
     bounded       whether it is a ratio of at most 1. A rate over a few samples can exceed 1 and is clamped.
     low_is_worse  whether the worst series are those with the lowest values.

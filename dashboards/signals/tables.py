@@ -116,7 +116,7 @@ SIGNALS = (
         "Bloom filter false positive ratio, worst node",
         Gauge("cassandra_table_bloom_filter_false_ratio", aggregation=Aggregation.MAX),
         Unit.RATIO,
-        "Fraction of the bloom filters' answers that are false positives, which cause needless SSTable reads.",
+        "Fraction of bloom filter results that are false positives, which cause needless SSTable reads.",
         TABLE,
         FLUSHED,
         bounded=True,

@@ -120,7 +120,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Check a complete head."""
+        """Reject oversized bodies, too many pipelined requests, and requests without exactly one Host header."""
         self._in_head = False
         self._connection.head_complete(self.loop.time())
         if len(self.pipeline) >= MAX_PIPELINED:

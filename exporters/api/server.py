@@ -165,7 +165,7 @@ class _Serving(uvicorn.Server):
             try:
                 client, address = await loop.sock_accept(listener)
             except ConnectionError:
-                # The client is already gone.
+                # The client has already disconnected.
                 continue
             except OSError as error:
                 self._log(f"cannot accept a connection: {error.strerror}", kind="accept")
@@ -184,7 +184,7 @@ class _Serving(uvicorn.Server):
     def _handshake_done(self, task: "asyncio.Task[None]") -> None:
         client = self._handshakes.pop(task)
         if task.cancelled():
-            # The task never started.
+            # Cancelled before it started, so nothing else closes the socket.
             client.close()
 
     async def _handshake(
@@ -257,7 +257,7 @@ class _OneLineHandler(logging.Handler):
         """Log a record."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, asyncio.CancelledError):
-            # `shutdown` cancelled it.
+            # `shutdown` cancelled the task.
             return
         if error is None:
             self._log(" ".join(record.getMessage().split())[:300], kind="fault")

@@ -17,7 +17,7 @@ from exporters.line.view import View, events_text, interval_s
 
 OPERATIONS = (("Read", "reads"), ("Write", "writes"))
 Row = dict[str, Cell]
-# The tick of the empty sample from which the header is built.
+# The tick of the empty sample used to build the header.
 NEVER = Tick(0.0)
 
 
@@ -60,7 +60,7 @@ class Table:
             yield index, self.row(node.node, cluster.sample, answered, 1 - answered, (head.disk, head.interface))
 
     def row(self, name: str, sample: Sample, answered: int, missing: int, devices: tuple[str, str]) -> Row:
-        """Return one row; `answered` nodes are in it, `missing` nodes are not."""
+        """Return one row that covers `answered` nodes and lacks `missing` nodes."""
         operations = self.view.operations
         return {
             "time": rounded(sample.tick.time_s),

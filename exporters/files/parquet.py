@@ -49,7 +49,7 @@ class _TableParts:
 
 
 def write_series(recording: Recording, offset_s: float, folder: Path, run: str, max_series: int) -> list[Path]:
-    """Write all recorded values of a node, whose clock is ahead by `offset_s`; return the files.
+    """Write all recorded values of a node, correcting its clock by `offset_s`; return the files.
 
     Raises OSError, UnsupportedError, TooManySeriesError.
 

@@ -58,7 +58,7 @@ def _cell(value: float | None) -> str:
 
 
 def thinned(columns: Columns, limit: int, mean: Collection[str] = ()) -> Columns:
-    """Return at most about `limit` rows, which is all that a plot can show; the first column contains times.
+    """Thin the rows to about `limit`, which is all that a plot can show; the first column contains times.
 
     Of rows that share a pixel, each column keeps the lowest and the highest value in their order. Columns in `mean` are
     stacked, so they keep their mean twice: extremes do not add up. If a value is missing among the rows, one of the two

@@ -1,4 +1,4 @@
-"""The times at which nodes are missing: the cluster's sums then cover fewer nodes."""
+"""Time ranges with missing nodes: the cluster's sums then cover fewer nodes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _NAMES_LETTERS = 26
 
 @dataclass(frozen=True)
 class Gap:
-    """A time range in which the same nodes are missing; `count` may exceed the number of known names."""
+    """A time range with the same missing nodes; `count` may exceed the number of known names."""
 
     begin_s: float
     end_s: float

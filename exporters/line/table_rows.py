@@ -1,4 +1,4 @@
-"""Rows of single tables: the named and the most active ones, and the sum of the others of each keyspace."""
+"""Rows of single tables: the named and the most active ones, and the sum of each keyspace's other tables."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from exporters.line.columns import MS, ratio, times
 
 _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"
-# Includes the keyspaces' counters, from which the others are computed.
+# Includes the keyspace counters, which the row of the other tables is computed from.
 NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
 NEVER = Tick(0.0)
 _WORDS = {"Read": "read", "Write": "write"}

@@ -10,7 +10,7 @@ from exporters.bounded_labels import BoundedLabels
 
 # A series becomes stale this many periods after its last reading.
 PERIODS = 2.5
-# Assumed period before the second reading, and the longest period: a pause is not a period.
+# Assumed period before the second reading, and maximum period: a pause is not a period.
 FIRST_S = 10.0
 MAX_PERIOD_S = 300.0
 # Without a tick for this long, all values are stale.
@@ -20,7 +20,7 @@ FORGET_S = 600.0
 
 
 class _Latest:
-    """The latest value of a series, its time, and the time at which it becomes stale."""
+    """The latest value of a series, its time, and when it becomes stale."""
 
     __slots__ = ("at_s", "min_period_s", "until_s", "value")
 

@@ -26,7 +26,7 @@ class Checkpoint:
     """The last tick that the store has.
 
     time_s, session  identify the tick.
-    position         the position from which reading yields correct rates for the ticks after it.
+    position         where to resume reading to get correct rates for the following ticks.
     identity         the node's identity at that tick.
     """
 

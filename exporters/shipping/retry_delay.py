@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 FIRST_S, MAX_S = 1.0, 60.0
-# Upper limit of a Retry-After that is honoured.
+# Maximum Retry-After that is honoured.
 MAX_RETRY_AFTER_S = 300.0
 
 

@@ -1,4 +1,4 @@
-"""The health of a sink."""
+"""The state of a sink, for self-metrics and logs."""
 
 from dataclasses import dataclass
 

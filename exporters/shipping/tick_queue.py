@@ -47,7 +47,7 @@ class ShipTick:
     placement  where the node runs.
     sample     the sample of its interval; None for the first tick of a session.
     position   the position of its frame.
-    restart    the position from which reading can continue after it.
+    restart    where reading can continue after it.
     """
 
     time_s: float
@@ -90,7 +90,7 @@ class RecordingReader:
 
 
 class RestartPositions:
-    """The position from which reading can continue after a tick: some frames earlier, or the start of its session."""
+    """Where reading can continue after a tick: some frames earlier, or the start of its session."""
 
     def __init__(self) -> None:
         self._frames: deque[tuple[int, Position]] = deque()
@@ -101,8 +101,8 @@ class RestartPositions:
         self._frames.clear()
 
     def add(self, position: Position, interval_s: float) -> Position:
-        """Add a tick and the position of its frame; return the position from which to continue after it."""
-        # Count ticks, not seconds: the clock may be set.
+        """Add a tick and the position of its frame; return where to continue reading after it."""
+        # Count ticks, not seconds: the clock may be adjusted.
         needed = ceil(LOOK_BACK_S / interval_s)
         if not self._frames or self._frames[-1][1] != position:
             self._frames.append((self._count, position))
@@ -192,7 +192,7 @@ class TickQueue:
                     self._last = tick
             else:
                 if not isinstance(item, RepeatedTicks):
-                    # The tick to seek may be missing.
+                    # The sought tick may be missing.
                     self._seek_to = None
                 self._gaps.note(item)
         self._polled = None
@@ -242,7 +242,7 @@ class TickQueue:
             return bool(self._buffered)
         number = recent.at(last.time_s)
         ticks = None if number is None else recent.after(number - 1)
-        # Before the clock was set, another tick may have had the same time.
+        # Before a clock adjustment, another tick may have had the same time.
         if number is None or not ticks or ticks[0].number != number or ticks[0].position != last.position:
             return False
         self._number = number

@@ -108,8 +108,8 @@ class FakeJolokia(Jolokia):
     forbidding  reason for refusing operations.
     finds       names that every search returns instead.
     down        whether requests are refused.
-    takes_s     duration of an answer on the `clock`.
-    meanwhile   called before each part of an answer.
+    takes_s     duration of a response on the `clock`.
+    meanwhile   called before each part of a response.
     """
 
     beans: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -113,7 +113,7 @@ class Node:
             self.clock.busy(began_s + after_s - self.clock.monotonic_s())
 
     def read_times(self, mbean: str, ticks: int, interval_s: float = 1.0) -> list[float]:
-        """Return the times of the ticks in which the MBean is read, in seconds from now."""
+        """Return the times of the ticks that read the MBean, in seconds from now."""
         began_s = self.clock.monotonic_s()
         times_s = []
         for _ in range(ticks):

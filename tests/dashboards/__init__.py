@@ -1,1 +1,1 @@
-"""What people look at elsewhere."""
+"""Tests of dashboards and rules."""

@@ -156,14 +156,14 @@ def _burn(objective: Objective) -> Case:
     return Case(series, settle=150, calm=lambda _, t1: series(0, t1), event=one_of_five)
 
 
-def _agents(missing: int, of: int, unreachable: float | None = None) -> list[Line]:
-    """Return `of` agents; the first `missing` of them end after three minutes."""
+def _agents(missing: int, total: int, unreachable: float | None = None) -> list[Line]:
+    """Return the series of `total` agents; the first `missing` of them stop after three minutes."""
     lines = [
         moving("casstat_build_info", _until(3) if number < missing else _always, node=f"n{number}", version="1.0")
-        for number in range(of)
+        for number in range(total)
     ]
     metric = "cassandra_endpoints_unreachable"
-    return [*lines, *([] if unreachable is None else [gauge(metric, unreachable, node=f"n{of - 1}")])]
+    return [*lines, *([] if unreachable is None else [gauge(metric, unreachable, node=f"n{total - 1}")])]
 
 
 def _always(_: int) -> float:

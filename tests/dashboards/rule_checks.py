@@ -1,4 +1,4 @@
-"""promtool tests from the cases of an alert; each scenario is a cluster of its own, so one test holds all of them."""
+"""promtool tests from the cases of an alert; each scenario has its own cluster, so one test covers all of them."""
 
 from collections.abc import Iterator, Sequence
 from math import ceil
@@ -9,14 +9,14 @@ from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
 STALE = "stale"
-# The rate in the minute of a single event, as a multiple of a value beyond the threshold.
+# A single event raises the rate, for one minute, to this many times a value beyond the threshold.
 BURST = 20
 
 
 class Scenario(NamedTuple):
-    """The series of a cluster, before and after the time t1 at which the alert fires; None for no series.
+    """The series of a cluster before and after t1, the time when the alert must fire; None for no series.
 
-    reset   whether its counters are reset meanwhile.
+    reset   whether its counters are reset in between.
     fires   whether the alert must fire at t1.
     stays   whether it must still fire at the end.
     """
@@ -69,7 +69,7 @@ def _test(name: str, alerts: Sequence[Alert]) -> dict[str, Any]:
 
 
 def _never(name: str, severity: str, scenarios: Sequence[Scenario], t2: int) -> dict[str, Any]:
-    """Return the check that the scenarios that must not fire never did."""
+    """Return the check that the alert never fired in scenarios that forbid it."""
     quiet = "|".join(f"{severity}-{scenario.name}" for scenario in scenarios if not scenario.fires)
     alert = f'ALERTS{{alertname="{name}",alertstate="firing",severity="{severity}",cluster=~"{quiet}"}}'
     return {"expr": f"count by (cluster) (count_over_time({alert}[{t2}m]))", "eval_time": f"{t2}m", "exp_samples": []}
@@ -123,7 +123,7 @@ def _steady(name: str, lines: Sequence[Line], *, fires: bool) -> Scenario:
 
 
 def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]:
-    """Return traffic for which the ratio of errors is `times` the minimum ratio of the alert."""
+    """Return traffic that makes the error ratio `times` the alert's minimum ratio."""
     return [case.traffic(value / (times * alert.min_ratio))] if case.traffic and alert.min_ratio else []
 
 

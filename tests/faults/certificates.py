@@ -1,4 +1,4 @@
-"""A certificate authority for tests, and the certificates that it signs, certificate with openssl."""
+"""A certificate authority for tests, and the certificates that it signs with openssl."""
 
 import subprocess
 from dataclasses import dataclass

@@ -99,7 +99,7 @@ async def require_password(agent: "FakeAgent", head: str, reader: Reader, writer
 
 
 def respond_with(body: bytes, status: str = "200 OK", kind: str = "application/json") -> Behaviour:
-    """Return a behaviour that answers every request with this response."""
+    """Return a behaviour that sends this response to every request."""
 
     async def answer(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
         head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"

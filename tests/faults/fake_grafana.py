@@ -1,4 +1,4 @@
-"""A Grafana that records requests and answers from a script; after its end it accepts everything."""
+"""A Grafana that records requests and follows a script of responses; after its end it accepts everything."""
 
 import json
 import threading

@@ -20,7 +20,7 @@ PAST_US = 400
 Json = dict[str, Any]
 Attributes = dict[str, Callable[[], Any]]
 Override = Callable[[Json, Json], Json]
-"""Takes a request and the correct answer, and returns the answer to send."""
+"""Takes a request and the correct response, and returns the response to send."""
 
 
 def _offsets(number: int) -> list[int]:
@@ -48,7 +48,7 @@ class Timer:
 
 
 class FakeNode:
-    """A registry of MBeans; `override`, if set, replaces individual answers."""
+    """A registry of MBeans; `override`, if set, replaces individual responses."""
 
     def __init__(self) -> None:
         self.override: Override | None = None
@@ -188,7 +188,7 @@ def _attribute(name: str, attributes: Attributes) -> Any:
 
 
 def error(status: int, kind: str, text: str) -> Json:
-    """Return the answer to a request that fails."""
+    """Return the response to a request that fails."""
     return {"status": status, "error_type": kind, "error": f"{kind} : {text}"}
 
 

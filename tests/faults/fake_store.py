@@ -14,7 +14,7 @@ Answer = Callable[[socket.socket], None]
 
 
 def status(code: int, *headers: str, body: bytes = b"") -> Answer:
-    """Return an answer with a status."""
+    """Return a response with a status."""
     lines = [f"HTTP/1.1 {code} x", f"Content-Length: {len(body)}", *headers, "", ""]
     return lambda stream: stream.sendall("\r\n".join(lines).encode() + body)
 

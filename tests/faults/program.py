@@ -123,7 +123,7 @@ def _all(lines: "queue.Queue[str]") -> list[str]:
 
 
 class Load:
-    """Reads of a fake node and the rows of the program that measures it; counts both."""
+    """Counts the reads of a fake node, and those in the rows of the program that measures it."""
 
     def __init__(self, program: Program, node: FakeNode, per_row: int = 100) -> None:
         self.rows: list[Row] = []

@@ -101,7 +101,7 @@ class Simulation:
 
 
 def tick_list(clock: ManualClock, interval_s: float, number: int) -> list[tuple[Tick, float]]:
-    """Return `number` ticks, each with the monotonic time at which it came."""
+    """Return `number` ticks, each with its monotonic arrival time."""
     stream = ticks(clock, interval_s)
     with closing(stream):  # type: ignore[type-var]
         return [(next(stream), clock.monotonic) for _ in range(number)]

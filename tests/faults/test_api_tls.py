@@ -118,7 +118,7 @@ LIVE = ("-H", "Accept: text/event-stream", "--max-time", "1")
 
 
 def requests() -> list[tuple[str, tuple[str, ...], int]]:
-    """Return a request for every method of every path, with its status when access is granted."""
+    """Return a request for every method of every path, with its status if access is granted."""
     return [
         *[(path, (), 200) for path in ("/", "/metrics", "/-/healthy", "/-/ready", "/api/v1/openapi.json")],
         *[(f"/api/v1/{path}", (), 200) for path in ("node", "time", "samples", "journal", "runs")],

@@ -163,7 +163,7 @@ def test_a_response_of_millions_of_values_takes_bounded_memory_and_time(fake: Fa
 
 
 def ask_in_subprocess(url: str) -> tuple[str, int, float]:
-    """Ask in a subprocess with a timeout of one second; return its message, memory growth in MiB and duration."""
+    """Send a request from a subprocess within a second; return its message, memory growth in MiB and duration."""
     result = subprocess.run(
         [sys.executable, "-c", MEMORY, url, QUESTION], capture_output=True, text=True, timeout=60, check=False
     )

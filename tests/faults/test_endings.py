@@ -160,7 +160,7 @@ def test_a_signal_ends_the_program_at_once_while_the_node_hangs(number: signal.S
 
 
 def answer_then_hang(fake: FakeJolokia, reached: threading.Event, answer: Json) -> Json:
-    """Return the answer, and let the node hang after its first response."""
+    """Return the response, and let the node hang after the first one."""
     if fake.posts > 1:
         fake.fault = faults.signalling(reached, faults.hang)
     return answer

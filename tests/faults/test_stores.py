@@ -127,7 +127,7 @@ def test_a_request_ends_at_its_deadline_however_slow_the_answer(scheme: str) -> 
         began_s = time.monotonic()
         with pytest.raises(UnavailableError, match="in time"):
             sink.send([b"a b=1 1"], 1.0)
-        # The answer would take minutes.
+        # The response would take minutes.
         assert time.monotonic() - began_s < 30
 
 

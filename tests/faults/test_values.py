@@ -1,4 +1,4 @@
-"""Malformed answers of single MBeans: empty cells, correct other cells, and never a wrong number."""
+"""Malformed responses for single MBeans leave their cells empty, all others correct, and no number wrong."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ FAILED: dict[str, Json] = {
 
 
 def replaced(kind: str, names: str, value: Any) -> Override:
-    """Return an override that replaces the value in the answers for a bean."""
+    """Return an override that replaces the value in responses for an MBean."""
     return changed(kind, names, lambda _: value)
 
 

@@ -13,7 +13,7 @@ from tests.real.nodes import light, no_progress, spec_of
 from tests.real.programs import prepare
 
 VERSIONS = {"5.0.8": "127.0.150", "4.1.9": "127.0.141", "4.0.17": "127.0.140", "3.11.19": "127.0.131"}
-# Cassandra 3.11 runs in a Java without the HTTP server that Jolokia needs.
+# The Java that runs Cassandra 3.11 here lacks the HTTP server module that Jolokia needs.
 WITH_JOLOKIA = [version for version in VERSIONS if not version.startswith("3.")]
 FIRST_JMX_PORT = 27199
 BESIDE = "beside"

@@ -23,7 +23,7 @@ from tests.waiting import eventually
 ADDRESSES = ["127.0.174.1", "127.0.174.2"]
 URL = f"http://{ADDRESSES[0]}:9090"
 PATIENCE_S = 240.0
-# Factor by which `for` is shortened.
+# The `for` of alerts is divided by this.
 SPEED_UP = 60
 # Alerts that may fire because of the machine that runs the tests.
 OF_THE_MACHINE = {alert.name for alert in ALERTS["machine"]} | {"CasstatTicksLate", "CasstatTicksMissed"}

@@ -140,7 +140,7 @@ def test_query_results_match_the_merge(
     answers: dict[Any, dict[str, float]] = {
         store: prometheus_values(store, signal.expression, by, stores) for store in (stores.prometheus, stores.victoria)
     }
-    # InfluxQL does not calculate across measurements.
+    # InfluxQL has no arithmetic across measurements.
     if len(set(metrics_of(signal.expression))) == 1:
         answers[stores.influxdb] = influxdb_values(stores.influxdb, signal.expression, by, stores)
     for store, found in answers.items():

@@ -148,13 +148,13 @@ def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node
     assert all(float(row["reads_per_s"]) > RATE / 4 for row in within if row["node"] == "cluster")
     unseen = before_the_first_tick(recording / third, killed_s)
     client = counted["reads"] + counted["writes"]
-    # No count includes what the node coordinated after its last tick: at most a second of its third of the load.
+    # Operations that the node coordinated after its last tick are lost: at most a second of its third of the load.
     counted_operations = total(rows, "cluster") + unseen
     assert total(rows, "cluster") == sum(total(rows, node.spec.address) for node in nodes)
     assert client * 0.995 - RATE / 3 <= counted_operations <= client * 1.005
     assert unseen < 0.05 * client
 
-    # The plot has the gap too.
+    # The plot has the gap, too.
     output("plot", recording, "-o", tmp_path / "plots", "--from", str(killed_from_s), "-i", "1")
     assert (tmp_path / "plots" / "nodes.png").stat().st_size > 10_000
     with (tmp_path / "plots" / "nodes.tsv").open(newline="") as file:

@@ -1,4 +1,4 @@
-"""promtool accepts the rules, and every alert fires, stays quiet, survives a reset and resolves."""
+"""promtool accepts the rules; every alert fires when it should and only then, ignores counter resets, and resolves."""
 
 import json
 import shutil

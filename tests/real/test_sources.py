@@ -37,7 +37,7 @@ def assert_complete(out: str, wanted: int) -> None:
     rows = [dict(zip(header, line.partition("#")[0].split(), strict=False)) for line in lines[1:]]
     assert len(rows) == wanted + 1
     assert rows[-1]["Epoch"] == "Average"
-    # Each column has a value in some row, except for caches that may not be used.
+    # Each column has a value in some row, except for the cache columns: the caches may be unused.
     for name in header:
         if name not in ("KeyHit%", "RowHit%"):
             assert any(row[name] != "-" for row in rows), name
@@ -48,12 +48,12 @@ def assert_complete(out: str, wanted: int) -> None:
 @pytest.mark.parametrize("source", ["nodetool", "jolokia"])
 def test_the_old_command_line_works(any_node: Node, source: str, tmp_path: Path) -> None:
     if source == "jolokia" and any_node.spec.jolokia is None:
-        # Jolokia does not run in the Java of 3.11.
+        # Jolokia does not run in the Java that runs 3.11.
         return
     prepare(any_node)
     write(any_node)
     events = tmp_path / "events.txt"
-    # A rate needs two reports of nodetool.
+    # A rate needs two nodetool reports.
     rows = 6 if source == "nodetool" else 3
     command = [sys.executable, "-m", "cli", *old_command(any_node, events, rows), "--source", source]
     with (
@@ -75,7 +75,7 @@ def test_the_old_command_line_works(any_node: Node, source: str, tmp_path: Path)
 
 
 def per_s(rows: list[Row], rate: str) -> float:
-    """Return the mean rate over the intervals for which it is known."""
+    """Return the mean rate over the intervals with a known rate."""
     known = [row for row in rows if row[rate] is not None]
     return float(sum(row[rate] * row["interval_s"] for row in known) / sum(row["interval_s"] for row in known))
 
@@ -98,7 +98,7 @@ def test_both_sources_agree_on_operations(jolokia_node: Node) -> None:
         assert per_s(rows[1], rate) == pytest.approx(RATE / 2, rel=0.1)
     assert {row["percentiles"] for row in rows[1]} == {"interval"}
     assert "decayed" in {row["percentiles"] for row in rows[0]}
-    # Columns of the host have a value every second, however slow nodetool is.
+    # Host columns have a value every second, however slow nodetool is.
     assert all(row["cpu_idle_pct"] is not None for row in rows[0])
 
 

@@ -93,7 +93,7 @@ def test_percentiles_are_absent_once_the_load_has_stopped(node: Node) -> None:
     with casstat("1", "--jolokia", node.spec.jolokia_url) as line:
         with load(node, 200):
             line.wait_for(lambda rows: bool(rows) and (rows[-1]["reads_per_s"] or 0) > 50)
-        # The row in which the load stopped has its last operations.
+        # The last operations are in the row of the moment when the load stopped.
         line.wait_for_rows(1)
         seen = len(line.rows)
         line.wait_for_rows(3)

@@ -20,7 +20,7 @@ FAULTS = (
 
 @dataclass(frozen=True)
 class Pace:
-    """A number of rounds, each with a fault and a rest in which the agent recovers."""
+    """A number of rounds, each a fault followed by a rest to recover."""
 
     rounds: int
     fault_s: float

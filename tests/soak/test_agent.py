@@ -166,7 +166,7 @@ def test_prometheus_matches_the_replay_and_credentials_are_required(
     prometheus.start()
     stack.callback(prometheus.stop)
     with load(node, RATE):
-        # Rows of the replay end at multiples of their interval.
+        # Replayed rows end at multiples of their interval.
         end_s = SECONDS * ceil((time.time() + SECONDS + 2) / SECONDS)
         eventually(lambda: time.time() > end_s + 2, 3 * SECONDS)
     ups = {series["metric"]["job"]: series["value"][1] for series in prometheus.query("up", end_s)}
@@ -196,7 +196,7 @@ def bounds_ms(prometheus: Prometheus, buckets: str, time_s: float) -> list[float
 
 
 def replayed(folder: Path, end_s: float) -> dict[str, Any]:
-    """Return the row of the replay that ends at `end_s`."""
+    """Return the replayed row that ends at `end_s`."""
     result = run("replay", str(folder), "--format", "json", "--interval", str(SECONDS))
     assert result.returncode == 0, result.stderr
     rows = {row["time"]: row for row in map(json.loads, result.stdout.splitlines())}

@@ -29,7 +29,7 @@ SLACK, SLACK_BYTES = 1.04, 1 << 20
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources of the agent at a time without a fault."""
+    """The agent's resource usage while no fault is active."""
 
     rss: int
     threads: int
@@ -37,7 +37,7 @@ class Resources:
 
 
 class Soak:
-    """The agent, its node and its store, and the faults that they meet."""
+    """The agent, its node and its store, with methods that cause faults."""
 
     def __init__(self, agent: RunningAgent, node: FakeJolokia, store: FakeStore, settings: Path, pace: Pace) -> None:
         self.agent = agent
@@ -174,7 +174,7 @@ def test_resources_do_not_grow_and_every_lost_tick_is_reported(fake: FakeJolokia
 
 
 def point(line: bytes) -> tuple[bytes, bytes]:
-    """Return the series and the time of a line; spaces in tags are escaped, and the fields have none."""
+    """Return the series and time of a line; spaces in tags are escaped, and the fields have none."""
     series, _, time_ns = line.rsplit(b" ", 2)
     return series, time_ns
 

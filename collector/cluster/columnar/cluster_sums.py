@@ -43,7 +43,7 @@ class ClusterSums:
     counters    increase, rate, longest elapsed time, number of nodes, number of nodes with an increase.
     averaged    the number of nodes by metric, for counters with averaged rates.
     gauges      number of nodes, aggregate of their means, lowest and highest value.
-    lacking     intervals in which a node lacks a summed gauge that it reports before and after.
+    lacking     intervals without a node's summed gauge that it reports before and after.
     histograms  counts, by number of buckets.
     histogram_nodes, busy_histogram_nodes  number of nodes with the histogram, and of those with an increase.
     texts       the text that all nodes report; None if they differ.
@@ -143,7 +143,7 @@ class ClusterSums:
         return ((series, series_sum) for series, series_sum in sums.items() if series[0] in self.metrics)
 
     def _first_of_machine(self, key: Series, rows: Ints, known: Bools) -> Bools:
-        """Return the rows in which this node is the first to report the shared series `key`."""
+        """Return the rows where this node is the first to report the shared series `key`."""
         if not key:
             return known
         reported = self.shared.setdefault(key, np.zeros(len(self.indices), bool))
@@ -254,7 +254,7 @@ class ClusterSums:
         layouts: Mapping[int, Ints],
         values: dict[int, dict[Series, Derived]],
     ) -> None:
-        """Add a histogram in the intervals in which every node with an increase of the counter has buckets."""
+        """Add a histogram to the intervals where every node with a counter increase has buckets."""
         metric = self.metrics[series[0]]
         counter = self.counters.get((metric.count, *series[1:]))
         total: Bools = np.asarray(self.histogram_nodes[series] > 0)

@@ -32,7 +32,7 @@ class HistogramIncreases:
     """The increases of a block's histograms.
 
     parts          for each histogram: line, column, bucket and increase.
-    counted        where (line and column) the increases of a histogram are known and consistent.
+    counted        lines and columns with known and consistent increases.
     lengths        number of buckets by column.
     totals         counts after the last line, by column.
     disagreements  lines with a histogram that contradicts its counters, and the reason.
@@ -103,7 +103,7 @@ def histogram_increases(
 
 
 def _layouts_by_column(block: Block) -> dict[int, list[tuple[int, int]]]:
-    """Return for each histogram the lines where a layout begins, with the number of buckets."""
+    """Return, for each histogram, the line at which each layout begins and its number of buckets."""
     layouts: dict[int, list[tuple[int, int]]] = {}
     for line, column_index, length in block.lengths:
         layouts.setdefault(column_index, []).append((line, length))

@@ -87,7 +87,7 @@ class NodeColumns:
         return values, spread
 
     def buckets(self, series: Series, layouts: Mapping[int, tuple[Ints, Ints]]) -> Iterable[tuple[int, Buckets]]:
-        """Yield the rows in which a histogram is known, and its buckets."""
+        """Yield the rows with a known histogram, and its buckets."""
         unit = self.units[series[0]]
         upper_bounds = {
             length: histogram.upper_bounds_of(unit, length) for length, (number, _) in layouts.items() if number.any()

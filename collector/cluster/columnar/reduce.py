@@ -219,7 +219,7 @@ def _histograms(
 
 
 def _add(sums: IntervalSums, elapsed: dict[str, Floats], part: _BlockSums, rows: Ints, height: int) -> None:
-    """Add the sums of a block, in which each interval occurs once."""
+    """Add the sums of a block; each interval occurs once."""
     for column_index, series in enumerate(part.counters[0]):
         if series not in sums.counters:
             sums.counters[series] = np.zeros(height), np.zeros(height)

@@ -23,9 +23,9 @@ class BlockRates:
     keys       sources and series.
     present    whether a line contains a series.
     exact      the last integer of each series; the numbers of `mixed` columns are only in `values`.
-    valid      where a counter's raw `increase` and `elapsed` are known.
-    known      where a gauge's raw value is in `values`.
-    counted    where a histogram's increases are known; `buckets` contains their line, column, bucket and increase.
+    valid      whether a counter's raw `increase` and `elapsed` are known.
+    known      whether a gauge's raw value is in `values`.
+    counted    whether a histogram's increases are known; `buckets` contains their line, column, bucket and increase.
     lengths    the number of buckets by column.
     restarted  the sources with a counter reset, by line.
     texts      columns and their texts, by line.
@@ -168,7 +168,7 @@ class _Previous:
 def _values(
     block: Block, last_readings: LastReadings, present: Bools, kinds: Sequence[Kind | None]
 ) -> tuple[Floats, Floats, Ints]:
-    """Return for each line and series the last number (NaN for none), its increase, and the last integer.
+    """Return the last number (NaN for none), its increase and the last integer of each line and series.
 
     Raises CodingError.
     """
@@ -206,7 +206,7 @@ def _values(
 
 
 def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], at: Ints, column: Ints, changed: Ints) -> None:
-    """Raise CodingError for input that decoding record by record would reject."""
+    """Raise CodingError for input that record-by-record decoding would reject."""
     begun = np.full(len(kinds), len(present))
     begun[column[::-1]] = at[::-1]
     mixed, bucketed = (

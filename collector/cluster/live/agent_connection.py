@@ -38,7 +38,7 @@ class Response:
 
 
 class AgentConnection(asyncio.Protocol):
-    """A client connection; `clock` is the loop's time, in which `deadline_s` is expressed."""
+    """A client connection; `deadline_s` is in the time of `clock`, the event loop's clock."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

@@ -25,7 +25,7 @@ STEADY_S = 10.0
 NOT_FOUND, UNAUTHORIZED = 404, 401
 JSON, EVENTS = "application/json", "text/event-stream"
 MAX_PEERS, MAX_ADDRESS_CHARS = 2000, 64
-# The errors of a connection and of malformed responses.
+# Errors of connections and malformed responses.
 EXPECTED = (AgentError, OSError, MalformedSampleError, TimeoutError, asyncio.TimeoutError)
 
 
@@ -45,7 +45,7 @@ class FeedListener(Protocol):
 class AgentFeed:
     """Follows one agent until it is cancelled.
 
-    connections    the set in which open connections are registered for deadline checks.
+    connections    the set of open connections, for deadline checks.
     select_values  filters the values of a sample before they are decoded.
     """
 

@@ -29,7 +29,7 @@ from collector.printable import one_line
 
 # The shortest delay of the last DELAYS samples is the estimate of a node's clock offset.
 DELAYS = 5
-# Share of an interval by which a sample may arrive early before its clock counts as wrong.
+# A sample that is early by more than this share of an interval comes from a wrong clock.
 EARLY = 0.1
 # Number of intervals without a sample after which a node counts as gone.
 GONE_AFTER = 5
@@ -80,7 +80,7 @@ class _Node:
 class IntervalAssembler:
     """Takes samples and failures of nodes, each identified by a key, and closes intervals.
 
-    `summed_gauges` are the metrics for which a sum without one of the nodes is omitted instead of shown as a drop.
+    `summed_gauges` are the metrics whose sum is omitted if a node is missing, rather than shown as a drop.
     """
 
     def __init__(self, interval_s: float, summed_gauges: frozenset[str] = frozenset()) -> None:

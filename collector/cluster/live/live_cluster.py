@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # An interval is closed once all nodes have reported, or WAIT_SHARE of an interval (at most WAIT_S) after its end.
 WAIT_SHARE, WAIT_S = 0.7, 2.0
 POLL_S = 0.04
-# Longest wait for the first interval.
+# Maximum wait for the first interval.
 FIRST_WAIT_S = 0.35
 # Intervals that ended longer ago than this, as after a suspend, are skipped.
 MAX_INTERVALS_BEHIND = 5
@@ -137,7 +137,7 @@ class LiveCluster:
         elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._call_in_thread, call, *arguments)
 
-    # Only called in the thread.
+    # The methods below run only in the event-loop thread.
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

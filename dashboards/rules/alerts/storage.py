@@ -64,7 +64,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraBloomFilterUseless",
         "bloom_false_share",
-        f"{{{{ $value | humanizePercentage }}}} of the answers of the bloom filters of {_NAME} are false positives.",
+        f"{{{{ $value | humanizePercentage }}}} of bloom filter results for {_NAME} are false positives.",
         by=TABLE,
     ),
 )

@@ -24,7 +24,7 @@ NO_NAME = re.compile(r"[^\w:.-]")
 
 
 class LineEncoder:
-    """Encodes samples as lines."""
+    """Encodes samples in InfluxDB line protocol."""
 
     def __init__(self) -> None:
         self._of: tuple[Mapping[str, Metric], Identity, Placement] | None = None

@@ -33,7 +33,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def with_tables(snapshots: list[Snapshot], *tables: tuple[str, str]) -> list[Snapshot]:
-    """Return the snapshots with operations of keyspaces and tables."""
+    """Return copies of the snapshots with operation counts of these tables and their keyspaces added."""
     result = []
     for number, snapshot in enumerate(snapshots):
         (scrape,) = snapshot.scrapes

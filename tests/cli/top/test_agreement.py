@@ -53,7 +53,7 @@ Row = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Node:
-    """A generated node: its machine, and the ticks in which it is down, restarts or lacks a gauge."""
+    """A generated node: its machine, and the ticks when it is down, restarts or lacks a gauge."""
 
     name: str
     machine: str
@@ -181,7 +181,7 @@ def live_rows(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
 
 
 def differences(left: Mapping[float, Row], right: Mapping[float, Row]) -> list[tuple[float, str]]:
-    """Return the times and common columns in which the rows differ."""
+    """Return the times and common columns of cells that differ."""
 
     def same(a: float | None, b: float | None) -> bool:
         if a is None or b is None:

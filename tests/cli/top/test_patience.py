@@ -1,4 +1,4 @@
-"""`casstat top --once` waits for an answer from every node, or until failures persist."""
+"""`casstat top --once` waits until every node has responded, or until failures persist."""
 
 from dataclasses import replace
 

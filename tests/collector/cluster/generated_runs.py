@@ -29,7 +29,7 @@ class GeneratedNode:
     reads       reads in each tick after the first; None where the node does not answer.
     micros      duration of each read in microseconds.
     nanos       whether its histograms are in nanoseconds, as in Cassandra 4.0.
-    ahead_s     seconds by which its clock is ahead.
+    ahead_s     how far its clock is ahead, in seconds.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Recordings of nodes with given reads per tick, and their results of the reference and the columnar merge."""
+"""Recordings of nodes with given reads per tick, and the results of both merges."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -121,7 +121,7 @@ def reads_of(intervals: Mapping[int, NodeInterval]) -> dict[int, tuple[float, fl
 
 
 def cluster_reads(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
-    """Return, by number of the interval, the reads of the cluster and the number of nodes that answered."""
+    """Return the cluster's reads and number of responding nodes, by interval index."""
     reads = {}
     for index, interval in merged.cluster.items():
         rate = interval.sample.values.get(READS)

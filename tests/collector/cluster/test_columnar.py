@@ -80,7 +80,7 @@ EVENTS = st.lists(st.builds(Event, st.sampled_from(["gc", "flush"]), st.sampled_
 
 
 def with_full_layouts(snapshot: Snapshot) -> Snapshot:
-    """Repeat the small generated histograms up to the length of the layout of their origin."""
+    """Repeat the small generated histograms to the full length of their layout."""
     scrapes = []
     for scrape in snapshot.scrapes:
         length = LAYOUTS[scrape.origin[-1:] in "02468"]

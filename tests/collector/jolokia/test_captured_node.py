@@ -1,4 +1,4 @@
-"""Answers of real nodes of 4.1 and 5.0, read with the complete catalogue."""
+"""Captured responses of real 4.1 and 5.0 nodes, read with the complete catalogue."""
 
 import json
 import re

@@ -36,7 +36,7 @@ RUNNING = [
 
 
 def values_of(metric: str, value: Any) -> Values:
-    """Return the values decoded from `value` as the answer for the attribute of the metric."""
+    """Return the values decoded from `value`, the response for the metric's attribute."""
     bean = next(bean for bean in BEANS if bean.metric.name == metric)
     labels = {placeholder: placeholder for placeholder in bean.placeholders}
     (request,) = mbean_requests([bean], {bean.family: [labels]}, lambda read_bean, _: read_bean.metric.scrape_interval)

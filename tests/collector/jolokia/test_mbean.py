@@ -1,4 +1,4 @@
-"""MBeans: names, requests, and the validation of answers."""
+"""MBeans: names, requests, and validation of responses."""
 
 import json
 import math

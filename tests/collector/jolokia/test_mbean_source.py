@@ -1,4 +1,4 @@
-"""The MBean source: which requests are sent in which tick, and the values of their answers."""
+"""The MBean source: the requests of each tick, and the values in the responses."""
 
 from collections.abc import Callable
 from itertools import pairwise

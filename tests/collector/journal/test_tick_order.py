@@ -40,7 +40,7 @@ def reads(folder: Path) -> float:
 
 
 def checked(folder: Path) -> tuple[Summary, Integrity]:
-    """Return the summary and the integrity, on which all readers agree."""
+    """Return the summary and its integrity, after asserting that all readers report the same integrity."""
     summary = info([folder])
     merged, _ = merge_both(folder)
     (node,) = merged.nodes

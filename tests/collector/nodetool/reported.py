@@ -1,4 +1,4 @@
-"""Captured output of nodetool of real nodes, and the reports parsed from it."""
+"""Captured nodetool output of real nodes, and the reports parsed from it."""
 
 import importlib
 import json
@@ -86,4 +86,4 @@ SOUND = tuple(
     capture for capture in CAPTURES if not {"de", "refused", "later", "vtable"} & set(capture.file.split("."))
 )
 STDERR = (FOLDER / "3.11.19" / "nodetool" / "stderr.txt").read_text()
-"""Standard error of the nodetool of 3.11 with an unknown version of Java, with which it works."""
+"""Standard error of nodetool 3.11 with an unknown Java version; the report is still correct."""

@@ -1,4 +1,4 @@
-"""The bounds of connections, and the addresses at which the API may listen."""
+"""Connection limits, and valid listen addresses of the API."""
 
 import socket
 from functools import partial
@@ -10,7 +10,7 @@ from exporters.api.listen_address import ListenError, bind, parse_address
 
 
 def expires_at(connection: ClientConnection) -> float:
-    """Return the second in which a connection expires."""
+    """Return the second when a connection expires."""
     return next((second for second in range(1000) if connection.is_expired(second)), 1000)
 
 

@@ -76,7 +76,7 @@ class Store:
 
 
 class Time:
-    """A clock that only waiting advances."""
+    """A clock that advances only by waiting."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
