@@ -1,4 +1,4 @@
-"""casstat with short frames and files, so that mutations of a recording hit many frame and file boundaries."""
+"""casstat with short frames and files, so that mutations of a recording often hit a frame or file boundary."""
 
 import sys
 

@@ -21,6 +21,11 @@ def one_line(text: object) -> str:
     return printable(" ".join(str(text).split()))[:MAX_LINE_CHARS]
 
 
+def count_text(count: int, singular: str, plural: str = "") -> str:
+    """Return a count with its noun, such as "1 tick" or "2 ticks"; by default the plural ends with "s"."""
+    return f"{count} {singular if count == 1 else plural or f'{singular}s'}"
+
+
 def printable_json(text: str) -> str:
     """Return equivalent JSON with an escape for each character that is not printable."""
     return text if text.isprintable() else _UNPRINTABLE.sub(_escaped, text)

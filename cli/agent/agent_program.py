@@ -136,7 +136,7 @@ class _Program:
             )
         else:
             hint = "run 'casstat doctor'"
-            self.log(f"no answer from Cassandra (yet): {'; '.join(contact_result.failures)} (hint: {hint})")
+            self.log(f"no answer from Cassandra yet: {'; '.join(contact_result.failures)} (hint: {hint})")
 
     def _open_journal(self, sampler: NodeSampler) -> Journal:
         settings = self.settings

@@ -31,5 +31,5 @@ class Availability:
         if not answers:
             self._log(f"Cassandra stopped answering after {lasted_s:.0f} s: {problem}")
         elif self._answers is False:
-            self._log(f"Cassandra answers after {lasted_s:.0f} s without an answer{': it restarted' * restarted}")
+            self._log(f"Cassandra is answering again after {lasted_s:.0f} s{': it restarted' * restarted}")
         self._answers, self._since_s = answers, now_s

@@ -19,7 +19,10 @@ class Notifier:
         self._ready = False
 
     def alive(self, status: str) -> None:
-        """Report a finished tick and a status line; the first time also readiness."""
+        """Report a finished tick and a status line.
+
+        The first call, and the first after a reload, also reports readiness.
+        """
         lines = [f"STATUS={status}"]
         if self.watched:
             lines.append("WATCHDOG=1")

@@ -13,6 +13,7 @@ from cli.errors import CasstatError
 from cli.parameters.read_limit_options import read_limits
 from cli.recordings.recording_arguments import finding_text, unfinished_text
 from cli.safe_echo import echo
+from collector.printable import count_text
 
 if TYPE_CHECKING:
     from collector.journal.summary import Summary
@@ -47,8 +48,14 @@ def check(paths: tuple[Path, ...], max_series: int) -> None:
     for folder in summary.continued:
         echo(f"{folder}: a later file is missing: the recording continues after the last file")
     integrity = summary.integrity
-    counts = f"{integrity.damaged} damaged places, {integrity.lost} ticks lost, {integrity.repeated} ticks repeated"
-    echo(f"{summary.ticks} ticks, {counts}, {summary.missed} ticks missed: {summary.state}")
+    counts = [
+        count_text(summary.ticks, "tick"),
+        count_text(integrity.damaged, "damaged section"),
+        f"{count_text(integrity.lost, 'tick')} lost",
+        f"{count_text(integrity.repeated, 'tick')} repeated",
+        f"{count_text(summary.missed, 'tick')} missed",
+    ]
+    echo(f"{', '.join(counts)}: {summary.state}")
     if not summary.is_sound:
         sys.exit(1)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cli.errors import CasstatError
-from collector.printable import one_line
+from collector.printable import count_text, one_line
 
 MODE = 0o666
 
@@ -42,7 +42,7 @@ class EventFile:
             if not self._failing:
                 self._report(f"{self._name}: {reason}: events are lost until writing succeeds again")
         elif self._failing:
-            self._report(f"{self._name}: writing succeeds again; {self._lost} events were lost")
+            self._report(f"{self._name}: writing succeeds again; {count_text(self._lost, 'event')} lost")
             self._lost = 0
         self._failing = bool(reason)
 
@@ -54,7 +54,7 @@ class EventFile:
             os.close(self._descriptor)
         self._descriptor = None
         if self._lost:
-            self._report(f"{self._name}: {self._lost} events were lost")
+            self._report(f"{self._name}: {count_text(self._lost, 'event')} lost")
 
     def _current_pending(self, descriptor: int) -> bytes:
         """Return the rest of the partial line, or nothing if the file has been truncated since."""

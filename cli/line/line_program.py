@@ -128,7 +128,7 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
         _report_missing_data(contact.sampler, view, contact.failures[0] if contact.failures else "")
     else:
         reasons = "; ".join(contact.failures)
-        note(f"no answer from Cassandra, its columns show '-': {reasons} (hint: run 'casstat doctor')")
+        note(f"no answer from Cassandra; its columns show '-': {reasons} (hint: run 'casstat doctor')")
     return view, contact.sampler, selection
 
 
@@ -190,7 +190,7 @@ def _report_missing_data(sampler: NodeSampler, view: View, jolokia_failure: str)
         note("the node runs on another machine: columns for CPU, disk and network show '-'")
     if operations.keyspace and not sampler.provides(operations.count):
         name = ".".join(part for part in (operations.keyspace, operations.table) if part)
-        note(f"the node has no {name} (yet), its columns show '-'")
+        note(f"the node has no {name} yet; its columns show '-'")
 
 
 def _single_value(name: str, positional: Number | None, option: Number | None) -> Number | None:

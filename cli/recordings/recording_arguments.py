@@ -10,6 +10,7 @@ import click
 from cli.errors import CasstatError
 from cli.line.missing_names import missing_recorded_message
 from cli.parameters.time_types import TimeOfDay, bounds
+from collector.printable import count_text
 
 if TYPE_CHECKING:
     from collector.journal.tick_order import Finding, Integrity
@@ -23,13 +24,13 @@ def finding_text(file: Path, finding: "Finding") -> str:
 def integrity_text(integrity: "Integrity") -> str:
     """Return the counts of all defects as text; "" for none."""
     counts = [
-        (integrity.damaged, "damaged place", "damaged places"),
+        (integrity.damaged, "damaged section", "damaged sections"),
         (integrity.lost, "tick lost", "ticks lost"),
         (integrity.repeated, "tick repeated or out of order", "ticks repeated or out of order"),
         (integrity.unfinished, "session without a footer", "sessions without a footer"),
         (integrity.continued, "session without its last file", "sessions without their last file"),
     ]
-    return ", ".join(f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count)
+    return ", ".join(count_text(*count) for count in counts if count[0])
 
 
 def unfinished_text(folder: Path) -> str:

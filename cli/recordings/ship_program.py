@@ -16,6 +16,7 @@ from cli.safe_echo import echo
 from collector.journal.read_limits import MAX_SERIES, SeriesLimit
 from collector.journal.segments import journal_files
 from collector.journal.writer import Position, sort_key
+from collector.printable import count_text
 from exporters.shipping.checkpoint import file_name
 from exporters.shipping.runtime import Runtime
 from exporters.shipping.shipper import Plan, Shipper
@@ -103,7 +104,11 @@ class _Patience:
         now_s = time.monotonic()
         if sys.stderr.isatty() and now_s - self._shown_s >= SHOWN_S:
             self._shown_s, self._begun = now_s, True
-            click.echo(f"\r{shipping.ticks} ticks, {shipping.health().points} points", err=True, nl=False)
+            click.echo(
+                f"\r{count_text(shipping.ticks, 'tick')}, {count_text(shipping.health().points, 'point')}",
+                err=True,
+                nl=False,
+            )
 
     def end(self) -> None:
         """End the line with the progress."""
@@ -112,9 +117,9 @@ class _Patience:
 
 
 def _summary(ticks: int, points: int, refused: int, lost: int) -> str:
-    rest = [f"{refused} points refused"] if refused else []
-    rest += [f"{lost} ticks are not in the recording"] if lost else []
-    return ", ".join([f"shipped {ticks} ticks, {points} points", *rest])
+    rest = [f"{count_text(refused, 'point')} refused"] if refused else []
+    rest += [f"{count_text(lost, 'tick')} missing from the recording"] if lost else []
+    return ", ".join([f"shipped {count_text(ticks, 'tick')}, {count_text(points, 'point')}", *rest])
 
 
 def _opened(files: list[Path], max_series: int) -> Callable[[Position | None], Journal]:

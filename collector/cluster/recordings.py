@@ -15,6 +15,7 @@ from collector.journal.reader import Entry, entries, read, read_lines
 from collector.journal.record_lines import parsed
 from collector.journal.segments import journal_files
 from collector.journal.validation import MALFORMED, texts_of, tick_of
+from collector.printable import count_text
 
 # Frames tried from the end of a file before the complete file is read.
 MAX_FRAMES_TRIED = 64
@@ -91,7 +92,7 @@ def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
         readable = {first.head.session for first, _ in ends}
         lost = sum(footer.next - footer.first for footer in footers if footer.session not in readable)
         if lost:
-            notes.append(f"{file}: no readable tick: {lost} ticks lost")
+            notes.append(f"{file}: no readable tick: {count_text(lost, 'tick')} lost")
         elif not ends:
             notes.append(f"{file}: no recording found")
         if len(ends) > MAX_SESSIONS:

@@ -15,7 +15,7 @@ from collector.model.snapshot import SourceError
 DAEMON = "org.apache.cassandra.service.CassandraDaemon"
 DEFAULT_URL = "http://127.0.0.1:8778/jolokia"
 DEFAULT_DATA = Path("/var/lib/cassandra")
-# The JVM reports a slightly later start time than the kernel, and the kernel's moves when the clock is set.
+# The JVM reports a slightly later start time than the kernel does, and the kernel's value shifts when the clock is set.
 START_SLACK_S = 10.0
 
 _AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")

@@ -1,4 +1,4 @@
-"""Decompresses a journal incrementally: yields its lines and its damage.
+"""Decompresses a journal incrementally: yields its lines, and a Damage for each damaged part.
 
 A journal is a sequence of independent zstd frames (RFC 8878). Each line ends a block, so every line that was written
 can be read. After damage, reading resumes at the next frame, because lines are differences from their predecessors.

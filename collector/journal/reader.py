@@ -1,4 +1,4 @@
-"""Reads a journal: yields its ticks, its footers and its damage."""
+"""Reads a journal: yields its ticks and footers, and a Damage for each damaged part."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ def sequence_number_of(content: Mapping[str, Any], start: FileStart | None, expe
 
 
 class Reader:
-    """Takes the bytes of a file, which may still grow; yields entries, footers and damage."""
+    """Takes the bytes of a file that may still grow; yields entries, footers and a Damage for each damaged part."""
 
     def __init__(self, offset: int = 0, limit: SeriesLimit | None = None) -> None:
         """Begin at the file offset of a frame; `limit` bounds the number of series."""
@@ -108,7 +108,7 @@ class Reader:
 
 
 def read_lines(path: Path) -> Iterator[bytes | Damage]:
-    """Yield the lines of a file, and its damage. Raises OSError."""
+    """Yield the lines of a file, and a Damage for each damaged part. Raises OSError."""
     frames = Frames()
     with path.open("rb") as file:
         while data := file.read(CHUNK_BYTES):

@@ -11,6 +11,7 @@ from collector.journal.footer import Footer
 from collector.journal.frames import Damage
 from collector.journal.header import FileStart
 from collector.journal.reader import Entry
+from collector.printable import count_text
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class LostTicks:
     @property
     def reason(self) -> str:
         """The finding as text."""
-        return f"{self.ticks} ticks lost before this position"
+        return f"{count_text(self.ticks, 'tick')} lost before this position"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class RepeatedTicks:
     @property
     def reason(self) -> str:
         """The finding as text."""
-        return f"{self.ticks} ticks repeated or out of order, ignored"
+        return f"{count_text(self.ticks, 'tick')} repeated or out of order, ignored"
 
 
 Finding = Damage | LostTicks | RepeatedTicks
@@ -44,7 +45,7 @@ Finding = Damage | LostTicks | RepeatedTicks
 
 @dataclass(frozen=True)
 class Integrity:
-    """The defects of recordings, as counts: damaged places, lost and repeated ticks, incomplete sessions.
+    """The defects of recordings, as counts: damaged sections, lost and repeated ticks, incomplete sessions.
 
     unfinished  sessions without a footer: they are still being written, the recorder was killed, or the file was
                 truncated.
@@ -115,7 +116,7 @@ class TickOrder:
         return lost_ticks
 
     def integrity(self, damaged: int = 0) -> Integrity:
-        """Return the defects of everything read; `damaged` is the number of damaged places."""
+        """Return the defects of everything read; `damaged` is the number of damaged sections."""
         ended = {session for session, footer in self._footers.items() if footer.next >= self._next.get(session, 0)}
         unfinished = len(self._next.keys() - ended)
         continued = sum(self._footers[session].more for session in ended)

@@ -9,7 +9,7 @@ from typing import Any
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 
-# More than any histogram of Cassandra has.
+# More than any Cassandra histogram has.
 MAX_BUCKETS = 4096
 # Larger numbers are malformed, and their sums would overflow.
 MAX_NUMBER = float_info.max

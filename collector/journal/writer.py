@@ -20,6 +20,7 @@ from collector.journal.format_version import FULL_EVERY, VERSION
 from collector.journal.header import Header
 from collector.journal.record_lines import sealed
 from collector.model.snapshot import Snapshot
+from collector.printable import count_text
 
 SUFFIX = ".jsonl.zst"
 LOCK = ".lock"
@@ -112,7 +113,7 @@ class Journal:
             self._failing = True
             return
         if self._failing:
-            self._warn(f"{self._folder}: writable again; {self.lost} ticks lost so far")
+            self._warn(f"{self._folder}: writable again; {count_text(self.lost, 'tick')} lost so far")
             self._failing = False
 
     def close(self) -> None:
@@ -121,7 +122,7 @@ class Journal:
             self._close_file(self._file, more=False)
         os.close(self._lock)
         if self.lost:
-            self._warn(f"{self._folder}: {self.lost} ticks lost")
+            self._warn(f"{self._folder}: {count_text(self.lost, 'tick')} lost")
         if self.removed > 1:
             self._warn(f"{self._folder}: removed the {self.removed} oldest files")
 

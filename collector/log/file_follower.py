@@ -53,7 +53,7 @@ class FileFollower:
             yield from self._added(most_bytes, until_s)
         except FileNotFoundError:
             self._from_start = True
-            raise self._error("no such file (yet)") from None
+            raise self._error("no such file yet") from None
         except PermissionError:
             self.close()
             raise self._error("permission denied (hint: run casstat as a user who can read it)") from None

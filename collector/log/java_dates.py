@@ -83,7 +83,7 @@ def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
         expression = _expression(run)
         is_supported = is_supported and expression is not None
         for name in re.findall(r"\?P<(\w+)>", expression or ""):
-            # Of a repeated field, the first counts.
+            # If a field is repeated, the first one wins.
             expression = expression and (expression if name not in names else _NAMES.sub("(?:", expression))
             names.add(name)
         parts.append(expression or r".{1,40}?")

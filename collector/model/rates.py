@@ -11,6 +11,7 @@ from collector.model.histogram import Buckets, LayoutError
 from collector.model.metric import Kind, Metric, Series, Value
 from collector.model.sample import Derived, Rate, Reading, Sample
 from collector.model.snapshot import Event, Scrape, Snapshot, Tick
+from collector.printable import count_text
 
 Catalogue = Mapping[str, Metric]
 Readings = dict[Series, Reading]
@@ -56,7 +57,7 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], snapshot: Snap
 
 def tick_events(tick: Tick) -> list[Event]:
     """Return the events of a tick itself: missed ticks and suspension."""
-    events = [Event("missed", f"{tick.missed} ticks missed")] if tick.missed else []
+    events = [Event("missed", f"{count_text(tick.missed, 'tick')} missed")] if tick.missed else []
     return [*events, Event("suspended", f"suspended for {tick.suspended_s:.1f} s")] if tick.suspended_s else events
 
 

@@ -89,7 +89,7 @@ def _time_series(panel: Panel, queries: list[Query]) -> Any:
     if unit is Unit.RATIO:
         builder = builder.decimals(1)
     if low and panel.lines[0].signal.bounded:
-        # For a good value of 100 %, Grafana's default axis would end at 200 %.
+        # A healthy value is 100 %; left to itself, Grafana would extend the axis to 200 %.
         builder = builder.max(1)
     if isinstance(panel, TimeSeries) and panel.stacked:
         stacking = common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")

@@ -25,5 +25,5 @@ def alert_list() -> tuple[Alert, ...]:
 
 
 def identity_labels() -> tuple[str, ...]:
-    """Return the labels that identify an alert, which an inhibition rule must list under `equal`."""
+    """Return the labels that identify an alert; inhibition rules must list them under `equal`."""
     return tuple(dict.fromkeys(("alertname", *(label for alert in alert_list() for label in alert.by))))

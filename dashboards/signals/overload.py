@@ -38,21 +38,21 @@ SIGNALS = (
         "Pending native transport requests",
         Gauge("cassandra_pool_pending", NATIVE),
         Unit.COUNT,
-        "Client requests that wait for a thread.",
+        "Client requests that are waiting for a thread.",
     ),
     Signal(
         "reads_pending",
         "Pending reads",
         Gauge("cassandra_pool_pending", where(path="request", pool="ReadStage")),
         Unit.COUNT,
-        "Reads of local data that wait for a thread.",
+        "Reads of local data that are waiting for a thread.",
     ),
     Signal(
         "mutations_pending",
         "Pending mutations",
         Gauge("cassandra_pool_pending", where(path="request", pool="MutationStage")),
         Unit.COUNT,
-        "Writes of local data that wait for a thread.",
+        "Writes of local data that are waiting for a thread.",
     ),
     Signal(
         "pools_blocked",
@@ -75,7 +75,7 @@ SIGNALS = (
         "Pending flushes",
         Gauge("cassandra_pool_pending", FLUSH),
         Unit.COUNT,
-        "Memtables that wait for a flush writer. Writes stall when memtable memory runs out.",
+        "Memtables that are waiting for a flush writer. Writes stall when memtable memory runs out.",
     ),
     Signal(
         "pools_oldest",
@@ -100,7 +100,7 @@ SIGNALS = (
         "Discarded requests",
         Rate("cassandra_native_discarded_total"),
         Unit.PER_S,
-        "Client requests that the node discarded under overload without an answer.",
+        "Client requests that the node discarded without a response because it was overloaded.",
     ),
     Signal(
         "hints",
@@ -122,7 +122,7 @@ SIGNALS = (
         "Blocking read repairs",
         Rate("cassandra_read_repairs_blocking_total"),
         Unit.PER_S,
-        "Reads that found differing replicas and updated them before the answer.",
+        "Reads that found differing replicas and updated them before the response.",
     ),
     Signal(
         "message_latency_p99",
@@ -153,6 +153,6 @@ SIGNALS = (
         "Uncaught exceptions",
         Rate("cassandra_exceptions_total"),
         Unit.PER_S,
-        "Exceptions that no code of Cassandra handled: a bug or a failing disk. The log contains them.",
+        "Exceptions that Cassandra did not handle: a bug or a failing disk. The log contains them.",
     ),
 )

@@ -11,7 +11,7 @@ SIGNALS = (
         "Pending compactions",
         Gauge("cassandra_compaction_pending"),
         Unit.COUNT,
-        "Estimated number of compactions that are due. While it grows, reads touch more and more SSTables.",
+        "Estimated number of pending compactions. While it grows, reads touch more and more SSTables.",
     ),
     Signal(
         "compaction_bytes",
@@ -32,7 +32,7 @@ SIGNALS = (
         "Pending commit log writes",
         Gauge("cassandra_commitlog_pending"),
         Unit.COUNT,
-        "Writes that wait for a sync of the commit log. A long queue means that its disk is too slow.",
+        "Writes that are waiting for a sync of the commit log. A long queue means that its disk is too slow.",
     ),
     Signal(
         "commitlog_wait_p99",

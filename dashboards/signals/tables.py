@@ -100,7 +100,7 @@ SIGNALS = (
         "Pending compactions by table",
         Gauge("cassandra_table_pending_compactions"),
         Unit.COUNT,
-        "Estimated number of compactions that are due.",
+        "Estimated number of pending compactions.",
         TABLE,
     ),
     Signal(

@@ -37,11 +37,11 @@ class ClientConnection:
         self.is_waiting, self._deadline_s = True, now_s + IDLE_S
 
     def write_stalled(self, now_s: float) -> None:
-        """Record that the client does not read the response."""
+        """Record that the client is not reading the response."""
         self._stalled_deadline_s = now_s + STALLED_S
 
     def write_resumed(self) -> None:
-        """Record that the client reads again."""
+        """Record that the client is reading again."""
         self._stalled_deadline_s = inf
 
     def is_expired(self, now_s: float) -> bool:

@@ -23,7 +23,7 @@ def is_host_name(text: str) -> bool:
 
 
 class Hosts:
-    """The names of this agent."""
+    """The host names under which clients may address this agent."""
 
     def __init__(self, names: Iterable[str] = (), hostname: Callable[[], str] = socket.gethostname) -> None:
         """Take additional names, and a function that returns the machine's name."""

@@ -35,7 +35,7 @@ def bind(listen: str) -> socket.socket:
         addresses: Sequence[tuple[socket.AddressFamily, Any]]
         if host:
             results = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_PASSIVE)
-            # A name with both families means its IPv4 address, as with other exporters.
+            # If a name resolves to both IPv4 and IPv6, use IPv4, as other exporters do.
             addresses = sorted(((row[0], row[4]) for row in results), key=lambda address: address[0] != socket.AF_INET)[
                 :1
             ]

@@ -158,12 +158,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._connection.idle(self.loop.time())
 
     def pause_writing(self) -> None:
-        """Stop writing: the client does not read."""
+        """Stop writing: the client is not reading."""
         super().pause_writing()
         self._connection.write_stalled(self.loop.time())
 
     def resume_writing(self) -> None:
-        """Continue writing: the client reads again."""
+        """Continue writing: the client is reading again."""
         super().resume_writing()
         self._connection.write_resumed()
 

@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
+from collector.printable import count_text
 from exporters.api.auth import Guard
 from exporters.api.certificate_reloader import WebConfigReloader, certificate_names
 from exporters.api.client_addresses import is_loopback
@@ -134,7 +135,10 @@ class _Serving(uvicorn.Server):
             await self.on_tick(0)
             silent = self._connections.close_expired(loop.time())
             if silent:
-                self._log(f"closed {silent} connections that sent no request within {HEAD_S:.0f} s", kind="silent")
+                self._log(
+                    f"closed {count_text(silent, 'connection')} that sent no request within {HEAD_S:.0f} s",
+                    kind="silent",
+                )
             self._log.flush()
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), SWEEP_S)

@@ -10,7 +10,7 @@ _FORWARDED = (b"forwarded", b"x-forwarded-for", b"via")
 def write_refusal(
     peer: str, headers: Mapping[bytes, bytes], *, requires_credentials: bool, has_credentials: bool, known_host: bool
 ) -> str:
-    """Return the reason why a request may not change anything, or "".
+    """Return the reason why a request may not change the agent, or "".
 
     peer                  the client's address.
     requires_credentials  whether the configuration asks for a password or a certificate.
@@ -19,7 +19,7 @@ def write_refusal(
     """
     site = headers.get(b"sec-fetch-site", b"none").lower()
     if b"origin" in headers or site not in (b"none", b"same-origin"):
-        return "web pages may not change anything"
+        return "changes from web pages are not allowed"
     if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
         return "a write needs the header Content-Type: application/json (hint: use curl --json)"
     if requires_credentials:

@@ -76,7 +76,7 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str, 
 
 
 def write_rows(rows: Path, folder: Path, run: str) -> list[Path]:
-    """Write the rows of a CSV file, which are grouped by node; return the files. Raises OSError."""
+    """Write the rows of a CSV file, grouped by node, and return the written files. Raises OSError."""
     # A node's name may be "1" or "NA", or contain a line break.
     types = {"node": pa.string(), "time": pa.float64()}
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], column_types=types)

@@ -9,6 +9,7 @@ from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.model.histogram import Buckets
 from collector.model.snapshot import Event
+from collector.printable import count_text
 from exporters.files.merged_rows import Choice, table_of
 from exporters.gnuplot.plot_data import Mark, Phase, Row, Run
 from exporters.line.view import logged
@@ -88,10 +89,10 @@ def footer(merged: Merged[NodeRows]) -> list[str]:
     return [
         f"Cassandra {', '.join(versions) or 'version unknown'}",
         f"casstat {', '.join(sorted({node.head.writer for node in nodes}))}",
-        f"{len(nodes)} node{'s' if len(nodes) > 1 else ''}",
+        count_text(len(nodes), "node"),
         f"sampled every {', '.join(f'{each:g}' for each in intervals)} s, shown every {merged.grid.interval_s:g} s",
-        f"{sum(node.ticks for node in nodes)} samples, {lost} lost",
-        *([f"{integrity.damaged} damaged places"] if integrity.damaged else []),
+        f"{count_text(sum(node.ticks for node in nodes), 'sample')}, {lost} lost",
+        *([count_text(integrity.damaged, "damaged section")] if integrity.damaged else []),
         *([f"{integrity.repeated} repeated"] if integrity.repeated else []),
         clocks([node.head for node in nodes]),
     ]
@@ -104,5 +105,5 @@ def clocks(heads: Sequence[Header]) -> str:
     errors = [head.error_s for head in heads]
     kept = [error_s for error_s in errors if error_s is not None]
     if len(kept) < len(errors):
-        return f"clocks of {len(errors) - len(kept)} nodes not synchronised: their error is unknown"
+        return f"clocks of {count_text(len(errors) - len(kept), 'node')} not synchronised: the error is unknown"
     return f"clock error at most {1000 * max(kept):.1f} ms"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
+from collector.printable import count_text
 from exporters.gnuplot.data_files import Columns
 from exporters.gnuplot.missing_nodes import MissingNodes
 from exporters.gnuplot.plot_colours import Theme
@@ -120,7 +121,7 @@ class Page:
 def span_text(run: Run) -> str:
     """Return the run's time range, duration, number of nodes and interval."""
     nodes = len(run.nodes)
-    of = f"{nodes} node{'s' if nodes != 1 else ''}, interval {run.interval_s:g} s"
+    of = f"{count_text(nodes, 'node')}, interval {run.interval_s:g} s"
     if not run.times:
         return of
     begin_s, end_s = run.times[0] - run.interval_s, run.times[-1]

@@ -85,7 +85,7 @@ def lines_panel(
 
 
 def hover(page: Page, box: Box, lines: Sequence[Line]) -> list[str]:
-    """Return the hover texts of the last line, with all values at that time; only the SVG has them."""
+    """Return the tooltips of the last line, with all values at that time; only the SVG has them."""
     titled = [line for line in lines if line.title][-_HOVER_LINES:]
     if not titled:
         return []

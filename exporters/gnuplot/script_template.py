@@ -50,7 +50,7 @@ def _terminals(page: Page) -> list[str]:
         f"if (kind eq 'svg') set terminal svg {size} font 'DejaVu Sans,{TEXT_PT}' {_FOR_SVG} name '{page.name}'",
         f"title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,{TITLE_PT}' : 'DejaVu Sans,{TITLE_PT}'",
         "dot = (kind eq 'png') ? 1.0 : 1.1",
-        "# Hover texts, in the SVG only.",
+        "# Tooltips (SVG only).",
         "hover = (kind eq 'svg')",
         "clock(n) = strftime('%H:%M:%S', x(1))",
         f"set output '{page.name}.'.kind",

@@ -8,7 +8,7 @@ from collector.printable import printable
 # gnuplot fails on a doubled quote at the beginning of a single-quoted string and on two of them in a row, and takes the
 # rest for commands. So apostrophes are replaced.
 _APOSTROPHE = str.maketrans({"'": "\u2019"})
-# An SVG keeps hover texts in JavaScript strings inside attributes; these characters would end one of the two.
+# An SVG keeps tooltips in JavaScript strings inside attributes; these characters would end one of the two.
 _LOOKALIKES = str.maketrans({"'": "\u2019", '"': "\u201d", "\\": "\u29f5", "`": "\u2018"})
 # Width of DejaVu Sans, one of the widest fonts.
 _LETTER_PX = 0.6

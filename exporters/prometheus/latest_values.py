@@ -108,7 +108,7 @@ class LatestValues:
                 last.at_s, last.until_s = at_s, at_s + PERIODS * period_s
 
     def _delete_origin(self, origin: str) -> None:
-        """Delete the values of an ended origin, of all sources."""
+        """Delete the values of an origin that has ended, in all sources."""
         for source in self._sources.values():
             if source.origin == origin:
                 source.latest.clear()

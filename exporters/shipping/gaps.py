@@ -6,6 +6,7 @@ from collector.journal.follower import Removed
 from collector.journal.frames import Damage
 from collector.journal.reader import Entry
 from collector.journal.tick_order import Finding, LostTicks
+from collector.printable import count_text
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.shipping.checkpoint import Checkpoint
 
@@ -45,7 +46,7 @@ class Gaps:
             self._cause = self._cause or "journal files were removed before they were sent"
             return
         if isinstance(finding, LostTicks):
-            # `count` counts lost ticks when the next tick comes.
+            # Nothing to record: `count` handles lost ticks when the next tick arrives.
             return
         if isinstance(finding, Damage):
             self._cause = f"the journal is damaged: byte {finding.offset}: {finding.reason}"
@@ -68,7 +69,7 @@ class Gaps:
             self.lost += lost
             most = "at most " if previous.session != now.session else ""
             cause = suspected or "the journal does not have them"
-            self._log(f"{most}{lost} ticks before {now.time_s:.0f} are lost: {cause}", kind="gap")
+            self._log(f"lost {most}{count_text(lost, 'tick')} before {now.time_s:.0f}: {cause}", kind="gap")
 
 
 def missing(previous: PreviousTick, now: PreviousTick, interval_s: float, missed: int, *, suspected: bool) -> int:

@@ -56,7 +56,7 @@ class Plan:
 
 
 def journal_opener(folder: Path) -> Callable[[Position | None], Journal]:
-    """Return a function that opens the journal in a folder, which may still be written."""
+    """Return a function that opens a folder's journal. A recorder may still be writing it."""
     return lambda start: JournalFollower(folder, start)
 
 
@@ -95,7 +95,10 @@ class Shipper:
         return replace(self._health, lag_s=self._lag_s())
 
     def run(self, *, until_end: bool = False) -> None:
-        """Ship until stopped; with `until_end`, only to the end of the journal. Raises OSError only then."""
+        """Ship until stopped, or with `until_end` until the end of the journal.
+
+        Read errors are reported and retried; with `until_end` they raise OSError.
+        """
         try:
             while not self.stopped:
                 try:

@@ -107,7 +107,7 @@ def others() -> dict[Series, Derived]:
 def busy() -> Sample:
     """Return an interval with values in nearly all columns."""
     values = {**shown(), **requests(), **cpu(), **disk(), **network(), **compactions(), **others()}
-    events = (Event("missed", "1 ticks missed"), Event("disagreement", 'odd, "very" odd'))
+    events = (Event("missed", "1 tick missed"), Event("disagreement", 'odd, "very" odd'))
     elapsed = {"cassandra": ELAPSED_S, "cpu": ELAPSED_S, "disk": ELAPSED_S}
     return Sample("10.0.0.1", Tick(TIME_S, late_s=0.0123), values, elapsed, events)
 

@@ -168,7 +168,7 @@ def test_without_cassandra_there_is_one_message_and_rows_have_host_values(refusi
     result = run("0.1", "3", "--format=csv", "--jolokia", refusing_url)
     # Scripts can tell from the exit code that Cassandra never answered.
     assert result.returncode == 1
-    assert re.fullmatch(r"casstat: no answer from Cassandra, .*Connection refused.*\n", result.stderr)
+    assert re.fullmatch(r"casstat: no answer from Cassandra; .*Connection refused.*\n", result.stderr)
     header, *rows = [line.split(",") for line in result.stdout.splitlines()]
     assert len(rows) == 3
     assert all(row[header.index("reads_per_s")] == row[header.index("events")] == "" for row in rows)

@@ -179,7 +179,7 @@ def test_wait_accepts_a_name_that_does_not_exist_yet(flags: list[str], name: str
     assert result.returncode == 0
     assert is_clean(result.stderr)
     (line,) = [line for line in result.stderr.splitlines() if "another machine" not in line]
-    assert line == f"casstat: the node has no {name} (yet), its columns show '-'"
+    assert line == f"casstat: the node has no {name} yet; its columns show '-'"
     header, *rows = [line.split(",") for line in result.stdout.splitlines()]
     assert [row[header.index("reads_per_s")] for row in rows] == ["", ""]
 

@@ -73,7 +73,7 @@ def test_a_faulty_agent_is_gone_and_does_not_delay_the_others(name: str, pair: F
         assert node_row(row, FAULTY)["state"] == "gone"
         assert node_row(row, DOWN)["state"] == "gone"
         assert node_row(row, DOWN)["why"] == (
-            f"no agent listens at {DOWN}:17199 (hint: run 'casstat agent' there, or give the URL of a Jolokia)"
+            f"no agent listens at {DOWN}:17199 (hint: run 'casstat agent' there, or give the URL of a Jolokia agent)"
         )
         # The agent recovers.
         pair.agents[1].behaviour = fake_agents.healthy

@@ -166,7 +166,7 @@ def test_buckets_are_not_compared_across_a_change_of_length(line: Simulation) ->
 
 
 def test_buckets_of_another_unit_are_reported_and_ignored(fake: FakeJolokia) -> None:
-    # The node counts 500 µs in the bucket of 500,000: nanoseconds in a layout of microseconds.
+    # The node counts 500 µs in the bucket for 500,000: nanoseconds in a microsecond layout.
     fake.node.reset()
     fake.node.do_reads(5000, 500_000)
     fake.node.override = changed("read", TOTAL, lambda total: total // 1000)

@@ -30,7 +30,7 @@ if (kind eq 'png') set terminal pngcairo size 1200,700 noenhanced background rgb
 if (kind eq 'svg') set terminal svg size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'heatmap_read'
 title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'
 dot = (kind eq 'png') ? 1.0 : 1.1
-# Hover texts, in the SVG only.
+# Tooltips (SVG only).
 hover = (kind eq 'svg')
 clock(n) = strftime('%H:%M:%S', x(1))
 set output 'heatmap_read.'.kind

@@ -153,12 +153,12 @@ def run_advised(line: str, **placeholders: str) -> str:
 
 
 def words(line: str, **placeholders: str) -> list[str]:
-    """Return the words of an advised command, with placeholders such as USER replaced."""
+    """Split a suggested command into words, replacing placeholders such as USER."""
     return [placeholders.get(word, word) for word in shlex.split(line)]
 
 
 def advised_doctor(line: str, **more: Any) -> Doctor:
-    """Run the doctor with the options of an advised command."""
+    """Run the doctor with the options of a suggested command."""
     placeholders = {key: value for key, value in more.items() if key.isupper()}
     others = {key: value for key, value in more.items() if not key.isupper()}
     command = words(line, **placeholders)
@@ -167,7 +167,7 @@ def advised_doctor(line: str, **more: Any) -> Doctor:
 
 
 def apply_advice(line: str, *, instead: Path | None = None) -> None:
-    """Write an advised line into the file that the advice names, or into `instead`; in XML into its element."""
+    """Write a suggested line into the file that the suggestion names, or into `instead`; in XML into its element."""
     location, _, text = line.partition(", and restart the node: ")
     assert text, line
     name, _, element = location.removeprefix("in ").partition(", inside ")

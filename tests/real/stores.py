@@ -135,7 +135,7 @@ class VictoriaMetrics(StoreProcess):
         command = ["/usr/bin/env", "victoria-metrics", f"-storageDataPath={folder}/data", "-retentionPeriod=100y"]
         # By default, queries do not return the last 30 s.
         command += ["-search.latencyOffset=0s"]
-        # Points that are sent twice after a lost response count once.
+        # Count points only once if they are sent again after a lost response.
         command += ["-dedup.minScrapeInterval=1ms"]
         command += [f"-httpListenAddr={HOST}:{port}", f"-graphiteListenAddr={HOST}:{graphite}"]
         if jobs:

@@ -75,7 +75,7 @@ def scripted(the_node: ScriptedNode, node: Node) -> ScriptedNode:
 
 
 def test_fixing_a_missing_jolokia_and_slow_answers(scripted: ScriptedNode) -> None:
-    """Attach as advised; answers are slow until the advised JVM option is set and the node restarted."""
+    """Attach as suggested; responses are slow until the suggested JVM option is set and the node restarted."""
     report = Doctor("-m", PORT)
     missing = report.finding("jolokia", "started without a Jolokia agent")
     assert missing["state"] == "warning"
@@ -176,7 +176,7 @@ def test_fixing_an_unreadable_process(scripted: ScriptedNode, agents: JolokiaLau
 def test_fixing_a_policy_that_refuses_requests(
     scripted: ScriptedNode, agents: JolokiaLauncher, tmp_path: Path, policy: str, message: str, fix_index: int
 ) -> None:
-    """Rewrite the policy as advised; the agent reads it at its start."""
+    """Rewrite the policy as suggested; the agent reads it when it starts."""
     path = tmp_path / "jolokia-access.xml"
     path.write_text(policy)
     options = ("-m", PORT, "--jolokia", URL)

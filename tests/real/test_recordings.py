@@ -75,14 +75,14 @@ def total(rows: Sequence[Cells], node: str) -> float:
 
 
 def entries(folder: Path) -> list[Entry]:
-    """Return the entries of a recording, which must be undamaged."""
+    """Return the entries of a recording; fail if it is damaged."""
     records = [record for path in journal_files(folder) for record in read(path)]
     assert not [record for record in records if isinstance(record, Damage)]
     return [record for record in records if isinstance(record, Entry)]
 
 
 def before_the_first_tick(folder: Path, killed_s: float) -> float:
-    """Return the operations of a restarted node before its first scrape, which no interval covers."""
+    """Return how many operations a restarted node served before its first scrape; no interval covers them."""
     counts: dict[tuple[str, ...], Any] = {}
     origin = ""
     for entry in entries(folder):
@@ -148,7 +148,8 @@ def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node
     assert all(float(row["reads_per_s"]) > RATE / 4 for row in within if row["node"] == "cluster")
     unseen = before_the_first_tick(recording / third, killed_s)
     client = counted["reads"] + counted["writes"]
-    # Operations that the node coordinated after its last tick are lost: at most a second of its third of the load.
+    # Operations that the killed node coordinated after its last tick are missing: at most one second of its share
+    # (a third) of the load.
     counted_operations = total(rows, "cluster") + unseen
     assert total(rows, "cluster") == sum(total(rows, node.spec.address) for node in nodes)
     assert client * 0.995 - RATE / 3 <= counted_operations <= client * 1.005

@@ -258,7 +258,7 @@ def _remember(
         del last_readings[key]
     mixed = {column_index for _, column_index, _ in block.others}
     last = columns.last[-1].tolist()
-    # A histogram that changed its layout has two columns; the later reading counts.
+    # A histogram that changed its layout has two columns; the later reading wins.
     for line, column_index in sorted(zip(last, range(len(last)), strict=True)):
         if line < 0:
             continue

@@ -220,7 +220,7 @@ class AgentFeed:
         if response.status == UNAUTHORIZED:
             return self._diagnostics.of_status(response.status, response.reason).message(self._hint)
         if response.status in (OK, NOT_FOUND):
-            return "not a casstat agent: for a Jolokia give its complete URL"
+            return "not a casstat agent: for a Jolokia agent give its complete URL"
         return f"HTTP {response.status} {self._diagnostics.quoted(response.reason)}"
 
     def _failure_reason(self, error: Exception) -> str:
@@ -229,7 +229,7 @@ class AgentFeed:
         # For a name with several addresses asyncio puts all errors into one text.
         if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):
             listen = self._address.authority
-            return f"no agent listens at {listen} (hint: run 'casstat agent' there, or give the URL of a Jolokia)"
+            return f"no agent listens at {listen} (hint: run 'casstat agent' there, or give the URL of a Jolokia agent)"
         if isinstance(error, TimeoutError | asyncio.TimeoutError):
             return "no answer in time"
         if (
@@ -247,7 +247,7 @@ class AgentFeed:
 
 
 def unexpected_text(error: Exception) -> str:
-    """Return the reason of a failure that no code expects, which is a bug."""
+    """Describe an unexpected failure (a bug)."""
     return f"unexpected {type(error).__name__}: {one_line(error)}; this is a bug in casstat"
 
 

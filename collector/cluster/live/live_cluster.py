@@ -33,7 +33,7 @@ PEERS_INTERVAL_S = 15.0
 MAX_NODES = 2000
 # These match all metrics: an agent accepts a limited number of patterns.
 ALL_PATTERNS = ("cass*", "node_*")
-# Metrics that reveal changes in the cluster of a Jolokia seed.
+# Metrics that reveal changes in the cluster of a Jolokia agent used as a seed.
 MEMBERS = frozenset({"cassandra_endpoints_live", "cassandra_endpoints_unreachable"})
 
 

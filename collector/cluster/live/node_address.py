@@ -1,4 +1,4 @@
-"""Addresses of nodes on the command line: an agent or a Jolokia."""
+"""Addresses of nodes on the command line: a casstat agent or a Jolokia agent."""
 
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ class NodeAddressError(ValueError):
 
 @dataclass(frozen=True)
 class NodeAddress:
-    """Address of an agent or a Jolokia; `path` is "" for an agent."""
+    """Address of a casstat agent or a Jolokia agent; `path` is "" for a casstat agent."""
 
     scheme: str
     host: str
@@ -25,7 +25,7 @@ class NodeAddress:
 
     @property
     def is_agent(self) -> bool:
-        """Whether this is an agent, not a Jolokia."""
+        """Whether this is a casstat agent, not a Jolokia agent."""
         return not self.path
 
     @property
@@ -45,7 +45,7 @@ class NodeAddress:
 
 
 def parse_address(text: str, scheme: str = "http") -> NodeAddress:
-    """Return a node's address: a URL with a path or Jolokia's port is a Jolokia, everything else an agent.
+    """Return a node's address: a URL with a path or Jolokia's port is a Jolokia agent, everything else a casstat agent.
 
     `scheme` applies to an address without one. Raises NodeAddressError.
     """

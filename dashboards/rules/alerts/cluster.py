@@ -88,7 +88,7 @@ ALERTS = (
         "node_answers",
         ANSWERS,
         "Cassandra is down on {{ $labels.node }}",
-        f"The agent of {WHERE} gets no answer from Cassandra, and no other node reports that all nodes are up.",
+        f"The agent of {WHERE} gets no response from Cassandra, and no other node reports that all nodes are up.",
         # While the other nodes see it, only casstat cannot read it: CasstatNodeUnread.
         also=f"unless on (cluster) {_UNREACHABLE} == 0",
     ),
@@ -137,8 +137,8 @@ ALERTS = (
         "CassandraNodeOutOfService",
         "node_out_of_service",
         _in("DRAINED", "JOINING_FAILED", "DECOMMISSION_FAILED"),
-        "{{ $labels.node }} runs but accepts no requests",
-        f"{WHERE} is {{{{ $labels.operation_mode }}}}: its process runs but accepts no requests.",
+        "{{ $labels.node }} is running but accepts no requests",
+        f"{WHERE} is {{{{ $labels.operation_mode }}}}: its process is running but accepts no requests.",
         by=(*NODE_LABELS, "operation_mode"),
     ),
     *signal_alerts(

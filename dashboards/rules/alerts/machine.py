@@ -20,10 +20,10 @@ ALERTS = (
     *threshold_alerts(
         "CassandraDiskFilling",
         "disk_fills",
-        # The linear trend of the last six hours, extrapolated to no free space.
+        # The linear trend of the last six hours, extrapolated to zero free space.
         f"{aggregate('sum', _FREE, (*NODE_LABELS, *_MOUNT))} / "
         f"({aggregate('sum', f'deriv({_FREE}[6h])', (*NODE_LABELS, *_MOUNT))} < 0) * -1",
-        "A disk of {{ $labels.node }} fills up",
+        "A disk of {{ $labels.node }} is filling up",
         f"At the current rate {{{{ $labels.mountpoint }}}} of {WHERE} is full in {{{{ $value | humanizeDuration }}}}.",
         by=(*NODE_LABELS, *_MOUNT),
         # Not urgent: a disk that is half empty, or one that has stopped filling up.
@@ -35,7 +35,9 @@ ALERTS = (
         f"The disk {{{{ $labels.device }}}} of {WHERE} is busy {_PERCENT} of the time.",
         ("device",),
     ),
-    *signal_alerts("CassandraCpuStolen", "cpu_steal", f"The hypervisor takes {_PERCENT} of the CPU time of {WHERE}."),
+    *signal_alerts(
+        "CassandraCpuStolen", "cpu_steal", f"The hypervisor is taking {_PERCENT} of the CPU time of {WHERE}."
+    ),
     *signal_alerts(
         "CassandraMemoryPressure",
         "pressure_memory",

@@ -12,53 +12,55 @@ ALERTS = (
     *signal_alerts(
         "CassandraMessagesDropped",
         "dropped",
-        f"{WHERE} drops {_VALUE} {{{{ $labels.message }}}} messages per second after their timeout.",
+        f"{WHERE} is dropping {_VALUE} {{{{ $labels.message }}}} messages per second after their timeout.",
         ("message",),
     ),
     *signal_alerts(
         "CassandraRequestsPending",
         "requests_pending",
-        f"{_VALUE} client requests wait for a thread on {WHERE}.",
+        f"{_VALUE} client requests are waiting for a thread on {WHERE}.",
     ),
     *signal_alerts(
-        "CassandraReadsPending", "reads_pending", f"{_VALUE} reads of local data wait for a thread on {WHERE}."
+        "CassandraReadsPending", "reads_pending", f"{_VALUE} reads of local data are waiting for a thread on {WHERE}."
     ),
     *signal_alerts(
-        "CassandraMutationsPending", "mutations_pending", f"{_VALUE} writes of local data wait for a thread on {WHERE}."
+        "CassandraMutationsPending",
+        "mutations_pending",
+        f"{_VALUE} writes of local data are waiting for a thread on {WHERE}.",
     ),
     *signal_alerts(
         "CassandraPoolBlocked",
         "pools_blocked",
-        f"The full queue of {{{{ $labels.pool }}}} blocks {_VALUE} tasks on {WHERE}.",
+        f"The full queue of {{{{ $labels.pool }}}} is blocking {_VALUE} tasks on {WHERE}.",
         ("pool",),
     ),
     *signal_alerts(
         "CassandraConnectionsPaused",
         "connection_pauses",
-        f"{WHERE} pauses client connections {_VALUE} times per second: too many requests are in flight.",
+        f"{WHERE} is pausing client connections {_VALUE} times per second: too many requests are in flight.",
     ),
     *signal_alerts(
         "CassandraHintsWritten",
         "hints",
-        f"{WHERE} stores {_VALUE} hints per second for replicas that do not acknowledge writes.",
+        f"{WHERE} is storing {_VALUE} hints per second for replicas that do not acknowledge writes.",
     ),
     *threshold_alerts(
         "CassandraHintsGrowing",
         "hints_growing",
         _HINTS,
-        "Hints accumulate on {{ $labels.node }}",
-        f"{WHERE} writes {_VALUE} hints per second and delivers fewer.",
+        "Hints are accumulating on {{ $labels.node }}",
+        f"{WHERE} is writing {_VALUE} hints per second and delivering fewer.",
         # The counter of delivered hints is absent before the first delivery.
         also=f"unless {_DELIVERED} >= {_HINTS}",
     ),
     *signal_alerts(
         "CassandraHintsNotDelivered",
         "hints_failed",
-        f"{WHERE} fails to deliver {_VALUE} hints per second.",
+        f"{WHERE} is failing to deliver {_VALUE} hints per second.",
     ),
     *signal_alerts(
         "CassandraExceptions",
         "exceptions",
-        f"{WHERE} throws {_VALUE} uncaught exceptions per second.",
+        f"{WHERE} is throwing {_VALUE} uncaught exceptions per second.",
     ),
 )

@@ -36,21 +36,21 @@ ALERTS = (
     *signal_alerts(
         "CassandraTimeouts",
         "timeouts",
-        f"{{{{ $value | humanize }}}} requests per second that {WHERE} coordinates time out.",
+        f"{{{{ $value | humanize }}}} requests per second that {WHERE} coordinates are timing out.",
     ),
     *signal_alerts(
         "CassandraUnavailables",
         "unavailables",
-        f"{WHERE} rejects {{{{ $value | humanize }}}} requests per second because too few replicas are up.",
+        f"{WHERE} is rejecting {{{{ $value | humanize }}}} requests per second because too few replicas are up.",
     ),
     *signal_alerts(
         "CassandraFailures",
         "failures",
-        f"{{{{ $value | humanize }}}} requests per second that {WHERE} coordinates fail on a replica.",
+        f"{{{{ $value | humanize }}}} requests per second that {WHERE} coordinates are failing on a replica.",
     ),
     *signal_alerts(
         "CassandraRequestsDiscarded",
         "native_discarded",
-        f"{WHERE} discards {{{{ $value | humanize }}}} requests per second under overload.",
+        f"{WHERE} is overloaded and is discarding {{{{ $value | humanize }}}} requests per second.",
     ),
 )

@@ -12,36 +12,36 @@ ALERTS = (
     *signal_alerts(
         "CassandraCompactionsGrowing",
         "compactions_pending",
-        f"{_VALUE} compactions are due on {WHERE}, and their number grows.",
+        f"{_VALUE} compactions are pending on {WHERE}, and the number is growing.",
         only=WARNING,
         also=f"and {_GROWS} > 0",
     ),
     *signal_alerts(
         "CassandraCompactionsPending",
         "compactions_pending",
-        f"{_VALUE} compactions are due on {WHERE}.",
+        f"{_VALUE} compactions are pending on {WHERE}.",
         only=CRITICAL,
     ),
     *signal_alerts(
-        "CassandraFlushesPending", "flushes_pending", f"{_VALUE} memtables wait for a flush writer on {WHERE}."
+        "CassandraFlushesPending", "flushes_pending", f"{_VALUE} memtables are waiting for a flush writer on {WHERE}."
     ),
     *signal_alerts(
-        "CassandraCommitlogPending", "commitlog_pending", f"{_VALUE} writes wait for the commit log on {WHERE}."
+        "CassandraCommitlogPending", "commitlog_pending", f"{_VALUE} writes are waiting for the commit log on {WHERE}."
     ),
     *signal_alerts(
         "CassandraCommitlogWaits",
         "commitlog_wait_p99",
-        f"1 % of the writes that wait for the commit log on {WHERE} wait {_TIME} or longer.",
+        f"The p99 wait for the commit log on {WHERE} is {_TIME}.",
     ),
     *signal_alerts(
         "CassandraCommitlogSegmentWaits",
         "segment_wait_p99",
-        f"1 % of the writes that wait for a new commit log segment on {WHERE} wait {_TIME} or longer.",
+        f"The p99 wait for a new commit log segment on {WHERE} is {_TIME}.",
     ),
     *signal_alerts(
         "CassandraMemtableWaits",
         "memtable_wait_p99",
-        f"1 % of the writes that wait for memtable memory on {WHERE} wait {_TIME} or longer.",
+        f"The p99 wait for memtable memory on {WHERE} is {_TIME}.",
     ),
     *signal_alerts(
         "CassandraTombstones",

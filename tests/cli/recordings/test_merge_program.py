@@ -207,4 +207,4 @@ def test_damage_is_reported(run: Run, rec: Path) -> None:
     code, _, errors = run("merge", str(rec), "-o", "out")
     assert code == 0
     assert is_clean(errors)
-    assert errors.startswith("casstat: a: 1 damaged place, 5 ticks lost (hint: 'casstat journal check' shows where)")
+    assert errors.startswith("casstat: a: 1 damaged section, 5 ticks lost (hint: 'casstat journal check' shows where)")

@@ -1,4 +1,4 @@
-"""Recordings of generated nodes with the real catalogue, and a given number and duration of reads per tick."""
+"""Recordings of generated nodes: they use the real catalogue, with a given number and duration of reads per tick."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing

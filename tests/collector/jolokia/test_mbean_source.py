@@ -1,4 +1,4 @@
-"""The MBean source: the requests of each tick, and the values in the responses."""
+"""The MBean source: which requests it sends on each tick, and which values it takes from the responses."""
 
 from collections.abc import Callable
 from itertools import pairwise

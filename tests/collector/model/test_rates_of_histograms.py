@@ -119,7 +119,7 @@ def test_a_small_difference_from_the_counter_is_accepted(in_buckets: int, counte
 
 
 def test_nanoseconds_read_as_microseconds_are_flagged() -> None:
-    # A version that writes 128 counts in nanoseconds: 100 us are in the bucket of 100 000.
+    # An imaginary version that returns 128 counts in nanoseconds: 100 us falls into the bucket for 100,000.
     bucket = bisect_left(offsets(US - 1), 100_000)
     before, after = node(US, {bucket: 5000}, 100.0), node(US, {bucket: 9000}, 100.0)
     sample = last(before.read(10.0), after.read(11.0))

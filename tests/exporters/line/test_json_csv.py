@@ -100,7 +100,7 @@ def test_json_values_are_those_of_the_interval() -> None:
     assert cells["late_ms"] == 12.3
     assert cells["percentiles"] == "interval"
     assert cells["events"] == [
-        {"kind": "missed", "text": "1 ticks missed"},
+        {"kind": "missed", "text": "1 tick missed"},
         {"kind": "disagreement", "text": 'odd, "very" odd'},
     ]
 

@@ -62,7 +62,7 @@ def test_a_late_node_is_not_counted_and_not_gone() -> None:
     interval = assembler.close(INDEX + 1, TIME_S + 1.5)
     assert (interval.nodes[1].state, interval.nodes[1].sample) == (State.UP, None)
     assert interval.counted == 1
-    # The late sample of the closed interval is discarded; the next one counts.
+    # The late sample of the closed interval is discarded; the next one is used.
     assembler.add_sample("b", sample_of("b", TIME_S + 1), TIME_S + 1.6)
     assembler.add_sample("b", sample_of("b", TIME_S + 2), TIME_S + 2.1)
     interval = assembler.close(INDEX + 2, TIME_S + 2.5)

@@ -1,4 +1,4 @@
-"""A live cluster in process: agents and a Jolokia on loopback addresses, followed through real connections."""
+"""A live cluster in process: agents of casstat and Jolokia on loopback addresses, followed over real connections."""
 
 import os
 import queue
