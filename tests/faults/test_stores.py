@@ -297,7 +297,7 @@ def test_refused_points_give_exit_code_1(node: Node) -> None:
     with closing(FakeStore(status(400, body=body), status(204), *[status(400, body=body)] * 9)) as store:
         result = casstat(node.folder, "--to", f"influxdb+http://127.0.62.3:{store.port}/b")
     assert result.returncode == 1
-    assert "points refused" in result.stdout
+    assert "1 point refused" in result.stdout
     assert "refuses" in result.stderr
 
 
