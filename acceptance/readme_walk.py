@@ -40,11 +40,12 @@ exec chroot {root} /bin/bash --login /reader"""
 ENVIRONMENT = {"HOME": "/root", "TERM": "dumb", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 ENVIRONMENT["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
 # Commands arrive on a separate descriptor, so that no command reads the next one. Interactive shells have job control.
+# They also forget finished jobs after each command, as `jobs` does here, so that the next background job is %1 again.
 READER = f"""exec 3<&0 0</dev/null
 set -m
 cd /{HOME}
 echo {DONE} 0
-while read -r -u 3 line; do eval "$line"; echo {DONE} $?; done
+while read -r -u 3 line; do eval "$line"; code=$?; jobs >/dev/null; echo {DONE} $code; done
 """
 
 
