@@ -132,7 +132,7 @@ def _pace(case: ExaminedNode, program: Path, took_s: float, *, used: bool) -> Fi
     pace_s = PACE * took_s
     if not used or pace_s <= case.interval_s:
         return ok(SUBJECT, summary)
-    impact = f"one report about every {pace_s:.0f} s instead of every {case.interval_s:g} s"
+    impact = f"one report about every {pace_s:.1f} s instead of every {case.interval_s:g} s"
     return warning(SUBJECT, summary, impact, case.advice.line(interval=f"{_rounded(pace_s)}"))
 
 

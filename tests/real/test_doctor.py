@@ -96,7 +96,11 @@ def test_fixing_a_missing_jolokia_and_slow_answers(scripted: ScriptedNode) -> No
 def test_fixing_slow_nodetool(scripted: ScriptedNode) -> None:
     finding = Doctor("-m", PORT).finding("nodetool", "answers within")
     assert finding["state"] == "warning"
-    advised_doctor(*fixes(finding)).assert_fixed("nodetool")
+    advised = advised_doctor(*fixes(finding))
+    # On a busy machine the next reports may take longer than those that the advice is based on.
+    if advised.has("nodetool", "answers within"):
+        advised = advised_doctor(*fixes(advised.finding("nodetool", "answers within")))
+    advised.assert_fixed("nodetool")
 
 
 def test_fixing_a_missing_nodetool(scripted: ScriptedNode, tmp_path: Path) -> None:
