@@ -3,7 +3,6 @@
 import csv
 import gzip
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,29 +11,11 @@ import pytest
 import zstandard
 
 from cli.line.line_recorder import folder_name
-from cli.main import main
+from tests.cli.recordings.conftest import Run
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 from tests.faults.program import is_clean
 
-Run = Callable[..., tuple[int, str, str]]
 HOSTILE = ["a\tb", 'c\n"d",', "../..", "..", "\x1b[31m", "`id`$(id)%s{}'", "cluster", "NA", "1", "true", "é" * 40, ""]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run casstat in a temporary folder; return its exit code and output."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        try:
-            code = main(arguments)
-        except SystemExit as error:
-            code = int(error.code or 0)
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.err
-        return code, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

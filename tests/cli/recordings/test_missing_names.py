@@ -1,35 +1,18 @@
 """Keyspaces and tables that a recording does not have, and recordings shorter than one interval."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cli.main import main
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
+from tests.cli.recordings.conftest import Run
 from tests.collector.cluster.recorded_nodes import METRICS, busy, record
 
-Run = Callable[..., tuple[int, str, str]]
 KEYSPACE, TABLE = "cassandra_keyspace_operations_total", "cassandra_table_operations_total"
 OPERATIONS = tuple(CATALOGUE[name] for name in (KEYSPACE, TABLE))
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        try:
-            code = main(arguments)
-        except SystemExit as error:
-            code = int(error.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def with_tables(snapshots: list[Snapshot], *tables: tuple[str, str]) -> list[Snapshot]:
