@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,17 +63,31 @@ class JolokiaLauncher:
     @contextmanager
     def within(self, pid: int, port: int, *options: str | Path, host: str = "127.0.0.1") -> Iterator[None]:
         """Attach an agent to a JVM until the `with` block ends."""
-        self._run("--host", host, "--port", str(port), *options, "start", str(pid))
+        started, output = self._run("--host", host, "--port", str(port), *options, "start", str(pid))
+        # The launcher waits half a second; a busy JVM starts the agent later.
+        late = not started and "Couldn't start agent" in output
+        assert started or (late and self._is_attached(pid)), output
         try:
             yield
         finally:
-            self._run("stop", str(pid))
+            stopped, output = self._run("stop", str(pid))
+            assert stopped, output
 
-    def _run(self, *arguments: str | Path) -> None:
+    def _is_attached(self, pid: int) -> bool:
+        """Return whether the JVM starts an agent within `PATIENCE_S`."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline_s:
+            attached, _ = self._run("status", str(pid))
+            if attached:
+                return True
+        return False
+
+    def _run(self, *arguments: str | Path) -> tuple[bool, str]:
+        """Run the launcher, and return whether it succeeded and its output."""
         result = subprocess.run(
             [*self._command, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
-        assert result.returncode == 0, result.stdout + result.stderr
+        return result.returncode == 0, result.stdout + result.stderr
 
 
 @contextmanager
