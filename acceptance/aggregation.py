@@ -1,7 +1,8 @@
-"""Compare cluster values of one period: `casstat merge`, `casstat top --replay --once`, Prometheus' recording rules.
+"""Compare the cluster values of `casstat merge`, `casstat top --replay --once` and Prometheus recording rules.
 
 A demo cluster of two nodes runs under load, with one agent per node and a real Prometheus that evaluates the shipped
-rules. The period is five minutes, aligned to a multiple of five minutes. The script takes up to twelve minutes.
+rules. All values cover the same five minutes, which begin at a multiple of five minutes. The script takes up to twelve
+minutes.
 """
 
 import csv
@@ -23,7 +24,7 @@ from dashboards.rules.burn_rate import BUCKETS
 
 ADDRESS = "127.0.186.1"
 PERIOD_S = 300
-# By then the load is steady and every rate has two scrapes.
+# After this time, the load is steady and two scrapes are available for every rate.
 WARM_UP_S = 20
 MB = 2**20
 SETS = ("requests", "compaction", "jvm", "disk", "network")
@@ -34,7 +35,7 @@ Row = Mapping[str, float | None]
 class Check(NamedTuple):
     """A column, the equivalent PromQL query over recorded series, and the allowed difference.
 
-    relative  differs from 0, because Prometheus does not scrape and evaluate at the agent's ticks.
+    relative  not 0 by default because Prometheus does not scrape or evaluate exactly at the agent's ticks.
     """
 
     column: str
@@ -44,7 +45,7 @@ class Check(NamedTuple):
 
 
 def request_rate(operation: str, metric: str) -> str:
-    """Return the query for a recorded rate of client requests."""
+    """Return the query for a recorded client request rate."""
     return f'sum(cluster_operation:cassandra_client_{metric}:rate5m{{operation="{operation}"}})'
 
 
@@ -54,12 +55,12 @@ def gauge(name: str) -> str:
 
 
 def pool(path: str, name: str, state: str) -> str:
-    """Return the query for the mean of a recorded gauge of a thread pool."""
+    """Return the query for the mean of a recorded thread pool gauge over the period."""
     return gauge(f'cluster_path_pool:cassandra_pool_{state}:sum{{path="{path}",pool="{name}"}}')
 
 
 def latency(operation: str) -> Iterator[Check]:
-    """Yield the checks of one operation: rate, latencies and timeouts."""
+    """Yield the checks for one operation: rate, latencies and timeouts."""
     prefix = operation.lower()
     rate, seconds = request_rate(operation, "requests"), request_rate(operation, "request_seconds")
     yield Check(f"{prefix}s_per_s", rate)
@@ -87,7 +88,7 @@ CHECKS = (
     Check("mutation_stage_pending", pool("request", "MutationStage", "pending"), 0.3, 0.3),
     Check("hints_per_s", "sum(cluster:cassandra_hints:rate5m)"),
     Check("peers_unreachable", gauge("cluster:cassandra_endpoints_unreachable:max")),
-    # Both nodes run on one machine; its metrics count once.
+    # Both nodes run on the same machine, so the machine's metrics are counted only once.
     Check("cpu_system_pct", f"100 * {CPU.format('system|irq|softirq')} / {CPU.format('.+')}"),
     Check("disk_writes_per_s", "sum(cluster:node_disk_writes_completed:rate5m)"),
     Check("disk_write_mb_per_s", f"sum(cluster:node_disk_written_bytes:rate5m) / {MB}", 0.05),
@@ -101,7 +102,7 @@ CHECKS = (
 
 @contextmanager
 def demo(folder: Path) -> Iterator[str]:
-    """Run the demo cluster; yield the URL of its Prometheus."""
+    """Run the demo cluster; yield the URL of its Prometheus server."""
     command = [sys.executable, "-m", "cli", "demo", "up", "--nodes", "2", "--load", "200", "--heap", "400M"]
     command += ["--address", ADDRESS, "--with", "prometheus", "--dir", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
@@ -126,7 +127,7 @@ def casstat(*arguments: str) -> str:
 
 
 def merged_rows(recording: str, end_s: int, into: Path) -> dict[str, Row]:
-    """Return the rows of `casstat merge` for the period that ends at `end_s`, by node."""
+    """Return the rows of `casstat merge` for the period that ends at `end_s`, keyed by node."""
     casstat("merge", recording, "-i", str(PERIOD_S), "--until", str(end_s), "-o", str(into))
     with (into / "rows.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if float(row["time"]) == end_s]
@@ -150,7 +151,7 @@ def top_row(journal: str, end_s: int) -> Row:
 
 
 def recorded_value(url: str, query: str, end_s: int) -> float | None:
-    """Return the value of a query at the end of the period, None if the result is empty."""
+    """Return a query's value at the end of the period, or None if the result is empty."""
     parameters = urllib.parse.urlencode({"query": query, "time": end_s})
     with urllib.request.urlopen(f"{url}/api/v1/query?{parameters}", timeout=30) as response:  # noqa: S310 - loopback
         result = json.load(response)["data"]["result"]
@@ -158,7 +159,7 @@ def recorded_value(url: str, query: str, end_s: int) -> float | None:
 
 
 def is_close(check: Check, merged: float | None, recorded: float | None) -> bool:
-    """Return whether both values agree. If one of them is absent, the other must be absent or 0."""
+    """Return whether the two values agree. If one of them is absent, the other must be absent or 0."""
     if merged is None or recorded is None or recorded != recorded:
         return not merged and not (recorded == recorded and recorded)
     return abs(merged - recorded) <= check.absolute + check.relative * abs(merged)
@@ -177,7 +178,7 @@ def report(nodes: Mapping[str, Row], top: Row, recorded: Mapping[str, float | No
     different = 0
     for check in CHECKS:
         name = check.column
-        # Some columns exist only in top.
+        # Some columns exist only in `casstat top`.
         merged = cluster[name] if cluster[name] is not None else top.get(name)
         agrees = merged == top.get(name) and is_close(check, merged, recorded[name])
         different += not agrees

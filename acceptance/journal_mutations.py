@@ -1,8 +1,8 @@
-"""Mutate recordings of a real node at random: totals must be correct, or the lost ticks must be reported.
+"""Mutate a real node's recording at random: totals must be correct, or the lost ticks must be reported.
 
-`CASSTAT_MUTATIONS` sets the number of mutations (20,000). `CASSTAT_RECORDING` names a folder that keeps the recording
-for later runs. The recording has three sessions: one in several files, one in a single file, and one that ends with a
-killed recorder.
+`CASSTAT_MUTATIONS` sets the number of mutations (default 20,000). `CASSTAT_RECORDING` names a folder that keeps the
+recording for later runs. The recording has three sessions: one in several files, one in a single file, and one that
+ends because the recorder is killed.
 """
 
 import os
@@ -29,7 +29,7 @@ BATCH = 50
 ALL_READERS_EVERY = 20
 RATE = 200
 TABLES = 3
-# Ticks, limit of the total size (a file takes a quarter of it), and whether the recorder is killed at the end.
+# Number of ticks, total size limit (a file may take a quarter of it), and whether the recorder is killed at the end.
 SESSIONS = ((26, "120K", False), (12, "100M", False), (10, "100M", True))
 
 

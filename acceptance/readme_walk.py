@@ -1,10 +1,10 @@
-"""Run all commands of README.md in order in a clean Debian root and print a transcript.
+"""Run all commands in README.md, in order, in a clean Debian root and print a transcript.
 
 Usage: python -m acceptance.readme_walk [BASE]
 
-Requires root and, without BASE, debootstrap. BASE is a root directory from `debootstrap --variant=minbase bookworm
-BASE`, which is copied. The commands listen on this machine's loopback addresses. Exits with status 1 if a command
-fails.
+Requires root privileges and, without BASE, debootstrap. BASE is a root directory created by `debootstrap
+--variant=minbase bookworm BASE`; the script works on a copy of it. The commands listen on this machine's loopback
+addresses. Exits with status 1 if a command fails.
 """
 
 import re
@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 RELEASE = "bookworm"
 HOME = "root/casstat"
-# Files of this machine that the root needs: access to package registries, and trusted certificates.
+# Files copied from this machine so that the root can reach package registries and trust their certificates.
 SOURCES = "etc/apt/sources.list"
 COPIED_FILES = ("etc/resolv.conf", "etc/hosts", SOURCES, f"{SOURCES}.d", "usr/local/share/ca-certificates")
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -28,19 +28,20 @@ DONE = "walk-exit-code"
 INTERRUPT_AFTER_S = 8
 # Shells report this exit status for a program interrupted with Ctrl-C.
 INTERRUPTED = 130
-# The doctor exits with status 1 if it finds a problem, such as a machine without NTP.
+# The doctor exits with status 1 if it finds a problem, such as missing clock synchronisation.
 MAY_FAIL = ("casstat doctor",)
 FIRST_LINES, LAST_LINES = 8, 6
 MAX_LINE_CHARS = 200
 # Separate mount and process namespaces: when the shell ends, all its processes end.
-# The root is a mount point, because Java finds no file system for Cassandra's folders otherwise.
+# The root must be a mount point; otherwise Java finds no file system for Cassandra's folders.
 SHELL = """mount --bind {root} {root} && mount --rbind /dev {root}/dev && mount -t proc proc {root}/proc &&
 mount -t sysfs sysfs {root}/sys &&
 exec chroot {root} /bin/bash --login /reader"""
 ENVIRONMENT = {"HOME": "/root", "TERM": "dumb", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 ENVIRONMENT["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-# Commands arrive on a separate descriptor, so that no command reads the next one. Interactive shells have job control.
-# They also forget finished jobs after each command, as `jobs` does here, so that the next background job is %1 again.
+# Commands arrive on a separate descriptor, so that a command cannot read the next one from its standard input. Like an
+# interactive shell, this one has job control (`set -m`) and forgets finished jobs after each command (`jobs`), so that
+# the next background job is %1 again.
 READER = f"""exec 3<&0 0</dev/null
 set -m
 cd /{HOME}
@@ -50,7 +51,7 @@ while read -r -u 3 line; do eval "$line"; code=$?; jobs >/dev/null; echo {DONE} 
 
 
 def commands(readme: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands in the console blocks of a page, each with its comment."""
+    """Yield the commands in a page's console blocks, each with its comment."""
     for block in BLOCK.findall(readme):
         yield from COMMAND.findall(block)
 
@@ -155,7 +156,7 @@ def walk(shell: Shell, readme: str) -> list[str]:
 
 
 def main() -> int:
-    """Run the commands of the README; return 1 if one failed."""
+    """Run the README's commands; return 1 if any of them failed."""
     base = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     with tempfile.TemporaryDirectory(prefix="casstat-walk-") as folder:
         make_root(Path(folder), base)

@@ -1,4 +1,4 @@
-"""casstat with short frames and files, so that mutations of a recording often hit a frame or file boundary."""
+"""Runs casstat with short frames and small files, so that mutations often hit a frame or file boundary."""
 
 import sys
 
@@ -6,7 +6,7 @@ from cli.parameters import size_type
 from collector.journal import format_version
 
 if __name__ == "__main__":
-    # Set before importing the modules that copy these values.
+    # These must be set before importing the modules that copy them.
     size_type.MIN_BYTES, format_version.FULL_EVERY = 1, 6
     from cli.main import main
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME …]`: run all benchmarks, or those named, and print one line per figure."""
+"""`python -m benchmarks [NAME …]`: run all benchmarks or the named ones, and print one line per figure."""
 
 import platform
 import signal
@@ -51,7 +51,7 @@ def main(names: list[str]) -> int:
         f"Linux {platform.release()}, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}",
         flush=True,
     )
-    # SIGTERM exits normally, so that context managers stop the nodes.
+    # Turn SIGTERM into a normal exit, so that the context managers stop the nodes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     missed = 0
     for name in names or list(BENCHMARKS):

@@ -32,7 +32,7 @@ HEADERS = {"Accept": "text/plain;version=0.0.4", "Accept-Encoding": "gzip"}
 
 
 def run() -> Iterator[Figure]:
-    """Send requests from other processes, so that the CPU time of this process is the server's alone."""
+    """Send requests from other processes, so that only the server uses CPU time in this process."""
     with _server_port() as port:
         for path, encoding in (("/metrics", "gzip"), ("/metrics", "identity"), ("/api/v1/time", "identity")):
             label = f"{path}{', gzip' if encoding == 'gzip' else ''}: CPU per request"
@@ -109,7 +109,7 @@ def _send_requests(port: int, path: str, encoding: str, count: int) -> None:
 
 
 def _cpu_ms(port: int, path: str, encoding: str) -> float:
-    """Return the CPU time of this process per request, over one connection."""
+    """Return this process's CPU time per request over a single connection."""
     spawn = multiprocessing.get_context("spawn")
     for count in (10, REQUESTS):
         client = spawn.Process(target=_send_requests, args=(port, path, encoding, count))
@@ -121,7 +121,7 @@ def _cpu_ms(port: int, path: str, encoding: str) -> float:
 
 
 def _late_ms(seconds: float) -> float:
-    """Return the 99th percentile of the lateness of a thread that does a little work every tick."""
+    """Return the 99th percentile lateness of a thread that does a little work on every tick."""
     late: list[float] = []
 
     def tick() -> None:
@@ -142,7 +142,7 @@ def _late_ms(seconds: float) -> float:
 def _scrapers(port: int) -> Iterator[list[int]]:
     """Scrape continuously from another process, one connection per scrape.
 
-    Yields a list; at the end, the number of scrapes is appended to it.
+    Yields a list to which the number of scrapes is appended at the end of the block.
     """
     spawn = multiprocessing.get_context("spawn")
     pipe, child_pipe = spawn.Pipe()

@@ -1,4 +1,4 @@
-"""CPU time per sample, of the client and of the node, compared with four nodetool calls."""
+"""Client and node CPU time per sample, compared with four nodetool calls."""
 
 import resource
 import subprocess
@@ -70,7 +70,7 @@ def _children_s() -> float:
 
 
 def sampler(node: Node, command: Sequence[str], warm_s: float = WARM_S) -> tuple[float, float]:
-    """Run a sampler; return the CPU time per second of its process and of the node's threads that answer it."""
+    """Run a sampler; return the CPU time per second of its process, and of the node's threads that serve it."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
         try:
             process = psutil.Process(running.pid)
@@ -82,5 +82,5 @@ def sampler(node: Node, command: Sequence[str], warm_s: float = WARM_S) -> tuple
             node_s = (answering_s(jvm(node)) - before[1]) / elapsed_s
         finally:
             running.terminate()
-    # The kernel counts CPU time in ticks of 10 ms; smaller values are below the resolution.
+    # The kernel counts CPU time in units of 10 ms; smaller values are below its resolution.
     return max(client_s, 0.01 / SAMPLES), node_s

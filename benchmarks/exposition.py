@@ -1,4 +1,4 @@
-"""CPU time of /metrics: adding a tick, rendering its page, serving the page again; compared with prometheus_client."""
+"""CPU time of /metrics: adding a tick, rendering its page and serving it again, compared with prometheus_client."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ IDENTITY = Identity("production", "dc1", "rack1", "10.20.30.40")
 
 
 def run() -> Iterator[Figure]:
-    """Measure pages of 5,000 series: those of a real node, with the series of one table repeated as many tables."""
+    """Measure pages of 5,000 series: a real node's series, with one table's series repeated under other names."""
     ticks = _ticks(node_recordings.under_load())
     clock = [0.0]
     page = Page(Options(), CollectorRegistry(), lambda: AgentHealth("0"), print, lambda: clock[0])
@@ -75,7 +75,7 @@ def _cpu_ms(work: Callable[[], object]) -> float:
 
 
 def _ticks(recording: Path) -> list[Snapshot]:
-    """Return ticks of a node with many tables, with the rate of change of a real node."""
+    """Return ticks of a node with many tables, in which values change as often as on a real node."""
     values = _with_many_tables(_last_values(recording))
     ticks = []
     for number in range(TICKS):
@@ -86,7 +86,7 @@ def _ticks(recording: Path) -> list[Snapshot]:
 
 
 def _last_values(recording: Path) -> dict[Series, Value]:
-    """Return every series of a recording with its last value."""
+    """Return every series in a recording with its last value."""
     values: dict[Series, Value] = {}
     for entry in entries(record for file in journal_files(recording) for record in read(file)):
         for scrape in entry.snapshot.scrapes:
@@ -95,7 +95,7 @@ def _last_values(recording: Path) -> dict[Series, Value]:
 
 
 def _with_many_tables(values: Mapping[Series, Value]) -> dict[Series, Value]:
-    """Return the series, with those of one table repeated under other table names up to `SERIES` lines."""
+    """Return the series; repeat one table's series under other names until there are `SERIES` lines."""
     table = next(series[2] for series in values if series[0] == "cassandra_table_operations_total")
     of_table = {series: value for series, value in values.items() if "table" in _labels(series) and series[2] == table}
     repeated = dict(values)
@@ -119,7 +119,7 @@ def _lines(value: Value) -> int:
 
 
 def _next(value: Value, turn: int) -> Value:
-    """Return the value of the next tick; it changes only if `turn` is a multiple of `CHANGE_EVERY`."""
+    """Return the value for the next tick; it changes only if `turn` is a multiple of `CHANGE_EVERY`."""
     if isinstance(value, str) or turn % CHANGE_EVERY[isinstance(value, tuple)]:
         return value
     if isinstance(value, tuple):
@@ -128,7 +128,7 @@ def _next(value: Value, turn: int) -> Value:
 
 
 class _Families(Collector):
-    """The series of a page as metric families of prometheus_client."""
+    """A page's series as prometheus_client metric families."""
 
     def __init__(self, text: str) -> None:
         self._families = list(text_string_to_metric_families(text))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured value and its bound: a maximum, with `at_least` a minimum, None for no bound."""
+    """A measured value and its bound: a maximum, or a minimum if `at_least` is set, or None for no bound."""
 
     label: str
     value: float

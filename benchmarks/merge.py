@@ -1,4 +1,4 @@
-"""Merge of the recordings of a large cluster into tables: 4,200 ticks of 250 scalars and 9 histograms per node."""
+"""Merging a large cluster's recordings into tables: 4,200 ticks of 250 scalars and 9 histograms per node."""
 
 import resource
 import subprocess
@@ -26,7 +26,7 @@ NODES = (75, 150, 300)
 TICKS = 4200
 MAX_S = 120
 MAX_GIB = 4
-# CPU time per tick and node: largest cluster / smallest cluster.
+# Maximum ratio of CPU time per tick and node: largest cluster / smallest cluster.
 MAX_GROWTH = 1.3
 REFERENCE_NODES = 2
 POLL_S = 0.05
@@ -35,7 +35,7 @@ COUNTED = ("cassandra_client_requests_total", "Read")
 
 @dataclass(frozen=True)
 class Cost:
-    """Time and memory of a program, including its child processes."""
+    """Time and memory that a program used, including its child processes."""
 
     wall_s: float
     cpu_s: float

@@ -22,14 +22,14 @@ ANSWERING = ("jolokia-", "HTTP-Dispatcher")
 
 
 def show_progress(message: str) -> None:
-    """Show a message on stderr, if that is a terminal."""
+    """Show a message on stderr if it is a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{message:70}\r")
 
 
 @contextmanager
 def real_node(tables: int, heap: str = "1G") -> Iterator[Node]:
-    """Run a node with `tables` tables in the keyspace `bench`, as a context manager."""
+    """Run a node with `tables` tables in the keyspace `bench` for the duration of the block."""
     cache = cache_folder(os.environ)
     with tempfile.TemporaryDirectory(prefix="casstat-bench-") as home:
         spec = NodeSpec(
@@ -55,7 +55,7 @@ def real_node(tables: int, heap: str = "1G") -> Iterator[Node]:
 
 @contextmanager
 def loaded(rate: float, tables: int = 10) -> Iterator[None]:
-    """Run a load of `rate` operations per second in total on `tables` tables, as a context manager."""
+    """Run a load of `rate` operations per second, spread over `tables` tables, for the duration of the block."""
     command = [
         sys.executable,
         "-m",
@@ -84,7 +84,7 @@ def cpu_s(process: psutil.Process) -> float:
 def answering_s(process: psutil.Process) -> float:
     """Return the CPU time that a node's JVM has used for Jolokia requests.
 
-    It is the sum over Jolokia's threads, because the node's other work varies by more than the cost of the requests.
+    Only Jolokia's threads are counted, because the cost of the node's other work varies by more than the requests cost.
     """
     used_ns = 0
     for thread in Path(f"/proc/{process.pid}/task").iterdir():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.node import loaded, real_node
 
-# Environment variable with the folder that keeps recordings for later runs.
+# Environment variable that names the folder in which recordings are kept for later runs.
 FOLDER_VARIABLE = "CASSTAT_BENCH_DIR"
 LOADED_S = 600
 QUIET_S = 240
@@ -24,7 +24,7 @@ BRIEF_S, BRIEF_WARM_S = 30, 15
 
 @lru_cache(maxsize=1)
 def folder() -> Path:
-    """Return the folder of the recordings: CASSTAT_BENCH_DIR, else a temporary folder that is deleted at exit."""
+    """Return the recordings folder: CASSTAT_BENCH_DIR if set, else a temporary folder that is deleted at exit."""
     if kept := os.environ.get(FOLDER_VARIABLE):
         return Path(kept)
     temporary = tempfile.TemporaryDirectory(prefix="casstat-bench-")
@@ -50,7 +50,7 @@ def brief() -> Path:
 def _recorded(name: str, seconds: int, rate: float, warm_s: float = WARM_S) -> Path:
     path = folder() / name
     if not path.exists():
-        # Renamed when it is complete.
+        # The folder gets its final name once the recording is complete.
         unfinished = folder() / f".{name}-{os.getpid()}"
         with real_node(TABLES) as node, loaded(rate, TABLES) if rate else nullcontext():
             time.sleep(warm_s)

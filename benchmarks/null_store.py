@@ -1,4 +1,4 @@
-"""`python -m benchmarks.null_store PORT`: a store that accepts writes like InfluxDB and discards them."""
+"""`python -m benchmarks.null_store PORT`: a store that accepts writes, like InfluxDB, but discards them."""
 
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +16,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Log no requests."""
+        """Do not log requests."""
 
 
 def main(port: int) -> None:

@@ -1,4 +1,4 @@
-"""Size of a recording in bits per value, and CPU time of appending a tick."""
+"""Size of a recording in bits per value, and CPU time for appending a tick."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ MIN_SCALARS = 200
 
 @dataclass(frozen=True)
 class WriteCost:
-    """Bytes of full records and of delta records, and CPU time, when ticks are written again."""
+    """Size of the full and delta records, and CPU time used, when recorded ticks are written again."""
 
     full_bytes: int
     delta_bytes: int
@@ -35,7 +35,7 @@ class WriteCost:
 
 
 def run() -> Iterator[Figure]:
-    """Measure a node under load, then one without load."""
+    """Measure recordings of a node under load and of a node without load."""
     yield from _sizes("under load", node_recordings.under_load(), MAX_BITS)
     yield from _sizes("no load", node_recordings.quiet(), None)
 

@@ -1,4 +1,4 @@
-"""CPU time of replaying an hour of one node; it must not depend on the interval of the rows."""
+"""CPU time for replaying an hour of one node's recording; it must not depend on the row interval."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from benchmarks.merge import measured
 
 TICKS = 3600
 INTERVALS_S = (1, 60, 1800)
-# CPU time: longest interval / shortest interval.
+# Maximum ratio of CPU times: longest interval / shortest interval.
 MAX_GROWTH = 1.5
 
 

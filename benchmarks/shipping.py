@@ -1,4 +1,4 @@
-"""Points per second into a null store, and time to ship one hour into a real InfluxDB."""
+"""Points per second sent to a null store, and time to ship one hour of samples to a real InfluxDB."""
 
 import multiprocessing
 import resource
@@ -35,7 +35,7 @@ IDENTITY = Identity("cluster", "dc1", "rack1", "node000")
 
 
 def run() -> Iterator[Figure]:
-    """Encode and send the samples of one node, then ship an hour of them into InfluxDB."""
+    """Encode and send one node's samples to a null store, then ship an hour of them to InfluxDB."""
     source = synthetic_cluster.pattern(node_recordings.under_load())
     with tempfile.TemporaryDirectory() as name:
         with closing(Journal(Path(name), lambda: source.head, Limits(sync="never"), print)) as journal:
@@ -62,11 +62,11 @@ def _into_null_store(ticks: list[Entry]) -> Iterator[Figure]:
         store.terminate()
         store.join()
     yield Figure("encoding and sending to a null store", len(fields) / send_s, "points/s per core", MIN_POINTS, True)
-    yield Figure("the same, fields", sum(fields) / send_s, "fields/s per core")
+    yield Figure("encoding and sending to a null store, fields", sum(fields) / send_s, "fields/s per core")
 
 
 def _send_s(url: str, catalogue: Mapping[str, Metric], samples: list[Sample]) -> float:
-    """Return the user and system CPU time of encoding and sending the samples."""
+    """Return the user and system CPU time for encoding and sending the samples."""
     with closing(sink_of(url)) as sink:
         sink.send([b"warm_up value=1"], TIMEOUT_S)
         began_s = time.process_time()

@@ -30,7 +30,7 @@ def addresses(number: int) -> list[str]:
 
 
 def sample(node: str, time_s: float, generator: random.Random) -> Sample:
-    """Return a random sample of one second of a node under load."""
+    """Return a random one-second sample of a node under load."""
     values: dict[Series, Derived] = {("cassandra_operation_mode",): "NORMAL"}
     for operation in OPERATIONS:
         _operation(
@@ -70,7 +70,7 @@ def _operation(values: dict[Series, Derived], operation: str, count: int, genera
 
 
 class ResponseBodies:
-    """Response bodies of the agents: a few random samples, reduced to the requested metrics."""
+    """The agents' response bodies: a few random samples, reduced to the requested metrics."""
 
     def __init__(self) -> None:
         generator = random.Random(11)  # noqa: S311
@@ -95,7 +95,7 @@ class ResponseBodies:
 
 
 class Agents:
-    """Serves the API of all nodes."""
+    """Serves the agent API of all nodes."""
 
     def __init__(self, nodes: Sequence[str], port: int = PORT) -> None:
         self._nodes = list(nodes)
@@ -134,7 +134,7 @@ class Agents:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         while True:
             due_s = float(int(time.time()) + 1)
-            # Real agents send their samples at different moments.
+            # Real agents send their samples at slightly different times.
             await asyncio.sleep(due_s - time.time() + 0.05 + hash(node) % 100 / 500)
             writer.write(f"id: {due_s}\ndata: {self._bodies.of(node, due_s, patterns)}\n\n".encode())
             await writer.drain()

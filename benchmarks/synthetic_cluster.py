@@ -1,4 +1,4 @@
-"""Recordings of a large cluster, synthesized from the recording of one real node by repeating its ticks.
+"""Recordings of a large cluster, synthesized by repeating the ticks of one real node's recording.
 
 Counters continue to grow from one repetition to the next. Each node begins at a different tick.
 """
@@ -27,7 +27,7 @@ Key = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Pattern:
-    """The ticks that are repeated, one second apart, and the increase of each counter per repetition."""
+    """The ticks to repeat, one second apart, and each counter's increase per repetition."""
 
     head: Header
     ticks: Sequence[Snapshot]
@@ -53,8 +53,8 @@ class Pattern:
 def pattern(recording: Path) -> Pattern:
     """Return the pattern of a recording without gaps.
 
-    It has the `SCALARS` scalars and `HISTOGRAMS` histograms that change most often, of those that are in every tick.
-    The first two ticks are omitted, because facts about the node are still incomplete in them.
+    It consists of the `SCALARS` scalars and `HISTOGRAMS` histograms that change most often among those present in every
+    tick. The first two ticks are omitted because the facts about the node are still incomplete in them.
     """
     recorded = list(entries(record for file in journal_files(recording) for record in read(file)))[2:]
     ticks = [entry.snapshot for entry in recorded]
@@ -72,7 +72,7 @@ def pattern(recording: Path) -> Pattern:
     ]
     first, second, last = (_values(kept[index]) for index in (0, 1, -1))
     grows = {key for key in first if _grows(head.catalogue.get(key[1][0]))}
-    # The step from the last tick to the next repetition equals that from the first tick to the second.
+    # From the last tick to the next repetition, counters increase as they do from the first tick to the second.
     increases = {key: _plus(_plus(last[key], 1, second[key]), -2, first[key]) for key in grows}
     return Pattern(head, kept, increases)
 
@@ -113,7 +113,7 @@ def _plus(value: Value, times: int, increase: Value | None) -> Value:
 
 
 def cluster(recording: Path, folder: Path, nodes: int, ticks: int) -> list[Path]:
-    """Write a recording of each node into its own folder, unless it exists, and return the folders."""
+    """Write each node's recording into its own folder, unless that folder exists, and return all folders."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"node{number:03d}" for number in range(nodes)]
     missing = [(path, number) for number, path in enumerate(paths) if not path.exists()]
@@ -126,7 +126,7 @@ def _record(recording: Path, ticks: int, nodes: int, folder: Path, number: int) 
     source = pattern(recording)
     name = folder.name
     head = replace(source.head, session=name, boot=name, process=f"{number}@{name}")
-    # Renamed when it is complete.
+    # The folder gets its final name once the recording is complete.
     unfinished = folder.with_name(f".{name}")
     begin = number * len(source.ticks) // nodes
     with closing(Journal(unfinished, lambda: head, Limits(sync="never"), print)) as journal:

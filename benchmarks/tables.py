@@ -1,4 +1,4 @@
-"""CPU time per tick, of the client and of the node, on nodes with many tables, compared with ten tables."""
+"""Client and node CPU time per tick on nodes with many tables, compared with ten tables."""
 
 import subprocess
 import sys
@@ -10,10 +10,10 @@ from benchmarks.node import loaded, real_node
 
 TABLES = (10, 200, 1000)
 BUSY = 20
-# Enough to make some tables more active than others, too little to hide the cost of the requests.
+# High enough to make some tables more active than others, but too low to hide the cost of the requests.
 RATE = 20
 MAX_RATIO = 2.0
-# By then all tables are ranked and the JVM has compiled the code that serves the requests.
+# After this time, all tables are ranked and the JVM has compiled the code that serves the requests.
 WARM_S = 45
 WARM_TICKS = 600
 

@@ -1,8 +1,8 @@
-"""The agent and Telegraf, each reading the same MBeans, disks and network of the same node every second.
+"""The agent compared with Telegraf; both read the same node's MBeans, disks and network interfaces every second.
 
-Both push to a null store, are scraped every five seconds in place of Prometheus, and write everything to a file: the
-agent its journal, Telegraf line protocol. Telegraf cannot read bucket counts; it reads the decaying percentiles of the
-same MBeans instead.
+Both push to a null store, are scraped every five seconds, as by Prometheus, and write everything to a file: the agent
+writes its journal, Telegraf writes line protocol. Telegraf cannot read bucket counts; it reads the decaying percentiles
+of the same MBeans instead.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ PORT = 28086
 RATE = 300
 TURNS = 2
 PERCENTILES = [*(f"{number}thPercentile" for number in (50, 75, 95, 98, 99, 999)), "Min", "Max", "Mean"]
-# With an InfluxDB sink, which loads influxdb-client.
+# This includes the influxdb-client package, which the InfluxDB sink imports.
 MAX_AGENT_MB = 85.0
 
 TEMPLATE = """[agent]
@@ -109,7 +109,7 @@ def agent(url: str, journal: Path) -> Sequence[str]:
 
 
 def measured(node: Node, command: Sequence[str]) -> tuple[float, float, float, float]:
-    """Run a sampler; return CPU per second (total, the sampler's, the node's for answering it) and resident bytes."""
+    """Run a sampler; return CPU time per second (total, sampler, node threads that serve it) and resident bytes."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         try:
             process = psutil.Process(running.pid)
@@ -138,7 +138,7 @@ def scrape_for(seconds: float) -> None:
 
 
 def requests_of_a_tick(url: str) -> list[dict[str, object]]:
-    """Return the requests that the agent sends to the node in a tick without slow metrics and searches."""
+    """Return the requests that the agent sends to the node in a tick that includes no slow metrics or searches."""
     batches: list[Sequence[str]] = []
 
     class RecordingJolokia(Jolokia):
@@ -181,7 +181,7 @@ def _store() -> Iterator[None]:
 
 
 def fetch() -> Path:
-    """Return the path of Telegraf, built with the needed plugins only. Raises SystemExit if Go is missing."""
+    """Return the path of a Telegraf built with only the needed plugins. Raises SystemExit if Go is missing."""
     folder = cache_folder(os.environ) / f"telegraf-{VERSION}"
     program = folder / "telegraf"
     if not program.exists():

@@ -1,4 +1,4 @@
-"""`casstat top` with 300 nodes: CPU time of a redraw and of decoding and merging the samples of a tick, and memory."""
+"""`casstat top` with 300 nodes: memory, and CPU time for redrawing and for decoding and merging a tick's samples."""
 
 import json
 import time

@@ -1,1 +1,1 @@
-"""The command line: the only place that prints, reads the environment and exits."""
+"""The command line: the only package that prints, reads the environment or ends the process."""

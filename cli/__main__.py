@@ -1,4 +1,4 @@
-"""Entry point of `python -m cli`, the same as `casstat`."""
+"""Entry point for `python -m cli`, which is equivalent to `casstat`."""
 
 import sys
 

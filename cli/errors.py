@@ -1,4 +1,4 @@
-"""The error that ends a command, and notes on stderr."""
+"""The exception that ends a command with a message, and notes on stderr."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""The shell command that installs optional packages into the environment of casstat."""
+"""The shell command that installs optional packages into casstat's environment."""
 
 import shlex
 import sys
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def install_command(*packages: str, prefix: Path | None = None, base: Path | None = None) -> str:
-    """Return the command that installs `packages` into the environment at `prefix`, by default the current one.
+    """Return the command that installs `packages` into the environment at `prefix` (default: the current one).
 
-    `base` is the prefix of the Python that created the virtual environment; it equals `prefix` outside of one.
+    `base` is the prefix of the Python that created the virtual environment; outside of one, it equals `prefix`.
     """
     prefix, base = prefix or Path(sys.prefix), base or Path(sys.base_prefix)
     names = " ".join(shlex.quote(package) for package in packages)

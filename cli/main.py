@@ -1,7 +1,7 @@
-"""Entry point of `casstat`: runs the named command, or the line if there is none.
+"""Entry point of `casstat`: runs the named command, or the default command (the line) if none is named.
 
-Each file in `cli/commands` is a command; only the one that runs is imported. All errors become messages and exit
-codes here.
+Each file in `cli/commands` is a command; only the one that runs is imported. All errors are turned into messages and
+exit codes here.
 """
 
 import ast
@@ -26,13 +26,13 @@ INTERRUPTED = 130
 
 
 def command_names() -> list[str]:
-    """Return the names of all commands except the line, which is the default."""
+    """Return the names of all commands except the default one (the line)."""
     files = (path.stem for folder in commands.__path__ for path in Path(folder).glob("[a-z]*.py"))
     return sorted(name for name in files if name != LINE)
 
 
 def unknown_command_message(name: str) -> str:
-    """Return the message for an unknown command, with the most similar name as a hint."""
+    """Return the message for an unknown command; its hint suggests the most similar command."""
     similar = difflib.get_close_matches(name, command_names(), 1, 0.5)
     hint = f"did you mean '{similar[0]}'?" if similar else "run 'casstat --help' for a list"
     return f"unknown command '{printable(name)}' (hint: {hint})"
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run casstat and return its exit code: 0 on success, 1 on failure, 2 on a usage error, 130 on Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0][:1].isalpha() and words[0] not in command_names():
-        # The arguments of the line are numbers, so a word is a misspelt command.
+        # The default command takes only numbers as arguments, so a word must be a misspelt command name.
         click.UsageError(unknown_command_message(words[0])).show()
         return 2
     name = words.pop(0) if words and words[0] in command_names() else LINE
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     command: click.Command = importlib.import_module(f"{commands.__name__}.{name}").command
     try:
-        # `command.main` would turn a closed pipe into a failure.
+        # `command.main` would report a closed pipe as a failure.
         with command.make_context(program_name, words, auto_envvar_prefix=prefix) as context:
             command.invoke(context)
         sys.stdout.flush()
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note(str(error))
         return 1
     except BrokenPipeError:
-        # The reader closed the pipe, such as `head`: not an error.
+        # The reader, such as `head`, closed the pipe; this is not an error.
         _discard_output()
     except OSError as error:
         _discard_output()

@@ -1,4 +1,4 @@
-"""Output of untrusted text."""
+"""Safe output of untrusted text."""
 
 import click
 

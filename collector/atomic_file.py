@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace the content of a file atomically, creating its folder. Raises OSError and leaves the file unchanged."""
+    """Atomically replace a file's content, creating its folder if needed. On OSError, the file remains unchanged."""
     temporary = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

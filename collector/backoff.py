@@ -5,14 +5,14 @@ MAX_PAUSE_S = 60.0
 
 
 class Backoff:
-    """Pauses of 1, 2, 4 … 60 s between failed attempts. Times are monotonic seconds."""
+    """Pauses of 1, 2, 4, … up to 60 s between failed attempts. Times are in seconds on the monotonic clock."""
 
     def __init__(self) -> None:
         self._next_s = 0.0
         self._pause_s = 0.0
 
     def is_due(self, now_s: float) -> bool:
-        """Return whether the next attempt may begin."""
+        """Return whether the next attempt may begin now."""
         return now_s >= self._next_s
 
     def failed(self, now_s: float) -> None:

@@ -19,7 +19,7 @@ def _modules(package: ModuleType) -> list[ModuleType]:
 
 
 def _by_name(metrics: Iterable[Metric]) -> dict[str, Metric]:
-    """Return the metrics by name. Raises ValueError for different metrics with the same name."""
+    """Return the metrics by name. Raises ValueError if two different metrics share a name."""
     by_name: dict[str, Metric] = {}
     for metric in metrics:
         if by_name.setdefault(metric.name, metric) != metric:
@@ -43,7 +43,7 @@ HOST: tuple[HostSubject, ...] = tuple(
 REPORTS: tuple[ModuleType, ...] = tuple(
     module for module in _modules(collector.nodetool.reports) if hasattr(module, "parse")
 )
-"""The modules that parse nodetool's reports. Most of their metrics are also in BEANS."""
+"""The modules that parse nodetool's reports. Most of their metrics also occur in BEANS."""
 CATALOGUE: dict[str, Metric] = _by_name(
     [
         *(bean.metric for bean in BEANS),

@@ -1,6 +1,6 @@
-"""Text from recordings, peers and files, made fit for a terminal.
+"""Makes text from recordings, peers and files safe to print on a terminal.
 
-All printed text passes through here. Characters that are not printable could control the terminal (escape
+All printed text passes through this module. Characters that are not printable could control the terminal (escape
 sequences such as OSC 52, which sets the clipboard) or change the order of the text (bidirectional overrides).
 """
 
@@ -12,12 +12,12 @@ _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
 def printable(text: str) -> str:
-    """Return the text with a question mark for each character that is not printable, including line ends."""
+    """Return the text with each character that is not printable, including line ends, replaced by a question mark."""
     return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def one_line(text: object) -> str:
-    """Return text from outside, fit for a message: one line, printable, at most 200 characters."""
+    """Return external text in a form suitable for messages: one printable line of at most 200 characters."""
     return printable(" ".join(str(text).split()))[:MAX_LINE_CHARS]
 
 
@@ -27,7 +27,7 @@ def count_text(count: int, singular: str, plural: str = "") -> str:
 
 
 def printable_json(text: str) -> str:
-    """Return equivalent JSON with an escape for each character that is not printable."""
+    """Return equivalent JSON in which each character that is not printable is escaped."""
     return text if text.isprintable() else _UNPRINTABLE.sub(_escaped, text)
 
 

@@ -1,4 +1,4 @@
-"""Passwords from files. A command line would show them to every user of the machine."""
+"""Reads passwords from files, because every user of the machine can see command lines."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class SecretError(ValueError):
-    """A password file cannot be used. The message is one line and never contains the password."""
+    """Raised if a password file cannot be used. The message is one line and never contains the password."""
 
 
 def read_password(path: Path) -> str:
@@ -19,7 +19,7 @@ def read_password(path: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
         raise SecretError(f"{path}: {getattr(error, 'strerror', None) or 'invalid path'}") from None
-    # Check the open file: the path may be replaced meanwhile.
+    # Check the open file rather than the path, which could be replaced in the meantime.
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):

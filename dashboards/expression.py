@@ -16,11 +16,12 @@ LabelFilter = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True)
 class Rate:
-    """The rate of a counter per second.
+    """A counter's increase per second.
 
-    within_node  the aggregation of the series of one node: "sum", or "max" for series that do not add up, such as the
-                 busy time of disks.
-    aggregation  the aggregation across nodes; None for that of the metric's row. A ratio always sums its increases.
+    within_node  the aggregation of one node's series: "sum", or "max" for series that do not add up, such as the busy
+                 times of its disks.
+    aggregation  the aggregation across nodes; None for the one in the metric's catalogue row. Rates in a ratio are
+                 always summed.
     """
 
     metric: str
@@ -31,7 +32,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Gauge:
-    """The value of a gauge; `aggregation` applies to all series, None stands for that of the metric's row."""
+    """The value of a gauge. `aggregation` applies to all series; None selects the one in the metric's catalogue row."""
 
     metric: str
     where: LabelFilter = ()
@@ -76,7 +77,7 @@ Expression = Rate | Gauge | Quantile | Ratio | Difference | Constant
 def aggregation_of(expression: Rate | Gauge) -> Aggregation:
     """Return the aggregation across nodes.
 
-    Raises ValueError for a gauge that neither names one nor is in the catalogue.
+    Raises ValueError for a gauge that neither specifies an aggregation nor is in the catalogue.
     """
     if expression.aggregation is not None:
         return expression.aggregation

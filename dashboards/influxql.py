@@ -1,4 +1,4 @@
-"""Render expressions as InfluxQL over the points of the agent's sinks: see `exporters.sinks.parts.points`.
+"""Render expressions as InfluxQL over the points that sinks write: see `exporters.sinks.parts.points`.
 
 InfluxDB has no buckets. The points carry each node's percentiles per interval. Where several fall into one step, the
 query takes their maximum, which is never below the true percentile; it never averages them.
@@ -33,10 +33,10 @@ _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\/])")
 class Scope:
     """The series to select and their grouping.
 
-    match   conditions of every query besides the time, such as `"node" =~ /^$node$/`; "" for none.
+    match   the conditions of every query besides the time, such as `"node" =~ /^$node$/`; "" for none.
     by      the tags of the result; a Grafana variable ($…) may stand for several.
-    time    the condition on the time.
-    step    the length of the steps, and optionally the start time of one.
+    time    the time condition.
+    step    the length of the steps, optionally followed by an offset that aligns them.
     """
 
     match: str = ""
@@ -46,9 +46,9 @@ class Scope:
 
 
 def render(expression: Expression, scope: Scope) -> str:
-    """Return the query whose column `value` holds the expression.
+    """Return the query that yields the values of an expression in the column `value`.
 
-    Raises KeyError for a quantile that points do not carry. Raises ValueError for an expression over several metrics:
+    Raises KeyError for a quantile that points do not contain, and ValueError for an expression over several metrics:
     InfluxQL has no arithmetic across measurements and would return nothing.
     """
     metrics = set(metrics_of(expression))
@@ -58,23 +58,23 @@ def render(expression: Expression, scope: Scope) -> str:
         return _select({"value": expression}, scope, in_ratio=False)
     inner = _select({"part": expression.left, "whole": expression.right}, scope, in_ratio=True)
     tags = ", ".join(map(_tag, scope.by))
-    # Division by 0 would yield 0. An outer time range that begins between two steps would drop them.
+    # Division by 0 would yield 0. An outer time condition that begins within a step would drop that step.
     return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
 
 
 def clamp(value: str) -> str:
-    """Return the expression for a value limited to 0 to 1, in InfluxQL and in Grafana's Math: both lack a clamp."""
+    """Return an expression that limits a value to 0 to 1: neither InfluxQL nor Grafana's Math has a clamp function."""
     return f"(abs({value}) - abs({value} - 1) + 1) / 2"
 
 
 def clamped(query: str, by: Sequence[str]) -> str:
-    """Return the query whose values are those of `query`, limited to 0 to 1."""
+    """Return a query with the values of `query`, limited to the range 0 to 1."""
     selected = clamp('"value"')
     return f'SELECT {selected} AS "value" FROM ({query}) GROUP BY {", ".join(map(_tag, by))}'  # noqa: S608
 
 
 def nonzero(query: str, by: Sequence[str]) -> str:
-    """Return the query without the values of `query` that are 0."""
+    """Return a query with the nonzero values of `query`."""
     return f'SELECT "value" FROM ({query}) WHERE "value" != 0 GROUP BY {", ".join(map(_tag, by))}'  # noqa: S608
 
 
@@ -91,7 +91,7 @@ def _select(columns: Mapping[str, Expression], scope: Scope, *, in_ratio: bool) 
 
 
 def _field(expression: Expression, scope: Scope, inner: list[str], in_ratio: bool) -> str:
-    """Return the selected field, and append the queries that it reads to `inner`."""
+    """Return the field to select, and append the subqueries that it needs to `inner`."""
     if isinstance(expression, Ratio):
         left, right = (_field(side, scope, inner, True) for side in (expression.left, expression.right))
         return f"{left} / {right}"
@@ -120,14 +120,14 @@ def _sources(
     if metric and metric.owner is not Owner.NODE and across_nodes in ("sum", "mean") and not is_single_node:
         series = _series_query(expression, name, scope, f"\"{MACHINE}\" != ''")
         yield _machine_query(series, metric, name, scope, has_series=within_node == across_nodes)
-        # Points of unknown machines, and of agents before this tag.
+        # Points without the tag: the machine is unknown, or an older agent wrote them.
         condition = f"\"{MACHINE}\" = ''"
     series = _series_query(expression, name, scope, condition)
     yield series if within_node == across_nodes else _node_query(series, within_node, name, scope)
 
 
 def _machine_query(query: str, metric: Metric, name: str, scope: Scope, *, has_series: bool) -> str:
-    """Return the query that keeps one copy of what nodes on one machine share: each series, or the highest of all."""
+    """Return the query that keeps one copy of each series that nodes on one machine share, or only their maximum."""
     owner = (MACHINE, NETWORK) if metric.owner is Owner.NETWORK else (MACHINE,)
     labels = dict.fromkeys((*scope.by, *owner, *(metric.labels if has_series else ())))
     groups = ", ".join((f"time({scope.step})", *map(_tag, labels)))
@@ -142,7 +142,7 @@ def _node_query(query: str, within_node: str, name: str, scope: Scope) -> str:
 
 
 def _series_query(expression: Rate | Gauge | Quantile, name: str, scope: Scope, condition: str) -> str:
-    """Return the query for single series: their mean, or their highest percentile, per step."""
+    """Return the query for the individual series, which aggregates the values in each step."""
     if isinstance(expression, Quantile):
         function, field = "max", _FIELDS[expression.quantile]
     elif isinstance(expression, Rate):

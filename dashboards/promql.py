@@ -11,7 +11,7 @@ from exporters.prometheus.metric_family import PLACEMENT
 
 FUNCTIONS = {Aggregation.SUM: "sum", Aggregation.MEAN: "avg", Aggregation.MAX: "max", Aggregation.MIN: "min"}
 NODE_LABELS = ("cluster", "dc", "rack", "node")
-# Characters with a meaning in a regular expression.
+# Characters with a special meaning in regular expressions.
 _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\])")
 
 
@@ -20,7 +20,7 @@ class Scope:
     """The series to select, their grouping and the range of rates.
 
     match   label matchers for every selector, such as `cluster=~"$cluster",node=~"$node"`; "" for none.
-    by      the labels of the result; series that differ in other labels only are aggregated.
+    by      the labels of the result; series that differ only in other labels are aggregated.
     window  the range of a rate: $__rate_interval in a panel, a duration in a rule.
     """
 
@@ -30,7 +30,7 @@ class Scope:
 
 
 def render(expression: Expression, scope: Scope) -> str:
-    """Return an expression in PromQL; it yields one series per combination of the labels `scope.by`."""
+    """Return an expression in PromQL that yields one series per combination of the labels in `scope.by`."""
     return _render(expression, scope, in_ratio=False)
 
 
@@ -62,9 +62,9 @@ def _render(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
 
 
 def _aggregated(series: str, within_node: str, across_nodes: str, by: Sequence[str]) -> str:
-    """Return the query that aggregates the series of each node, then the nodes."""
+    """Return the query that aggregates first the series of each node, then the nodes."""
     if within_node != across_nodes:
-        # A Grafana variable stands for some of NODE_LABELS.
+        # Grafana variables are left out: they stand for some of NODE_LABELS.
         labels = dict.fromkeys((*NODE_LABELS, *(label for label in by if not label.startswith("$"))))
         series = f"{within_node} by ({', '.join(labels)}) ({series})"
     return f"{across_nodes} by ({', '.join(by)}) ({series})"
@@ -79,7 +79,7 @@ def _deduplicated(series: str, metric: Metric, within_node: str, across_nodes: s
 
 
 def selector(metric: str, where: LabelFilter = (), match: str = "") -> str:
-    """Return the selector of a metric's series with these label values and the matchers `match`."""
+    """Return the selector for a metric's series with the label values `where` and the matchers `match`."""
     inside = ",".join(part for part in (match, *(_matcher(name, values) for name, values in where)) if part)
     return f"{metric}{{{inside}}}" if inside else metric
 

@@ -1,4 +1,4 @@
-"""The thresholds of all signals: alerts, panels and `casstat top` take them from here."""
+"""The thresholds of all signals: alerts, panels and `casstat top` share them."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -20,13 +20,13 @@ class Threshold:
     """The values beyond which a signal is at warning or critical severity, in the signal's unit.
 
     None stands for a severity that the signal never has. Only alerts use `for_s`, `traffic` and `min_ratios`: they
-    prevent an alert on a single event, which panels and `top` still colour.
+    prevent alerts on single events, which panels and `top` still colour.
 
-    for_s       the duration that the condition must hold. The rate over five minutes stays up for five minutes after a
-                single event, so alerts on rates use a longer duration.
+    for_s       the time for which the condition must hold. A rate over five minutes stays above zero for five minutes
+                after a single event, so alerts on rates use a longer time.
     below       whether low values are bad.
     traffic     the row of `dashboards.rules.traffic` that an error rate is compared with; "" for none.
-    min_ratios  the ratios of errors to traffic that a warning and a critical alert also require.
+    min_ratios  the minimum ratios of errors to traffic that a warning and a critical alert also require.
     """
 
     warning: float | None
@@ -48,11 +48,11 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Objective:
-    """A latency objective: the ratio `target` of an operation's requests take at most `bound_s`.
+    """A latency objective: at least the fraction `target` of an operation's requests take at most `bound_s`.
 
     bound_s    an upper bound of the agent's histograms: one of `exporters.prometheus.upper_bounds.DEFAULT_S`.
-    min_per_s  the requests per second of a data centre below which the ratio is ignored: of five reads, a single slow
-               one is a fifth.
+    min_per_s  the requests per second of a data centre below which the ratio is ignored: one slow read in five
+               would already be 20 %.
     """
 
     operation: str
@@ -67,8 +67,8 @@ OBJECTIVES = {"read_burn": Objective("Read", 0.1, 0.99), "write_burn": Objective
 def _latency(objective: Objective) -> Threshold:
     """Return the thresholds of an operation's p99: the objective's bound, and five times that bound.
 
-    Five times is 0.5 s for reads and 0.25 s for writes. Many clients time out after a second or two, and the nodes
-    by default after 5 s and 2 s; a critical value must show well before requests fail.
+    Five times the bound is 0.5 s for reads and 0.25 s for writes. Many clients time out after a second or two, and
+    nodes by default after 5 s (reads) and 2 s (writes); a critical value must show well before requests fail.
     """
     return Threshold(objective.bound_s, 5 * objective.bound_s)
 
@@ -76,11 +76,11 @@ def _latency(objective: Objective) -> Threshold:
 FEW_PER_S = 0.01
 """Three events in five minutes."""
 ONE_IN_1000 = (0.001, 0.01)
-"""The ratios of errors to traffic for a warning and for a critical alert."""
+"""The minimum ratios of errors to traffic for a warning and for a critical alert."""
 MIN_EVENTS_PER_S = 0.1
-"""Events per second below which alerts ignore percentiles: 30 events in five minutes."""
+"""The events per second below which alerts ignore percentiles: 30 events in five minutes."""
 
-# The keys are names of `dashboards.signals`, or names of values that no panel shows.
+# The keys are the names of signals in `dashboards.signals`, or of values that no panel shows.
 THRESHOLDS = {
     # The cluster.
     "agents_absent": Threshold(None, 0, 300),
@@ -137,13 +137,13 @@ THRESHOLDS = {
     "files_share": Threshold(0.8, 0.95),
     # The machine.
     "disk_free_share": Threshold(0.2, 0.1, 600, below=True),
-    # Time until the free space is used up.
+    # The time until the free space is used up.
     "disk_fills": Threshold(DAY_S, 4 * HOUR_S, 75 * MIN_S, below=True),
     "disk_util": Threshold(0.9, None, 1800),
     "cpu_iowait": Threshold(0.3, 0.6),
     "cpu_steal": Threshold(0.1, 0.3),
     "pressure_memory": Threshold(0.1, 0.5),
-    # With polls half an hour apart the error bound stays below 1 s: the kernel adds 0.5 ms per second.
+    # If a time service polls every half hour, the error bound stays below 1 s: the kernel adds 0.5 ms per second.
     "clock_error": Threshold(2, 8),
     "clock_synchronised": Threshold(1, None, 1800, below=True),
     # Self-metrics.
@@ -154,7 +154,7 @@ THRESHOLDS = {
     "ticks_missed_share": Threshold(0.05, 0.5),
     "sink_up": Threshold(1, None, 600, below=True),
     "sink_lag": Threshold(5 * MIN_S, HOUR_S, 300),
-    # Lost data cannot be restored, so its alerts do not page.
+    # Lost data cannot be recovered, so these alerts do not page.
     "sink_lost": Threshold(0, None, 0),
     "sink_refused": Threshold(0, None),
     "journal_lost": Threshold(0, None, 0),

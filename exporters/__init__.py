@@ -1,1 +1,1 @@
-"""Exports: terminal lines, files, plots, Prometheus, the agent's API, and sinks. Independent of `cli`."""
+"""Exports: terminal lines, files, plots, Prometheus, the agent's API, and sinks. They do not depend on `cli`."""

@@ -1,7 +1,7 @@
-"""Removes labels with unbounded values from series for Prometheus and sinks.
+"""Removes labels with unbounded values from the series that go to Prometheus and sinks.
 
-Every compaction has its own id, and a store would keep a series for each. These metrics are therefore summed over
-their other labels. Recordings, the terminal and the API keep the ids.
+Every compaction has its own id, so a store would accumulate one series per compaction. Such a metric is therefore
+summed into one series for each combination of its other labels. Recordings, the terminal and the API keep the ids.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ UNBOUNDED = frozenset({"id"})
 
 
 class BoundedLabels:
-    """A catalogue without unbounded labels, and the matching values."""
+    """A catalogue without unbounded labels, which also converts values to match it."""
 
     def __init__(self, catalogue: Mapping[str, Metric]) -> None:
         self.catalogue = {
@@ -26,7 +26,7 @@ class BoundedLabels:
         }
 
     def values(self, values: Mapping[Series, Any]) -> Mapping[Series, Any]:
-        """Return the values with unbounded series summed; values of such series that are not numbers are dropped."""
+        """Return the values with unbounded series summed; non-numeric values of these series are dropped."""
         if not any(series[0] in self._unbounded for series in values):
             return values
         bounded: dict[Series, Any] = {}

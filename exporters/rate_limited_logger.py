@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from collector.printable import count_text
+
 PERIOD_S = 60.0
 MAX_LINES_PER_PERIOD = 60
 
@@ -74,7 +76,7 @@ class RateLimitedLogger:
         """Write a line and return True unless this minute already has its maximum."""
         if now_s - self._period_begin_s >= PERIOD_S:
             if self._dropped:
-                self._write(f"{self._dropped} further lines were suppressed within a minute")
+                self._write(f"suppressed {count_text(self._dropped, 'further line')} within a minute")
             self._period_begin_s, self._lines_in_period, self._dropped = now_s, 0, 0
             self._kinds = {
                 name: state

@@ -1,4 +1,4 @@
-"""The most recent ticks in memory, for sinks that are not behind and for clients of the API's event stream."""
+"""Keeps the most recent ticks in memory, for sinks that are not behind and for clients of the API's event stream."""
 
 from collections import deque
 from collections.abc import Callable
@@ -81,7 +81,7 @@ class RecentTicks:
             return list(self._ticks)
 
     def wait(self, number: int, timeout_s: float) -> bool:
-        """Wait for a tick after a number; return False if none came in time."""
+        """Wait for a tick after a number; return False after the timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: self._number > number, timeout_s)
 

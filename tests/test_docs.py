@@ -32,7 +32,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
 def command_lines(page: str) -> list[str]:
-    """Return the casstat commands in the console blocks of a page, in their order."""
+    """Return the casstat commands in a page's console blocks, in order."""
     return [line for line, _ in commands((ROOT / page).read_text()) if line.startswith("casstat")]
 
 
@@ -48,7 +48,7 @@ def arguments(line: str) -> list[str]:
 COMMAND_LINES = sorted({line for page in TUTORIALS for line in command_lines(page)})
 
 
-def test_the_page_of_metrics_is_current() -> None:
+def test_the_metrics_page_is_current() -> None:
     wanted = page(metric for _, metric in sorted(CATALOGUE.items()))
     assert (ROOT / "docs" / "metrics.md").read_text() == wanted, "run `make metrics`"
 
@@ -65,7 +65,7 @@ def command_of(name: str) -> click.Command:
 
 
 def all_commands() -> dict[str, click.Command]:
-    """Return all commands and subcommands by their names."""
+    """Return all commands and subcommands by name."""
     commands = {name: command_of(name) for name in (LINE, *command_names())}
     for name, command in list(commands.items()):
         if isinstance(command, click.Group):
@@ -113,7 +113,7 @@ def test_options_of_the_same_name_take_the_same_kind_of_value() -> None:
             former = option.former if isinstance(option, Renamed) else frozenset()
             for flag in set(option.opts) - former:
                 kinds.setdefault(flag, set()).add((option.type.name, option.metavar or ""))
-    # --nodes takes names in merge and a count in `demo up`; --columns of top also accepts the name of a column set.
+    # --nodes takes names in `merge` and a count in `demo up`; in `top`, --columns also accepts a column set.
     assert {flag for flag, kind in kinds.items() if len(kind) > 1} == {"--nodes", "--columns"}
 
 
@@ -128,20 +128,20 @@ def test_help_states_the_default_of_journal_sync() -> None:
 
 
 @pytest.mark.parametrize("line", COMMAND_LINES)
-def test_every_command_in_the_pages_is_understood(line: str) -> None:
+def test_every_documented_command_is_understood(line: str) -> None:
     words = arguments(line)
     name = words.pop(0) if words and words[0] in command_names() else LINE
     command = command_of(name)
     if isinstance(command, click.Group):
         command = command.commands[words.pop(0)]
-    # Paths in the pages do not exist here.
+    # The paths in the pages do not exist here.
     with suppress(click.BadParameter, click.exceptions.Exit):
         command.make_context("casstat", words)
 
 
 @pytest.fixture
 def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a directory with run1, the recordings of two nodes, and make it the current one."""
+    """Return a new current directory with run1, which contains the recordings of two nodes."""
     for node, address in (("node-a", "127.0.0.1"), ("node-b", "127.0.0.2")):
         shutil.copytree(RECORDINGS / node, tmp_path / "run1" / address)
     monkeypatch.chdir(tmp_path)
@@ -166,7 +166,7 @@ def test_every_column_of_the_line_is_explained_in_the_readme() -> None:
         assert column.header in explained or in_a_range, column.header
 
 
-def test_every_setting_of_the_agent_is_on_its_page() -> None:
+def test_every_agent_setting_is_on_its_page() -> None:
     """UPDATE_GOLDEN=1 updates the page."""
     path = ROOT / "docs" / "agent.md"
     before, _, rest = path.read_text().partition("<!-- settings -->\n")

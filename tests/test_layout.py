@@ -1,4 +1,4 @@
-"""A newcomer finds the right file from the tree: few modules in a root, distinct names, no import cycles."""
+"""The source tree is easy to navigate: few modules in a package root, distinct names, no import cycles."""
 
 import re
 from collections import defaultdict
@@ -10,7 +10,7 @@ import pytest
 PACKAGES = ("collector", "exporters", "dashboards", "cli")
 ROOT = Path(__file__).parent.parent
 MAX_ROOT_MODULES = 10
-# Folders with one module per subject, command or technology: a name may repeat between them and elsewhere.
+# Folders with one module per subject, command or technology; these modules may have the same names as others.
 PARALLEL_FOLDERS = (
     "cli/commands",
     "collector/cassandra",

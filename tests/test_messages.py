@@ -1,4 +1,4 @@
-"""Messages have one form."""
+"""All messages have the same form."""
 
 import ast
 import re

@@ -16,7 +16,7 @@ exec sleep "$INSTALL_S"
 
 
 class Prepare:
-    """tools/prepare on a machine without Python whose package manager is a script."""
+    """Runs tools/prepare as if on a machine without Python, with a script as the package manager."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -35,12 +35,12 @@ class Prepare:
             "PYTHON": str(self.root / "no-python"),
             "INSTALL_S": str(install_s),
         }
-        # Under nohup the suite ignores SIGHUP, which the program would inherit.
+        # Under nohup, the test suite ignores SIGHUP, and the program would inherit that.
         command = ["/usr/bin/env", "--default-signal=HUP", "/bin/sh", str(PREPARE), "python"]
         return subprocess.Popen(command, env=environment, start_new_session=True)
 
     def answer_during_install(self) -> str:
-        """Return the exit status of the policy while packages are being installed."""
+        """Return the policy's exit status during the installation, or "" before the installation."""
         report = self.root / "installing"
         return report.read_text().strip() if report.exists() else ""
 
@@ -56,13 +56,13 @@ def test_a_signal_removes_the_policy(prepare: Prepare, number: signal.Signals) -
         while not prepare.answer_during_install():
             assert running.poll() is None
         assert prepare.policy.exists()
-        # Like a terminal: to all processes in the foreground.
+        # Like a terminal, send the signal to all processes in the foreground.
         os.killpg(running.pid, number)
         assert running.wait(20) == 128 + number
     assert not prepare.policy.exists()
 
 
-def test_no_service_starts_during_the_installation_only(prepare: Prepare) -> None:
+def test_services_are_prevented_only_during_the_installation(prepare: Prepare) -> None:
     with prepare.start(0) as running:
         assert running.wait(20) == 0
     assert prepare.answer_during_install() == "101"
@@ -77,7 +77,7 @@ def test_the_policy_of_a_killed_run_allows_services_again(prepare: Prepare) -> N
     assert subprocess.run([prepare.policy], check=False).returncode == 0
 
 
-def test_a_policy_of_the_administrator_stays(prepare: Prepare) -> None:
+def test_an_administrators_policy_is_kept(prepare: Prepare) -> None:
     prepare.policy.write_text("#!/bin/sh\nexit 104\n")
     prepare.policy.chmod(0o755)
     with prepare.start(0) as running:

@@ -1,1 +1,1 @@
-"""Compare the panels of a real Grafana with `casstat merge`: see `__main__`."""
+"""Compare the panels of a real Grafana with the output of `casstat merge`; see `__main__`."""

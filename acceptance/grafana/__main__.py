@@ -1,12 +1,12 @@
-"""Compare each panel of a real Grafana with `casstat merge` for the same minutes.
+"""Compare each panel of a real Grafana with the output of `casstat merge` for the same minutes.
 
     make acceptance-grafana                                  record a loaded two-node cluster for ten minutes
     make acceptance-grafana ARGS='--before REVISION'         include the dashboards of a git revision
     make acceptance-grafana ARGS='--recorded FOLDER'         use the recording of an earlier run
 
-The dashboards over InfluxDB read the same recording, sent by `casstat ship`. Requires Grafana (see tools/grafana-home),
-Prometheus, Go or a built InfluxDB 1.8, Chromium, and npm for the browser driver. The recording and the screenshots stay
-in FOLDER. The exit status is 1 when a panel differs from the merge.
+The InfluxDB dashboards show the same recording, which `casstat ship` sends to InfluxDB. Requires Grafana (see
+tools/grafana-home), Prometheus, Go or a built InfluxDB 1.8, Chromium, and npm for the browser driver. The recording and
+the screenshots stay in FOLDER. The exit status is 1 if a panel differs from the merge.
 """
 
 import argparse
@@ -43,7 +43,7 @@ THROUGH_API = "influxdbBackendMigration"
 def main() -> int:
     """Record, display and compare; return the exit status."""
     parser = argparse.ArgumentParser(prog="make acceptance-grafana ARGS=", description=__doc__.splitlines()[0])
-    parser.add_argument("--before", metavar="REVISION", help="git revision whose dashboards are shown too")
+    parser.add_argument("--before", metavar="REVISION", help="git revision whose dashboards are also shown")
     parser.add_argument("--recorded", type=Path, metavar="FOLDER", help="folder of an earlier run's recording")
     parser.add_argument("--to", type=float, metavar="TIME", help="end of the time range, seconds since the epoch")
     options = parser.parse_args()
@@ -63,7 +63,8 @@ def main() -> int:
             shown: dict[str, Panels] = {}
             for state, json_folder in states.items():
                 dashboards, source = json_folder / store.name, data_source(store.name, urls[store.name])
-                # Grafana 10.0 queries InfluxDB in the browser, and through its API, as later versions do, on request.
+                # By default, Grafana 10.0 queries InfluxDB from the browser; with the toggle, it queries through its
+                # own API, as later versions do.
                 for toggles in ("", THROUGH_API) if store.name == "influxdb" else ("",):
                     name = "-".join(filter(None, (store.name, state, toggles)))
                     with grafana(home, folder / name, dashboards, source, toggles) as url:
@@ -85,7 +86,7 @@ def record(folder: Path) -> float:
     with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as demo:
         while b"Ctrl-C" not in log.read_bytes():
             if demo.poll() is not None:
-                raise SystemExit(f"the demo cluster does not start:\n{log.read_text()}")
+                raise SystemExit(f"the demo cluster did not start:\n{log.read_text()}")
             time.sleep(1)
         to_s = float(round(time.time()) + WARM_S + SPAN_S)
         print(f"recording until {time.strftime('%H:%M:%S', time.localtime(to_s))}", flush=True)
@@ -109,7 +110,7 @@ def _grafana_home() -> Path:
 
 
 def _revision(revision: str, folder: Path) -> Path:
-    """Extract the dashboards of a git revision, and return their folder."""
+    """Extract the dashboards from a git revision and return their folder."""
     into = folder / "dashboards-before"
     into.mkdir(exist_ok=True)
     command = ["/usr/bin/env", "git", "-C", str(ROOT), "archive", revision, JSON]
@@ -120,7 +121,7 @@ def _revision(revision: str, folder: Path) -> Path:
 
 @contextmanager
 def _prometheus(folder: Path) -> Iterator[str]:
-    """Run a Prometheus over the recorded data, without scrapes; yield its URL."""
+    """Run Prometheus on the recorded data without scraping anything; yield its URL."""
     configuration = folder / "prometheus-idle.yml"
     configuration.write_text("scrape_configs: []\n")
     url = f"http://127.0.0.1:{free_port()}"
@@ -133,7 +134,7 @@ def _prometheus(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _influxdb(folder: Path, span: tuple[float, float]) -> Iterator[str]:
-    """Run an InfluxDB with the points of the recording; yield its URL."""
+    """Run InfluxDB, fill it with the recording's points, and yield its URL."""
     with tempfile.TemporaryDirectory() as data:
         store = InfluxDB(Path(data) / "influxdb")
         try:
@@ -157,7 +158,7 @@ def _answers(url: str) -> bool:
 
 
 def _merge(folder: Path, span: tuple[float, float]) -> Path:
-    """Merge the recordings with `casstat merge --series`, and return the output folder."""
+    """Merge the recordings with `casstat merge --series` and return the output folder."""
     into = folder / "merged"
     command = [sys.executable, "-m", "cli", "merge", *_journals(folder)]
     command += ["-o", str(into), "-i", str(SPAN_S), "--from", str(span[0] - WARM_S), "--to", str(span[1]), "--series"]
@@ -166,7 +167,7 @@ def _merge(folder: Path, span: tuple[float, float]) -> Path:
 
 
 def _identities(store: str, time_s: float) -> Mapping[str, Labels]:
-    """Return the labels of each node from its agent's metrics."""
+    """Return each node's labels, taken from its agent's metrics."""
     query = urlencode({"query": "casstat_build_info", "time": time_s})
     with urllib.request.urlopen(f"{store}/api/v1/query?{query}", timeout=10) as answer:  # noqa: S310 - loopback
         metrics = [each["metric"] for each in json.load(answer)["data"]["result"]]

@@ -1,4 +1,4 @@
-"""The table of panel values and merged values for the same minutes."""
+"""Builds a table that compares panel values with merged values for the same minutes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,12 +28,13 @@ from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
 TOLERANCE, OF_TAILS = 0.1, 0.35
-# The window and the step of a line. $__rate_interval is 4 s where Prometheus scrapes every second: four samples.
+# Window and step of a line in a Prometheus panel. If Prometheus scrapes every second, $__rate_interval is 4 s: it holds
+# four samples, which span 3 s.
 WINDOWS_S = {ScrapeInterval.TICK: (3.0, 1.0), ScrapeInterval.OFTEN: (120.0, 30.0), ScrapeInterval.SLOW: (240.0, 60.0)}
-# In InfluxDB a percentile is that of one reading, and other values are means over a step.
+# In InfluxDB panels, a percentile covers a single reading, and all other values are means over a step.
 READINGS_S = {ScrapeInterval.TICK: 1.0, ScrapeInterval.OFTEN: 10.0, ScrapeInterval.SLOW: 60.0}
 STEPS_S = {ScrapeInterval.TICK: 4.0, ScrapeInterval.OFTEN: 20.0, ScrapeInterval.SLOW: 120.0}
-# Differences to ignore, in the signal's unit.
+# Differences up to this size, in the signal's unit, are ignored.
 SMALL = {
     Unit.PER_S: 1.0,
     Unit.SECONDS: 0.001,
@@ -46,7 +47,7 @@ SMALL = {
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a panel: the merged value, None if it is not recorded, and the displayed values by state."""
+    """A line of a panel: its merged value (None if it is not recorded) and its displayed values by state."""
 
     store: str
     dashboard: str
@@ -67,7 +68,7 @@ class Row:
 
 
 def rows(recorded: Recorded, store: Store, states: Mapping[str, Panels]) -> Iterator[Row]:
-    """Yield a row for every line of every panel, for the series with the highest merged value."""
+    """Yield a row for every line of every panel; each row covers the series with the highest merged value."""
     recorded = replace(recorded, by_node=store.name == "influxdb")
     for dashboard in store.dashboards(DASHBOARDS):
         number = 0
@@ -83,7 +84,7 @@ def _of_panel(
     recorded: Recorded, store: Store, states: Mapping[str, Panels], dashboard: Dashboard, number: int, panel: Panel
 ) -> Iterator[Row]:
     visible = [index for index, query in enumerate(store.queries(panel, dashboard.tables)) if query.visible]
-    # The second query of a spread combines all nodes.
+    # Only the second query of a spread is compared: it combines all nodes.
     for index, line in zip(visible[1:] if isinstance(panel, Spread) else visible, panel.lines, strict=False):
         merged = recorded.mean(line.signal.expression, _by(panel, line), *_window_s(line, store))
         key = uid(store, dashboard), number, ref_id(index)
@@ -94,7 +95,7 @@ def _of_panel(
 
 
 def _window_s(line: Shown, store: Store) -> tuple[float, float]:
-    """Return the window and step of a line; means of percentiles and ratios depend on both."""
+    """Return the window and step of a line, which affect the means of percentiles and ratios."""
     expression = line.signal.expression
     tiers = [slowest_interval(CATALOGUE[name]) for name in metrics_of(expression) if name in CATALOGUE]
     tier = max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)
@@ -110,7 +111,7 @@ def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
 
 
 def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:
-    """Return the highest merged value of a series that the last state displays, and its values in each state."""
+    """Return the highest merged value among the series in the last state, and that series' values in each state."""
     *_, last = lines.values()
     by_labels = {state: {line.labels: line.values for line in each} for state, each in lines.items()}
     there = {line.labels for line in last}
@@ -125,7 +126,7 @@ def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float 
 
 
 def table(compared_rows: Sequence[Row], states: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of the table."""
+    """Yield the table's lines."""
     columns = ["store", "dashboard", "panel", "merge", *(f"{state}: mean (lowest to highest)" for state in states)]
     yield " | ".join(columns)
     yield " | ".join(["---"] * len(columns))

@@ -1,4 +1,4 @@
-"""Background programs that end with the script."""
+"""Background programs that are stopped when the script ends."""
 
 import socket
 import subprocess
@@ -11,7 +11,7 @@ START_S, STOP_S, POLL_S = 120.0, 60.0, 0.2
 
 
 def free_port() -> int:
-    """Return a free port of 127.0.0.1."""
+    """Return a free port on 127.0.0.1."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
@@ -32,11 +32,11 @@ def running(command: Sequence[str], log: Path, environ: Mapping[str, str] | None
 
 
 def wait_until(is_up: Callable[[], bool], name: str) -> None:
-    """Wait until a program answers. Raises TimeoutError."""
+    """Wait until a program responds. Raises TimeoutError."""
     ends_s = time.monotonic() + START_S
     while time.monotonic() < ends_s:
         with suppress(OSError):
             if is_up():
                 return
         time.sleep(POLL_S)
-    raise TimeoutError(f"{name} does not answer after {START_S:g} s")
+    raise TimeoutError(f"{name} did not respond within {START_S:g} s")

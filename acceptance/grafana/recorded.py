@@ -1,6 +1,6 @@
-"""Evaluate signals from the agents' recordings, as `casstat merge --series` writes them, instead of from scrapes.
+"""Evaluates signals on the agents' recordings, exported by `casstat merge --series`, instead of on scrapes.
 
-A point is a time (seconds since the epoch) and a value; a gain is a time, the upper bound of a bucket and its count.
+A point is a time (seconds since the epoch) and a value; a gain is a time, a bucket's upper bound and its count.
 """
 
 from bisect import bisect_right
@@ -54,9 +54,10 @@ LENGTHS = (*TIMER_UNITS_S, COUNTS_WITH_ZERO)
 
 @dataclass
 class Recorded:
-    """The values and buckets of all nodes by metric and labels; times are seconds since the epoch.
+    """The values and buckets of all nodes, keyed by metric and labels; times are in seconds since the epoch.
 
-    by_node  whether a percentile of several nodes is their highest, instead of that of their summed buckets.
+    by_node  whether a percentile of several nodes is the highest of the nodes' percentiles; otherwise it is the
+             percentile of their summed buckets.
     """
 
     values: dict[str, dict[Labels, Points]] = field(default_factory=lambda: defaultdict(dict))
@@ -66,7 +67,7 @@ class Recorded:
     by_node: bool = False
 
     def mean(self, expression: Expression, by: Sequence[str], window_s: float, step_s: float) -> Values:
-        """Return the mean of an expression's values over a window that moves by a step."""
+        """Return the mean of an expression's values in a window of `window_s` that moves in steps of `step_s`."""
         groups: dict[Labels, list[float]] = defaultdict(list)
         for number in range(1, round((self.to_s - self.from_s) / step_s) + 1):
             end_s = self.from_s + number * step_s
@@ -91,7 +92,7 @@ class Recorded:
             case Difference():
                 left = self.evaluate(expression.left, by, in_ratio=in_ratio)
                 right = self.evaluate(expression.right, by, in_ratio=in_ratio)
-                # A constant has no labels.
+                # A constant has no labels and applies to every series.
                 series = (left.keys() | right.keys()) - {()}
                 return {key: left.get(key, left.get((), 0.0)) - right.get(key, right.get((), 0.0)) for key in series}
             case Quantile():
@@ -102,26 +103,26 @@ class Recorded:
     def _joined(self, expression: Rate | Gauge, by: Sequence[str], *, in_ratio: bool) -> Values:
         series, metric = self._series(expression), CATALOGUE[expression.metric]
         if metric.owner is not Owner.NODE and "node" not in by:
-            # The nodes of the demo cluster share one machine, whose series each of them reports.
+            # The demo cluster's nodes share one machine, and each of them reports the machine's series.
             series = _grouped(series, (*by, *metric.labels), max)
         if isinstance(expression, Gauge):
             return _grouped(series, by, ACROSS[aggregation_of(expression)])
         of_nodes = _grouped(series, (*NODE_LABELS, *by), WITHIN[expression.within_node])
-        # A ratio divides sums of increases over all nodes.
+        # A ratio is computed from increases summed over all nodes.
         return _grouped(of_nodes, by, sum if in_ratio else ACROSS[aggregation_of(expression)])
 
     def _series(self, expression: Rate | Gauge) -> Values:
         recorded, scale = self.values[expression.metric], CATALOGUE[expression.metric].scale
         matching = {labels: points for labels, points in recorded.items() if _matches(labels, expression.where)}
         if isinstance(expression, Rate):
-            # A rate begins with the last reading before the time range.
+            # The first point of a rate is the last reading before the time range.
             known = {labels: self._within(points, 1) for labels, points in matching.items()}
             return {labels: scale * _gain_per_s(points) for labels, points in known.items() if len(points) > 1}
         known = {labels: self._within(points, 0) for labels, points in matching.items()}
         return {labels: scale * fmean(value for _, value in points) for labels, points in known.items() if points}
 
     def _within(self, points: list[Point], before: int = 0) -> list[Point]:
-        """Return the points in the time range, and `before` points before it."""
+        """Return the points in the time range and up to `before` points immediately before it."""
         first = bisect_right(points, self.from_s, key=itemgetter(0))
         return points[max(first - before, 0) : bisect_right(points, self.to_s, key=itemgetter(0))]
 
@@ -139,7 +140,7 @@ class Recorded:
 
 
 def read(folder: Path, identities: Mapping[str, Labels], from_s: float, to_s: float) -> Recorded:
-    """Read the output of `casstat merge --series`; `identities` are the labels of each node."""
+    """Read the output of `casstat merge --series`; `identities` maps each node to its labels."""
     recorded = Recorded(from_s=from_s, to_s=to_s)
     for path in folder.glob("values/*/*/*.parquet"):
         for time_s, metric, labels, row in _rows(
@@ -169,13 +170,13 @@ def _gain_per_s(points: Points) -> float:
 
 
 def _histogram(unit: str, counts: Mapping[float, float]) -> Buckets:
-    """Return the histogram for sparse counts, in the layout of Cassandra that has these upper bounds."""
+    """Return the histogram for sparse counts, in the Cassandra bucket layout that has these upper bounds."""
     for length in LENGTHS:
         with suppress(LayoutError):
             upper_bounds = upper_bounds_of(unit, length)
             if counts.keys() <= set(upper_bounds):
                 return Buckets(upper_bounds, tuple(counts.get(edge, 0.0) for edge in upper_bounds))
-    raise ValueError(f"no layout of Cassandra's has the edges {sorted(counts)}")
+    raise ValueError(f"no Cassandra bucket layout has the upper bounds {sorted(counts)}")
 
 
 def _matches(labels: Labels, where: LabelFilter) -> bool:

@@ -1,4 +1,4 @@
-"""Open provisioned dashboards of a real Grafana in a browser, and collect the results of their queries."""
+"""Opens a real Grafana's provisioned dashboards in a browser and collects the results of their queries."""
 
 import json
 import os
@@ -22,30 +22,30 @@ PUPPETEER = "puppeteer-core@24"
 
 @dataclass(frozen=True)
 class Line:
-    """A series of a panel."""
+    """A series that a panel displays."""
 
     labels: Labels
     values: tuple[float, ...]
 
 
 Panels = Mapping[tuple[str, int, str], Sequence[Line]]
-"""The lines by the dashboard's uid, the panel's id and the query's reference."""
+"""The lines, keyed by the dashboard's uid, the panel's id and the query's reference."""
 
 
 def data_source(store: str, url: str) -> Json:
-    """Return the provisioning entry of a data source filled by agents that sample every second."""
+    """Return the provisioning entry for a data source filled by agents that sample every second."""
     source = {"name": store, "type": store, "access": "proxy", "url": url, "isDefault": True}
     return {**source, "database": "db", "jsonData": {"timeInterval": "1s", "dbName": "db", "httpMode": "POST"}}
 
 
 @contextmanager
 def grafana(home: Path, folder: Path, dashboards: Path, source: Json, toggles: str = "") -> Iterator[str]:
-    """Run a Grafana with the dashboards of a folder over a data source; yield its URL."""
+    """Run Grafana with a folder's dashboards and a data source; yield its URL."""
     sources = folder / "provisioning" / "datasources"
     provided = folder / "provisioning" / "dashboards"
     for needed in (sources, provided, folder / "data" / "plugins"):
         needed.mkdir(parents=True, exist_ok=True)
-    # JSON is YAML.
+    # Every JSON document is valid YAML.
     (sources / "casstat.yaml").write_text(json.dumps({"apiVersion": 1, "datasources": [source]}))
     (provided / "casstat.yaml").write_text(provider([dashboards]))
     port = free_port()
@@ -77,7 +77,7 @@ def _provided(url: str, dashboards: Path) -> bool:
 
 
 def panels(url: str, dashboards: Path, span: tuple[float, float], tools: Path, into: Path) -> Panels:
-    """Open every dashboard for a time range, and return the lines of its panels; screenshots go to `into`."""
+    """Open every dashboard for a time range and return its panels' lines; save screenshots in `into`."""
     documents = [json.loads(path.read_text()) for path in sorted(dashboards.glob("*.json"))]
     into.mkdir(parents=True, exist_ok=True)
     windows = [f"{document['uid']}:{_height(document)}" for document in documents]

@@ -1,7 +1,7 @@
-"""The agent's settings: from the command line, the environment and a TOML file, in this order of precedence.
+"""Reads the agent's settings from the command line, the environment and a TOML file, in this order of precedence.
 
-All are defined by the command's options: an option's name is its key in the file, and the name of its variable in
-capitals after CASSTAT_.
+Each setting is an option of the command. The option's name is the setting's key in the file. The environment variable
+is CASSTAT_ followed by the name in capitals.
 """
 
 import difflib
@@ -39,7 +39,7 @@ class ConfiguredCommand(click.Command):
     """A command whose settings may also come from the file that --config names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, and keep the arguments for a later reload of the settings."""
+        """Parse the arguments, and keep them for reloading the settings later."""
         ctx.meta[ARGUMENTS] = tuple(args)
         try:
             return super().parse_args(ctx, args)
@@ -51,20 +51,20 @@ class ConfiguredCommand(click.Command):
 
 
 def take_file(context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
-    """Use a file's settings as defaults, after the command line and the environment."""
+    """Use a file's settings as defaults that the command line and the environment override."""
     if path is not None:
         context.default_map = from_file(path, context.command)
     return path
 
 
 def set_variable_names(command: click.Command) -> None:
-    """Name each setting's environment variable after it."""
+    """Name each setting's environment variable after the setting."""
     for name, option in settings_of(command).items():
         option.envvar = f"CASSTAT_{name.upper()}"
 
 
 def from_file(path: Path, command: click.Command) -> dict[str, Any]:
-    """Return the settings in a TOML file by name. Raises CasstatError."""
+    """Return the settings in a TOML file, keyed by name. Raises CasstatError."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -90,9 +90,9 @@ def _nearest(key: str, known: Mapping[str, Any]) -> str:
 
 
 def _check(path: Path, key: str, value: Any, option: click.Option) -> None:
-    """Reject a value of another type than the option's, because click would convert it. Raises CasstatError."""
+    """Raise CasstatError for a value whose type differs from the option's, which click would silently convert."""
     kinds: tuple[type, ...] = (str,)
-    expected = "a text"
+    expected = "a string"
     if option.is_flag:
         kinds, expected = (bool,), "true or false"
     elif isinstance(option.type, click.types.IntParamType):
@@ -105,7 +105,7 @@ def _check(path: Path, key: str, value: Any, option: click.Option) -> None:
     if option.multiple and not isinstance(value, list):
         raise CasstatError(f'{path}: \'{key}\' must be a list: ["…", "…"]')
     if not all(isinstance(item, kinds) and (bool in kinds or not isinstance(item, bool)) for item in values):
-        raise CasstatError(f"{path}: '{key}' is {expected}, not {json.dumps(value, default=str)}")
+        raise CasstatError(f"{path}: '{key}' must be {expected}, not {json.dumps(value, default=str)}")
 
 
 def printed(context: click.Context) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _toml(name: str, value: Any) -> str:
 
 
 def masked(text: str) -> str:
-    """Return a text with the password of a URL masked."""
+    """Return the text, with the user name and password masked if it is a URL."""
     parts = urlsplit(text)
     if "@" not in parts.netloc:
         return text

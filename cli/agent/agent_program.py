@@ -1,4 +1,4 @@
-"""The agent's main loop: one tick after the other in this thread; everything that may block runs in other threads."""
+"""The agent's main loop: this thread processes one tick after another; everything that may block has its own thread."""
 
 import sys
 import threading
@@ -33,12 +33,12 @@ from exporters.api.server import check as check_server
 from exporters.api.web_values import WebConfigError
 from exporters.rate_limited_logger import RateLimitedLogger
 
-# Maximum time that sink and API threads run before the sampling thread gets its turn.
+# Maximum time for which sink and API threads run before the sampling thread gets its turn.
 SWITCH_S = 0.0005
 
 
 def run(settings: AgentSettings, reread: Callable[[], AgentSettings], environ: Mapping[str, str]) -> None:
-    """Sample, record, serve and push until SIGTERM or Ctrl-C; `reread` loads the settings again.
+    """Sample, record, serve and push until SIGTERM or Ctrl-C; `reread` reloads the settings.
 
     Raises click.UsageError and CasstatError for unusable settings.
     """
@@ -56,7 +56,7 @@ def run(settings: AgentSettings, reread: Callable[[], AgentSettings], environ: M
 
 
 class _Program:
-    """The state of one run of the agent."""
+    """The state of a running agent."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class _Program:
             with closing(contact_result.sampler) as sampler, closing(self._open_journal(sampler)) as journal:
                 agent = self._agent
                 if agent is None:
-                    # Only after locking the journal: another agent may use it.
+                    # Start serving only after locking the journal, because another agent may be using it.
                     agent = self._agent = stack.enter_context(
                         closing(self._start_agent(runs, answered=contact_result.answered))
                     )
@@ -149,7 +149,7 @@ class _Program:
         """Sample until the node stops answering and another transport works; return the new contact."""
         stream = sampler.sample_stream()
         for snapshot in sampler.snapshots(points, self.settings.interval):
-            # Signals wait until the tick is recorded and handed on.
+            # Defer signals until the tick has been recorded and passed on.
             self._signals.uninterruptible = True
             journal.append(snapshot)
             agent.tick(sampler, snapshot, stream.add(snapshot), journal)

@@ -8,13 +8,13 @@ from pathlib import Path
 from cli.line.line_settings import LineSettings
 
 STATE = Path("/var/lib/casstat")
-# SIGHUP changes these; the others need a restart.
+# SIGHUP applies changes to these; changes to the others require a restart.
 RELOADED = ("to", "buckets", "series_limit", "node_metrics")
 
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """The options of `casstat agent`; `line` has those it shares with the line."""
+    """The options of `casstat agent`; `line` holds the options that it shares with the line."""
 
     line: LineSettings = field(default_factory=LineSettings)
     interval: float = 1.0

@@ -27,9 +27,9 @@ from exporters.prometheus.rendering import Options
 from exporters.prometheus.upper_bounds import DEFAULT_S, UpperBounds
 from exporters.recent_ticks import RecentTicks
 
-# Ticks count as stalled after this many intervals, and at least this long.
+# Ticks count as stalled after this many intervals without one, but not before this many seconds.
 STALLED_TICKS, STALLED_S = 3, 10.0
-# A transport that paces itself, such as nodetool, may take this long.
+# A transport that sets its own pace, such as nodetool, may take this long to respond.
 PACED_S = 120.0
 
 
@@ -46,7 +46,7 @@ class Agent:
         *,
         has_answered: bool,
     ) -> None:
-        """Start to serve; `has_answered` if the first contact succeeded. Raises ListenError and WebConfigError."""
+        """Start serving; `has_answered` is true if the first contact succeeded. Raises ListenError, WebConfigError."""
         self.recent = RecentTicks()
         self.journal = settings.journal_dir
         self._settings = settings
@@ -66,7 +66,7 @@ class Agent:
         self._node_problem = ""
         self._sampler: NodeSampler | None = None
         self._journal_writer: Journal | None = None
-        # Sums of earlier journals: each change of transport starts a new one.
+        # Totals of the earlier journals; every change of transport starts a new journal.
         self._earlier_journals = JournalHealth()
         self._server = Server(build(self), settings.listen, settings.web_config_file, log, names=settings.allow_host)
 
@@ -91,11 +91,11 @@ class Agent:
         self._problems = {scrape.source: scrape.problem for scrape in snapshot.scrapes if scrape.problem}
         self.recent.add(snapshot.tick, self._identity, sample, journal.position)
         if first:
-            # The position in the journal is known only after the first tick.
+            # The journal position is known only after the first tick.
             self._sinks.change(self._settings.to, journal.position, self._identity)
 
     def _take_node(self, scrapes: Sequence[Scrape]) -> None:
-        """Process the scrapes of the node in a tick."""
+        """Process the scrapes of the node that belong to a tick."""
         problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
         if any(scrape.values for scrape in scrapes):
             self._answered_s, self._node_problem = self._last_tick_s, ""
@@ -105,7 +105,7 @@ class Agent:
         self._availability.tick(answers=self.answers(), problem=self.unready(), origin=origin)
 
     def change(self, settings: AgentSettings) -> None:
-        """Apply changed settings; on CasstatError nothing changes."""
+        """Apply changed settings. If CasstatError is raised, nothing has changed."""
         if self._journal_writer is not None:
             self._sinks.change(settings.to, self._journal_writer.position, self._identity)
         self._page.change(options_of(settings))
@@ -123,17 +123,18 @@ class Agent:
         return self._answered_s is not None and self._clock.monotonic_s() - self._answered_s <= patience_s
 
     def status(self) -> str:
-        """Return the agent's status in one line."""
+        """Return the agent's status as one line."""
         down = [sink.name for sink in self._sinks.health() if not sink.up]
         node = self._sampler.node if self._sampler else "-"
-        return f"{node} {'answers' if self.answers() else 'does not answer'}; sinks down: {', '.join(down) or 'none'}"
+        state = "is answering" if self.answers() else "is not answering"
+        return f"{node} {state}; sinks down: {', '.join(down) or 'none'}"
 
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
-        """Return the exposition of the last tick, with gzip if `compressed`."""
+        """Return the exposition of the last tick, compressed with gzip if `compressed`."""
         return self._page.get(openmetrics=openmetrics, compressed=compressed)
 
     def node(self) -> Mapping[str, Any]:
-        """Return the node's identity, its transport, and its state, ready for JSON."""
+        """Return the node's identity, transport and state as values that JSON can represent."""
         last, sampler, writer = self.recent.last, self._sampler, self._journal_writer
         host = sampler.host if sampler else None
         machine, network = identity_of(host)
@@ -161,11 +162,11 @@ class Agent:
         }
 
     def unready(self) -> str:
-        """Return the reason why the node does not answer, or ""."""
+        """Return the reason why the node is not answering, or "" if it is."""
         return "" if self.answers() else self._node_problem or "the node has not answered yet"
 
     def unhealthy(self) -> str:
-        """Return the agent's own problem, or ""."""
+        """Return the reason why the agent itself is unhealthy, or "" if it is healthy."""
         silent_s = self._clock.monotonic_s() - self._last_tick_s
         if silent_s > max(STALLED_TICKS * self._settings.interval, STALLED_S):
             return f"no tick for {silent_s:.0f} s"

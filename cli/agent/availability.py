@@ -1,13 +1,13 @@
-"""Reports when the node stops answering and when it answers again: one line each, with the reason."""
+"""Logs one line when the node stops answering, with the reason, and one when it starts answering again."""
 
 from collections.abc import Callable
 
-# The first reading may take this long after the first contact succeeded.
+# After the first contact has succeeded, the first reading may take this long.
 FIRST_READING_S = 120.0
 
 
 class Availability:
-    """Compares each tick with the one before; used by the sampling thread."""
+    """Compares each tick with the previous one; used only by the sampling thread."""
 
     def __init__(self, log: Callable[[str], None], monotonic_s: Callable[[], float], *, answered: bool) -> None:
         """Take the logger, and whether the first contact succeeded."""
@@ -19,7 +19,7 @@ class Availability:
         self._origin = ""
 
     def tick(self, *, answers: bool, problem: str, origin: str) -> None:
-        """Process a tick: whether the node answers, why not, and the origin of its counters ("" if unknown)."""
+        """Process a tick; `problem` says why the node does not answer, `origin` is its counters' origin or ""."""
         restarted = bool(origin and self._origin) and origin != self._origin
         self._origin = origin or self._origin
         if answers == self._answers:

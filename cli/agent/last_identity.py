@@ -1,4 +1,4 @@
-"""The identity that the node last reported, so that its series keep their labels while it is down."""
+"""Stores the identity that the node last reported, so that its series keep their labels while it is down."""
 
 import json
 from contextlib import suppress
@@ -15,14 +15,14 @@ MAX_CHARS = 255
 
 
 class LastIdentity:
-    """The identity in a file beside the journal; empty if the file is missing or malformed."""
+    """The last identity, stored in a file beside the journal; empty if the file is missing or malformed."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
         self.identity = _loaded(self._path)
 
     def update(self, identity: Identity) -> None:
-        """Save the identity that the node reports now; after a write error the next call tries again."""
+        """Save the identity that the node now reports; after a write error, the next call tries again."""
         if identity == self.identity:
             return
         with suppress(OSError):

@@ -1,6 +1,6 @@
-"""RunStore: the runs of load tests with their marks, kept beside the journal, and as events in it.
+"""Stores load-test runs and their marks in a file beside the journal, and records them as events in the journal.
 
-Their total size is bounded in memory and on disk: the oldest are deleted first, and ended runs before active ones.
+Their total size is bounded in memory and on disk: the oldest runs are deleted first, ended runs before active ones.
 """
 
 import json
@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 from collector.model.clock import Clock
 from collector.model.snapshot import Event, Scrape
+from collector.printable import count_text
 from exporters.api.agent_api import TooManyChangesError
 from exporters.prometheus.agent_health import RunTimes
 
@@ -24,17 +25,17 @@ FILE = "runs.jsonl"
 SOURCE = "run"
 # Maximum file size, and the size to which it shrinks when the oldest runs are deleted.
 MAX_BYTES, LEFT_BYTES = 4 << 20, 3 << 20
-# Maximum size of one run, so that others have room.
+# Maximum size of one run, so that a single run cannot displace all others.
 MAX_RUN_BYTES = 1 << 20
-# Every record counts as at least this many bytes, because of its overhead in memory.
+# Every record counts as at least this many bytes, to account for its overhead in memory.
 MIN_RECORD_BYTES = 256
-# Limits for a file that another program wrote: only its last bytes are read, and longer lines are skipped.
+# Limits in case another program wrote the file: only this many bytes at its end are read, and longer lines are skipped.
 MAX_READ_BYTES, MAX_LINE_BYTES = 128 << 20, 64 << 10
 # The start of every record; other lines are not parsed.
 PREFIX = b'{"run": '
-# Maximum number of events that wait for the next tick.
+# Maximum number of events that can be waiting for the next tick.
 MAX_EVENTS = 1000
-# Maximum number of runs, and of marks per run, served to Prometheus: each is a series.
+# Maximum number of runs, and of marks per run, served to Prometheus: each of them is a separate series.
 SHOWN, SHOWN_MARKS = 10, 20
 
 Run = dict[str, Any]
@@ -117,13 +118,14 @@ class RunStore:
     def _record(self, content: Mapping[str, Any]) -> Run:
         """Write a change to disk, and only then apply it."""
         if len(self._events) >= MAX_EVENTS:
-            raise TooManyChangesError(f"{MAX_EVENTS} changes wait for the next tick")
+            raise TooManyChangesError(f"{MAX_EVENTS} changes are waiting for the next tick")
         line = _line(content)
         if self._bytes + _bytes(line) > MAX_BYTES:
             kept = self._without_oldest(_bytes(line), content["run"])
             self._rewrite(kept)
             self._log(
-                f"{self._path}: deleted the {len(self._runs) - len(kept)} oldest runs (limit {MAX_BYTES >> 20} MiB)"
+                f"{self._path}: deleted {count_text(len(self._runs) - len(kept), 'old run')}"
+                f" (limit {MAX_BYTES >> 20} MiB)"
             )
             self._runs, self._bytes = kept, _total(kept)
         _append(self._path, line)
@@ -143,14 +145,15 @@ class RunStore:
                     self._runs = self._without_oldest(0, "")
                     self._bytes = _total(self._runs)
         if malformed:
-            self._log(f"{self._path}: skipped {malformed} malformed lines")
+            self._log(f"{self._path}: skipped {count_text(malformed, 'malformed line')}")
         if size > MAX_BYTES:
-            self._log(f"{self._path}: kept only the last {len(self._runs)} runs (limit {MAX_BYTES >> 20} MiB)")
-            # On a full disk the file stays as it is, and the next change tries again.
+            kept_runs = count_text(len(self._runs), "recent run")
+            self._log(f"{self._path}: kept only {kept_runs} (limit {MAX_BYTES >> 20} MiB)")
+            # If the disk is full, the file stays as it is, and the next change tries again.
             with suppress(OSError):
                 self._rewrite(self._runs)
                 size = 0
-        # Skipped lines take room in the file, too.
+        # Skipped lines also take up space in the file.
         self._bytes = max(self._bytes, size)
 
     def _load_line(self, line: bytes) -> bool:
@@ -180,7 +183,7 @@ class RunStore:
         self._bytes += size
 
     def _without_oldest(self, room: int, needed: str) -> dict[str, _StoredRun]:
-        """Return the runs without the oldest, leaving room for more bytes; `needed` is the id of a run to keep."""
+        """Return the runs without the oldest, to make room for `room` bytes; the run with the id `needed` is kept."""
         kept, size = dict(self._runs), _total(self._runs)
         for identifier in sorted(kept, key=lambda identifier_: kept[identifier_].run["end_s"] is None):
             if size + room <= LEFT_BYTES:
@@ -190,7 +193,7 @@ class RunStore:
         return kept
 
     def _rewrite(self, kept: Mapping[str, _StoredRun]) -> None:
-        """Replace the file by one with only these runs. Raises OSError."""
+        """Replace the file with one that contains only these runs. Raises OSError."""
         new_file = self._path.with_name(f".{FILE}.new")
         with new_file.open("wb") as file:
             file.writelines(_line(content) for identifier_ in kept.values() for content in _contents(identifier_.run))
@@ -205,7 +208,7 @@ def _append(path: Path, line: bytes) -> None:
     try:
         size = os.fstat(file).st_size
         if size and os.pread(file, 1, size - 1) != b"\n":
-            # A writer was stopped in the middle of a line.
+            # A writer was interrupted in the middle of a line.
             line = b"\n" + line
         if os.write(file, line) < len(line):
             os.ftruncate(file, size)
@@ -216,7 +219,7 @@ def _append(path: Path, line: bytes) -> None:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the rest of a file by line; of a line that is too long, only its end."""
+    """Yield the remaining lines of a file; of a line that is too long, yield only the end."""
     while line := file.readline(MAX_LINE_BYTES):
         if line.endswith(b"\n") or len(line) < MAX_LINE_BYTES:
             yield line

@@ -9,20 +9,20 @@ from types import FrameType
 
 from collector.model.clock import SystemClock
 
-# A sleep checks for other work at least this often.
+# While sleeping, the clock checks for other work at least this often.
 PIECE_S = 5.0
-# The time to finish the current tick before it is abandoned.
+# After a stop signal, the current tick has this much time to finish before it is abandoned.
 GRACE_S = 1.5
 
 
 class StoppedError(Exception):
-    """A signal asks the agent to stop."""
+    """Raised when a signal has asked the agent to stop."""
 
 
 class Signals:
-    """The signals received: `stopping` stays set; the handler of `hangup` clears it.
+    """The signals received: `stopping` stays set; `hangup` is cleared by the code that acts on it.
 
-    While `uninterruptible` is set, nothing is interrupted.
+    While `uninterruptible` is set, the current work is finished even if the grace period has ended.
     """
 
     def __init__(self, wake: int) -> None:
@@ -37,7 +37,7 @@ class Signals:
         if number == signal.SIGHUP:
             self.hangup = True
         elif number == signal.SIGALRM:
-            # A node that hangs must not delay the exit.
+            # A hanging node must not delay the exit.
             if not self.uninterruptible:
                 raise StoppedError
         else:
@@ -45,7 +45,7 @@ class Signals:
             signal.setitimer(signal.ITIMER_REAL, GRACE_S)
 
     def wait(self, seconds: float) -> None:
-        """Wait for some seconds or until a signal arrives."""
+        """Wait for `seconds`, or until a signal arrives."""
         ready, _, _ = select.select([self._wake], [], [], max(seconds, 0.0))
         if ready:
             with suppress(BlockingIOError):
@@ -74,7 +74,7 @@ def listening() -> Iterator[Signals]:
 
 
 class AgentClock(SystemClock):
-    """The system's clocks; a sleep ends with StoppedError when the agent is to stop."""
+    """The system's clocks; a sleep raises StoppedError when a signal has asked the agent to stop."""
 
     def __init__(self, signals: Signals, idle: Callable[[], None]) -> None:
         """Take the signals, and a function to call while idle."""

@@ -19,9 +19,9 @@ from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import SinkUrlError
 
 FOLDER = "sinks"
-# The time for requests in progress when the agent stops.
+# When the agent stops, requests in progress have this much time to finish.
 PATIENCE_S = 1.0
-# A sink that fails because of a bug is restarted after this time.
+# A sink that failed because of a bug is restarted after this time.
 AGAIN_S = 60.0
 
 
@@ -42,9 +42,9 @@ class Sinks:
         self._running: dict[str, _Running] = {}
 
     def change(self, urls: Iterable[str], start: Position, identity: Identity) -> None:
-        """Ship to exactly these URLs; to new ones from `start` on, unless they have a checkpoint.
+        """Ship to exactly these URLs. New ones begin at `start`, unless they have a checkpoint.
 
-        `identity` is the node's identity at `start`. On CasstatError nothing changes.
+        `identity` is the node's identity at `start`. If CasstatError is raised, nothing has changed.
         """
         urls_by_order = dict.fromkeys(urls)
         check(urls_by_order)
@@ -97,7 +97,7 @@ class Sinks:
 
 
 def check(urls: Iterable[str]) -> None:
-    """Raise CasstatError for an invalid URL, or two URLs of the same sink."""
+    """Raise CasstatError for an invalid URL, or for two URLs that refer to the same sink."""
     names: dict[str, str] = {}
     for url in dict.fromkeys(urls):
         try:

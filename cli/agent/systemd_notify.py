@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 class Notifier:
-    """Notifies the service manager, if there is one. Errors are ignored: the agent works without it."""
+    """Notifies the service manager, if there is one. Errors are ignored, because the agent works without it."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Read the service manager's socket and watchdog settings from the environment."""
@@ -32,7 +32,7 @@ class Notifier:
         self._send(lines)
 
     def reloading(self) -> None:
-        """Report that the settings are being reloaded, until the next `alive`."""
+        """Report that the settings are being reloaded; the next `alive` ends this state."""
         self._ready = False
         self._send(["RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}"])
 
@@ -43,7 +43,7 @@ class Notifier:
     def _send(self, lines: list[str]) -> None:
         if not self._address:
             return
-        # The name of an abstract socket begins with a zero byte, which a variable cannot contain.
+        # The name of an abstract socket begins with a zero byte, which an environment variable cannot contain.
         address = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as to:
             to.setblocking(False)

@@ -20,7 +20,7 @@ class TransportFinder:
         make_sampler: Callable[[str, TransportFactory], NodeSampler],
         monotonic_s: Callable[[], float],
     ) -> None:
-        """Take functions that yield the transports and create a sampler, and a clock."""
+        """Take a function that yields the transports, one that creates a sampler, and a clock."""
         self._factories = factories
         self._make_sampler = make_sampler
         self._monotonic_s = monotonic_s
@@ -29,7 +29,7 @@ class TransportFinder:
         self._result: Contact | None = None
 
     def tick(self, *, answered: bool) -> Contact | None:
-        """Process a tick; return another contact that works if the node did not answer, else None."""
+        """Process a tick; if the node did not answer and another transport works, return its contact, else None."""
         now_s = self._monotonic_s()
         if answered:
             self._answered_s = now_s
@@ -53,5 +53,5 @@ class TransportFinder:
         try:
             self._result = first_contact(self._factories(), self._make_sampler)
         except click.UsageError:
-            # No transport is available, as before.
+            # There is still no transport available.
             self._result = None

@@ -1,4 +1,4 @@
-"""Attaches Jolokia's agent to a running Cassandra and detaches it; each returns a one-line result."""
+"""Attaches Jolokia's agent to a running Cassandra and detaches it; both operations return a one-line result."""
 
 import json
 import shlex
@@ -27,23 +27,25 @@ PATIENCE_S = 10.0
 PAUSE_S = 0.2
 VERSION = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVersion"})
 
-# Launcher messages and their meanings.
+# Messages for the user, keyed by the launcher's messages.
 REFUSALS = {
     "does not support the attach mechanism": (
-        f"the JVM does not support attaching (hint: start it without {DISABLED}, or {AT_START})"
+        f"the JVM does not allow attaching (hint: start it without {DISABLED}, or {AT_START})"
     ),
-    "doesn't respond": "the JVM does not respond (hint: check whether the node hangs)",
-    "Unable to access jarfile": "the node's user cannot read {jar} (hint: move it where that user can read it)",
-    "Agent JAR not found": "the node's user cannot read {jar} (hint: move it where that user can read it)",
-    "UnsupportedClassVersionError": "this Jolokia requires a newer Java than the node's (hint: use Jolokia 1.7)",
+    "doesn't respond": "the JVM does not respond (hint: check whether the node is hanging)",
+    "Unable to access jarfile": "the node's user cannot read {jar} (hint: move it to where that user can read it)",
+    "Agent JAR not found": "the node's user cannot read {jar} (hint: move it to where that user can read it)",
+    "UnsupportedClassVersionError": (
+        "this version of Jolokia requires a newer Java than the node's (hint: use Jolokia 1.7)"
+    ),
     "failed to initialize": "Jolokia failed to start in the node (hint: see the node's standard output)",
-    "Couldn't start agent": "Jolokia does not listen in the node (hint: see the node's standard output)",
+    "Couldn't start agent": "Jolokia could not start listening (hint: see the node's standard output)",
 }
 
 
 @dataclass(frozen=True)
 class Task:
-    """The subject of attaching and detaching: Jolokia's jar, the node, and all nodes of this host."""
+    """The parameters for attaching and detaching: Jolokia's jar, the node, and all nodes on this host."""
 
     jar: Path
     node: LocalNode
@@ -59,7 +61,7 @@ class Task:
             name = f"process {self.node.pid}"
             if "already attached" in done.text:
                 return f"Jolokia is already attached to {name}: {self._existing(agent, _url(done.text), password_file)}"
-            # The launcher reports the same when a busy node starts the agent late.
+            # The launcher reports the same error if a busy node starts the agent late.
             slow = "Couldn't start agent" in done.text and not taken
             if slow or "Started Jolokia" in done.text:
                 try:
@@ -76,12 +78,12 @@ class Task:
         name = f"process {self.node.pid}"
         if self.node.url:
             raise CasstatError(
-                f"{name} loaded Jolokia at start-up ({self.node.url}): not detached"
+                f"{name} was started with Jolokia ({self.node.url}), which casstat does not detach"
                 " (hint: restart it without -javaagent)"
             )
         done = self._launcher()("stop")
         if "not attached" in done.text:
-            return f"no Jolokia is attached to {name}"
+            return f"Jolokia is not attached to {name}"
         if "Stopped Jolokia" in done.text:
             return f"detached Jolokia from {name}"
         raise self._failed("detach Jolokia from", done)
@@ -102,7 +104,7 @@ class Task:
             return str(error)
 
     def _wait_for_answer(self, agent: Agent, url: str, patience_s: float) -> str:
-        """Return a description of the node from its Jolokia. Raises SourceError when it does not answer in time."""
+        """Return Jolokia's description of the node. Raises SourceError if Jolokia does not respond in time."""
         ends_s = time.monotonic() + patience_s
         access = JolokiaAccess(agent.user, agent.password, hint=hint_for(JOLOKIA))
         with closing(Jolokia(url, access)) as jolokia:
@@ -117,13 +119,14 @@ class Task:
     def _identify(self, jolokia: Jolokia) -> str:
         facts = read_facts(jolokia, ASK_TIMEOUT_S)
         if local_pid(facts, [self.node]) is None:
-            raise SourceError(f"{jolokia.url}: answers for another process, not {self.node.pid}")
+            raise SourceError(f"{jolokia.url}: serves a process other than {self.node.pid}")
         (version,) = jolokia.post([VERSION], ASK_TIMEOUT_S)
         release = one_line(version.get("value", "of unknown version"))
-        return f"{jolokia.url} answers for {facts.address or 'a starting node'}, Cassandra {release}"
+        state = f"at {facts.address}" if facts.address else "(starting)"
+        return f"{jolokia.url} serves Cassandra {release} {state}"
 
     def _command_hint(self, agent: Agent, url: str, password_file: Path | None) -> str:
-        """Return the hint with the command that samples the node."""
+        """Return a hint that contains the command for sampling the node."""
         words = ["casstat"]
         if url != DEFAULT_URL or len(self.here) > 1:
             words += ["--jolokia", url]
@@ -135,18 +138,18 @@ class Task:
         meanings = (meaning.format(jar=self.jar) for words, meaning in REFUSALS.items() if words in done.text)
         why = next(meanings, done.gist or f"Jolokia's launcher exited with code {done.code}")
         if done.code is None:
-            late = f"no result within {TIMEOUT_S:.0f} s"
-            why = f"{late}: {why}" if done.gist else f"{late} (hint: check whether the node hangs)"
+            late = f"Jolokia's launcher did not finish within {TIMEOUT_S:.0f} s"
+            why = f"{late}: {why}" if done.gist else f"{late} (hint: check whether the node is hanging)"
         return CasstatError(f"cannot {action} process {self.node.pid}: {why}")
 
 
 def _url(text: str) -> str:
-    """Return the URL in the launcher's output, which is on a separate line."""
+    """Return the URL that the launcher printed on a line of its own."""
     return next((line.strip().rstrip("/") for line in text.splitlines() if line.startswith("http")), "")
 
 
 def _taken(agent: Agent) -> str:
-    """Return why the agent cannot listen on its address, "" if it can."""
+    """Return the reason why the agent cannot listen on its address, or "" if it can."""
     family = socket.AF_INET6 if ":" in agent.host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Options of the attached Jolokia agent: address, credentials, and a read-only policy."""
+"""The attached Jolokia agent's options: address, credentials, and a read-only policy."""
 
 import ipaddress
 import os
@@ -20,7 +20,7 @@ POLICY = """<?xml version="1.0" encoding="utf-8"?>
   <cors><allow-origin>none.invalid</allow-origin></cors>
 </restrict>
 """
-# Disables multicast discovery, and the proxy mode that version 2 enables by default.
+# Disables multicast discovery, and the proxy mode, which version 2 enables by default.
 QUIET = {
     "discoveryEnabled": "false",
     "disabledServices": "org.jolokia.service.jsr160.Jsr160RequestHandler",
@@ -29,7 +29,7 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Agent:
-    """The agent's address and credentials; without a user it accepts every client."""
+    """The agent's address and credentials; without a user, it accepts every client."""
 
     host: str
     port: int
@@ -38,22 +38,22 @@ class Agent:
 
     @property
     def url(self) -> str:
-        """Its URL on this host."""
+        """The agent's URL on this host."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/jolokia"
 
     @property
     def is_private(self) -> bool:
-        """Whether only this host can reach it."""
+        """Whether only this host can reach the agent."""
         return ipaddress.ip_address(self.host).is_loopback
 
 
 @contextmanager
 def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Path]:
-    """Write the agent's options to a file that only the process' user can read, and remove it after the block.
+    """Write the agent's options to a file that only the process's user can read, and remove it after the block.
 
-    Yields the path as the process sees it. On a command line, every user could read the password.
-    Raises CasstatError.
+    Yields the path as the process sees it. The options are not passed on the command line, where every user could read
+    the password. Raises CasstatError.
     """
     name = f"casstat-{secrets.token_hex(8)}"
     inside, folder = Path("/tmp", name), Path("/proc", str(pid), "root", "tmp", name)  # noqa: S108 - nobody foresees it
@@ -62,7 +62,7 @@ def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Pat
         _write(folder, {name: text.encode() for name, text in texts.items()}, owner)
         yield inside / "agent.properties"
     finally:
-        # If the process has ended, its files are still visible where it shared this process' /tmp.
+        # If the process has ended, its /proc entry is gone, but a /tmp shared with this process still has the files.
         with _as_user(owner):
             for path in (folder, inside):
                 shutil.rmtree(path, ignore_errors=True)
@@ -70,7 +70,7 @@ def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Pat
 
 def _write(folder: Path, contents: Mapping[str, bytes], owner: tuple[int, int]) -> None:
     try:
-        # As the process' user, who may own this /tmp, so that a symbolic link cannot misuse root's permissions.
+        # Write as the process's user, who may own this /tmp: a symbolic link must not make root write elsewhere.
         with _as_user(owner):
             folder.mkdir(0o700)
             for name, content in contents.items():
@@ -82,7 +82,7 @@ def _write(folder: Path, contents: Mapping[str, bytes], owner: tuple[int, int]) 
 
 @contextmanager
 def _as_user(owner: tuple[int, int]) -> Iterator[None]:
-    """Run the block as another user if this is root. That user may be unable to read Python's modules."""
+    """Run the block as another user if this process is root. That user may be unable to import modules."""
     if os.geteuid() != 0 or owner[0] == 0:
         yield
         return

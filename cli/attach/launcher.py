@@ -18,20 +18,20 @@ MAIN = "org.jolokia.jvmagent.client.AgentLauncher"
 TIMEOUT_S = 30.0
 MAX_OUTPUT_CHARS = 1 << 16
 CHUNK_BYTES = 4096
-# Small heap and cheap start: the launcher does little work.
+# A small heap and a quick start, because the launcher does little work.
 SMALL = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a program: its exit code (None when it was killed at the deadline) and its output."""
+    """The result of a program: its exit code (None if it was killed at the deadline) and its output."""
 
     code: int | None
     text: str
 
     @property
     def gist(self) -> str:
-        """Its output in one line of at most 300 characters."""
+        """The output as one line of at most 300 characters."""
         return printable(" ".join(self.text.split()))[:300]
 
 
@@ -39,21 +39,21 @@ class Done:
 class Runner:
     """Runs programs as the user and group of the target process.
 
-    owner     user and group; None for those of this process.
-    inside    prefix of each command that enters the mount namespace of the target process.
+    owner     user and group, or None for those of this process.
+    inside    command prefix that enters the target process's mount namespace.
     """
 
     owner: tuple[int, int] | None = None
     inside: tuple[str, ...] = ()
 
     def run(self, command: Sequence[str | Path], environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> Done:
-        """Run a command until it ends or is killed at the deadline. Raises CasstatError when it cannot be started."""
+        """Run a command until it ends or is killed at the deadline. Raises CasstatError if it cannot be started."""
         user, group = self.owner or (None, None)
         try:
             process = subprocess.Popen(
                 [*self.inside, *command],
                 cwd="/",
-                # Without the user's Java options, which could change its behavior and output.
+                # Leave out the user's Java options, which could change the program's behavior and output.
                 env={"PATH": environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -75,7 +75,7 @@ class Runner:
         return Done(process.returncode if ended else None, output.decode(errors="replace"))
 
     def modules(self, java: Path, environ: Mapping[str, str]) -> frozenset[str]:
-        """Return the module names of a Java installation, empty for Java 8 or if it cannot run."""
+        """Return the module names of a Java installation; empty for Java 8, or if it cannot run."""
         try:
             done = self.run([java, "--list-modules"], environ)
         except CasstatError:
@@ -84,7 +84,7 @@ class Runner:
 
 
 def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
-    """Return the output of the process until it ends or its deadline passes."""
+    """Return what the process prints until it ends or the deadline passes."""
     output = b""
     stream = process.stdout
     if stream is None:
@@ -102,7 +102,7 @@ def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
 
 
 def require_jolokia(jar: Path) -> None:
-    """Raise CasstatError unless `jar` is Jolokia's JVM agent, which can attach itself."""
+    """Raise CasstatError unless `jar` is Jolokia's JVM agent, which includes the launcher."""
     try:
         with zipfile.ZipFile(jar) as archive, archive.open("META-INF/MANIFEST.MF") as manifest:
             lines = manifest.read(MAX_OUTPUT_CHARS).decode(errors="replace").split("\n")
@@ -110,9 +110,9 @@ def require_jolokia(jar: Path) -> None:
         raise CasstatError(f"{jar}: {error.strerror}") from None
     except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError):
         raise CasstatError(
-            f"{jar}: not a JAR file (hint: give Jolokia's JVM agent, jolokia-agent-jvm-…-javaagent.jar)"
+            f"{jar}: not a JAR file (hint: use Jolokia's JVM agent, jolokia-agent-jvm-…-javaagent.jar)"
         ) from None
     if f"Main-Class: {MAIN}" not in (line.strip() for line in lines):
         raise CasstatError(
-            f"{jar}: not Jolokia's JVM agent (hint: give jolokia-agent-jvm-…-javaagent.jar or jolokia-jvm-1.7.…jar)"
+            f"{jar}: not Jolokia's JVM agent (hint: use jolokia-agent-jvm-…-javaagent.jar or jolokia-jvm-1.7.…jar)"
         )

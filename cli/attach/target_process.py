@@ -31,7 +31,7 @@ class Subject:
 
     @property
     def folder(self) -> Path:
-        """Its folder in /proc."""
+        """The process's folder in /proc."""
         return PROC / str(self.pid)
 
     @property
@@ -47,29 +47,29 @@ def chosen(nodes: Sequence[LocalNode], pid: int | None) -> LocalNode:
     """Return the selected node. Raises CasstatError."""
     there = ", ".join(f"{node.pid}{f' (JMX port {node.jmx_port})' if node.jmx_port else ''}" for node in nodes)
     if not nodes:
-        raise CasstatError("no Cassandra process on this machine, or this user may not see it")
+        raise CasstatError("no Cassandra process is running on this machine, or this user cannot see it")
     if pid is None and len(nodes) > 1:
-        raise CasstatError(f"several Cassandra processes run here: {there} (hint: give the PID of one)")
+        raise CasstatError(f"several Cassandra processes are running here: {there} (hint: specify a PID)")
     for node in nodes:
         if pid in (None, node.pid):
             return node
-    raise CasstatError(f"process {pid} is not one of the Cassandra processes here: {there}")
+    raise CasstatError(f"process {pid} is not a Cassandra process on this machine; running: {there}")
 
 
 def subject(node: LocalNode) -> Subject:
-    """Return the node's process. Raises CasstatError when it has ended."""
+    """Return the node's process. Raises CasstatError if it has ended."""
     try:
         process = psutil.Process(node.pid)
         target = Subject(node.pid, (process.uids().effective, process.gids().effective), tuple(process.cmdline()))
     except psutil.Error:
-        raise CasstatError(f"process {node.pid} has ended, or this user may not see it") from None
+        raise CasstatError(f"process {node.pid} has ended, or this user cannot see it") from None
     if not node.is_running():
         raise CasstatError(f"process {node.pid} has ended")
     return target
 
 
 def runner(process: Subject, jar: Path) -> Runner:
-    """Return the runner of Jolokia's launcher for the process. Raises CasstatError when attaching cannot work."""
+    """Return a runner for Jolokia's launcher that suits the process. Raises CasstatError if attaching cannot work."""
     _require_access(process)
     name = f"process {process.pid}"
     switches = [argument for argument in process.command if argument in (ENABLED, DISABLED)]
@@ -77,11 +77,13 @@ def runner(process: Subject, jar: Path) -> Runner:
         raise CasstatError(f"{name} runs with {DISABLED}, which prevents attaching (hint: remove it, or {AT_START})")
     if has_separate_network(process.folder):
         raise CasstatError(
-            f"{name} has a separate network, as in a container: Jolokia would be unreachable (hint: {AT_START})"
+            f"{name} runs in a separate network namespace, such as a container's, where Jolokia would be unreachable"
+            f" (hint: {AT_START})"
         )
     if not _same(process.folder / "root" / str(jar).lstrip("/"), jar):
         raise CasstatError(
-            f"{name} does not see {jar}, as in a container (hint: use a folder that both share under the same path)"
+            f"{name} cannot see {jar}: it may run in a container"
+            " (hint: put the jar where casstat and the node can read it at the same path)"
         )
     if not _attaches_from_here(process):
         return Runner(inside=_inside(process))
@@ -108,7 +110,7 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def _attaches_from_here(process: Subject) -> bool:
-    """Return whether a JVM here finds the process' socket: in a shared /tmp, or across a PID namespace."""
+    """Return whether a JVM here can find the process's socket: in a shared /tmp, or across a PID namespace."""
     if _same(process.folder / "root" / "tmp", Path("/tmp")):  # noqa: S108 - where Java puts its sockets
         return True
     numbers = [line.split()[1:] for line in _status(process) if line.startswith("NSpid:")]
@@ -123,12 +125,13 @@ def _status(process: Subject) -> list[str]:
 
 
 def _inside(process: Subject) -> tuple[str, ...]:
-    """Return the command prefix that enters the process' mount namespace."""
+    """Return the command prefix that enters the process's mount namespace."""
     program = shutil.which("nsenter")
     if os.geteuid() != 0 or program is None:
         needs = "run casstat as root" if program else "install nsenter from util-linux"
         raise CasstatError(
-            f"process {process.pid} has a separate /tmp, perhaps through PrivateTmp (hint: {needs}, or {AT_START})"
+            f"process {process.pid} has a private /tmp, perhaps because of systemd's PrivateTmp"
+            f" (hint: {needs}, or {AT_START})"
         )
     user, group = process.owner
     return (program, f"--mount=/proc/{process.pid}/ns/mnt", f"--setgid={group}", f"--setuid={user}", "--")
@@ -140,7 +143,8 @@ def java_for(process: Subject, run: Runner, environ: Mapping[str, str]) -> Path:
     modules = run.modules(own, environ) if own else frozenset()
     if modules and SERVER not in modules:
         raise CasstatError(
-            f"{own}: the node's Java has no module {SERVER}, which Jolokia requires (hint: use a complete Java)"
+            f"{own}: the node's Java lacks the module {SERVER}, which Jolokia requires"
+            " (hint: run the node with another Java)"
         )
     for java in (own, *javas(environ)):
         if java and (ATTACH in (modules if java == own else run.modules(java, environ)) or _has_tools(java)):
@@ -153,11 +157,11 @@ def _own_java(process: Subject) -> Path | None:
         java = (process.folder / "exe").readlink()
     except OSError:
         return None
-    # jsvc and others embed the JVM, and an update may have removed the binary.
+    # Programs such as jsvc embed the JVM, and an update may have removed the binary.
     return java if java.name == "java" and (process.folder / "root" / str(java).lstrip("/")).exists() else None
 
 
 def _has_tools(java: Path) -> bool:
-    """Return whether it is a JDK 8."""
+    """Return whether `java` belongs to a JDK 8, which has tools.jar instead of modules."""
     home = java.resolve().parent.parent
     return any((directory / "lib" / "tools.jar").exists() for directory in (home, home.parent))

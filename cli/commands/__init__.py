@@ -1,1 +1,1 @@
-"""One file per command: the file name is the command name, the first line of its docstring the summary."""
+"""One file per command: the file name is the command name, and its docstring's first line is the summary."""

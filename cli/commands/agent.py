@@ -21,7 +21,7 @@ from exporters.prometheus.upper_bounds import DEFAULT_S as BOUNDS_S
 
 PATH = click.Path(path_type=Path)
 DEFAULT_LISTEN = "127.0.0.1:17199"
-# The line's options with the same meaning here; those of Jolokia come with `jolokia_options`.
+# The line's options that have the same meaning here; Jolokia's options are added separately.
 OF_THE_LINE = (
     "keyspace",
     "table",
@@ -40,7 +40,7 @@ OF_THE_LINE = (
 # Help texts that differ from the line's.
 HELP = {
     "keyspace": "Keyspaces to read (patterns with * and ? allowed).  [all]",
-    "table": "Table to read completely in every tick (requires --keyspace).",
+    "table": "Table to read completely on every tick (requires --keyspace).",
     "log": "Cassandra log to record events from: flushes, repairs, GC, …",
     "disk": "Disk to read.  [disk of Cassandra's data directory]",
     "net_interface": "Network interface to read.  [interface with Cassandra's address]",
@@ -52,7 +52,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
 
     for name in names:
         if not is_host_name(name):
-            raise click.BadParameter(f"'{name}' is not a host name (without scheme and port)")
+            raise click.BadParameter(f"'{name}' is not a host name (hint: omit the scheme and the port)")
     return names
 
 
@@ -167,7 +167,7 @@ def command(print_config: bool, **options: Any) -> None:
         for text in printed(context):
             click.echo(text)
         return
-    # Imported late: --help and usage errors do not need the sampling modules.
+    # Imported late, because --help and usage errors do not need the sampling modules.
     from cli.agent.agent_program import run
 
     def reread() -> AgentSettings:

@@ -30,7 +30,7 @@ def _listen(context: click.Context, parameter: click.Parameter, value: str) -> t
     except ListenError as error:
         raise click.BadParameter(str(error)) from None
     if not host or not port:
-        raise click.BadParameter(f"'{value}' lacks the address or the port (hint: give both, such as {LISTEN})")
+        raise click.BadParameter(f"'{value}' lacks the address or the port (hint: specify both, such as {LISTEN})")
     return _address(context, parameter, host), port
 
 
@@ -38,13 +38,17 @@ def _listen(context: click.Context, parameter: click.Parameter, value: str) -> t
 @click.argument("pid", type=click.IntRange(min=1), required=False)
 @click.option("--jar", type=_FILE, metavar="FILE", required=True, help="Jolokia's JVM agent, version 1.7 or 2.")
 @click.option(
-    "--listen", metavar="HOST:PORT", default=LISTEN, callback=_listen, help=f"Address for Jolokia to serve.  [{LISTEN}]"
+    "--listen",
+    metavar="HOST:PORT",
+    default=LISTEN,
+    callback=_listen,
+    help=f"Address for Jolokia to listen on.  [{LISTEN}]",
 )
 @click.option("--host", hidden=True, callback=lambda *given: None if given[-1] is None else _address(*given))
 @click.option("--port", hidden=True, type=click.IntRange(1, 65535))
 @click.option("--user", default="", metavar="NAME", help="User name that clients must present.")
 @click.option("--password-file", type=_FILE, metavar="FILE", help="File with that user's password (mode 0600).")
-@click.option("--detach", is_flag=True, help="Detach Jolokia again.")
+@click.option("--detach", is_flag=True, help="Detach Jolokia.")
 def command(
     pid: int | None,
     jar: Path,
@@ -58,13 +62,13 @@ def command(
     """Attach Jolokia to a running Cassandra without a restart
 
     PID is required if several Cassandra processes run on this machine. Jolokia stays attached until the node stops.
-    It allows reads but no changes, to everyone on this machine unless --user is given. Addresses other than loopback
-    require --user; Jolokia then sends passwords unencrypted. Run the command as root or as Cassandra's user.
+    It allows reads but no changes. Without --user, everyone on this machine can read. Addresses other than loopback
+    require --user; passwords then travel unencrypted. Run the command as root or as Cassandra's user.
     """
-    # --host and --port are the former spelling of --listen.
+    # --host and --port are the old form of --listen.
     agent = Agent(host or listen[0], port or listen[1], user, _password(user, password_file))
     if not agent.is_private and not user:
-        raise click.UsageError(f"{agent.host} is not a loopback address (hint: give --user and --password-file)")
+        raise click.UsageError(f"{agent.host} is not a loopback address (hint: use --user and --password-file)")
     here = local_nodes()
     task = Task(jar.absolute(), chosen(here, pid), here, os.environ)
     click.echo(task.detach() if detach else task.attach(agent, password_file))
@@ -72,7 +76,7 @@ def command(
 
 def _password(user: str, path: Path | None) -> str:
     if bool(user) != bool(path):
-        raise click.UsageError("--user and --password-file require each other (hint: give both or neither)")
+        raise click.UsageError("--user and --password-file must be used together")
     if path is None:
         return ""
     try:

@@ -29,18 +29,19 @@ def command() -> None:
     "--runbooks",
     metavar="URL",
     callback=lambda _context, _option, url: _folder_url(url),
-    help="Base URL of the runbooks, for the annotation runbook_url of alerts.  [no annotation]",
+    help="Base URL of the runbooks, for the runbook_url annotation of alerts.  [no annotation]",
 )
 def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> None:
     """Write dashboards, provisioning and rules to a directory
 
     \b
-      DIR/prometheus/*.json, DIR/influxdb/*.json    the dashboards
-      DIR/provisioning/dashboards/casstat.yaml      for Grafana's directory provisioning/dashboards
-      DIR/rules/*.yml                               alerts for Prometheus and VictoriaMetrics
+      DIR/prometheus/*.json                     dashboards for Prometheus
+      DIR/influxdb/*.json                       dashboards for InfluxDB
+      DIR/provisioning/dashboards/casstat.yaml  for Grafana's provisioning
+      DIR/rules/*.yml                           alerts for Prometheus
 
-    Existing files of these names are replaced.
-    """  # noqa: D301 - a backspace is click's word for lines that stay as they are
+    VictoriaMetrics uses the files for Prometheus. Existing files with these names are replaced.
+    """  # noqa: D301 - click keeps the line breaks after a backspace
     from cli.parameters.output_folder import output_folder
     from dashboards.grafana import dashboard_files
     from dashboards.rules.alert import JOB
@@ -79,7 +80,7 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
     "--ca",
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="File of trusted CA certificates for https, PEM.  [system CAs]",
+    help="PEM file of trusted CA certificates for https.  [system CAs]",
 )
 def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     """Push the dashboards to a Grafana server
@@ -103,7 +104,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
 
 
 def _folder_url(url: str | None) -> str:
-    """Return the base URL of the runbooks without a trailing slash; "" for None."""
+    """Return the base URL of the runbooks without a trailing slash, or "" for None."""
     if url and not urlsplit(url).netloc:
         raise click.BadParameter(f"{url!r} is not a URL (hint: pass one such as https://wiki.example/runbooks)")
     return (url or "").rstrip("/")

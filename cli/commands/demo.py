@@ -16,7 +16,7 @@ from cli.demo.running_cluster import RunningCluster
 
 VERSION = "5.0.8"
 LOAD_PORT = 17198
-"""Port of the load generator's metrics, on the first node's address."""
+"""Port of the load generator's metrics endpoint on the first node's address."""
 
 
 def _folder(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
@@ -33,13 +33,13 @@ def _loopback(_context: click.Context, _parameter: click.Parameter, value: str) 
 
 
 class Progress:
-    """Shows the progress of slow steps on stderr: on a terminal in one updated line, elsewhere each step once."""
+    """Shows the progress of slow steps on stderr: on a terminal, as one updated line; otherwise, one line per step."""
 
     def __init__(self) -> None:
         self._step = ""
 
     def __call__(self, message: str) -> None:
-        """Show a message such as "downloading Cassandra: 3 s"; "" clears the line."""
+        """Show a message such as "downloading Cassandra: 3 s"; an empty message clears the line."""
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns - 1
             sys.stderr.write(f"\r{message[:width].ljust(width)}\r")
@@ -72,10 +72,8 @@ def command() -> None:
 
 @command.command()
 @click.option("--nodes", type=click.IntRange(1, 9), default=1, show_default=True, help="Number of nodes.")
-@click.option("--version", default=VERSION, show_default=True, help="Version of Cassandra, 3.11 to 5.0.")
-@click.option(
-    "--load", type=click.FloatRange(min=0.1), metavar="RATE", help="Rate of a load to run, in operations per second."
-)
+@click.option("--version", default=VERSION, show_default=True, help="Cassandra version, 3.11 to 5.0.")
+@click.option("--load", type=click.FloatRange(min=0.1), metavar="RATE", help="Load to run, in operations per second.")
 @click.option(
     "--address", default="127.0.0.1", callback=_loopback, show_default=True, help="Loopback address of the first node."
 )
@@ -84,14 +82,14 @@ def command() -> None:
     "--jolokia/--no-jolokia",
     "jolokia",
     default=True,
-    help="Start the nodes with or without Jolokia (without it, to try 'casstat attach').  [--jolokia]",
+    help="Start the nodes with or without Jolokia (--no-jolokia to try 'casstat attach').  [--jolokia]",
 )
 @click.option(
     "--with",
     "companions",
     type=click.Choice(sorted(COMPANIONS)),
     multiple=True,
-    help="Program to run next to the cluster until Ctrl-C, repeatable.",
+    help="Program to run alongside the cluster until Ctrl-C, repeatable.",
 )
 @in_folder
 def up(

@@ -1,4 +1,4 @@
-"""Diagnose which metrics are available and how to fix the rest"""
+"""Show which metrics are available and how to fix the rest"""
 
 import copy
 import os
@@ -12,7 +12,7 @@ from cli.commands import line
 from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, jolokia_options
 
-# Options of the line that select what to sample. `jolokia_options` adds those of Jolokia.
+# The line's options that select what to sample. `jolokia_options` adds Jolokia's options.
 LINE_OPTIONS = (
     "interval_option",
     "log",
@@ -25,9 +25,9 @@ LINE_OPTIONS = (
     "jmx_user",
     "jmx_password_file",
 )
-# Help texts of options with a different purpose here.
+# Help texts of options that have a different purpose here.
 HELP = {
-    "interval_option": "Interval at which casstat is to print rows.  [1s]",
+    "interval_option": "Interval at which casstat prints rows.  [1s]",
     "log": "Cassandra log to check.",
     "disk": "Disk to check.  [disk of Cassandra's data directory]",
     "net_interface": "Network interface to check.  [interface with Cassandra's address]",
@@ -44,9 +44,9 @@ HELP = {
     help="Output format; json prints one object per line.  [text]",
 )
 def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
-    """Diagnose which metrics are available and how to fix the rest
+    """Show which metrics are available and how to fix the rest
 
-    Give the options that you would give to casstat. Each line of the output is ok, a warning (columns are less
+    Pass the options that you would pass to casstat. Each line of the output is ok, a warning (columns are less
     accurate than they could be) or a problem (columns are missing). The lines below a warning or problem are the
     fix: "then" starts the next step, "or" an alternative. The exit code is 1 if there is a problem.
 
@@ -92,7 +92,7 @@ def _advice(context: click.Context) -> Any:
 
 
 def _line_options() -> list[click.Parameter]:
-    """Return copies of the line's options, bound to the same environment variables as in the line."""
+    """Return copies of the line's options, bound to the same environment variables as the originals."""
     options = []
     for line_option in line.command.params:
         if line_option.name in LINE_OPTIONS:

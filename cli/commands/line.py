@@ -16,7 +16,7 @@ from cli.parameters.size_type import Size
 from cli.parameters.time_types import Duration
 from collector.journal.format_version import FULL_EVERY
 
-# Cassandra's rule for names plus wildcards. Other characters could have a special meaning in a JMX object name.
+# Cassandra's rule for names, plus wildcards. Other characters could have a special meaning in a JMX object name.
 NAME = re.compile(r"[\w*?]+", re.ASCII)
 PATH = click.Path(path_type=Path)
 
@@ -31,7 +31,7 @@ class LineCommand(click.Command):
 
 
 def name_of(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
-    """Return the name of a keyspace or table, "" for none. Raises click.BadParameter if it is not a valid name."""
+    """Return a keyspace or table name, or "" if none is given. Raises click.BadParameter if it is not a valid name."""
     if value is not None and not NAME.fullmatch(value):
         raise click.BadParameter(
             f"{value!r} is not a {parameter.name} name (hint: use letters, digits and _, in patterns also * and ?)"
@@ -84,7 +84,9 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     metavar="N",
     help="Add a row for each of the N most active tables, and one for the others.",
 )
-@click.option("-j", "--caches", is_flag=True, help="Add the hit ratios of key and row cache, and the read stage.")
+@click.option(
+    "-j", "--caches", is_flag=True, help="Add the hit ratios of the key and row caches, and the read stage's tasks."
+)
 @click.option("-r", "--read-repair", is_flag=True, help="Add read repairs per second.")
 @click.option("-s", "--percentiles", is_flag=True, help="Add the 95th and 99th percentiles of read and write latency.")
 @click.option("-p", "--compactions", is_flag=True, help="Add pending compactions and the progress of running ones.")
@@ -174,7 +176,7 @@ def command(**options: Any) -> None:
             # The positional arguments on the command line take precedence over the environment.
             options[option] = None
     settings = LineSettings(**options)
-    # Imported late: --help and usage errors must not load the sampling modules.
+    # Imported late, because --help and usage errors must not load the sampling modules.
     from cli.line.line_program import run
 
     run(settings)

@@ -9,23 +9,24 @@ from cli.parameters.read_limit_options import read_limits
 from cli.parameters.time_types import Duration
 from cli.recordings.merge_program import merge_options
 from cli.safe_echo import echo
+from collector.printable import count_text
 
 # With more points, lines look like bands of noise.
 POINTS = 300
-# Longer than any real recording; only a wrong clock gives more points.
+# More points than any real recording has; only a wrong clock can produce more.
 MAX_POINTS = 1_000_000
 
 
 class Pixels(click.ParamType["tuple[int, int]"]):
-    """A size in pixels: 1600x1200."""
+    """A size in pixels, such as 1600x1200."""
 
     name = "size"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Return width and height."""
+        """Return the width and the height."""
         width, _, height = str(value).partition("x")
         if not (width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 8000 and 200 <= int(height) <= 8000):
-            self.fail(f"'{value}' is not WIDTHxHEIGHT, each 200 to 8000, such as 1600x1200", param, ctx)
+            self.fail(f"'{value}' is not WIDTHxHEIGHT with both from 200 to 8000, such as 1600x1200", param, ctx)
         return int(width), int(height)
 
 
@@ -94,7 +95,7 @@ def command(
         span = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
         hint = "use --from, --until or --interval"
         raise CasstatError(f"{len(run.indices)} points ({span}) are too many for a plot (hint: {hint})")
-    title = settings.paths[0].resolve().name if len(settings.paths) == 1 else f"{len(run.nodes)} nodes"
+    title = settings.paths[0].resolve().name if len(settings.paths) == 1 else count_text(len(run.nodes), "node")
     with output_folder(folder):
         scripts = write(run_of(run, choice, title, warm_up_s), folder, theme=theme, only=names or None, size=size)
         try:

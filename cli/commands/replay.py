@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collector.journal.reader import Entry
     from collector.model.sample import Sample
 
-# The line's options that select and format columns; the others select the node.
+# The line's options that select and format columns; its other options select the node, which is fixed here.
 OF_THE_LINE = (
     "count_option",
     "with_time",
@@ -61,8 +61,8 @@ def command(
 ) -> None:
     """Print the rows of a recording
 
-    The rows are those that casstat prints live. PATH is DIR of `casstat -w DIR` if it contains one node, else
-    DIR/NODE, or a single file.
+    The rows are those that casstat prints live. PATH is the DIR given to `casstat -w DIR` if it contains one
+    node, else its subdirectory DIR/NODE, or a single file.
     """
     from cli.line.line_program import view_of
     from cli.line.row_printer import OutputOptions, print_rows, view_for_sample
@@ -74,7 +74,8 @@ def command(
     entries = _within(_entries(files, max_series), *recorded_bounds(begin, end, files))
     first = next(entries, None)
     if first is None:
-        raise CasstatError(f"{path}: no data (in this time range)")
+        limited = begin is not None or end is not None
+        raise CasstatError(f"{path}: no data{' in this time range' if limited else ''}")
     check_names(settings.keyspace, settings.table, files, max_series)
     if interval is not None and interval < first.head.interval_s:
         raise click.BadParameter(
@@ -108,7 +109,7 @@ def _too_short_message(length_s: float, interval_s: float) -> str:
 
 
 class _Span:
-    """Yields entries; `length_s` is the time from the first entry to the last one so far."""
+    """Yields the entries; `length_s` is the time between the first entry and the latest one."""
 
     def __init__(self, entries: Iterable["Entry"]) -> None:
         self._entries = entries
@@ -143,7 +144,7 @@ def _played(
 
 
 class _Pace:
-    """Yields entries at `speed` times their original pace, or without delay for None; `head` is the last entry's."""
+    """Yields entries at `speed` times their original pace (None: no delay); `head` is the latest entry's header."""
 
     def __init__(self, entries: Iterable["Entry"], speed: float | None) -> None:
         self._entries = iter(entries)
@@ -192,7 +193,7 @@ def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterato
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the files of the node. Raises CasstatError for several nodes."""
+    """Return the node's files. Raises CasstatError if the path contains several nodes."""
     from collector.journal.segments import journal_files
 
     try:

@@ -19,7 +19,7 @@ from cli.parameters.time_types import Duration, TimeOfDay, range_options
     "--state",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Directory for checkpoints, to resume from, and for dead-letter files.  [none]",
+    help="Directory for dead-letter files, and for checkpoints to resume from.  [none]",
 )
 @click.option(
     "--patience",
@@ -39,16 +39,18 @@ def command(
 ) -> None:
     """Push a recording to time series databases
 
-    PATH is DIR of `casstat -w DIR`, DIR/NODE, or a single file. The URLs of the stores are
+    PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, or a single file. The URLs of the stores are
 
     \b
-      influxdb+http://HOST:8086/BUCKET?org=ORG&token_file=PATH
-      influxdb+http://HOST:8086/db/autogen?token_file=PATH      (1.8; the file has user:password)
+      influxdb+http://HOST:8086/BUCKET?org=ORG&token_file=PATH  InfluxDB 2
+      influxdb+http://HOST:8086/DB/autogen?token_file=PATH      InfluxDB 1.8
       victoriametrics+http://HOST:8428
       graphite://HOST:2003/PREFIX?tags=1
       blueflood+http://HOST:19000/TENANT?ttl_s=SECONDS
 
-    and the same with +https, which accepts ca_file, cert_file and key_file. Files with secrets must have mode 0600.
+    With +https instead of +http, a URL also accepts ca_file, cert_file and key_file. For InfluxDB 1.8 the token file
+    contains user:password. Files with secrets must have mode 0600.
+
     The exit code is 1 if a store refused points, or accepted nothing for longer than --patience.
     """  # noqa: D301 - click keeps the line breaks after a backspace
     from cli.recordings.ship_program import Order, ship

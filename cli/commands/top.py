@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _C = TypeVar("_C", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
 SETS = ("requests", "latency", "compaction", "jvm", "disk", "network", "tables")
-# The options for credentials and certificates, which agents and Jolokia share.
+# The options for credentials and certificates, which exist for both agents and Jolokia.
 ACCESS_OPTIONS = ("user", "password_file", "ca", "cert", "key")
 
 
@@ -67,11 +67,9 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
 @click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.  [if the terminal lacks Unicode]")
 @_agent_option("user", "NAME", "User name for the agents (requires a password).")
 @_agent_option("password-file", "FILE", "File with that user's password (mode 0600).  [$CASSTAT_AGENT_PASSWORD]", FILE)
-@_agent_option("ca", "FILE", "File of trusted CA certificates for https, PEM.  [system CAs]", FILE)
-@_agent_option("cert", "FILE", "File with the client certificate for the agents, PEM.", FILE)
-@_agent_option(
-    "key", "FILE", "File with the unencrypted private key of the certificate, PEM.  [certificate file]", FILE
-)
+@_agent_option("ca", "FILE", "PEM file of trusted CA certificates for https.  [system CAs]", FILE)
+@_agent_option("cert", "FILE", "PEM file with the client certificate for the agents.", FILE)
+@_agent_option("key", "FILE", "PEM file with the unencrypted private key of the certificate.  [certificate file]", FILE)
 def command(**options: Any) -> None:
     """Show a cluster on one screen, live or from a recording
 
@@ -85,7 +83,7 @@ def command(**options: Any) -> None:
 
 
 def _access(options: dict[str, Any], prefix: str) -> JolokiaSettings:
-    """Remove the options with a prefix from `options`, and return them as the settings of `access_from`."""
+    """Remove the options with this prefix from `options` and return them as settings for `access_from`."""
     return JolokiaSettings(**{f"jolokia_{name}": options.pop(f"{prefix}_{name}") for name in ACCESS_OPTIONS})
 
 

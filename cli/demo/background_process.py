@@ -1,4 +1,4 @@
-"""Processes that outlive the command that started them, and checks of their ports."""
+"""Processes that outlive the command that started them, and checks for free and open ports."""
 
 import contextlib
 import signal
@@ -16,7 +16,7 @@ POLL_S = 0.1
 
 
 def end(process: psutil.Process, patience_s: float) -> None:
-    """Stop a process with SIGTERM, and with SIGKILL after `patience_s`; wait until it has exited."""
+    """Stop a process with SIGTERM, then with SIGKILL after `patience_s`; wait until it has exited."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(signal.SIGTERM if patience_s else signal.SIGKILL)
         if not _ended(process, patience_s or KILL_TIMEOUT_S):
@@ -38,7 +38,7 @@ def _ended(process: psutil.Process, patience_s: float) -> bool:
 
 
 def alive(process: psutil.Process) -> bool:
-    """Return whether the process still runs; another process that reuses its ID does not count."""
+    """Return whether the process is still running; another process that reuses its ID does not count."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -55,7 +55,7 @@ def write_pid_file(path: Path, child: "subprocess.Popen[bytes]") -> psutil.Proce
 
 
 def read_pid_file(path: Path) -> psutil.Process | None:
-    """Return the process recorded in `path`, None if it has exited."""
+    """Return the process recorded in `path`, or None if it has exited."""
     try:
         pid, created = path.read_text().split()
         process = psutil.Process(int(pid))
@@ -67,7 +67,7 @@ def read_pid_file(path: Path) -> psutil.Process | None:
 def require_free(address: str, port: int) -> None:
     """Raise DemoError if the port is in use."""
     if reason := _bind_error(address, port):
-        raise DemoError(f"{address}:{port}: {reason} (hint: stop the program that listens there, or give --address)")
+        raise DemoError(f"{address}:{port}: {reason} (hint: stop the program listening there, or use --address)")
 
 
 def is_free(address: str, port: int) -> bool:

@@ -1,6 +1,6 @@
-"""The programs that `casstat demo up --with NAME` starts next to the nodes.
+"""The programs that `casstat demo up --with NAME` starts alongside the nodes.
 
-A companion is a module with the functions of the protocol `Companion`.
+A companion is a module that implements the `Companion` protocol.
 """
 
 import signal
@@ -16,7 +16,7 @@ POLL_S = 1.0
 
 
 class Companion(Protocol):
-    """One or more programs that run next to the cluster."""
+    """One or more programs that run alongside the cluster."""
 
     def check(self) -> None:
         """Raise DemoError if the companion cannot run on this machine; called before anything starts."""

@@ -1,4 +1,4 @@
-"""The local demo cluster, which outlives the command that starts it; its directory records its plan and processes."""
+"""The local demo cluster. It outlives the command that starts it; its directory records its plan and processes."""
 
 import importlib.util
 import ipaddress
@@ -28,9 +28,9 @@ RATE = "--rate"
 
 @dataclass(frozen=True)
 class Plan:
-    """The parameters of the cluster: `nodes` nodes on consecutive loopback addresses from `address` on.
+    """The cluster's parameters: `nodes` nodes on consecutive loopback addresses, starting at `address`.
 
-    jmx_ports  ports of the nodes, chosen at the first start and kept afterwards.
+    jmx_ports  the nodes' JMX ports, chosen at the first start and kept afterwards.
     """
 
     version: str
@@ -54,7 +54,7 @@ class LocalCluster:
         self._cache = cache
 
     def plan(self) -> Plan | None:
-        """Return the plan of the existing cluster, None if there is none."""
+        """Return the existing cluster's plan, or None if there is no cluster."""
         try:
             plan = Plan(**json.loads((self.folder / PLAN_FILE).read_text()))
             return replace(plan, jmx_ports=tuple(plan.jmx_ports))
@@ -94,7 +94,7 @@ class LocalCluster:
         ]
 
     def _jmx_ports(self, plan: Plan) -> tuple[int, ...]:
-        """Return a JMX port per node: the previous one unless another program uses it now."""
+        """Return one JMX port per node: the previous port, unless another program is using it now."""
         running = self.running()
         chosen: list[int] = []
         for number in range(plan.nodes):
@@ -107,7 +107,7 @@ class LocalCluster:
         return tuple(chosen)
 
     def up(self, plan: Plan, environ: Mapping[str, str], progress: Progress) -> list[Node]:
-        """Start the nodes one after the other, and return them when all accept clients.
+        """Start the nodes one after another, and return them once all of them accept clients.
 
         Raises DemoError and stops everything if a node does not start.
         """
@@ -134,7 +134,7 @@ class LocalCluster:
         return f"casstat demo {action}{folder}"
 
     def attach_command(self, node: Node, progress: Progress) -> str:
-        """Return the command line that attaches Jolokia to a running node; "" if its Java lacks jdk.httpserver."""
+        """Return the command line that attaches Jolokia to a running node, or "" if its Java lacks jdk.httpserver."""
         process = node.process()
         if process is None or not has_http_server(node.spec.java):
             return ""
@@ -142,7 +142,7 @@ class LocalCluster:
         return f"casstat attach --jar {jar} --listen {node.spec.address}:{JOLOKIA_PORT} {process.pid}"
 
     def load_rate(self) -> float | None:
-        """Return the rate of the running load in operations per second, None without a load."""
+        """Return the rate of the running load in operations per second, or None if there is no load."""
         process = read_pid_file(self._pid_file(LOAD))
         command = process.cmdline() if process else []
         return float(command[command.index(RATE) + 1]) if RATE in command else None
@@ -150,7 +150,7 @@ class LocalCluster:
     def start_load(self, rate: float, metrics: str = "") -> None:
         """Start a load of `rate` operations per second that outlives this process.
 
-        `metrics` is the HOST:PORT of its metrics endpoint, "" for none. Replaces a running load with other parameters.
+        `metrics` is the HOST:PORT of its metrics endpoint, or "". A running load with other parameters is replaced.
         """
         plan = self.plan()
         if plan is None:
@@ -178,7 +178,7 @@ class LocalCluster:
         return self.folder / f"{name}.pid"
 
     def log_of(self, name: str) -> Path:
-        """Return the path of a program's output."""
+        """Return the path of the file that receives a program's output."""
         return self.folder / f"{name}.log"
 
     @property
@@ -233,10 +233,10 @@ def first_jmx_port(address: str) -> int:
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
-    """Return the default directory of the demo cluster."""
+    """Return the demo cluster's default directory."""
     return Path(environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "casstat" / "demo"
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Return the directory of downloaded jars."""
+    """Return the directory for downloaded jars."""
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "casstat"

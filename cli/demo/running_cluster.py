@@ -16,7 +16,7 @@ POLL_S = 0.1
 class RunningCluster:
     """The cluster and its nodes.
 
-    load_metrics  address of the load generator's metrics endpoint, "" without a load.
+    load_metrics  address of the load generator's metrics endpoint, or "" without a load.
     """
 
     cluster: LocalCluster

@@ -1,4 +1,4 @@
-"""The host's clock: whether a time service synchronises it."""
+"""Checks the host's clock: whether a time service synchronises it."""
 
 import shutil
 from collections.abc import Callable
@@ -10,20 +10,20 @@ from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
 SUBJECT = "clock"
-IMPACT = "rows of several nodes may not line up"
+IMPACT = "rows from different nodes may not line up"
 CAP_SYS_TIME = 25
 # The UID map of the initial user namespace.
 ALL_USERS = "0 0 4294967295"
 SYSTEMD = "run/systemd/system"
 TIMESYNCD = ("lib/systemd/systemd-timesyncd", "usr/lib/systemd/systemd-timesyncd")
-# Time services: the names of their units, by program.
+# The possible unit names of each time service, keyed by its program.
 SERVICES = {"chronyd": ("chrony", "chronyd"), "ntpd": ("ntpsec", "ntp", "ntpd")}
 CONFIGURATIONS = {
     "chronyd": ("etc/chrony/chrony.conf", "etc/chrony.conf"),
     "ntpd": ("etc/ntpsec/ntp.conf", "etc/ntp.conf"),
 }
 UNITS = ("etc/systemd/system", "lib/systemd/system", "usr/lib/systemd/system", "etc/init.d")
-# Not every user's PATH includes the system's folders.
+# Searched as well, because not every user's PATH includes these folders.
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 UNKNOWN = "install chrony"
 MANAGERS = {"apt-get": "apt-get install chrony", "dnf": "dnf install chrony", "zypper": "zypper install chrony"}
@@ -35,7 +35,7 @@ def examine(
     ask: Callable[[], ClockState] = read,
     which: Callable[[str], str | None] = lambda name: shutil.which(name) or shutil.which(name, path=SYSTEM_PATH),
 ) -> Finding:
-    """Return whether the clock is synchronised; fixes are commands for the user `uid`."""
+    """Return the finding about the clock's synchronisation, with fixes that the user `uid` can run."""
     try:
         clock = ask()
     except (OSError, AttributeError) as error:
@@ -50,7 +50,7 @@ def examine(
         return warning(SUBJECT, summary, f"{IMPACT}; a container cannot set the clock", fix)
     running = next((name for name in SERVICES if name in _programs(root)), "")
     if running:
-        summary = f"not synchronised (yet), although {running} is running: its time servers may not answer"
+        summary = f"not synchronised, although {running} is running: its time servers may not be responding"
         prefix = "" if uid == 0 else "sudo "
         restart = f"then: {prefix}{_control('restart', _unit(root, running), root)}"
         configure = f"in {_configuration(root, running)}: server ADDRESS iburst"
@@ -92,7 +92,7 @@ def _time(seconds: float) -> str:
 
 
 def _start_command(root: Path, which: Callable[[str], str | None]) -> str:
-    """Return the command that starts the installed time service, or installs one."""
+    """Return the command that starts the installed time service, or one that installs a time service."""
     for program in SERVICES:
         if which(program):
             return _control("start", _unit(root, program), root)

@@ -1,4 +1,4 @@
-"""The disk and the network interface in the line's columns: discovered, ambiguous, or missing."""
+"""Checks the line's disk and network interface, which may be discovered, ambiguous or missing."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ UP = 0x1
 
 
 def disk(case: ExaminedNode, host: Host) -> Finding:
-    """Return the finding about the disk in the columns."""
+    """Return the finding about the disk that the columns show."""
     devices = _names(lambda: parse_disks(read_text(host.proc / "diskstats"), ()))
     if (selected := case.settings.disk) is not None:
         return _selected(DISK, case, "disk", selected.removeprefix("/dev/"), devices)
@@ -44,13 +44,13 @@ def disk(case: ExaminedNode, host: Host) -> Finding:
 def _unknown(case: ExaminedNode, host: Host, devices: Sequence[str]) -> Finding:
     summary = f"no block device for {host.directories[0]} (a tmpfs, or a network or pooled file system)"
     disks = [name for name in devices if not name.startswith(NO_DISKS)]
-    # Without partitions.
+    # Omit partitions: their names begin with the disk's name.
     whole_disks = [name for name in disks if not any(name != disk and name.startswith(disk) for disk in disks)]
     return warning(DISK, summary, "its columns show '-'", *_alternatives(case, "disk", whole_disks))
 
 
 def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
-    """Return the finding about the network interface in the columns, for a node that announces `address`."""
+    """Return the finding about the network interface that the columns show; `address` is the node's address."""
     interfaces = _names(lambda: parse_dev(read_text(host.network_dir / "dev"), ()))
     if (selected := case.settings.net_interface) is not None:
         return _selected(INTERFACE, case, "net_interface", selected, interfaces)
@@ -68,7 +68,7 @@ def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
         return warning(INTERFACE, summary, "", *_alternatives(case, "net_interface", routes))
     if address:
         summary = f"{summary}: no interface has {address}"
-        impact = "the node may use another one"
+        impact = "the node may use another interface"
         return warning(INTERFACE, summary, impact, *_alternatives(case, "net_interface", candidates))
     return ok(INTERFACE, summary)
 

@@ -1,4 +1,4 @@
-"""The node's Jolokia agent: whether it responds, the process it runs in, its latency and its policy."""
+"""Checks the node's Jolokia agent: whether it responds, the process it runs in, its latency and its policy."""
 
 import json
 import socket
@@ -42,8 +42,8 @@ NOT_FOUND = 404
 class Transport:
     """The findings about one transport to the node.
 
-    facts    the node's facts from it; None if it does not work.
-    release  Cassandra's version, "" if unknown.
+    facts    the facts that it reports about the node, or None if it does not work.
+    release  Cassandra's version, or "" if unknown.
     """
 
     findings: tuple[Finding, ...]
@@ -59,7 +59,7 @@ def examine(case: ExaminedNode) -> Transport:
         summary = f"process {case.chosen.pid} was started without a Jolokia agent"
         return Transport((problem(SUBJECT, summary, "", *attach(case, case.chosen)),))
     if not case.url:
-        return Transport((problem(SUBJECT, "no node with a Jolokia is known"),))
+        return Transport((problem(SUBJECT, "no node with a Jolokia agent was found"),))
     if unusable := _passwords(case):
         return Transport(unusable)
     with closing(connect(case.url, case.settings.jolokia, case.environ)) as jolokia:
@@ -82,7 +82,7 @@ def _passwords(case: ExaminedNode) -> tuple[Finding, ...]:
 
 
 def _password_problem(path: Path | None, error: str) -> tuple[str, ...]:
-    """Return summary, impact and fix for an unusable password file."""
+    """Return the summary, impact and fix for an unusable password file."""
     command = f"chmod 600 {path}"
     summary, hint, _ = error.partition(f" (hint: run '{command}')")
     return (summary, "casstat does not use it", command) if hint else (error,)
@@ -109,9 +109,9 @@ def _check(case: ExaminedNode, jolokia: Jolokia) -> Transport:
 
 def _no_cassandra(case: ExaminedNode, jolokia: Jolokia, facts: NodeFacts, pid: int | None) -> Finding:
     if pid is not None:
-        summary = f"{jolokia.url} answers for process {pid}, a Cassandra that is starting"
+        summary = f"{jolokia.url} serves process {pid}, a Cassandra node that is still starting"
         return problem(SUBJECT, summary, "its MBeans do not exist yet", case.advice.command("doctor"))
-    summary = f"{jolokia.url} answers for another program than Cassandra, {one_line(facts.jvm) or 'without a name'}"
+    summary = f"{jolokia.url} serves a program other than Cassandra, {one_line(facts.jvm) or 'without a name'}"
     return problem(SUBJECT, summary, "", *_jolokia_of(case, case.chosen or next(iter(case.here), None)))
 
 
@@ -120,9 +120,9 @@ def _other_node(case: ExaminedNode, jolokia: Jolokia, chosen: LocalNode, pid: in
     impact = "the columns would mix two nodes"
     other = next((node for node in case.here if node.pid == pid), None)
     if other is None:
-        summary = f"{jolokia.url} answers for a node on another host, not for {selected}"
+        summary = f"{jolokia.url} serves a node on another host, not {selected}"
         return problem(SUBJECT, summary, impact, *_jolokia_of(case, chosen))
-    summary = f"{jolokia.url} answers for process {pid}, not for {selected}"
+    summary = f"{jolokia.url} serves process {pid}, not {selected}"
     fixes = _jolokia_of(case, chosen)
     if other.jmx_port:
         fixes = (*fixes, f"or: {case.advice.line(jmx_port=str(other.jmx_port))}")
@@ -130,7 +130,7 @@ def _other_node(case: ExaminedNode, jolokia: Jolokia, chosen: LocalNode, pid: in
 
 
 def _jolokia_of(case: ExaminedNode, node: LocalNode | None) -> tuple[str, ...]:
-    """Return the commands that use this node's Jolokia agent."""
+    """Return the fixes that make casstat use this node's Jolokia agent."""
     if node is None:
         return (case.advice.line(jolokia="http://NODE:8778/jolokia"),)
     return (case.advice.line(jolokia=node.url),) if node.url else attach(case, node)
@@ -143,19 +143,19 @@ def _latency_s(jolokia: Jolokia) -> float:
 
 
 def _latency(case: ExaminedNode, jolokia: Jolokia, median_s: float) -> Finding:
-    summary = f"{jolokia.url} answers within {median_s * 1000:.1f} ms"
+    summary = f"{jolokia.url} responds in {median_s * 1000:.1f} ms"
     if median_s - _round_trip_s(jolokia) < FLOOR_S:
         return ok(SUBJECT, summary)
     (answer,) = jolokia.post([PROPERTY], TIMEOUT_S)
     if answer.get("value") == "true":
         return warning(SUBJECT, summary, "the node or this host is busy: rows may be late")
-    summary = f"{jolokia.url} takes {median_s * 1000:.0f} ms for the smallest answer"
-    impact = f"its JVM runs without {NODELAY}: ticks of short intervals are missed"
+    summary = f"{jolokia.url} takes {median_s * 1000:.0f} ms for the smallest response"
+    impact = f"its JVM runs without {NODELAY}: ticks are missed at short intervals"
     return warning(SUBJECT, summary, impact, at_start(case, NODELAY))
 
 
 def _round_trip_s(jolokia: Jolokia) -> float:
-    """Return the network round-trip time, which is not part of Jolokia's latency."""
+    """Return the network round-trip time, which does not count towards Jolokia's latency."""
     began_s = time.monotonic()
     try:
         socket.create_connection((jolokia.host, jolokia.port), TIMEOUT_S).close()

@@ -1,4 +1,4 @@
-"""Commands that load Jolokia into a node: fetch its jar, attach it, and load it at the node's start."""
+"""Builds the commands that fetch Jolokia's jar, attach it to a node, and load it whenever the node starts."""
 
 import re
 import shlex
@@ -30,12 +30,12 @@ DOWNLOAD = "https://jolokia.org/download.html"
 FIRST_PORT, PORTS = 8778, 20
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
 ENV = "cassandra-env.sh"
-# The latest version for Java 8, which Cassandra 3 requires.
+# The latest Jolokia version for Java 8, which Cassandra 3 requires.
 LAST_1 = "1.7.2"
 
 
 def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
-    """Return the commands that load Jolokia into a node of this host, now and at every start."""
+    """Return the commands that load Jolokia into a node on this host, now and at every start."""
     if java := _java_without_server(case, node):
         return (f"restart the node with a Java that has the module {SERVER} ({java} lacks it)",)
     port = free_port(case)
@@ -65,7 +65,7 @@ def _java_without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
 
 
 def at_start(case: ExaminedNode, option: str) -> str:
-    """Return the line that adds an option to the node's JVM, and its file."""
+    """Return the configuration line that adds an option to the node's JVM, and the file that it belongs in."""
     return f'in {case.configuration(ENV)}, and restart the node: JVM_OPTS="$JVM_OPTS {option}"'
 
 
@@ -84,14 +84,14 @@ def _fetch(jar: Path, artifact: str) -> str:
 
 
 def free_port(case: ExaminedNode) -> int:
-    """Return a free port of the loopback address for Jolokia, its default port if possible."""
+    """Return a free port on the loopback address for Jolokia, preferably its default port."""
     taken = {node.url.partition("://127.0.0.1:")[2].partition("/")[0] for node in case.here}
     ports = range(FIRST_PORT, FIRST_PORT + PORTS)
     return next((port for port in ports if str(port) not in taken and is_free("127.0.0.1", port)), FIRST_PORT)
 
 
 def find_jar(case: ExaminedNode, node: LocalNode) -> Path | None:
-    """Return a Jolokia agent on this host that the node's user can read, None if there is none."""
+    """Return the jar of a Jolokia agent on this host that the node's user can read, or None."""
     owner = case.owner(node.pid)
     is_root = owner is not None and owner.uid == 0
     jars = [jar for jar in _jars(case) if is_root or _is_world_readable(jar)]
@@ -107,7 +107,7 @@ def _jars(case: ExaminedNode) -> Iterator[Path]:
     try:
         cache = cache_folder(case.environ)
     except RuntimeError:
-        # A user without a home has no cache.
+        # A user without a home directory has no cache.
         cache = Path("/nonexistent")
     folders = [
         Path.cwd(),

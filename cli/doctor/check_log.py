@@ -1,4 +1,4 @@
-"""The node's log: whether it is readable, matches the pattern, and contains flushes."""
+"""Checks the node's log: whether it is readable, matches the pattern, and contains flushes."""
 
 import html
 import os
@@ -13,10 +13,10 @@ from collector.log.logback import DEFAULT_PATTERN, LogPattern, parse
 from collector.model.snapshot import SourceError
 
 SUBJECT = "log"
-PURPOSE = "-d adds flushes, compactions, repairs, GC pauses and nodes up and down"
+PURPOSE = "-d adds flushes, compactions, repairs, GC pauses and node up/down events"
 TAIL_BYTES = 1 << 16
 USUAL = Path("/var/log/cassandra/system.log")
-# Messages at DEBUG are in debug.log only.
+# Only debug.log contains DEBUG messages.
 SYSTEM, DEBUG = "system.log", "debug.log"
 LOGBACK = "logback.xml"
 _PATTERN = re.compile(r"<pattern>(.*?)</pattern>", re.DOTALL)
@@ -58,7 +58,8 @@ def _pattern_finding(case: ExaminedNode, path: Path, pattern: LogPattern, tail: 
     lines = [line for line in tail if line]
     if not lines or any(map(pattern.line, lines)):
         return ok(SUBJECT, f"{path} is readable")
-    summary = f"{path}: none of its last {len(lines)} lines matches the pattern '{pattern.text}'"
+    no_match = f"none of its last {len(lines)} lines matches" if len(lines) > 1 else "its last line does not match"
+    summary = f"{path}: {no_match} the pattern '{pattern.text}'"
     matching = next((other for other in _configured_patterns(case) if any(map(other.line, lines))), None)
     if matching is not None:
         return problem(SUBJECT, summary, "no events", case.advice.line(log_pattern=matching.text))
@@ -83,17 +84,17 @@ def _level_findings(case: ExaminedNode, path: Path) -> list[Finding]:
     """Return a warning if the log does not contain flushes."""
     if _has_flushes(case, path):
         return []
-    summary = f"{path.name} of Cassandra {case.release} does not contain flushes and compactions"
+    summary = f"{path.name} of Cassandra {case.release} does not contain flushes or compactions"
     return [warning(SUBJECT, summary, "no such events", case.advice.line(log=str(path.with_name(DEBUG))))]
 
 
 def _has_flushes(case: ExaminedNode, path: Path) -> bool:
-    """Return whether the log contains flushes: Cassandra 3 logs them at DEBUG only."""
+    """Return whether the log contains flushes: Cassandra 3 logs them only at DEBUG."""
     return not (case.release.startswith("3.") and path.name == SYSTEM and path.with_name(DEBUG).exists())
 
 
 def candidates(case: ExaminedNode) -> Iterable[Path]:
-    """Return the logs of the node: open files, those in its log folder, and the default."""
+    """Return the node's existing logs: its open files, the log in its log folder, and the default log."""
     paths = list(_open_logs(case))
     for word in case.command(case.chosen.pid) if case.chosen else ():
         if match := _FOLDER.fullmatch(word):

@@ -1,4 +1,4 @@
-"""The host's metrics: reads every source once."""
+"""Checks the host's metrics by reading every source once."""
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -14,21 +14,21 @@ from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection, Table
 
 SUBJECT = "machine"
-# Summary and fix for a source without values, by its name.
+# The summary and the fix for a source that provides no values, keyed by the source's name.
 EMPTY = {
     "pressure": (
         "the kernel provides no pressure stall information",
         "add psi=1 to the kernel's command line, and reboot",
     ),
 }
-# Sources that another check reports.
+# Sources that another check covers.
 OTHER_CHECKS = ("disk",)
-# Sources that are empty without a process, which another check reports.
+# Sources that are empty if there is no Cassandra process; another check reports that.
 OF_THE_PROCESS = ("cgroup", "process")
 
 
 class KnownNode:
-    """A node with known facts, which need not be requested again."""
+    """A stand-in for a transport to the node, with facts that need not be requested again."""
 
     kind = "known"
     paced = False
@@ -50,20 +50,20 @@ class KnownNode:
         return self._facts.peers
 
     def provides(self, metric: str) -> bool:
-        """Return False: it reads no metrics."""
+        """Return False, because this transport reads no metrics."""
         del metric
         return False
 
     def tables(self) -> Collection[Table]:
-        """Return no tables: it reads no metrics."""
+        """Return no tables, because this transport reads no metrics."""
         return ()
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing, because no connection is open."""
 
 
 def host_of(facts: NodeFacts, given: NameOverrides, clock: Clock, root: Path = Path("/")) -> Host | None:
-    """Return the process, disk and interface that the line samples; None for a node on another host."""
+    """Return the process, disk and interface that the line samples, or None for a node on another host."""
     is_local = facts.is_local or not facts.jvm
     node = KnownNode(facts, "127.0.0.1" if is_local else "")
     sampler = NodeSampler(node, Selection(frozenset()), given, clock, root)
@@ -73,7 +73,7 @@ def host_of(facts: NodeFacts, given: NameOverrides, clock: Clock, root: Path = P
 
 
 def examine(host: Host, clock: Clock, parts: Iterable[HostSubject] = HOST) -> list[Finding]:
-    """Read every source once, and return the findings; readable sources share one."""
+    """Read every source once and return the findings; all readable sources share one finding."""
     readable, findings = [], []
     for part in parts:
         try:

@@ -1,4 +1,4 @@
-"""The Cassandra process: whether there is one, which of several is sampled, and whether /proc shows it."""
+"""Checks the Cassandra process: whether one is running, which of several is sampled, and whether /proc shows it."""
 
 import os
 import pwd
@@ -14,22 +14,22 @@ from collector.model.snapshot import SourceError
 
 SUBJECT = "cassandra"
 ELSEWHERE = "http://NODE:8778/jolokia"
-# The mount options of /proc that hide other users' processes, or their files.
+# The mount options of /proc that hide other users' processes or their files.
 _HIDDEN = re.compile(r"\bhidepid=(?:1|2|4|noaccess|invisible|ptraceable)\b")
 
 
 def examine(case: ExaminedNode, facts: NodeFacts | None, transports: Sequence[Transport]) -> list[Finding]:
-    """Return the findings about the process; `facts` are the node's, None when it did not answer."""
+    """Return the findings about the process; `facts` are the node's facts, or None if it did not respond."""
     release = next((transport.release for transport in transports if transport.release), "")
     if facts is not None and not facts.is_local:
-        summary = f"{_cassandra(release, facts.address) or 'Cassandra'} runs on another host"
+        summary = f"{_cassandra(release, facts.address) or 'Cassandra'} is running on another host"
         return [ok(SUBJECT, summary, "CPU, disk and network columns show '-'")]
     node = next((node for node in case.here if facts and node.pid == facts.pid), case.chosen)
     if node is not None:
         release = release or (case.release if node == case.chosen else "")
         process = _process(case, node, _cassandra(release, facts.address if facts else ""))
         return [process, *_access_findings(case, node)]
-    # The finding about the given Jolokia is enough.
+    # If the given Jolokia does not respond, the finding about Jolokia is enough.
     return [] if case.settings.jolokia.jolokia and facts is None else [_none(case, answers=facts is not None)]
 
 
@@ -42,9 +42,9 @@ def _cassandra(release: str, address: str) -> str:
 
 
 def _none(case: ExaminedNode, *, answers: bool) -> Finding:
-    """Return the finding for a node without a visible process; `answers` if the node still responds."""
+    """Return the finding for a node without a visible process; `answers` is true if the node responds nevertheless."""
     if (option := hiding_option(case)) and case.uid != 0:
-        summary = f"no visible Cassandra process: {option} hides processes of other users"
+        summary = f"no visible Cassandra process: {option} hides other users' processes"
         return _missing(summary, (case.advice.as_user(_likely_user(), case.advice.line()),), answers=answers)
     if case.settings.jmx_port is not None and case.here:
         summary = f"no Cassandra process on this host has JMX port {case.settings.jmx_port}"
@@ -56,8 +56,8 @@ def _none(case: ExaminedNode, *, answers: bool) -> Finding:
 
 def _missing(summary: str, fixes: tuple[str, ...], *, answers: bool) -> Finding:
     if answers:
-        return warning(SUBJECT, summary, "the node answers, but the columns of its process show '-'", *fixes)
-    return problem(SUBJECT, f"{summary}, and none answers", "all columns of Cassandra show '-'", *fixes)
+        return warning(SUBJECT, summary, "the node responds, but the columns of its process show '-'", *fixes)
+    return problem(SUBJECT, f"{summary}, and no node responds", "all Cassandra columns show '-'", *fixes)
 
 
 def _likely_user() -> str:
@@ -68,7 +68,7 @@ def _likely_user() -> str:
 
 
 def hiding_option(case: ExaminedNode) -> str:
-    """Return the mount option of /proc that hides other users' processes, "" for none."""
+    """Return the mount option of /proc that hides other users' processes, or "" if there is none."""
     try:
         mounts = read_text(case.root / "proc/self/mounts")
     except SourceError:
@@ -87,12 +87,12 @@ def _process(case: ExaminedNode, node: LocalNode, cassandra: str) -> Finding:
         return ok(SUBJECT, summary)
     nodes = [node, *(other for other in case.here if other != node)]
     fixes = [case.advice.line(jmx_port=str(local.jmx_port)) for local in nodes if local.jmx_port]
-    summary = f"{summary}; {len(nodes)} nodes run on this host, and none is selected"
+    summary = f"{summary}; {len(nodes)} nodes are running on this host, and none is selected"
     return warning(SUBJECT, summary, "the line shows this one", *alternatives(fixes))
 
 
 def _access_findings(case: ExaminedNode, node: LocalNode) -> list[Finding]:
-    """Return a warning if this user may not read the process' files in /proc."""
+    """Return a warning if this user may not read the process's files in /proc."""
     process = case.root / "proc" / str(node.pid)
     try:
         os.listdir(process / "fd")  # noqa: PTH208 - only checks the permission
@@ -104,10 +104,10 @@ def _access_findings(case: ExaminedNode, node: LocalNode) -> list[Finding]:
     else:
         return []
     summary = f"/proc/{node.pid} is not readable"
-    impact = "no count of its open files; disks and network of a container are unknown"
+    impact = "its open files cannot be counted; in a container, its disks and network are unknown"
     owner = case.owner(node.pid)
     if owner is None or case.uid in (0, owner.uid):
-        # The same user, but without permission: this is a container.
-        fix = "run casstat outside of this container, or with CAP_SYS_PTRACE"
+        # This user should have permission but does not, so casstat is probably running in a container.
+        fix = "run casstat outside this container, or with CAP_SYS_PTRACE"
         return [warning(SUBJECT, summary, impact, fix)]
     return [warning(SUBJECT, summary, impact, case.advice.as_user(owner.name, case.advice.line()))]

@@ -1,4 +1,4 @@
-"""nodetool: whether it is installed, starts and reaches the node, and how long it takes."""
+"""Checks nodetool: whether it is installed, starts and reaches the node, and how long it takes."""
 
 import os
 import shlex
@@ -32,7 +32,7 @@ USUAL = (
 
 
 def examine(case: ExaminedNode, *, used: bool) -> Transport:
-    """Run nodetool once; `used` when casstat would use it instead of Jolokia."""
+    """Run nodetool once; `used` is true if casstat would use it instead of Jolokia."""
     if case.settings.source == "jolokia" or (case.settings.source == "auto" and case.settings.jolokia.jolokia):
         return Transport((ok(SUBJECT, "not checked: --jolokia or --source selects Jolokia"),))
     program = case.nodetool
@@ -103,12 +103,12 @@ def _failure(case: ExaminedNode, program: Path, error: SourceError) -> Finding:
     if "java" in lower and ("not found" in lower or "unable to find" in lower or "java_home" in lower):
         return problem(SUBJECT, text, "nodetool requires Java", _java(case))
     if "connection refused" in lower or "connectexception" in lower:
-        return problem(SUBJECT, text, f"no process listens on {_port(case)}", *_other_ports(case))
+        return problem(SUBJECT, text, f"no process is listening on {_port(case)}", *_other_ports(case))
     return problem(SUBJECT, text)
 
 
 def _java(case: ExaminedNode) -> str:
-    """Return the command that sets the first Java on this host for nodetool, or installs one."""
+    """Return the command that makes nodetool use the first Java on this host, or one that installs Java."""
     for java in javas(case.environ):
         if java.name == "java" and os.access(java, os.X_OK):
             return f"export JAVA_HOME={shlex.quote(str(java.resolve().parent.parent))}"
@@ -128,11 +128,11 @@ def _other_ports(case: ExaminedNode) -> tuple[str, ...]:
 
 
 def _pace(case: ExaminedNode, program: Path, took_s: float, *, used: bool) -> Finding:
-    summary = f"{program} answers within {took_s:.1f} s"
+    summary = f"{program} responds in {took_s:.1f} s"
     pace_s = PACE * took_s
     if not used or pace_s <= case.interval_s:
         return ok(SUBJECT, summary)
-    impact = f"one report about every {pace_s:.1f} s instead of every {case.interval_s:g} s"
+    impact = f"about one report every {pace_s:.1f} s instead of every {case.interval_s:g} s"
     return warning(SUBJECT, summary, impact, case.advice.line(interval=f"{_rounded(pace_s)}"))
 
 

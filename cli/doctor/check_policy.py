@@ -1,4 +1,4 @@
-"""Jolokia's policy: whether it allows reading, searching, the operation values(), and all MBeans that casstat reads."""
+"""Checks whether Jolokia's policy allows reads, searches, the operation values(), and all MBeans that casstat reads."""
 
 import json
 import re
@@ -17,9 +17,9 @@ SUBJECT = "jolokia"
 TIMEOUT_S = 10.0
 FORBIDDEN = 403
 POLICY = "jolokia-access.xml"
-# Label values that exist on every node, by kind of name.
+# Label values that exist on every node, one entry for each kind of MBean name.
 WITNESSES = (
-    # Pools are created with their first task.
+    # A thread pool is created by its first task; these exist on every running node.
     {"path": "request", "pool": "ReadStage"},
     {"path": "internal", "pool": "GossipStage"},
     {"path": "internal", "pool": "CompactionExecutor"},
@@ -46,7 +46,7 @@ class AnsweredRequest:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the policy refuses the request, or some of its attributes."""
+        """Whether the policy refuses the request or some of its attributes."""
         value = self.answer.get("value")
         parts = value.values() if isinstance(value, dict) else [value]
         forbidden = (isinstance(part, str) and "java.lang.SecurityException" in part for part in parts)
@@ -54,7 +54,7 @@ class AnsweredRequest:
 
 
 def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
-    """Send casstat's requests once, and return the findings about refused ones. Raises JolokiaError."""
+    """Send casstat's requests once and return the findings about those that are refused. Raises JolokiaError."""
     beans = {bean.search_key: bean for bean in reversed(BEANS)}
     searched = [bean for bean in beans.values() if bean.search]
     searches = [json.dumps({"type": "search", "mbean": bean.search}) for bean in searched]
@@ -73,7 +73,7 @@ def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[Answer
         return list((known[bean.search_key] if bean.search else bean.labels(()))[:1])
 
     def scrape_interval(bean: MBean, _labels: Labels) -> ScrapeInterval | None:
-        # All in one request, except metrics that read the node's disk.
+        # Send everything in one request, except for metrics that read the node's disk.
         return None if bean.metric.scrape_interval is ScrapeInterval.HOURLY else ScrapeInterval.TICK
 
     requests = mbean_requests(BEANS, {bean.family: first(bean) for bean in BEANS}, scrape_interval)
@@ -114,7 +114,7 @@ def _denied(case: ExaminedNode, denied: Sequence[AnsweredRequest], total: int) -
         SUBJECT,
         f"the policy refuses {len(denied)} of {total} requests: {', '.join(kinds)}",
         f"'-' for {_some(list(metrics))} ('casstat metrics' describes them)",
-        # Jolokia does not report which of the two applies; if <commands> allows `read`, it ignores <allow>.
+        # Jolokia does not report which of the two fixes applies: if <commands> allows `read`, <allow> is ignored.
         f"{_where(case)}, remove from <deny>, and restart the node: {', '.join(kinds)}",
         f"or: {_where(case)}, inside <restrict>, and restart the node: <allow>{''.join(allowed)}</allow>",
     )
@@ -123,7 +123,7 @@ def _denied(case: ExaminedNode, denied: Sequence[AnsweredRequest], total: int) -
 def _hidden(
     case: ExaminedNode, jolokia: Jolokia, searched: Iterable[MBean], known: Mapping[str, Sequence[Labels]]
 ) -> list[Finding]:
-    """Return a warning for MBeans that exist, but are missing from searches."""
+    """Return a warning about MBeans that exist but are missing from search results."""
     empty = [(bean, witness) for bean in searched if not known[bean.search_key] for witness in WITNESSES]
     fitting = [
         (bean, {**_first(bean), **witness}) for bean, witness in empty if witness.keys() <= set(bean.placeholders)
@@ -158,7 +158,7 @@ def command(case: ExaminedNode, name: str) -> Finding:
 
 
 def _where(case: ExaminedNode) -> str:
-    """Return "in FILE" for the file with the policy."""
+    """Return "in FILE", where FILE is the file with the policy."""
     words = case.command(case.chosen.pid) if case.chosen else []
     return f"in {next((match[1] for word in words if (match := _LOCATION.match(word))), POLICY)}"
 
@@ -177,7 +177,7 @@ def _attribute(bean: MBean) -> str:
 
 
 def _kind(name: str) -> str:
-    """Return a pattern for all MBeans of a name's type."""
+    """Return a pattern that matches all MBeans of the same type as `name`."""
     domain, _, rest = name.partition(":")
     kind = next(part for part in rest.split(",") if part.startswith("type="))
     return f"{domain}:{kind},*" if "," in rest else f"{domain}:{kind}"

@@ -1,4 +1,4 @@
-"""Commands for the user to run: casstat as it was called, with the same options, possibly as another user."""
+"""Builds commands for the user to run: casstat as it was called, with the same options, possibly as another user."""
 
 import shlex
 import shutil
@@ -13,8 +13,8 @@ class Advice:
     """Builds command lines for hints.
 
     program  the words that call casstat.
-    flags    the options of this call, from the command line or the environment, by their long names.
-    root     whether the caller is root, so that other users need runuser instead of sudo.
+    flags    the options of this call, from the command line or the environment, keyed by their long names.
+    root     whether the caller is root; root switches users with runuser instead of sudo.
     """
 
     program: tuple[str, ...] = ("casstat",)
@@ -26,12 +26,12 @@ class Advice:
         return self.command(*self._flags(changes))
 
     def command(self, *words: str | Path) -> str:
-        """Return casstat's command line with just these arguments."""
+        """Return casstat's command line with only these arguments."""
         return shlex.join([*self.program, *map(str, words)])
 
     def as_user(self, user: str, command: str) -> str:
         """Return a casstat command that runs as another user."""
-        # An absolute path: sudo and runuser do not search the caller's PATH.
+        # Use an absolute path, because sudo and runuser do not search the caller's PATH.
         name = shlex.join(self.program)
         command = f"{shutil.which(name) or name}{command.removeprefix(name)}"
         return f"runuser -u {shlex.quote(user)} -- {command}" if self.root else f"sudo -u {shlex.quote(user)} {command}"
@@ -42,7 +42,7 @@ class Advice:
 
 
 def called(arguments: list[str] = sys.argv) -> tuple[str, ...]:
-    """Return the words that call this casstat again."""
+    """Return the words of the command that calls this casstat again."""
     path = Path(arguments[0])
     if path.name != "casstat":
         return (sys.executable, "-m", "cli")

@@ -1,4 +1,4 @@
-"""Runs all checks, and weighs Jolokia against nodetool."""
+"""Runs all checks; a problem with Jolokia or nodetool becomes a warning if the other one works."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,7 +13,7 @@ from collector.model.clock import Clock
 from collector.sampling.node_sampler import NameOverrides
 
 BY_NODETOOL = "using nodetool instead: one report every few seconds, percentiles decay over minutes"
-BY_JOLOKIA = "not needed while Jolokia answers"
+BY_JOLOKIA = "not needed while Jolokia responds"
 
 
 def examine(case: ExaminedNode, time: Clock, secrets: Iterable[str] = ()) -> list[Finding]:
@@ -33,7 +33,7 @@ def examine(case: ExaminedNode, time: Clock, secrets: Iterable[str] = ()) -> lis
 
 
 def _transport_findings(jolokia: Transport, nodetool: Transport) -> list[Finding]:
-    """Return the findings of both transports: problems of one are warnings while the other answers."""
+    """Return the findings about both transports; one transport's problems become warnings if the other works."""
     by_jolokia = problems_as_warnings(jolokia.findings, BY_NODETOOL) if nodetool.facts else jolokia.findings
     by_nodetool = problems_as_warnings(nodetool.findings, BY_JOLOKIA) if jolokia.facts else nodetool.findings
     return [*by_jolokia, *by_nodetool]
@@ -44,7 +44,7 @@ def _machine(case: ExaminedNode, facts: NodeFacts | None, time: Clock) -> list[F
         chosen = case.chosen
         if chosen is None and not case.asks_here:
             return []
-        # The process is known although the node does not answer.
+        # The process is known even though the node is not responding.
         facts = NodeFacts("", chosen.directories, "known", pid=chosen.pid, is_local=True) if chosen else NodeFacts()
     given = NameOverrides("", (case.settings.disk or "").removeprefix("/dev/"), case.settings.net_interface or "")
     host = check_machine.host_of(facts, given, time, case.root)

@@ -1,4 +1,4 @@
-"""The subject of the doctor: the options, the Cassandra processes on this host, and the selected node."""
+"""The doctor's subject: the options, the Cassandra processes on this host, and the selected node."""
 
 import os
 import pwd
@@ -30,7 +30,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class ExaminedNode:
-    """The examined node: `here` are the Cassandra processes on this host, `uid` is the caller's."""
+    """The node to examine; `here` lists the Cassandra processes on this host, and `uid` is the caller's UID."""
 
     settings: LineSettings = field(default_factory=LineSettings)
     here: tuple[LocalNode, ...] = ()
@@ -41,12 +41,12 @@ class ExaminedNode:
 
     @cached_property
     def chosen(self) -> LocalNode | None:
-        """The selected node of this host, None if it is on another host or not running."""
+        """The selected node on this host, or None if it is on another host or not running."""
         return node_selection.selected_node(self.settings, self.here)
 
     @property
     def url(self) -> str:
-        """The URL of its Jolokia agent, "" if it could only be another node's."""
+        """The URL of the node's Jolokia agent, or "" if that agent may belong to another node."""
         return node_selection.jolokia_url(self.settings, self.chosen, self.here)
 
     @property
@@ -62,7 +62,7 @@ class ExaminedNode:
 
     @property
     def jmx_port(self) -> int | None:
-        """Its JMX port, None for nodetool's default."""
+        """The node's JMX port, or None for nodetool's default port."""
         return node_selection.jmx_port(self.settings, self.chosen)
 
     @property
@@ -71,13 +71,13 @@ class ExaminedNode:
         return DEFAULT_S if self.settings.interval_option is None else self.settings.interval_option
 
     def owner(self, pid: int) -> Owner | None:
-        """Return the owner of process `pid`, None when it has ended or is hidden."""
+        """Return the owner of process `pid`, or None if it has ended or is hidden."""
         try:
             status = read_text(self.root / "proc" / str(pid) / "status")
         except SourceError:
             return None
         fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-        # Real, effective, saved and file system UID.
+        # The line lists the real, effective, saved and file system UIDs.
         uid = int(fields["Uid"].split()[1])
         try:
             return Owner(uid, pwd.getpwuid(uid).pw_name)
@@ -85,7 +85,7 @@ class ExaminedNode:
             return Owner(uid, f"#{uid}")
 
     def command(self, pid: int) -> list[str]:
-        """Return the command line of a process, empty if it has ended or is hidden."""
+        """Return the command line of a process; it is empty if the process has ended or is hidden."""
         try:
             return read_text(self.root / "proc" / str(pid) / "cmdline").split("\0")
         except SourceError:
@@ -107,7 +107,7 @@ class ExaminedNode:
 
     @cached_property
     def release(self) -> str:
-        """The version in the names of the node's jars, "" if there is none."""
+        """The version in the names of the node's jars, or "" if there is none."""
         for entry in self._class_path():
             jars = entry.parent.glob("*cassandra-*.jar") if entry.name == "*" else [entry]
             if release := next((match[1] for jar in jars if (match := _JAR.fullmatch(jar.name))), ""):

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """State of a source: columns are filled (ok), with restrictions (warning), or absent (problem)."""
+    """State of a source: its columns are filled (ok), filled with restrictions (warning), or empty (problem)."""
 
     OK = "ok"
     WARNING = "warning"
@@ -15,12 +15,12 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding of the doctor.
+    """A finding of the doctor.
 
     subject  the source, such as jolokia.
     summary  the observed fact.
-    impact   its effect on the columns; "" where it is obvious.
-    fixes    commands to run, or lines to write and where; from the second on each begins with "then: " (the next step)
+    impact   its effect on the columns; "" if that is obvious.
+    fixes    commands to run, or lines to add to a file; every fix after the first begins with "then: " (the next step)
              or "or: " (an alternative). Empty if nothing has to be done.
     """
 
@@ -32,7 +32,7 @@ class Finding:
 
 
 def ok(subject: str, summary: str, impact: str = "") -> Finding:
-    """Return a finding without restrictions."""
+    """Return a finding that needs no fix."""
     return Finding(subject, State.OK, summary, impact)
 
 

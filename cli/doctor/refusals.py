@@ -1,4 +1,4 @@
-"""Fixes for a Jolokia agent without usable responses, by error reason."""
+"""Chooses fixes for a Jolokia agent that gives no usable response, depending on the reason for the error."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ _CLIENT = re.compile(r"No access from client (\S+) allowed")
 _CREDENTIALS = {"jolokia_user": "USER", "jolokia_password_file": "FILE"}
 _CLIENT_CERTIFICATE = {"jolokia_cert": "FILE", "jolokia_key": "FILE"}
 _OTHER_SCHEME = {"jolokia": "{url}"}
-# Options to change, by reason; {url} is this Jolokia's URL with the other scheme.
+# Options to change, keyed by reason; {url} is this Jolokia's URL with the other scheme.
 _CHANGES = {
     Reason.CREDENTIALS_REQUIRED: _CREDENTIALS,
     Reason.CREDENTIALS_REJECTED: _CREDENTIALS,
@@ -41,7 +41,7 @@ def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[s
     if match := _CLIENT.search(str(error)):
         return (f"in {POLICY}, inside <remote>, and restart the node: <host>{match[1]}</host>",)
     if error.reason in (Reason.NOT_FOUND, Reason.UNEXPECTED_RESPONSE):
-        # Another server listens there.
+        # Another server is listening on this port.
         return (
             case.advice.line(jolokia=f"http://{jolokia.host}:PORT/jolokia"),
             *_as_alternatives(_start(case, jolokia)),
@@ -51,7 +51,7 @@ def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[s
         return (case.advice.line(**changes),)
     if error.reason is Reason.CONNECTION_REFUSED:
         return _start(case, jolokia)
-    # No option helps against a timeout; an unreachable host may be the wrong one.
+    # No option helps against a timeout. If the host is unreachable, it may be the wrong host.
     return () if error.reason is Reason.TIMED_OUT else (case.advice.line(jolokia="http://NODE:8778/jolokia"),)
 
 
@@ -62,7 +62,7 @@ def _filled(value: str, jolokia: Jolokia) -> str:
 
 
 def _start(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
-    """Return how to load Jolokia into the node, or the command for a running agent."""
+    """Return the fixes that load Jolokia into the node, or commands that use an agent that is already running."""
     if not is_this_machine(jolokia.host):
         words = (
             "attach",

@@ -11,7 +11,7 @@ GREEN, YELLOW, RED, PLAIN = "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[0m"
 COLOURS = {State.OK: GREEN, State.WARNING: YELLOW, State.PROBLEM: RED}
 INDENT = " " * 4
 HIDDEN = "***"
-# User and password before the @ of a URL.
+# The user and password before the @ in a URL.
 _IN_URL = re.compile(r"(?<=//)[^/@\s'\"]+(?=@)")
 
 
@@ -21,7 +21,7 @@ def is_coloured(environ: Mapping[str, str], *, terminal: bool) -> bool:
 
 
 def text_lines(findings: Sequence[Finding], *, colour: bool) -> Iterator[str]:
-    """Yield the findings for people."""
+    """Yield the findings as aligned lines."""
     subject_width = max((len(finding.subject) for finding in findings), default=0)
     state_width = max(len(state.value) for state in State)
     for finding in findings:
@@ -34,9 +34,9 @@ def text_lines(findings: Sequence[Finding], *, colour: bool) -> Iterator[str]:
 
 
 def json_lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield one JSON object per finding; its fixes are one text of several lines.
+    """Yield one JSON object per finding; its fixes are joined into one multi-line string.
 
-    The key names are part of the output format, and older than the names of the fields.
+    The keys are part of the output format, which is older than the current field names.
     """
     for finding in findings:
         row = {
@@ -50,7 +50,7 @@ def json_lines(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
-    """Return the text with the secrets, and credentials in URLs, masked."""
+    """Return the text with the secrets and all credentials in URLs masked."""
     for secret in secrets:
         text = text.replace(secret, HIDDEN) if secret else text
     return _IN_URL.sub(HIDDEN, text)

@@ -1,1 +1,1 @@
-"""The default command: settings, program and output of the line."""
+"""The default command, called the line: its settings, program and output."""

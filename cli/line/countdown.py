@@ -1,4 +1,4 @@
-"""A countdown on the terminal until the first row."""
+"""A countdown to the first row, shown on the terminal."""
 
 import math
 import sys
@@ -46,7 +46,7 @@ class Countdown:
 
 
 def countdown_text(remaining_s: float) -> str:
-    """Return the text for the seconds remaining until the first row, which is late if they are negative."""
+    """Return the countdown text; the first row is late if `remaining_s` is not positive."""
     return f"first row in {math.ceil(remaining_s)} s" if remaining_s > 0 else "waiting for the first row"
 
 

@@ -1,4 +1,4 @@
-"""The file for events. Write errors never stop the program; lost events are counted and reported."""
+"""The event file. Write errors never stop the program; lost events are counted and reported."""
 
 import contextlib
 import os
@@ -13,13 +13,13 @@ MODE = 0o666
 
 
 class EventFile:
-    """A file of lines. Lines that cannot be written, for example on a full disk, are counted.
+    """A file of event lines. Lines that cannot be written, for example because the disk is full, are counted.
 
-    The first failed write and the recovery are reported.
+    The first failed write of an outage is reported, and so is the recovery.
     """
 
     def __init__(self, path: Path, report: Callable[[str], None]) -> None:
-        """Open the file for appending; `report` gets messages. Raises CasstatError if the file cannot be written."""
+        """Open the file for appending; messages go to `report`. Raises CasstatError if the file cannot be written."""
         self._name = one_line(path)
         self._report = report
         self._lost = 0
@@ -28,11 +28,11 @@ class EventFile:
             self._descriptor: int | None = _open_for_append(path)
         except OSError as error:
             raise CasstatError(f"{self._name}: cannot write events: {error.strerror}") from None
-        # The rest of a partially written line, which must precede the next line.
+        # The unwritten rest of a partial line; it must be written before the next line.
         self._pending = _missing_line_feed(self._descriptor)
 
     def append(self, lines: Sequence[str]) -> None:
-        """Write lines, given without line feeds, at once. Lines that cannot be written are lost and counted."""
+        """Write lines, given without line feeds, immediately. Lines that cannot be written are lost and counted."""
         if self._descriptor is None or not lines:
             return
         encoded = [f"{line}\n".encode(errors="replace") for line in lines]
@@ -57,14 +57,14 @@ class EventFile:
             self._report(f"{self._name}: {count_text(self._lost, 'event')} lost")
 
     def _current_pending(self, descriptor: int) -> bytes:
-        """Return the rest of the partial line, or nothing if the file has been truncated since."""
+        """Return the unwritten rest of the partial line, or nothing if the file has been truncated since."""
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode) and not status.st_size:
             self._pending = b""
         return self._pending
 
     def _write(self, descriptor: int, pending: bytes, encoded: list[bytes]) -> tuple[int, str]:
-        """Return the number of bytes of `encoded` written, and the error.
+        """Write `pending` and `encoded`; return the number of bytes of `encoded` that were written, and the error text.
 
         The number is negative if even `pending` was not written completely.
         """
@@ -81,7 +81,7 @@ class EventFile:
         return total - len(pending), ""
 
     def _count_lost(self, encoded: list[bytes], written: int) -> int:
-        """Return the number of lines without any written byte; the rest of a partial line becomes pending."""
+        """Return the number of lines of which no byte was written; the rest of a partial line becomes pending."""
         for index, line in enumerate(encoded):
             if written <= 0:
                 return len(encoded) - index
@@ -95,7 +95,7 @@ def _open_for_append(path: Path) -> int:
     """Return a non-blocking descriptor for appending. Raises OSError."""
     flags = os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
-        # Read access is needed to check the last byte.
+        # Checking the last byte needs read access.
         descriptor = os.open(path, flags | os.O_RDWR, MODE)
     except PermissionError:
         descriptor = os.open(path, flags | os.O_WRONLY, MODE)
@@ -107,7 +107,7 @@ def _open_for_append(path: Path) -> int:
 
 
 def _missing_line_feed(descriptor: int) -> bytes:
-    r"""Return b"\n" if the file ends with a partial line, which an earlier writer may have left, else b""."""
+    r"""Return b"\n" if the file ends with a partial line, left by an earlier writer, else b""."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or not status.st_size:
         return b""

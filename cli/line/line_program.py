@@ -1,4 +1,4 @@
-"""The program behind the line: find the node, report what is missing, print rows."""
+"""The program behind the default command: finds the node, reports missing data and prints rows."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
@@ -34,7 +34,7 @@ Number = TypeVar("Number", int, float)
 
 
 def run(settings: LineSettings) -> None:
-    """Print rows until the last one requested, Ctrl-C or a closed pipe.
+    """Print rows until the row limit, Ctrl-C or a closed pipe.
 
     Raises click.UsageError if options contradict each other, and click.exceptions.Exit if Cassandra never answered.
     """
@@ -53,11 +53,11 @@ def run(settings: LineSettings) -> None:
             note("nothing measured yet: the node has not answered")
             raise
         stack.enter_context(closing(sampler))
-        # Recordings of several nodes need the same ticks to merge without interpolation.
+        # Recordings of several nodes need identical tick times so that they can be merged without interpolation.
         aligned = settings.write is not None
         snapshots = sampler.snapshots(ticks(clock, interval_s, aligned=aligned), interval_s)
         if settings.write is not None:
-            # Imported late: the compressor is slow to import.
+            # Imported here because the compressor is slow to import.
             from cli.line.line_recorder import folder_name, journal_limits, open_journal, recorded
 
             folder = settings.write / folder_name(sampler.node)
@@ -71,12 +71,12 @@ def run(settings: LineSettings) -> None:
         samples = sampler.sample_stream().samples(snapshots)
         print_rows(samples, lambda sample: view_for_sample(view, sampler.devices, sample), interval_s, output, header)
         if not sampler.answered:
-            # Only the host was sampled; the exit code reveals it to scripts.
+            # Only the host was sampled; the exit code lets scripts detect this.
             raise click.exceptions.Exit(1)
 
 
 def _checked_interval_s(settings: LineSettings) -> float:
-    """Return the interval. Raises click.UsageError if it or other options are invalid."""
+    """Return the interval. Raises click.UsageError if the interval, --table or --tables is invalid."""
     if settings.table and not settings.keyspace:
         raise click.UsageError("--table needs --keyspace")
     if settings.tables and settings.output == "csv":
@@ -89,10 +89,10 @@ def _checked_interval_s(settings: LineSettings) -> float:
 
 
 def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
-    """Return the source that reads the node's log, None without --log. Raises click.UsageError."""
+    """Return the source that reads the node's log, or None without --log. Raises click.UsageError."""
     if settings.log is None:
         if settings.events or settings.log_pattern:
-            raise click.UsageError("--events and --log-pattern require the log (hint: give --log FILE)")
+            raise click.UsageError("--events and --log-pattern require the log (hint: use --log FILE)")
         return None
     try:
         return LogSource(settings.log, parse_pattern(settings.log_pattern or DEFAULT_PATTERN), clock)
@@ -133,10 +133,10 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
 
 
 def _missing_message(settings: LineSettings, contact: Contact, operations: Operations) -> str:
-    """Return the message for a missing node, keyspace or table; "" if it exists or may appear without --wait."""
+    """Return the message for a missing node, keyspace or table; "" if it exists or may still appear."""
     if not contact.answered:
         return missing_port_message(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
-    # A starting node may not know its keyspaces yet.
+    # A node that is starting may not know its keyspaces yet.
     is_starting = contact.kind == "jolokia" and not contact.sampler.facts.address
     if not operations.keyspace or contact.sampler.provides(operations.count) or is_starting:
         return ""
@@ -148,7 +148,7 @@ def _missing_message(settings: LineSettings, contact: Contact, operations: Opera
 
 
 def _selection(settings: LineSettings, view: View) -> Selection:
-    """Return the metrics to read: those of the columns, or all of them for a recording."""
+    """Return the metrics to read: those that the columns need, or all metrics for a recording."""
     shown_tables = settings.tables or 0
     if settings.write is not None:
         return Selection(None, settings.keyspace, settings.table, max(shown_tables, DEFAULT_TABLES))
@@ -157,10 +157,10 @@ def _selection(settings: LineSettings, view: View) -> Selection:
 
 
 def view_of(settings: LineSettings, kind: str) -> View:
-    """Return the view for a node that is read over a transport of this kind. Raises click.UsageError."""
+    """Return the view for a node that is read over this kind of transport. Raises click.UsageError."""
     if settings.columns and (settings.wide or settings.percentiles or settings.caches or settings.read_repair):
         raise click.UsageError(
-            "--columns excludes --wide, --percentiles, --caches and --read-repair (hint: omit those)"
+            "--columns cannot be combined with --wide, --percentiles, --caches or --read-repair (hint: omit them)"
         )
     return View(
         Operations(settings.keyspace, settings.table, local=kind == "nodetool"),
@@ -173,7 +173,7 @@ def view_of(settings: LineSettings, kind: str) -> View:
         wide=settings.wide,
         picked=settings.columns,
         source=kind,
-        # nodetool has no interval percentiles.
+        # nodetool does not provide interval percentiles.
         decayed=kind == "nodetool",
     )
 
@@ -183,7 +183,7 @@ def _report_missing_data(sampler: NodeSampler, view: View, jolokia_failure: str)
     if sampler.kind == "nodetool":
         limits = "percentiles marked ~ decay over minutes"
         if not operations.keyspace:
-            limits = f"reads and writes are the local ones of all user keyspaces, {limits}"
+            limits = f"reads and writes are local operations in all user keyspaces, {limits}"
         reason = f" ({jolokia_failure})" if jolokia_failure else ""
         note(f"reading through nodetool, every few seconds: {limits}{reason}")
     if sampler.host is None:
@@ -210,7 +210,7 @@ def _checked_interface(name: str | None) -> str:
 
 
 def _checked_device(kind: str, name: str | None, devices: Iterable[str]) -> str:
-    """Return the name, "" for none. Raises click.UsageError if it is not among the devices."""
+    """Return the name, or "" if none is given. Raises click.UsageError if it is not among the devices."""
     available = list(dict.fromkeys(devices))
     if name and name not in available:
         raise click.UsageError(f"no {kind} '{name}' on this machine: it has {', '.join(available) or 'none'}")

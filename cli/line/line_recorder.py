@@ -1,4 +1,4 @@
-"""Recording of a sampled node into its journal."""
+"""Records a sampled node in its journal."""
 
 import os
 import time
@@ -20,7 +20,7 @@ from collector.sampling.selection import Selection
 
 
 def journal_limits(total_bytes: int | None, sync: str) -> Limits:
-    """Return the limits of a node's journal; None selects the default size."""
+    """Return the limits of a node's journal; if `total_bytes` is None, the default size applies."""
     return replace(Limits(), sync=sync, **({} if total_bytes is None else {"total_bytes": total_bytes}))
 
 
@@ -32,7 +32,7 @@ def open_journal(
     interval_s: float,
     report: Callable[[str], None],
 ) -> Journal:
-    """Return a journal in `folder` for the snapshots of the sampler. Raises CasstatError if it cannot be opened."""
+    """Return a journal in `folder` for the sampler's snapshots. Raises CasstatError if it cannot be opened."""
     answered_before = sampler.answered
     session = f"{time.time():.3f} {os.getpid()}"
     names = selection.metrics
@@ -73,7 +73,7 @@ def recorded(snapshots: Iterable[Snapshot], journal: Journal) -> Iterator[Snapsh
 
 
 def folder_name(node: str) -> str:
-    """Return the directory name for a node, which may be an IPv6 address or any text."""
+    """Return the directory name for a node; the node's name may be an IPv6 address or arbitrary text."""
     name = bounded_name(quote(node, safe=":", errors="replace"))
     return name if name.strip(".") else f"%{name}"
 

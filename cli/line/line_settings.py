@@ -1,4 +1,4 @@
-"""The settings of the line, one field per option."""
+"""Settings of the default command, one field per option."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ DEFAULT_S = 1.0
 
 @dataclass(frozen=True)
 class LineSettings:
-    """The options of `casstat`; None or "" if not given. Their help explains them."""
+    """The options of `casstat`, as its help explains them; None or "" for an option that was not given."""
 
     interval: float | None = None
     count: int | None = None

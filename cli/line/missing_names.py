@@ -1,4 +1,4 @@
-"""Messages for keyspaces, tables and ports that do not exist, with the existing ones."""
+"""Messages about keyspaces, tables and ports that do not exist; each message lists the existing ones."""
 
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
@@ -10,16 +10,16 @@ from collector.printable import one_line
 from collector.sampling.selection import Table
 
 MAX_NAMES = 20
-HINT = "(hint: --wait waits for it)"
+HINT = "(hint: use --wait to wait for it)"
 
 
 def missing_keyspace_message(keyspace: str, table: str, existing: Collection[Table]) -> str:
-    """Return the message for a keyspace or table that a node lacks; `existing` are its names."""
+    """Return the message for a keyspace or table that the node lacks; `existing` contains those that it has."""
     return f"{_missing_name_message(keyspace, table, existing, 'the node', 'it')} {HINT}"
 
 
 def missing_recorded_message(keyspace: str, table: str, recorded: Collection[Table]) -> str:
-    """Return the message for a keyspace or table that a recording lacks; `recorded` are its names."""
+    """Return the message for a keyspace or table that the recording lacks; `recorded` contains those that it has."""
     return _missing_name_message(keyspace, table, recorded, "the recording", "the recording")
 
 
@@ -44,10 +44,10 @@ def _listed(names: Collection[str]) -> str:
 def missing_port_message(port: int, local_nodes: Sequence[LocalNode]) -> str:
     """Return the message for a JMX port that no Cassandra process on this machine uses.
 
-    Returns "" if there is no process, or one with an unknown port.
+    Returns "" if there is no such process at all, or if the port of any process is unknown.
     """
     ports = [node.jmx_port for node in local_nodes]
     if not ports or port in ports or None in ports:
         return ""
     named = ", ".join(f"{node.jmx_port} (process {node.pid})" for node in local_nodes)
-    return f"JMX port {port}: not used by a Cassandra process on this machine; used are {named} {HINT}"
+    return f"JMX port {port}: not used by any Cassandra process on this machine; in use: {named} {HINT}"

@@ -1,4 +1,4 @@
-"""Prints rows as samples arrive: headers, averages, Ctrl-C."""
+"""Prints rows as samples arrive, with headers and averages; handles Ctrl-C and SIGTERM."""
 
 import os
 import shutil
@@ -28,10 +28,10 @@ BOLD, DIM, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """The options of the output.
+    """Output options.
 
     form       "text", "json" or "csv".
-    row_limit  number of rows after which to stop, None for no limit.
+    row_limit  number of rows after which to stop; None for no limit.
     events     file for log events; None prints them between the rows.
     """
 
@@ -47,7 +47,7 @@ ViewForSample = Callable[[Sample], View]
 
 @dataclass(frozen=True)
 class InitialHeader:
-    """A view whose header is printed before the first sample, and the seconds until the first row."""
+    """The view whose header is printed before the first sample, and the time until the first row, in seconds."""
 
     view: View
     wait_s: float
@@ -60,7 +60,7 @@ def print_rows(
     output: OutputOptions,
     initial: InitialHeader | None = None,
 ) -> None:
-    """Print a row per sample and the averages; stop at the row limit, on Ctrl-C or SIGTERM.
+    """Print one row per sample, then the averages; stop at the row limit, on Ctrl-C or on SIGTERM.
 
     Raises BrokenPipeError if the reader closes the pipe.
     """
@@ -72,12 +72,12 @@ def print_rows(
     with _stopped_by_signals() as stop, ExitStack() as stack:
         if initial is not None:
             printer.begin(initial.view)
-        # The countdown appears below the header.
+        # Entered after the header is printed, because the countdown appears below it.
         stack.enter_context(countdown)
         for sample in samples:
             countdown.end()
             view = view_for(sample)
-            # Events come first because printing the row may end the loop.
+            # Events are written first because printing the row may end the loop.
             if output.events is not None:
                 output.events.append([event_line(sample.node, event, sample.tick.time_s) for event in logged(sample)])
             printer.row(view, sample)
@@ -95,7 +95,7 @@ def print_rows(
 
 
 def _coverage(average: Sample, ticks: int, rows: int, answered: int, interval_s: float) -> str:
-    """Return the time that the averages cover, and the number of rows with data if Cassandra missed some."""
+    """Return the time that the averages cover and, if Cassandra missed intervals, how many had data."""
     covered_s = sample_interval_s(average) or 0.0
     text = f"average over {covered_s:.1f} s"
     if not answered or covered_s > (ticks - 0.5) * interval_s:
@@ -104,15 +104,15 @@ def _coverage(average: Sample, ticks: int, rows: int, answered: int, interval_s:
 
 
 def view_with_devices(view: View, devices: tuple[str, str]) -> View:
-    """Return the view with the sampled disk and interface."""
+    """Return the view with the names of the sampled disk and interface."""
     disk, interface = devices
     return view if (disk, interface) == (view.disk, view.interface) else replace(view, disk=disk, interface=interface)
 
 
 def view_for_sample(view: View, devices: tuple[str, str], sample: Sample) -> View:
-    """Return the view with the disk and interface sampled now, marked if the percentiles of the sample decay.
+    """Return the view with the current disk and interface, marked as decayed if the sample's percentiles decay.
 
-    A view whose percentiles always decay is marked from the start, so that its header does not change.
+    A view whose percentiles always decay is marked from the start, which keeps its header stable.
     """
     view = view_with_devices(view, devices)
     decayed = view.decayed or view.operations.is_decayed(with_held(sample))
@@ -120,7 +120,7 @@ def view_for_sample(view: View, devices: tuple[str, str], sample: Sample) -> Vie
 
 
 class _DataPrinter:
-    """Prints rows of JSON or CSV."""
+    """Prints rows as JSON or CSV."""
 
     is_screen = False
 
@@ -142,7 +142,7 @@ class _DataPrinter:
 
 
 class _TextPrinter:
-    """Prints rows of text."""
+    """Prints rows as text."""
 
     def __init__(self, interval_s: float, output: OutputOptions) -> None:
         self._interval_s = interval_s
@@ -172,7 +172,7 @@ class _TextPrinter:
         self._print_groups(view, without_running(sample), "Average", coverage, BOLD)
 
     def _print_groups(self, view: View, sample: Sample, label: str, marks: str, colour: str) -> int | None:
-        """Print the lines of an interval, the last one with the marks; return the terminal width."""
+        """Print an interval's lines, with the marks on the last one; return the terminal width."""
         groups, width = self._groups(view)
         for columns in groups[:-1]:
             self._print_header(view, columns)
@@ -185,7 +185,7 @@ class _TextPrinter:
         return width
 
     def _print_marked(self, text: str, marks: str, colour: str) -> None:
-        """Print a row and its marks, which go on the next line if the terminal is too narrow."""
+        """Print a row and its marks; the marks move to the next line if the terminal is too narrow."""
         text = printable(text)
         if not marks:
             _print(text)
@@ -195,10 +195,10 @@ class _TextPrinter:
         _print(f"{text}{'  ' if fits else chr(10)}{self._paint(colour, marks)}")
 
     def _groups(self, view: View) -> tuple[list[list[Column]], int | None]:
-        """Return the columns of each line of an interval, and the terminal width.
+        """Return the columns of each line in an interval, and the terminal width.
 
-        Prints the header of a single line if the columns have changed or the screen is full. Several lines have
-        headers in every interval.
+        If an interval fits on one line, this prints the header whenever the columns have changed or the screen is
+        full. If it needs several lines, each line gets its own header later, in every interval.
         """
         size = shutil.get_terminal_size() if self._terminal else None
         width = size.columns if size else None
@@ -229,7 +229,7 @@ def _print(text: str) -> None:
 
 @dataclass
 class _Stop:
-    """Whether a signal stopped the rows, and whether that was SIGTERM."""
+    """Whether a signal stopped the output, and whether that signal was SIGTERM."""
 
     by_signal: bool = False
     by_term: bool = False
@@ -237,11 +237,11 @@ class _Stop:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[_Stop]:
-    """Let Ctrl-C and SIGTERM leave the block without ending the program; it ignores SIGTERM after the first one."""
+    """Let Ctrl-C or SIGTERM end the block but not the program; after the first SIGTERM, further ones are ignored."""
     stop = _Stop()
 
     def on_term(_number: int, _frame: FrameType | None) -> None:
-        # `timeout` signals the process and its group: the second signal must not end it before files are closed.
+        # `timeout` signals both the process and its group; the second signal must not end it before files are closed.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         stop.by_term = True
         raise KeyboardInterrupt
@@ -252,7 +252,7 @@ def _stopped_by_signals() -> Iterator[_Stop]:
     except KeyboardInterrupt:
         stop.by_signal = True
         if sys.stdout.isatty():
-            # The terminal echoes ^C; the averages start on the next line.
+            # The terminal has echoed ^C, so start the averages on a new line.
             _print("")
     finally:
         if not stop.by_term:

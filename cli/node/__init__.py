@@ -1,1 +1,1 @@
-"""Selection of a node on this machine and of the transport to it: Jolokia or nodetool."""
+"""Selects a node on this machine and the transport to it: Jolokia or nodetool."""

@@ -1,4 +1,4 @@
-"""Selection of a node on this machine and of its endpoints: explicit options take precedence over detection."""
+"""Selects a node on this machine and its endpoints; explicit options take precedence over detection."""
 
 import shutil
 from collections.abc import Sequence
@@ -9,25 +9,25 @@ from collector.host.cassandra_processes import DEFAULT_URL, LocalNode
 
 
 def selected_node(settings: LineSettings, local_nodes: Sequence[LocalNode]) -> LocalNode | None:
-    """Return the selected Cassandra process on this machine, None if it is not among them."""
+    """Return the Cassandra process that the settings select, or None if it is not on this machine."""
     if settings.jmx_port is not None:
         return next((node for node in local_nodes if node.jmx_port == settings.jmx_port), None)
     return local_nodes[0] if local_nodes and not settings.jolokia.jolokia else None
 
 
 def jolokia_url(settings: LineSettings, node: LocalNode | None, local_nodes: Sequence[LocalNode]) -> str:
-    """Return the Jolokia URL to try for the selected node, "" if it could only belong to another node."""
+    """Return the Jolokia URL to try for the selected node, or "" if no URL can safely be assumed to be this node's."""
     if settings.jolokia.jolokia:
         return settings.jolokia.jolokia
     if node and node.url:
         return node.url
-    # An agent attached at run time does not appear in the command line of its process.
+    # An agent attached at run time does not appear in the process's command line.
     other_nodes = [local_node for local_node in local_nodes if local_node != node]
     return "" if settings.jmx_port is not None and other_nodes else DEFAULT_URL
 
 
 def nodetool_path(settings: LineSettings, node: LocalNode | None, search_path: str | None = None) -> Path | None:
-    """Return the nodetool to run: the configured one, the node's own, or one on `search_path` (None: $PATH)."""
+    """Return the nodetool to run: the configured one, else the node's own, else one in `search_path` (None: $PATH)."""
     if settings.nodetool or (node and node.nodetool):
         return settings.nodetool or (node.nodetool if node else None)
     program = shutil.which("nodetool", path=search_path)
@@ -35,5 +35,5 @@ def nodetool_path(settings: LineSettings, node: LocalNode | None, search_path: s
 
 
 def jmx_port(settings: LineSettings, node: LocalNode | None) -> int | None:
-    """Return the node's JMX port, None for nodetool's default."""
+    """Return the node's JMX port, or None to use nodetool's default."""
     return settings.jmx_port or (node.jmx_port if node else None)

@@ -1,4 +1,4 @@
-"""Transports to the node: Jolokia or nodetool, as configured or detected."""
+"""Transports to the node (Jolokia or nodetool), as configured or detected."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,17 +22,17 @@ from collector.sampling.selection import Selection
 from collector.secrets import is_read_by_others
 
 TransportFactory = Callable[[Selection, Clock], Transport]
-"""Creates the transport that reads a selection of metrics from the node."""
+"""Creates a transport that reads a selection of metrics from the node."""
 
-# Each nodetool report starts a JVM, which is slow on a busy machine.
+# Each nodetool report starts a JVM, which takes a long time on a busy machine.
 START_TIMEOUT_S = {"jolokia": 3.0, "nodetool": 20.0}
 
 
 @dataclass(frozen=True)
 class Contact:
-    """A node sampler and the kind of its transport: the first that answered, else the first candidate.
+    """A node sampler and its transport: the first transport over which the node answered, else the first candidate.
 
-    failures  error messages of the transports that did not answer.
+    failures  error messages of the transports that failed.
     """
 
     kind: str
@@ -46,8 +46,8 @@ def first_contact(
 ) -> Contact:
     """Try the transports in order until the node answers over one of them.
 
-    `make_sampler` creates a sampler from the kind and the factory of a transport. Raises click.UsageError if there
-    is no transport.
+    `make_sampler` creates a sampler from a transport's kind and factory. Raises click.UsageError if there is no
+    transport to try.
     """
     failed: list[tuple[str, NodeSampler, str]] = []
     for kind, factory in factories:
@@ -61,7 +61,7 @@ def first_contact(
             failed_sampler.close()
         return Contact(kind, sampler, answered=True, failures=tuple(reason for _, _, reason in failed))
     if not failed:
-        raise click.UsageError("neither Jolokia nor nodetool detected (hint: give --jolokia URL or --nodetool PATH)")
+        raise click.UsageError("neither Jolokia nor nodetool detected (hint: use --jolokia URL or --nodetool PATH)")
     kind, sampler, _ = failed[0]
     for _, failed_sampler, _ in failed[1:]:
         failed_sampler.close()
@@ -71,10 +71,10 @@ def first_contact(
 def transport_factories(
     settings: LineSettings, report: Callable[[str], None] = note
 ) -> Iterator[tuple[str, TransportFactory]]:
-    """Yield the kinds and factories of the transports to try, the best first.
+    """Yield the kind and factory of each transport to try, in order of preference.
 
-    If several nodes run on this machine, `report` gets a message that names the selected one. Raises
-    click.UsageError if a transport requested by an option is unavailable.
+    If several nodes run on this machine, a message to `report` names the selected one. Raises click.UsageError if a
+    transport requested by an option is unavailable.
     """
     nodes_here = local_nodes()
     node = selected_node(settings, nodes_here)
@@ -88,7 +88,7 @@ def transport_factories(
     if program is not None:
         yield "nodetool", _nodetool_transport(program, settings, jmx_port(settings, node))
     elif settings.source == "nodetool":
-        raise click.UsageError("nodetool not found in PATH or next to Cassandra's jars (hint: give --nodetool PATH)")
+        raise click.UsageError("nodetool not found in PATH or next to Cassandra's jars (hint: use --nodetool PATH)")
 
 
 def _report_selection(settings: LineSettings, nodes_here: Sequence[LocalNode], report: Callable[[str], None]) -> None:
@@ -105,14 +105,14 @@ def _nodetool_transport(program: Path, settings: LineSettings, port: int | None)
 
     def make(selection: Selection, clock: Clock) -> Transport:
         if settings.jmx_password_file and is_read_by_others(settings.jmx_password_file):
-            # nodetool's password file may predate casstat, so wrong permissions are a warning only.
+            # nodetool's password file may predate casstat, so wrong permissions only cause a warning.
             path = settings.jmx_password_file
             note(f"{path}: can be read by others (hint: run 'chmod 600 {path}')")
-        # Imported late: this module is slow to import and rarely needed.
+        # Imported here because this module is slow to import and rarely needed.
         from collector.nodetool.nodetool_source import NodetoolSource
 
         connection = Connection(port, settings.jmx_user, settings.jmx_password_file)
-        tool = Nodetool(program, connection, os.environ, "give --nodetool PATH")
+        tool = Nodetool(program, connection, os.environ, "use --nodetool PATH")
         return NodetoolSource(tool, selection, clock, find)
 
     return make

@@ -1,4 +1,4 @@
-"""Advice for failed access, in the names of the command line's options."""
+"""Advice on access failures, phrased in terms of command-line options."""
 
 from collections.abc import Mapping
 
@@ -7,26 +7,26 @@ from collector.http.failures import Hint, Reason
 JOLOKIA, AGENT = "--jolokia-", "--agent-"
 
 _HINTS = {
-    Reason.CREDENTIALS_REQUIRED: "give {user} and {password}",
+    Reason.CREDENTIALS_REQUIRED: "use {user} and {password}",
     Reason.CREDENTIALS_REJECTED: "check {user} and {password}",
-    Reason.REDIRECTED: "give the final URL",
-    Reason.TLS_REQUIRED: "give an https:// URL",
-    Reason.TLS_SUSPECTED: "if the server speaks TLS, give an https:// URL",
-    Reason.PLAIN_HTTP: "give an http:// URL",
-    Reason.PLAIN_HTTP_SUSPECTED: "if the server speaks no TLS, give an http:// URL",
-    Reason.UNKNOWN_AUTHORITY: "give the authority's certificate with {ca}",
-    Reason.WRONG_HOST: "give a URL with a name or address from the certificate",
-    Reason.CLIENT_CERTIFICATE_REQUIRED: "give {certificate} and {key}",
+    Reason.REDIRECTED: "use the final URL",
+    Reason.TLS_REQUIRED: "use an https:// URL",
+    Reason.TLS_SUSPECTED: "if the server speaks TLS, use an https:// URL",
+    Reason.PLAIN_HTTP: "use an http:// URL",
+    Reason.PLAIN_HTTP_SUSPECTED: "if the server does not speak TLS, use an http:// URL",
+    Reason.UNKNOWN_AUTHORITY: "specify the authority's certificate with {ca}",
+    Reason.WRONG_HOST: "use a URL with a name or address from the certificate",
+    Reason.CLIENT_CERTIFICATE_REQUIRED: "use {certificate} and {key}",
     Reason.CLIENT_CERTIFICATE_REJECTED: "check {certificate}",
     Reason.NOT_A_PROXY: "leave out {target}, or enable Jolokia's proxy mode",
-    Reason.TARGET_CREDENTIALS: "give {target_user} and {target_password}",
+    Reason.TARGET_CREDENTIALS: "use {target_user} and {target_password}",
     Reason.TARGET_FORBIDDEN: "allow the target with Jolokia's setting jsr160ProxyAllowedTargets",
     Reason.TARGET_UNREACHABLE: "check {target}",
 }
 
 
 def option_names(prefix: str) -> Mapping[str, str]:
-    """Return the options that set the fields of `Access` and `JolokiaAccess`, such as "--jolokia-ca" for "ca"."""
+    """Return the option that sets each field of `Access` and `JolokiaAccess`, such as "--jolokia-ca" for "ca"."""
     return {
         "user": f"{prefix}user",
         "password": f"{prefix}password-file",
@@ -40,6 +40,6 @@ def option_names(prefix: str) -> Mapping[str, str]:
 
 
 def hint_for(prefix: str) -> Hint:
-    """Return the advice that names options with this prefix."""
+    """Return a function that gives the advice for a failure, naming options with this prefix."""
     names = option_names(prefix)
     return lambda reason: _HINTS.get(reason, "").format_map(names)

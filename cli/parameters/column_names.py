@@ -1,4 +1,4 @@
-"""The parameter type of --columns, such as `reads_per_s,%user` or `help`."""
+"""The parameter type of --columns, whose values look like `reads_per_s,%user` or `help`."""
 
 import difflib
 from collections.abc import Callable, Sequence
@@ -12,14 +12,14 @@ HELP = "help"
 
 def wide_columns() -> Sequence[Column]:
     """Return the columns of the wide view."""
-    # Imported late: most commands never list columns.
+    # Imported here because most commands never list columns.
     from exporters.line.view import View
 
     return View(wide=True).columns
 
 
 class ColumnNames(click.ParamType["tuple[str, ...]"]):
-    """Comma-separated names or headers of columns, or the name of a column set, as a tuple of names."""
+    """Comma-separated column names or headers, or the name of a column set; converted to a tuple of names."""
 
     name = "names"
 
@@ -38,7 +38,7 @@ class ColumnNames(click.ParamType["tuple[str, ...]"]):
             return (str(value),)
         words = [word.strip().lower() for word in str(value).split(",") if word.strip()]
         if not words:
-            self.fail(f"'{value}' names no column (hint: use 'help' for a list)", param, ctx)
+            self.fail(f"'{value}' does not name a column (hint: use 'help' for a list)", param, ctx)
         names = {column.header.lower(): column.name for column in reversed(self._columns())}
         names |= {column.name: column.name for column in self._columns()}
         for word in words:

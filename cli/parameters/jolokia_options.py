@@ -24,7 +24,7 @@ _FILE = click.Path(path_type=Path)
 
 @dataclass(frozen=True)
 class JolokiaSettings:
-    """The Jolokia options, None if not given."""
+    """The Jolokia options; None for an option that was not given."""
 
     jolokia: str | None = None
     jolokia_user: str | None = None
@@ -38,7 +38,7 @@ class JolokiaSettings:
 
 
 def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:
-    # An explicit environment variable is the same for every command; click would add the name of the command.
+    # Set explicitly so that the environment variable is the same for every command; click would add the command's name.
     return click.option(
         flag, metavar=metavar, type=kind, envvar=f"CASSTAT_{flag[2:].replace('-', '_').upper()}", help=text
     )
@@ -53,12 +53,12 @@ OPTIONS = (
         f"File with the Jolokia password (mode 0600).  [${PASSWORD}]",
         _FILE,
     ),
-    _option("--jolokia-ca", "FILE", "File of trusted CA certificates for https, PEM.  [system CAs]", _FILE),
-    _option("--jolokia-cert", "FILE", "File with the client certificate for Jolokia, PEM.", _FILE),
+    _option("--jolokia-ca", "FILE", "PEM file of trusted CA certificates for https.  [system CAs]", _FILE),
+    _option("--jolokia-cert", "FILE", "PEM file with the client certificate for Jolokia.", _FILE),
     _option(
         "--jolokia-key",
         "FILE",
-        "File with the unencrypted private key of the certificate, PEM.  [certificate file]",
+        "PEM file with the unencrypted private key of the certificate.  [certificate file]",
         _FILE,
     ),
     _option("--jolokia-target", "HOST:PORT", "JMX address or service URL of the node (if Jolokia runs as a proxy)."),
@@ -68,7 +68,7 @@ OPTIONS = (
 
 
 def jolokia_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command, which gets them as one argument `jolokia` of type JolokiaSettings."""
+    """Add the options to a command; it receives them as a single argument `jolokia` of type JolokiaSettings."""
 
     @functools.wraps(function)
     def with_settings(*arguments: Any, **options: Any) -> Any:
@@ -86,7 +86,7 @@ def access_from(
 ) -> JolokiaAccess:
     """Return the access that the settings describe, with passwords from files or the environment variable.
 
-    `prefix` is that of the options in messages. Raises click.UsageError.
+    Messages name options with this `prefix`. Raises click.UsageError.
     """
     names = option_names(prefix)
     if settings.jolokia_password_file and not settings.jolokia_user:
@@ -116,8 +116,8 @@ def access_from(
 
 
 def connect(url: str, settings: JolokiaSettings, environ: Mapping[str, str] = os.environ) -> "Jolokia":
-    """Return a client for the Jolokia at `url` without connecting yet. Raises click.UsageError."""
-    # Imported late: --help and usage errors must not load the HTTP client.
+    """Return a client for the Jolokia at `url`; it does not connect yet. Raises click.UsageError."""
+    # Imported here because --help and usage errors must not load the HTTP client.
     from collector.jolokia.client import Jolokia, UrlError
 
     access = access_from(settings, environ)
@@ -130,12 +130,12 @@ def connect(url: str, settings: JolokiaSettings, environ: Mapping[str, str] = os
 
 
 def _password(user_flag: str, flag: str, path: Path | None, variable: str, environ: Mapping[str, str]) -> str:
-    """Return the password in the file, else in the environment variable ("" for none). Raises click.UsageError."""
+    """Return the password from the file, or without a file from the environment variable. Raises click.UsageError."""
     if path is None:
         if password := environ.get(variable, ""):
             return password
         alternative = f", or set {variable}" if variable else ""
-        raise click.UsageError(f"{user_flag} requires a password (hint: give {flag}{alternative})")
+        raise click.UsageError(f"{user_flag} requires a password (hint: use {flag}{alternative})")
     try:
         return read_password(path)
     except SecretError as error:

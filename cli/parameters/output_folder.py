@@ -1,4 +1,4 @@
-"""Output directories of commands."""
+"""Output directories for commands."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from collector.printable import one_line
 
 @contextmanager
 def output_folder(folder: Path) -> Iterator[None]:
-    """Create the directory; raise a CasstatError with one line if a write in the block fails."""
+    """Create the directory; raise CasstatError with a one-line message if a write in the block fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield

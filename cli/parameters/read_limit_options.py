@@ -1,4 +1,4 @@
-"""The options that limit the series and memory for reading recordings."""
+"""Options that limit the number of series and the memory used when reading recordings."""
 
 import functools
 import resource
@@ -20,7 +20,7 @@ DATA_FIELD = 5
 
 
 def read_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command, which gets `max_series` and `max_memory`."""
+    """Add the options to a command; it receives `max_series` and `max_memory`."""
     options = [
         click.option(
             "--max-series",
@@ -42,7 +42,7 @@ def read_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_limits(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command that reads recordings; it gets `max_series`. Must be the innermost decorator."""
+    """Add the options to a command and limit its memory; it receives `max_series`. Must be the innermost decorator."""
 
     @functools.wraps(command)
     def with_limits(*arguments: Any, max_memory: int, **options: Any) -> Any:
@@ -56,10 +56,10 @@ def read_limits(command: Callable[..., Any]) -> Callable[..., Any]:
 def memory_limit(limit_bytes: int) -> Iterator[None]:
     """Limit the memory of this process and its children to the current usage plus `limit_bytes`.
 
-    Raises CasstatError if the block exceeds the limit, or a recording its series limit.
+    Raises CasstatError if the block exceeds this limit, or if a recording exceeds its series limit.
     """
     if find_spec("numpy"):
-        # Import before measuring the usage: numpy's threads reserve hundreds of megabytes on machines with many CPUs.
+        # Imported before usage is measured: numpy's threads reserve hundreds of megabytes on machines with many cores.
         import numpy as np  # noqa: F401
     before = resource.getrlimit(resource.RLIMIT_DATA)
     used = int(STATM.read_text().split()[DATA_FIELD]) * resource.getpagesize()

@@ -1,4 +1,4 @@
-"""Options with former spellings that still work but do not appear in the help."""
+"""Options with former names that still work but do not appear in the help."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,13 +11,13 @@ class Renamed(click.Option):
     """An option with hidden former names."""
 
     def __init__(self, param_decls: Sequence[str], *, former: Sequence[str], **attributes: Any) -> None:
-        """Take the current names in `param_decls`, the former ones in `former`."""
-        # Error messages show the last name.
+        """Create the option with its current names in `param_decls` and its former names in `former`."""
+        # click's error messages show the last name.
         super().__init__([*former, *param_decls], **attributes)
         self.former = frozenset(former)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the current names and the help."""
+        """Return the current names and the help text."""
         with self._current_names():
             return super().get_help_record(ctx)
 

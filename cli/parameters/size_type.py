@@ -9,7 +9,7 @@ MIN_BYTES = 1 << 20
 
 
 class Size(click.ParamType["int"]):
-    """A size in bytes, written with a binary suffix K, M, G or T; at least 1M."""
+    """A size in bytes, written with one of the binary suffixes K, M, G and T; at least 1M."""
 
     name = "size"
 

@@ -19,7 +19,7 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 
 
 def duration_of(text: str) -> float:
-    """Return a duration such as 30, 30s, 5m or 1.5h in seconds. Raises ValueError."""
+    """Parse a duration such as 30, 30s, 5m or 1.5h; return it in seconds. Raises ValueError."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise ValueError(text)
@@ -27,7 +27,7 @@ def duration_of(text: str) -> float:
 
 
 class Duration(click.ParamType["float"]):
-    """A duration from `least_s` to `most_s`, in seconds."""
+    """The parameter type for durations from `least_s` to `most_s`; the value is in seconds."""
 
     name = "duration"
 
@@ -35,7 +35,7 @@ class Duration(click.ParamType["float"]):
         self._least_s, self._most_s = least_s, most_s
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds."""
+        """Return the duration in seconds."""
         try:
             seconds = float(value) if isinstance(value, int | float) else duration_of(str(value))
         except ValueError:
@@ -50,14 +50,14 @@ class Duration(click.ParamType["float"]):
 
 @dataclass(frozen=True)
 class TimeOfDay:
-    """A local time of day; the data determines the day."""
+    """A local time of day, without a date; the date is derived from the data."""
 
     hour: int
     minute: int
     second: int
 
     def on_day_of(self, time_s: float) -> datetime:
-        """Return this time on the local day of `time_s`, without a zone, so that changes of the UTC offset apply."""
+        """Return this time on the local day of `time_s`, without a zone, so that UTC offset changes are respected."""
         day = datetime.fromtimestamp(time_s, timezone.utc).astimezone().replace(tzinfo=None)
         return day.replace(hour=self.hour, minute=self.minute, second=self.second, microsecond=0)
 
@@ -67,7 +67,7 @@ class TimeOfDay:
         return (same_day if same_day.timestamp() <= time_s else same_day - timedelta(days=1)).timestamp()
 
     def within(self, begin_s: float, end_s: float) -> float:
-        """Return the first occurrence from `begin_s` to `end_s`, else the nearest one outside."""
+        """Return the first occurrence between `begin_s` and `end_s`, else the one nearest to that range."""
         before_s = self.last_before(begin_s)
         after_s = (self.on_day_of(before_s) + timedelta(days=1)).timestamp()
         if before_s == begin_s:
@@ -78,7 +78,7 @@ class TimeOfDay:
 def bounds(
     begin: "float | TimeOfDay | None", end: "float | TimeOfDay | None", first_s: float, last_s: float
 ) -> tuple[float, float]:
-    """Return a time range in seconds since the epoch, for data from `first_s` to `last_s`; open ends are infinite."""
+    """Return a time range in seconds since the epoch, for data from `first_s` to `last_s`; None becomes infinity."""
 
     def seconds(moment: "float | TimeOfDay | None", default_s: float) -> float:
         if moment is None:
@@ -89,7 +89,7 @@ def bounds(
 
 
 def time_of(text: str) -> float | TimeOfDay:
-    """Return a time as seconds since the epoch, or as a time of day.
+    """Parse a time; return it in seconds since the epoch, or as a time of day.
 
     Raises ValueError or OverflowError.
     """
@@ -101,7 +101,7 @@ def time_of(text: str) -> float | TimeOfDay:
     try:
         seconds = float(text)
     except ValueError:
-        # fromisoformat accepts Z only from Python 3.11 on.
+        # Before Python 3.11, fromisoformat does not accept Z.
         return datetime.fromisoformat(re.sub(r"[Zz]$", "+00:00", text)).timestamp()
     if isnan(seconds):
         raise ValueError(text)
@@ -109,12 +109,12 @@ def time_of(text: str) -> float | TimeOfDay:
 
 
 class Moment(click.ParamType["float | TimeOfDay"]):
-    """A time, local unless it has a zone."""
+    """The parameter type for points in time; a time without a time zone is local."""
 
     name = "time"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | TimeOfDay:
-        """Return seconds since the epoch, or a time of day."""
+        """Return the time in seconds since the epoch, or as a time of day."""
         if isinstance(value, TimeOfDay):
             return value
         try:
@@ -127,7 +127,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def range_options(*former: str) -> Callable[[Command], Command]:
-    """Add the options --from and --until as the arguments `begin` and `end`; `former` are old names of --until."""
+    """Add --from and --until as the arguments `begin` and `end`; `former` lists old names of --until."""
     begin = click.option("--from", "begin", type=Moment(), help=f"Start of the time range: {TIME_EXAMPLES}.")
     end = click.option(
         "--until",

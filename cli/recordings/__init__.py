@@ -1,1 +1,1 @@
-"""The parts that commands on recordings share: arguments, merging and shipping."""
+"""Code shared by the commands that process recordings: arguments, merging and shipping."""

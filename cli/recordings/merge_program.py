@@ -1,4 +1,4 @@
-"""Merging for commands: the common options, and the programs behind merge and plot."""
+"""Merging recordings for commands: the common options, and the programs behind merge and plot."""
 
 import io
 import os
@@ -38,15 +38,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MIN_S, MAX_S = 0.001, 86400.0
 MAX_OFFSET_S = 4e9
 USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
-# Up to this number of nodes, a merge is too short for a progress bar.
+# With this many nodes or fewer, a merge finishes too quickly for a progress bar.
 MIN_NODES_FOR_PROGRESS = 8
 
 
 @dataclass(frozen=True)
 class MergeSettings:
-    """The options of a merge.
+    """Merge options.
 
-    points  the highest number of intervals when `interval` is None.
+    points  the maximum number of intervals if `interval` is None.
     """
 
     paths: tuple[Path, ...]
@@ -62,18 +62,18 @@ class MergeSettings:
 
 
 class Clock(click.ParamType["tuple[str, float]"]):
-    """How far a node's clock is ahead: NODE=SECONDS."""
+    """A node and the seconds by which its clock is ahead, written NODE=SECONDS."""
 
     name = "clock"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
-        """Return the node and the seconds."""
+        """Return the node's name and the seconds."""
         node, _, text = str(value).rpartition("=")
         try:
             seconds = float(text)
         except ValueError:
             seconds = nan
-        # Clock errors beyond the epoch are mistakes.
+        # A larger clock error must be a typing mistake: it would shift times to before the epoch.
         if not abs(seconds) <= MAX_OFFSET_S:
             self.fail(f"'{value}' is not NODE=SECONDS", param, ctx)
         return node, seconds
@@ -87,7 +87,7 @@ def merge_options(command: Command) -> Command:
             "-i",
             "--interval",
             type=Duration(MIN_S, MAX_S),
-            help="Interval between rows.  [5s, or that of the recording if longer]",
+            help="Interval between rows.  [5s, or the recording's if longer]",
         ),
         range_options("--to"),
         click.option(
@@ -127,10 +127,10 @@ def merge_options(command: Command) -> Command:
 def merged(
     settings: MergeSettings, make: "Make[Product]", more: frozenset[str] = frozenset()
 ) -> "tuple[Merged[Product], Choice]":
-    """Merge the recordings; return the merged run, with the product of `make` for each node, and the choice of rows.
+    """Merge the recordings; return the merged run, with the result of `make` for each node, and the choice of rows.
 
-    `more` are the metrics that `make` needs beside those of the rows. Prints notes about the recordings. Raises
-    CasstatError, click.UsageError.
+    `more` contains the metrics that `make` needs in addition to those of the rows. Prints notes about the recordings.
+    Raises CasstatError and click.UsageError.
     """
     from collector.cluster.grid import Grid
     from collector.cluster.merge import merge
@@ -193,7 +193,7 @@ def merge_into(settings: MergeSettings, folder: Path) -> list[Path]:
 
 
 def run_name(settings: MergeSettings) -> str:
-    """Return the run's name: that of the first folder."""
+    """Return the run's name, which is the name of the first folder."""
     return settings.paths[0].resolve().name
 
 
@@ -224,7 +224,7 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
 
 
 def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, Path]:
-    """Write the rows of a node into separate files; return their paths."""
+    """Write a node's rows to its own pair of files; return their paths."""
     from exporters.files.merged_rows import table_of
     from exporters.files.tsv_csv import rows_text, write_part
 
@@ -293,7 +293,7 @@ def _interval(settings: MergeSettings, node_recordings: list["Recording"], lengt
 
 
 def _usual(points: int | None, length_s: float) -> float:
-    """Return the shortest usual interval that divides a duration into at most `points` parts."""
+    """Return the shortest interval in USUAL_S that divides the duration into at most `points` parts."""
     from collector.cluster.merge_job import DEFAULT_S
 
     if points is None:

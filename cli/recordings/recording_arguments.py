@@ -1,4 +1,4 @@
-"""Recordings on the command line: findings as text, and time ranges."""
+"""Helpers for commands that take recordings: findings as text, time ranges, and checks of names."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def finding_text(file: Path, finding: "Finding") -> str:
-    """Return the one-line text of a finding in a file."""
+    """Return a one-line description of a finding in a file."""
     return f"{file}: byte {finding.offset}: {finding.reason}"
 
 
 def integrity_text(integrity: "Integrity") -> str:
-    """Return the counts of all defects as text; "" for none."""
+    """Return the number of defects of each kind as text; "" if there are none."""
     counts = [
         (integrity.damaged, "damaged section", "damaged sections"),
         (integrity.lost, "tick lost", "ticks lost"),
@@ -34,7 +34,7 @@ def integrity_text(integrity: "Integrity") -> str:
 
 
 def unfinished_text(folder: Path) -> str:
-    """Return the text about a folder with a session without a footer and without a known recorder."""
+    """Return the message for a folder with a session that has no footer and no known recorder."""
     from collector.journal.segments import LockState, lock_state
     from collector.journal.writer import LOCK
 
@@ -54,7 +54,7 @@ def unfinished_text(folder: Path) -> str:
 def recorded_bounds(
     begin: float | TimeOfDay | None, end: float | TimeOfDay | None, files: Sequence[Path]
 ) -> tuple[float, float]:
-    """Return a time range in seconds since the epoch; a time of day refers to the recording in `files`.
+    """Return a time range in seconds since the epoch; a time of day is resolved within the recording in `files`.
 
     Raises CasstatError.
     """
@@ -73,9 +73,9 @@ def recorded_bounds(
 
 
 def check_names(keyspace: str, table: str, files: Iterable[Path], max_series: int) -> None:
-    """Raise CasstatError unless one of the files contains the keyspace and the table; "" for none.
+    """Raise CasstatError unless one of the files contains the keyspace and the table; "" skips a check.
 
-    Raises click.UsageError for a table without a keyspace, and TooManySeriesError.
+    Also raises click.UsageError if a table is given without a keyspace, and TooManySeriesError.
     """
     if table and not keyspace:
         raise click.UsageError("--table needs --keyspace")

@@ -1,4 +1,4 @@
-"""Ship recordings: every recording to every store, one after the other."""
+"""Ships every recording to every store, one after the other."""
 
 import sys
 import time
@@ -41,18 +41,18 @@ class Order:
 
 
 def ship(order: Order) -> bool:
-    """Ship; return whether the stores accepted everything. Raises CasstatError."""
+    """Ship the recordings; return whether all stores accepted everything. Raises CasstatError."""
     recordings = _recordings(order.path)
     for url in order.urls:
         _sink(url).close()
-    # A failure of one store does not affect the others.
+    # The list ensures that a failure of one store does not keep the others from receiving the recordings.
     arrived = [_shipped(order, url, files) for url in order.urls for files in recordings.values()]
     return all(arrived)
 
 
 def _shipped(order: Order, url: str, files: list[Path]) -> bool:
     sink = _sink(url)
-    # One state per store and node, because recordings are independent.
+    # One state folder per store and node, because recordings are shipped independently.
     state_folder = None if order.state is None else order.state / file_name(str(files[0].resolve().parent))
     begin_s, end_s = recorded_bounds(order.begin, order.end, files)
     plan = Plan(
@@ -76,7 +76,7 @@ def _shipped(order: Order, url: str, files: list[Path]) -> bool:
 
 
 class _Patience:
-    """Waits a limited time for a store that accepts nothing, and shows the progress on a terminal."""
+    """Limits the wait for a store that does not accept anything, and shows the progress on a terminal."""
 
     shipping: Shipper
 
@@ -88,7 +88,7 @@ class _Patience:
         self._begun = False
 
     def wait(self, seconds: float) -> bool:
-        """Wait; return whether the store has accepted nothing for longer than the limit."""
+        """Wait for at most `seconds`; return whether the store has accepted nothing for longer than the limit."""
         if not seconds:
             return False
         health, now_s = self.shipping.health(), time.monotonic()
@@ -100,7 +100,7 @@ class _Patience:
         return seconds > left_s
 
     def show(self, shipping: Shipper) -> None:
-        """Show the progress."""
+        """Show the progress on a terminal, at most every SHOWN_S seconds."""
         now_s = time.monotonic()
         if sys.stderr.isatty() and now_s - self._shown_s >= SHOWN_S:
             self._shown_s, self._begun = now_s, True
@@ -111,7 +111,7 @@ class _Patience:
             )
 
     def end(self) -> None:
-        """End the line with the progress."""
+        """End the progress line."""
         if self._begun:
             click.echo(err=True)
 
@@ -136,7 +136,7 @@ def _opened(files: list[Path], max_series: int) -> Callable[[Position | None], J
 
 
 def _recordings(path: Path) -> Mapping[Path, list[Path]]:
-    """Return the files by node. Raises CasstatError."""
+    """Return the journal files, grouped by each node's folder. Raises CasstatError."""
     paths_by_folder: dict[Path, list[Path]] = {}
     try:
         for file in journal_files(path):
@@ -145,7 +145,7 @@ def _recordings(path: Path) -> Mapping[Path, list[Path]]:
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
     if not paths_by_folder:
-        raise CasstatError(f"{path}: nothing is recorded there")
+        raise CasstatError(f"{path}: no recording found")
     return paths_by_folder
 
 

@@ -1,4 +1,4 @@
-"""Frames outside a terminal: a plain table or a JSON object per tick."""
+"""Output of frames outside the interactive screen: a plain table or a JSON object per tick."""
 
 import json
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from exporters.line.columns import Cell
 from exporters.live.frame import ALL, Frame
 from exporters.live.live_columns import COLUMNS, Cells
 
-# Wide enough for all columns: the output is not limited by a terminal.
+# Wide enough for all columns, since the output is not limited by a terminal's width.
 WIDEST = 400
 
 
 def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
-    """Return a frame as plain text: its time and number of nodes, and the table."""
+    """Return a frame as plain text: a line with its time and node count, then the table."""
     context = RenderContext([frame], view, width, len(frame.nodes) + 20, ASCII)
     chosen = layout(context)
     lines = [header(context, chosen), cluster_row(context, chosen)]

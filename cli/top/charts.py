@@ -6,7 +6,7 @@ from cli.top.sparkline import chart
 from cli.top.styled_text import Line, Span, cut, number
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, value
 
-# Minimum and maximum lines of a chart including its title; minimum screen width for two charts side by side.
+# Minimum and maximum number of lines per chart, including its title; minimum screen width for two charts side by side.
 MIN_HEIGHT, MAX_HEIGHT, TWO_CHARTS_WIDTH = 5, 14, 80
 
 
@@ -29,14 +29,14 @@ def lines(context: RenderContext, room: int) -> list[Line]:
 
 
 def _names(context: RenderContext) -> list[str]:
-    """Return the columns to draw: the sorted one, the first of the set, those that rank nodes, then the others."""
+    """Return up to four columns to draw: the sort column, the set's first one, those that rank nodes, then others."""
     chosen = set_of(context.view)
     first = [context.view.sort] if context.view.sort in COLUMN_INDEX else []
     return list(dict.fromkeys([*first, *chosen.columns[:1], *chosen.worst, *chosen.columns[1:]]))[:4]
 
 
 def _chart(context: RenderContext, name: str, width: int, height: int) -> list[Line]:
-    """Return a chart with its title, `width` cells by `height` lines."""
+    """Return a chart with its title, `width` cells wide and `height` lines high."""
     column = COLUMNS[COLUMN_INDEX[name]]
     values = context.trend(name, None, width - 2)
     now = None if context.frame is None else value(context.frame.cluster, name)

@@ -1,4 +1,4 @@
-"""The column sets of the keys 1 to 7, and the columns that are always read."""
+"""The column sets that the keys 1 to 7 select, and the columns that are always read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from exporters.live.live_frames import Wanted
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """Names of columns; nodes are ranked by the greatest value of the `worst` columns."""
+    """A named set of columns; nodes are ranked by the greatest value in the `worst` columns."""
 
     name: str
     columns: tuple[str, ...]
@@ -38,7 +38,7 @@ _FAULTS = (
     "peers_unreachable",
 )
 BASE = (*_REQUESTS, *_CPU, "cpu_user_pct", "gc_pct", "compactions_pending", *_FAULTS)
-"""Columns that are always read, for the head of the screen and the severity of nodes."""
+"""Columns that are always read, because the lines above the table and the node severities need them."""
 
 SETS = (
     ColumnSet("requests", (*_REQUESTS, *_CPU, "gc_pct", "compactions_pending", *_FAULTS), _TAILS),
@@ -121,17 +121,17 @@ SETS = (
 
 
 def set_of(view: ViewState) -> ColumnSet:
-    """Return the visible set: the columns chosen by name, or one of `SETS`."""
+    """Return the visible column set: the columns chosen by name, or one of `SETS`."""
     return ColumnSet("columns", view.picked, _TAILS) if view.picked else SETS[view.chosen]
 
 
 def columns(chosen: ColumnSet) -> list[Column]:
-    """Return the columns of a set."""
+    """Return the columns in a set."""
     return [COLUMNS[COLUMN_INDEX[name]] for name in chosen.columns]
 
 
 def wanted(number: int, more: Iterable[str] = (), node: int | None = None) -> Wanted:
-    """Return what to request for a set, further columns by name, and optionally one node's details."""
+    """Return the request for a column set, further columns by name, and optionally the details of one node."""
     chosen = SETS[number]
     names = {*BASE, *chosen.columns, *(name for name in more if name in COLUMN_INDEX)}
     return Wanted(frozenset(names), ALL if chosen.is_tables else None, node)

@@ -1,4 +1,4 @@
-"""The lines above the table (title, and the cluster's values with their trends) and the footer."""
+"""The lines above the table (the title, then the cluster's values with their trends) and the footer."""
 
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext, clock_time
@@ -13,7 +13,7 @@ STYLES = ("", "warn", "bad")
 
 
 def title(context: RenderContext) -> Line:
-    """Return the first line, most important parts first, because it is cut to the screen's width."""
+    """Return the first line; it may be truncated to the screen's width, so the most important parts come first."""
     frame, dot = context.frame, context.marks.dot
     parts = [Span(" casstat top", "title")]
     if frame is None:
@@ -30,7 +30,7 @@ def title(context: RenderContext) -> Line:
         parts += [Span(dot, "dim"), Span(clean(frame.name, context.marks))]
     self_cost = Span(f"{context.own} ", "dim")
     room = context.width - width_of(tuple(parts)) - len(self_cost.text)
-    # The cluster's name is omitted first, to keep the cost of casstat top visible at the right.
+    # If space is short, omit the cluster's name so that the cost of casstat top remains visible at the right.
     if room < 1 and frame.name:
         parts = parts[:-2]
         room = context.width - width_of(tuple(parts)) - len(self_cost.text)
@@ -48,7 +48,7 @@ def _when(context: RenderContext, frame: Frame) -> str:
 
 
 def summary(context: RenderContext, lines: int) -> list[Line]:
-    """Return the cluster's values in at most `lines` lines: reads, writes, and others."""
+    """Return the cluster's values in at most `lines` lines: reads, writes, and all others."""
     frame = context.frame
     if frame is None:
         return [cut((), context.width)] * lines

@@ -23,10 +23,10 @@ KEYS = (
     ("q", "quit"),
 )
 STATES = {
-    State.UP: "answers",
+    State.UP: "is answering",
     State.CHANGING: "is joining, leaving, starting or drained",
-    State.SILENT: "its agent answers, Cassandra does not",
-    State.GONE: "does not answer",
+    State.SILENT: "its agent is answering, but Cassandra is not",
+    State.GONE: "is not answering",
     State.NEW: "not contacted yet",
 }
 NOTES = (
@@ -40,7 +40,7 @@ LABEL = 27
 
 
 def lines(context: RenderContext, room: int) -> list[Line]:
-    """Return the page from the first visible line on."""
+    """Return the visible lines of the page."""
     width = context.width
     signs = [*((context.marks.states[state], text) for state, text in STATES.items())]
     signs.append((context.marks.fault, "a value exceeds its threshold and is coloured"))
@@ -60,6 +60,6 @@ def lines(context: RenderContext, room: int) -> list[Line]:
 
 
 def _described(label: str, text: str, width: int) -> list[Line]:
-    """Return a label and its text beside it, wrapped."""
+    """Return the lines for a label with its wrapped text beside it."""
     parts = wrap(text, max(width - len(label), 1))
     return [(Span(" " * len(label) if number else label), Span(part, "dim")) for number, part in enumerate(parts)]

@@ -1,4 +1,4 @@
-"""Key bindings: pure functions from a view state to the next one."""
+"""Key bindings, as pure functions that map a view state to the next one."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ MAX_AGO_S = 1e8
 
 
 def pressed(context: RenderContext, key: str, letter: str) -> ViewState | None:
-    """Return the view state after a key, given by its name and its character; None to quit."""
+    """Return the view state after a key press, given the key's name and character; None means quit."""
     view = replace(context.view, message="")
     if view.prompt:
         return _typed(context, view, key, letter)
@@ -25,7 +25,7 @@ def pressed(context: RenderContext, key: str, letter: str) -> ViewState | None:
     if key in ("escape", "backspace"):
         return _back(view)
     if view.help and key not in _MOVES:
-        # On the help page every other key goes back.
+        # On the help page, every key except movement keys goes back.
         return replace(view, help=False, first=0)
     if letter in "1234567" and letter:
         return replace(
@@ -81,7 +81,7 @@ def _seek(context: RenderContext, view: ViewState, typed: str) -> ViewState:
         return view
     words, last_s = typed.strip(), context.frames[-1].time_s
     try:
-        # A larger number is seconds since the epoch.
+        # A number larger than MAX_AGO_S is a time in seconds since the epoch.
         if (ago_s := duration_of(words.removeprefix("-"))) < MAX_AGO_S:
             return _at(context, view, last_s - ago_s)
     except ValueError:
@@ -161,7 +161,7 @@ def _enter(context: RenderContext, view: ViewState) -> ViewState:
 
 
 def _move(by: int | None, pages: int = 0) -> Callable[[RenderContext, ViewState], ViewState]:
-    """Move by rows, by `pages`, or (`by` is None) to the first or the last row, by the sign of `pages`."""
+    """Return an action that moves by rows and pages; if `by` is None, it goes to the first or last row (-1 or 1)."""
 
     def move(context: RenderContext, view: ViewState) -> ViewState:
         room = screen.rows(context)

@@ -1,4 +1,4 @@
-"""Mouse actions: pure functions from a view state to the next one."""
+"""Mouse actions, as pure functions that map a view state to the next one."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ LEFT, RIGHT = 1, 3
 
 
 def clicked(context: RenderContext, x: int, y: int, button: int = LEFT) -> ViewState:
-    """Return the view state after a click: a header sorts, a node is selected, the selected node opens.
+    """Return the view state after a click: on a header it sorts, on a node it selects, on the selected node it opens.
 
     The right button goes back, like Esc.
     """
@@ -31,7 +31,7 @@ def clicked(context: RenderContext, x: int, y: int, button: int = LEFT) -> ViewS
 
 
 def scrolled(context: RenderContext, direction: int) -> ViewState:
-    """Return the view state after the wheel turns up (-1) or down (1)."""
+    """Return the view state after the wheel is turned up (-1) or down (1)."""
     view = context.view
     for _ in range(WHEEL_ROWS):
         view = pressed(replace(context, view=view), "up" if direction < 0 else "down", "") or view

@@ -1,4 +1,4 @@
-"""The page of one node: all its values with their trends, its compactions and tables."""
+"""The page for one node: all its values with their trends, its running compactions and its tables."""
 
 from cli.top import tables_page
 from cli.top.column_sets import SETS
@@ -16,7 +16,7 @@ LEVELS = ("", "warn", "bad")
 
 
 def lines(context: RenderContext, room: int) -> list[Line]:
-    """Return the page from the first visible line on."""
+    """Return the visible lines of the page."""
     node, frame = context.view.node, context.frame
     if node is None or frame is None or node >= len(frame.nodes):
         return [cut((), context.width)] * max(room, 0)
@@ -45,7 +45,7 @@ def _title(context: RenderContext, node: NodeFrame) -> Line:
 
 
 def _values(context: RenderContext, node: int, row: NodeFrame) -> list[Line]:
-    """Return the values of all column sets, set by set, as many per line as fit."""
+    """Return the lines with the node's values, grouped by column set, with as many values per line as fit."""
     per_line = max(context.width // CELL, 1)
     lines: list[Line] = []
     shown: set[str] = set()

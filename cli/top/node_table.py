@@ -1,4 +1,4 @@
-"""The table of nodes: a row for the cluster, then one per node."""
+"""The node table: a row for the cluster, then a row for each node."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ CLUSTER = "cluster"
 
 @dataclass(frozen=True)
 class Layout:
-    """The visible columns with their widths, and the widths of names, places and trends (0 for hidden)."""
+    """The visible columns with their widths, and the widths of the name, place and trend columns (0 if hidden)."""
 
     name: int
     place: int
@@ -36,7 +36,7 @@ class Layout:
 
 
 def layout(context: RenderContext) -> Layout:
-    """Return the columns that fit; the least important ones are hidden, among equals the last first."""
+    """Return the columns that fit. The least important columns are hidden first; among equals, the rightmost one."""
     frame, view = context.frame, context.view
     names = [len(context.name(node)) for node in range(len(frame.nodes))] if frame else []
     places = [len(clean(node.location, context.marks)) for node in frame.nodes] if frame else []
@@ -59,12 +59,12 @@ def layout(context: RenderContext) -> Layout:
 
 
 def _keep(column: Column, sort: str) -> int:
-    # The sorted column is hidden last.
+    # The sort column is hidden last.
     return 99 if column.name == sort else column.keep
 
 
 def header(context: RenderContext, chosen: Layout) -> Line:
-    """Return the header; the sorted column is marked."""
+    """Return the header, with the sort column marked."""
     view = context.view
     mark = context.marks.up if view.reverse else context.marks.down
     spans = [Span(f"   {fit('NODE', chosen.name, context.marks)}", "head")]
@@ -80,7 +80,7 @@ def header(context: RenderContext, chosen: Layout) -> Line:
 
 
 def column_at(context: RenderContext, x: int) -> str:
-    """Return the name of the column at a cell of the header, "node" for the names; "" for none."""
+    """Return the name of the column at header cell `x`: "node" for the node names, "" for no column."""
     chosen = layout(context)
     left = 3 + chosen.name
     if x < left:
@@ -99,7 +99,7 @@ def trend_name(context: RenderContext) -> str:
 
 
 def trend_column(context: RenderContext) -> str:
-    """Return the column that sparklines show: the sorted one, or the first of the set."""
+    """Return the column that the sparklines show: the sort column, or the first one in the set."""
     chosen = set_of(context.view)
     return context.view.sort if context.view.sort in chosen.columns else chosen.columns[0]
 
@@ -117,12 +117,12 @@ def cluster_row(context: RenderContext, chosen: Layout) -> Line:
 
 
 def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool) -> Line:
-    """Return a node's row: its values, or why there are none."""
+    """Return a node's row: its values, or the reason why it has none."""
     frame = context.frame
     if frame is None:
         return cut((), context.width)
     row = frame.nodes[node]
-    # The host values of a node with a silent Cassandra are only on its own page.
+    # If a node's Cassandra is silent, its host values appear only on its own page.
     is_known = row.state is not State.SILENT and any(cell == cell for cell in row.cells)
     style = "" if is_known else "dim"
     glyph, colour = glyph_of(row, context.marks)
@@ -142,10 +142,10 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
 
 
 def why_not(node: NodeFrame, marks: Marks) -> str:
-    """Return why a node has no values, with the time since its last ones."""
+    """Return the reason why a node has no values, with the time since its last values."""
     words = {
         State.GONE: "gone",
-        State.SILENT: "Cassandra does not answer",
+        State.SILENT: "Cassandra has not answered",
         State.NEW: "no answer yet" if node.age_s is None else "first interval",
         State.CHANGING: "no values yet",
         State.UP: "late" if node.age_s is not None else "first interval",
@@ -156,7 +156,7 @@ def why_not(node: NodeFrame, marks: Marks) -> str:
 
 
 def glyph_of(node: NodeFrame, marks: Marks) -> tuple[str, str]:
-    """Return the sign of a node's state, and its style."""
+    """Return the symbol for a node's state, and its style."""
     if node.state is State.UP and (bad := severity(node)):
         return marks.fault, LEVELS[bad]
     return marks.states[node.state], OF_STATE[node.state]

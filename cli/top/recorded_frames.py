@@ -1,4 +1,4 @@
-"""Frames of a recording, merged like `casstat merge`."""
+"""Frames from a recording, merged as by `casstat merge`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,9 +20,9 @@ from exporters.live.history import History
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
 from exporters.live.live_frames import RUNNING, Wanted
 
-# Maximum number of ticks without -i.
+# Maximum number of ticks if no interval (-i) is given.
 POINTS = 1800
-# Maximum number of nodes with their own table rows, and of tables per tick.
+# Maximum number of nodes for which each node's tables are kept, and maximum number of tables per tick.
 NODES_WITH_TABLES, MAX_TABLES = 8, 20
 MORE = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING | {series[0] for series in IDENTITY_LABELS}
 
@@ -30,7 +30,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class Moment(NamedTuple):
-    """A node in one interval of a recording."""
+    """The data of one node in one interval of a recording."""
 
     cells: Cells
     state: State
@@ -43,7 +43,7 @@ class Moment(NamedTuple):
 
 
 class RecordedFrames:
-    """The frames of a recording, all computed at the start."""
+    """A recording's frames, all computed at the start."""
 
     def __init__(self, settings: MergeSettings, max_memory: int = MAX_MEMORY_BYTES) -> None:
         """Read and merge the recording within the memory limit in bytes. Raises CasstatError and click.UsageError."""
@@ -56,11 +56,11 @@ class RecordedFrames:
             raise CasstatError("nothing is recorded for that time")
 
     def want(self, wanted: Wanted) -> None:
-        """Do nothing: the frames contain everything."""
+        """Do nothing, because the frames already contain everything."""
 
 
 def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
-    """Return a node's moments by interval index."""
+    """Return a node's data for each interval, by interval index."""
     moment_by_interval: dict[int, Moment] = {}
     texts: dict[str, str] = {}
     local = run.head.way == "nodetool"
@@ -87,7 +87,7 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
 def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
     last: dict[str, int] = {}
     answered: dict[str, int] = {}
-    # A node's location is recorded once a minute: the first known one also applies to earlier intervals.
+    # A node's location is recorded only once a minute, so the first known one is also used for earlier intervals.
     places = {node.node: next((m.place for m in node.product.values() if m.place), "") for node in run.nodes}
     names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
     few = len(run.nodes) <= NODES_WITH_TABLES

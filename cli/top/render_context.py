@@ -1,4 +1,4 @@
-"""The input of the rendering functions."""
+"""The input to the rendering functions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ TREND_S = 300.0
 class RenderContext:
     """Frames, view state and screen size.
 
-    own     CPU and memory use of casstat top, as text.
+    own     CPU and memory use of casstat top itself, as text.
     source  "live" or "recording".
     """
 
@@ -31,7 +31,7 @@ class RenderContext:
 
     @property
     def place(self) -> int:
-        """The index of the selected frame; -1 for none."""
+        """The index of the selected frame; -1 if there is none."""
         return position(self.frames, self.view.at_s)
 
     @property
@@ -41,7 +41,7 @@ class RenderContext:
 
     @property
     def order(self) -> list[int]:
-        """The indices of the visible nodes, in order."""
+        """The indices of the visible nodes, in display order."""
         return order(self.frame, self.view) if self.frame else []
 
     def name(self, node: int) -> str:
@@ -49,7 +49,7 @@ class RenderContext:
         return clean(self.frame.nodes[node].name, self.marks) if self.frame else ""
 
     def trend(self, column: str, node: int | None, width: int) -> list[float]:
-        """Return the last `width` values of a column, of a node or (None) of the cluster."""
+        """Return a column's last `width` values up to the selected frame, for a node or (None) for the cluster."""
         column_index = COLUMN_INDEX[column]
         last = self.place + 1
         shown = self.frames[max(0, last - width) : last]
@@ -60,7 +60,7 @@ class RenderContext:
 
 
 def clock_time(time_s: float, *, date: bool = False) -> str:
-    """Return a time as local time of day, with `date` preceded by the date."""
+    """Return a time as the local time of day, preceded by the date if `date` is true."""
     moment = datetime.fromtimestamp(round(time_s, 1), timezone.utc).astimezone()
     tenth = f".{moment.microsecond // 100_000}" if moment.microsecond else ""
     return f"{moment:%Y-%m-%d %H:%M:%S}{tenth}" if date else f"{moment:%H:%M:%S}{tenth}"

@@ -1,4 +1,4 @@
-"""The view state of the last session: saved as far as possible, and validated when it is read."""
+"""The view state of the last session: saved if possible, and validated when it is read."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ MAX_COLUMNS = 40
 
 
 def state_path(environ: Mapping[str, str]) -> Path | None:
-    """Return the path of the file; None without a home directory."""
+    """Return the path of the state file, or None if there is no home directory."""
     folder = environ.get("XDG_STATE_HOME", "")
     if folder.startswith("/"):
         return Path(folder) / "casstat" / "top.json"
@@ -26,7 +26,7 @@ def state_path(environ: Mapping[str, str]) -> Path | None:
 
 
 def remembered(path: Path | None) -> ViewState:
-    """Return the saved columns and order; defaults where they cannot be read."""
+    """Return the saved columns and sort order; anything missing or invalid is replaced by its default."""
     content = _content(path)
     sets = {column_set.name: index for index, column_set in enumerate(SETS)}
     chosen, sort, columns = content.get("set"), content.get("sort"), content.get("columns")
@@ -40,7 +40,7 @@ def remembered(path: Path | None) -> ViewState:
 
 
 def remember(path: Path | None, view: ViewState) -> None:
-    """Save the columns and the order; errors are ignored."""
+    """Save the columns and the sort order; errors are ignored."""
     if path is None:
         return
     content = {"set": SETS[view.chosen].name, "columns": view.picked, "sort": view.sort, "reverse": view.reverse}
@@ -52,7 +52,7 @@ def remember(path: Path | None, view: ViewState) -> None:
 
 
 def _content(path: Path | None) -> Mapping[str, Any]:
-    """Return the JSON object in the file; an empty one for a pipe, a link, or invalid content."""
+    """Return the JSON object in the file; an empty one if the file is unreadable, invalid, a pipe or a link."""
     if path is None:
         return {}
     try:

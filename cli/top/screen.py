@@ -1,4 +1,4 @@
-"""The screen: exactly `height` lines of exactly `width` cells."""
+"""The complete screen: exactly `height` lines of exactly `width` cells."""
 
 from cli.top import charts, header_lines, help_page, node_page, node_table, tables_page, transposed
 from cli.top.column_sets import set_of
@@ -6,10 +6,10 @@ from cli.top.render_context import RenderContext, clock_time
 from cli.top.styled_text import Line, Span, clean, cut
 from collector.cluster.live.cluster_interval import ClusterEvent
 
-# Minimum screen height, and the number of lines for events (SUMMARY: for the cluster's values).
+# Pairs of a minimum screen height and the number of lines for events (in SUMMARY, for the cluster's values).
 EVENTS = ((60, 10), (40, 7), (24, 4), (20, 3), (12, 1))
 TABLE_HEAD = 2
-"""Lines of the table above its nodes: the header and the cluster's row."""
+"""Number of table lines above the nodes: the header and the cluster's row."""
 SUMMARY = ((18, 3), (14, 2), (10, 1))
 
 
@@ -30,7 +30,7 @@ def head_lines(context: RenderContext) -> int:
 
 
 def rows(context: RenderContext) -> int:
-    """Return the number of visible rows of nodes, or lines of a page."""
+    """Return the number of node rows, or lines of a page, that fit on the screen."""
     fixed = head_lines(context) + 1 + (0 if context.view.help else _of(EVENTS, context.height))
     table_head = TABLE_HEAD if _is_table(context) else 0
     return max(context.height - fixed - table_head, 1)
@@ -72,7 +72,7 @@ def _nodes(context: RenderContext, room: int) -> list[Line]:
 
 
 def _events(context: RenderContext, room: int) -> list[Line]:
-    """Return the latest events up to the selected tick, the newest at the bottom."""
+    """Return the latest events up to the selected tick, with the newest at the bottom."""
     frame, events = context.frame, list[ClusterEvent]()
     if frame is not None and room:
         name = frame.nodes[context.view.node].name if context.view.node is not None else ""
@@ -98,7 +98,7 @@ def _rule(context: RenderContext) -> Line:
 
 
 def _hidden(context: RenderContext) -> int:
-    """Return the number of columns of the set that do not fit into the table."""
+    """Return the number of the set's columns that do not fit into the table."""
     if not _is_table(context) or set_of(context.view).is_tables:
         return 0
     return len(set_of(context.view).columns) - len(node_table.layout(context).columns)

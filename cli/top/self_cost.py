@@ -1,16 +1,16 @@
-"""CPU and memory of casstat top itself."""
+"""CPU and memory use of casstat top itself."""
 
 import os
 import time
 from pathlib import Path
 
 STATM = Path("/proc/self/statm")
-# The CPU share is averaged over this time to keep it steady.
+# The CPU share is averaged over this period so that the displayed value stays steady.
 PERIOD_S = 5.0
 
 
 class SelfCost:
-    """Measures the CPU share and the memory of this process."""
+    """Measures this process's CPU share and memory use."""
 
     def __init__(self) -> None:
         self._cpu_s = time.process_time()
@@ -18,7 +18,7 @@ class SelfCost:
         self._pct: float | None = None
 
     def measured(self) -> tuple[float | None, float | None]:
-        """Return the recent CPU use in percent of a core and the memory in MiB; None where unknown."""
+        """Return the recent CPU use in percent of one core and the resident memory in MiB; None if unknown."""
         now_s = time.monotonic()
         if now_s - self._at_s >= (PERIOD_S if self._pct is not None else 1.0):
             cpu_s = time.process_time()
@@ -27,14 +27,14 @@ class SelfCost:
         return self._pct, resident_mb()
 
     def words(self) -> str:
-        """Return both as text."""
+        """Return the CPU and memory use as text."""
         pct, size_mb = self.measured()
         cost = "-" if pct is None else f"{pct:.0f}" if pct >= 1 else f"{pct:.1f}"
         return f"top {cost} % CPU, {'-' if size_mb is None else f'{size_mb:.0f}'} MB"
 
 
 def resident_mb() -> float | None:
-    """Return the resident memory of this process, MiB."""
+    """Return this process's resident memory in MiB, or None if unknown."""
     try:
         pages = int(STATM.read_text().split()[1])
     except (OSError, ValueError, IndexError):

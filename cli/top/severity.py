@@ -1,4 +1,4 @@
-"""Severity of values and nodes, and the order of the nodes."""
+"""The severity of values and nodes, and the display order of nodes."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -11,7 +11,7 @@ from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, SUMMED, Cells, value
 
 MS, PCT = 1000, 100
-# Columns with a severity: the signal of `dashboards.thresholds`, and the factor from its unit to the column's.
+# For each column with a severity: its signal in `dashboards.thresholds`, and the factor from signal to column units.
 SIGNALS = {
     "read_p99_ms": ("read_p99", MS),
     "write_p99_ms": ("write_p99", MS),
@@ -33,7 +33,7 @@ SIGNALS = {
     "cpu_iowait_pct": ("cpu_iowait", PCT),
     "disk_util_pct": ("disk_util", PCT),
 }
-# Columns that are sums in the cluster's row: thresholds for one node do not apply there.
+# Columns whose cluster value is a sum, to which thresholds for a single node do not apply.
 OF_NODES = frozenset(column.name for column in COLUMNS if len(column.needs) == 1 and column.needs <= SUMMED)
 _OF_STATE = {State.UP: 0, State.NEW: 3, State.CHANGING: 4, State.SILENT: 5, State.GONE: 6}
 
@@ -52,17 +52,17 @@ def cluster_level(name: str, number: float | None) -> Severity:
 
 
 def worst_level(cells: Cells) -> Severity:
-    """Return the highest severity of a node's values, among the columns that are always read."""
+    """Return the highest severity of a node's values in the columns that are always read."""
     return max(level(name, value(cells, name)) for name in BASE)
 
 
 def severity(node: NodeFrame) -> int:
-    """Return the rank of a node's problem, higher for worse; 0 for no problem."""
+    """Return the rank of a node's worst problem: 0 for no problem, higher for worse ones."""
     return max(_OF_STATE[node.state], worst_level(node.cells) if node.state is State.UP else 0)
 
 
 def order(frame: Frame, view: ViewState) -> list[int]:
-    """Return the indices of the visible nodes: the worst first, or sorted by the chosen column.
+    """Return the indices of the visible nodes, either worst first or sorted by the chosen column.
 
     Nodes without a value come last.
     """

@@ -1,4 +1,4 @@
-"""Sparklines and charts of a column's last values."""
+"""Sparklines and charts of a column's latest values."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -7,9 +7,9 @@ BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*#@"
 
 
 def spark(values: Sequence[float], width: int, letters: str = BLOCKS) -> str:
-    """Return the last `width` values as one line, the newest at the right, scaled from 0 to their maximum.
+    """Return the last `width` values as one line with the newest at the right, scaled from 0 to their maximum.
 
-    NaN is a gap.
+    NaN is drawn as a gap.
     """
     shown = values[-width:] if width > 0 else ()
     known = [value for value in shown if isfinite(value)]
@@ -26,9 +26,9 @@ def _letter(value: float, most: float, letters: str) -> str:
 
 
 def chart(values: Sequence[float], width: int, height: int, letters: str = BLOCKS) -> list[str]:
-    """Return the last `width` values as bars of up to `height` lines, scaled from 0 to their maximum.
+    """Return the last `width` values as bars up to `height` lines high, scaled from 0 to their maximum.
 
-    NaN is a gap.
+    NaN is drawn as a gap.
     """
     shown = values[-width:] if width > 0 else ()
     most = max((value for value in shown if isfinite(value)), default=0.0)
@@ -44,7 +44,7 @@ def chart(values: Sequence[float], width: int, height: int, letters: str = BLOCK
 
 
 def _level(value: float, most: float, levels: int) -> int:
-    """Return the height of a bar in levels: 0 for NaN, else at least 1."""
+    """Return a bar's height in levels: 0 for NaN, otherwise at least 1."""
     if not isfinite(value):
         return 0
     return max(1, round(value / most * levels)) if value > 0 and most > 0 else 1

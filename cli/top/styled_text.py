@@ -1,4 +1,4 @@
-"""Styled lines for a terminal: each character takes one cell, and control characters are replaced."""
+"""Styled terminal lines in which every character occupies one cell and control characters are replaced."""
 
 import unicodedata
 from math import isfinite, isnan
@@ -8,7 +8,7 @@ from cli.top.sparkline import BLOCKS, PLAIN
 from collector.cluster.live.cluster_interval import State
 from collector.printable import one_line
 
-# Hangul letters of width 0, and symbols of width 2 since Unicode 16; older Pythons classify both as width 1.
+# Zero-width Hangul letters, and symbols that are two cells wide since Unicode 16; older Pythons report width 1.
 _NOT_ONE_CELL = frozenset(
     chr(code)
     for first, last in (
@@ -37,7 +37,7 @@ Line = tuple[Span, ...]
 
 
 class Marks(NamedTuple):
-    """Signs of states and faults, sparkline characters, separators, and sort marks."""
+    """Symbols for states and faults, sparkline characters, the separator, the ellipsis and the sort marks."""
 
     states: dict[State, str]
     fault: str
@@ -69,7 +69,7 @@ ASCII = Marks(
 
 
 def clean(text: str, marks: Marks = FINE) -> str:
-    """Return untrusted text as one line, each character one cell wide."""
+    """Return untrusted text as a single line in which each character is one cell wide."""
     return "".join(letter if _is_plain(letter, marks) else "?" for letter in one_line(text))
 
 
@@ -91,7 +91,7 @@ def fit(text: str, width: int, marks: Marks = FINE) -> str:
 
 
 def width_of(line: Line) -> int:
-    """Return the width of a line in cells."""
+    """Return the line's width in cells."""
     return sum(len(span.text) for span in line)
 
 
@@ -108,12 +108,12 @@ def cut(line: Line, width: int) -> Line:
 
 
 def plain(line: Line) -> str:
-    """Return the line without its styles."""
+    """Return the line's text without styles."""
     return "".join(span.text for span in line)
 
 
 def number(value: float | None, digits: int, width: int = 7) -> str:
-    """Return a number in at most `width` characters: with fewer decimals, then with a suffix (k, M, …)."""
+    """Return a number in at most `width` characters; to fit, it loses decimals and then gets a suffix (k, M, …)."""
     if value is None or not isfinite(value):
         return ABSENT
     for decimals in range(digits, -1, -1):

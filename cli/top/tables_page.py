@@ -1,4 +1,4 @@
-"""Tables of the cluster or of a node, the busiest first."""
+"""The tables of the cluster or a node, busiest first."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ WIDTH, MIN_NAME = 9, 20
 
 
 def rows_of(context: RenderContext, node: int | None) -> Sequence[Mapping[str, Any]]:
-    """Return the tables of a node, or (None) those of the cluster that match the filter."""
+    """Return a node's tables, or (None) the cluster's tables that match the filter."""
     frame, view = context.frame, context.view
     rows = frame.tables.get(ALL if node is None else node, ()) if frame else ()
     wanted = view.filter.lower() if node is None else ""
@@ -33,16 +33,17 @@ def header(context: RenderContext) -> Line:
 
 
 def lines(context: RenderContext, node: int | None, first: int, room: int) -> list[Line]:
-    """Return the rows of tables from index `first` on."""
+    """Return the table rows from index `first` onwards."""
     rows = rows_of(context, node)
     if not rows:
-        later = ": they are read from the next tick" if context.source == "live" and context.view.at_s is None else ""
+        is_live = context.source == "live" and context.view.at_s is None
+        later = " yet: they will be read on the next tick" if is_live else ""
         return [cut((Span(f"   no tables known{later}", "dim"),), context.width)][:room]
     return [_line(context, row) for row in rows[first : first + room]]
 
 
 def compactions(context: RenderContext, node: int | None, room: int) -> list[Line]:
-    """Return the running compactions, the most advanced first."""
+    """Return lines for the running compactions, the most advanced first."""
     frame = context.frame
     rows = frame.running.get(ALL if node is None else node, ()) if frame else ()
     lines = []

@@ -1,4 +1,4 @@
-"""The Textual application: passes on keys and mouse events, and redraws changed lines at most once a second."""
+"""The Textual application: handles keys and mouse events, and draws new frames at most once a second."""
 
 import asyncio
 import signal
@@ -29,7 +29,7 @@ from exporters.live.live_frames import Wanted
 
 REDRAW_S = 1.0
 LOOK_S = 0.1
-# The terminal's named colours are readable on any background.
+# The terminal's named colours are legible on any background.
 STYLES = {
     "title": Style(bold=True),
     "head": Style(reverse=True),
@@ -46,16 +46,16 @@ NO_COLOURS = {name: Style(bold=style.bold, dim=style.dim, reverse=style.reverse)
 
 
 class Source(Protocol):
-    """Source of frames."""
+    """A source of frames: a live cluster or a recording."""
 
     history: History
 
     def want(self, wanted: Wanted) -> None:
-        """Request the data of these columns, tables and node from now on."""
+        """Request the data for these columns, tables and this node from now on."""
 
 
 class Top(App[None], inherit_bindings=False):
-    """`casstat top` in a terminal."""
+    """The interactive screen of `casstat top`."""
 
     CSS = "Screen { background: ansi_default; color: ansi_default; }"
     ENABLE_COMMAND_PALETTE = False
@@ -88,7 +88,7 @@ class Top(App[None], inherit_bindings=False):
         self.set_interval(LOOK_S, self._poll)
 
     def on_resize(self, _: events.Resize) -> None:
-        """Redraw after a change of size."""
+        """Redraw after the terminal has been resized."""
         self.call_after_refresh(self._draw)
 
     async def on_event(self, event: events.Event) -> None:
@@ -135,7 +135,7 @@ class Top(App[None], inherit_bindings=False):
             return
         self._played_s = now_s
         at_s = frames[place].time_s + max(self.view.speed * REDRAW_S, 0.0)
-        # At a low speed a tick lasts several redraws: the time advances while the frame stays.
+        # At low speed, a tick spans several redraws: the time advances while the frame stays the same.
         begun_s = self.view.at_s if self.view.at_s is not None else frames[place].time_s
         at_s = max(at_s if self.view.speed >= 1 else begun_s + self.view.speed * REDRAW_S, begun_s)
         if place + 1 < len(frames) and self.view.speed >= 1:

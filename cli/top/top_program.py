@@ -1,4 +1,4 @@
-"""Run `casstat top`: connect to nodes or read a recording, and show the screen or print tables."""
+"""The program behind `casstat top`: connects to nodes or reads a recording, then shows the screen or prints tables."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
-# Maximum waits of --once beyond two intervals: for nodes that failed once, and while no node has answered.
+# How long --once waits beyond two intervals: for nodes that have failed once, and while no node has answered.
 PATIENCE_S, MAX_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4
@@ -80,7 +80,7 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
         _replay(settings, settings.replay, view, environ)
         return
     if not settings.nodes and not settings.seeds:
-        raise click.UsageError("no node given (hint: run 'casstat top 10.0.0.7', or give --seed NODE or --replay PATH)")
+        raise click.UsageError("no node given (hint: run 'casstat top 10.0.0.7', or use --seed NODE or --replay PATH)")
     live = LiveFrames(plan_of(settings, environ), wanted(view.chosen, view.picked))
     live.start()
     try:
@@ -93,7 +93,7 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
 
 
 def _first_look(settings: TopSettings, environ: Mapping[str, str]) -> ViewState:
-    """Return the initial view state: the columns of --columns, or on a screen those of the last session."""
+    """Return the initial view state: the columns from --columns or, on a screen, those of the last session."""
     if not settings.columns:
         return remembered(state_path(environ)) if _is_screen(settings, environ) else ViewState()
     sets = [column_set.name.lower() for column_set in SETS]
@@ -112,7 +112,7 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
         raise click.UsageError(str(error)) from None
     for address in (*targets, *seeds):
         if not address.is_agent:
-            # Reports invalid options before the screen opens.
+            # Checked here so that invalid options are reported before the screen opens.
             connect(address.url, _for(address, settings.jolokia), environ).close()
     return Plan(
         targets,
@@ -125,7 +125,7 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
 
 
 def _for(target: NodeAddress, settings: JolokiaSettings) -> JolokiaSettings:
-    """Return the options for one Jolokia; TLS options apply only to https."""
+    """Return the options for one Jolokia; without https, only the user name and password apply."""
     if target.scheme == "https":
         return settings
     return JolokiaSettings(jolokia_user=settings.jolokia_user, jolokia_password_file=settings.jolokia_password_file)
@@ -140,7 +140,7 @@ def _agent_access(settings: JolokiaSettings, environ: Mapping[str, str]) -> tupl
 
 
 def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping[str, str]) -> None:
-    # Imported here because it loads the merge.
+    # Imported here because it loads the merge code.
     from cli.recordings.merge_program import MergeSettings
     from cli.top.recorded_frames import POINTS, RecordedFrames
 
@@ -161,7 +161,7 @@ def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping
 
 
 def _is_screen(settings: TopSettings, environ: Mapping[str, str]) -> bool:
-    # Textual writes to stderr.
+    # Textual writes to stderr, so stderr must be a terminal as well.
     is_terminal = (
         all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)) and environ.get("TERM", "dumb") != "dumb"
     )
@@ -179,7 +179,7 @@ def _show(
     marks = ASCII if is_plain else FINE
     source.history.wait(0, FIRST_S)
     with _first_painted(RenderContext(source.history.frames, view, *shutil.get_terminal_size(), marks, "", kind)):
-        # Imported after the first lines are visible, because it takes half a second.
+        # Imported after the first lines are visible, because the import takes half a second.
         from cli.top.textual_app import Top
 
         app = Top(source, view, kind, marks, colours=not environ.get("NO_COLOR"))
@@ -191,13 +191,13 @@ def _show(
 
 @contextmanager
 def _first_painted(context: RenderContext) -> Iterator[None]:
-    """Show a screen as plain lines until the application has started; restore the terminal afterwards."""
+    """Show the screen as plain lines until the application has started; restore the terminal after the block."""
     lines = "\r\n".join(plain(line) for line in screen(context))
     sys.stderr.write(f"{OTHER_SCREEN}{HIDDEN_CURSOR}{lines}")
     sys.stderr.flush()
     before = termios.tcgetattr(sys.stdin)
     mode = termios.tcgetattr(sys.stdin)
-    # Keys typed meanwhile are not echoed, and reach the application unchanged.
+    # Keys typed in the meantime are not echoed and reach the application unchanged.
     mode[0] &= ~termios.ICRNL
     mode[3] &= ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(sys.stdin, termios.TCSANOW, mode)
@@ -210,7 +210,7 @@ def _first_painted(context: RenderContext) -> Iterator[None]:
 
 
 def _print_live(live: LiveFrames, view: ViewState, settings: TopSettings) -> None:
-    """Print each tick; a signal ends the output like the last tick."""
+    """Print each tick; a signal ends the output normally, as if the last tick had been printed."""
     printer = _printer(settings, view)
     printed = number = 0
     began_s = time.monotonic()
@@ -227,7 +227,7 @@ def _print_live(live: LiveFrames, view: ViewState, settings: TopSettings) -> Non
             printed += 1
             if settings.once and not frame.counted:
                 whys = dict.fromkeys(node.reason or why_not(node, ASCII) for node in frame.nodes)
-                raise CasstatError(f"no node answers: {'; '.join(list(whys)[:3])}")
+                raise CasstatError(f"no node is answering: {'; '.join(list(whys)[:3])}")
             if settings.once or printed == settings.count:
                 return
 
@@ -241,9 +241,10 @@ class Patience:
         self._longest_s = two_ticks_s + MAX_PATIENCE_S
 
     def is_over(self, frame: Frame, waited_s: float) -> bool:
-        """Return whether every node has answered or failed twice; after `_usual_s` one answer or failure suffices.
+        """Return whether every node has answered or failed twice; after `_usual_s`, one answer or failure suffices.
 
-        While all nodes fail the limit is `_longest_s`: a busy Jolokia may need several intervals for its first answer.
+        As long as all nodes fail, the wait lasts up to `_longest_s`, because a busy Jolokia may need several intervals
+        for its first response.
         """
         failed_before = self._failed
         self._failed = frozenset(
@@ -283,7 +284,7 @@ def _printer(settings: TopSettings, view: ViewState) -> Callable[[Frame], None]:
 
 
 class _ended_by_signals:  # noqa: N801 - used as a function
-    """Context manager whose block ends without an error on Ctrl-C and SIGTERM."""
+    """Context manager that makes Ctrl-C and SIGTERM end its block without an error."""
 
     def __enter__(self) -> None:
         def end(_number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""One column of all nodes side by side: a line per tick, the newest at the bottom, and a table column per node."""
+"""One metric for all nodes side by side: a line per tick with the newest at the bottom, and a column per node."""
 
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext, clock_time
@@ -11,26 +11,26 @@ LEVELS = ("", "warn", "bad")
 
 
 def metric_of(context: RenderContext) -> str:
-    """Return the name of the visible column."""
+    """Return the name of the column whose values are shown."""
     view = context.view
     return view.metric or (view.sort if view.sort in COLUMN_INDEX else (set_of(view).columns or ("reads_per_s",))[0])
 
 
 def shown(context: RenderContext) -> list[int]:
-    """Return the indices of the nodes that fit, from the first visible one on."""
+    """Return the indices of the nodes that fit, starting with the first visible one."""
     room = max((context.width - TIME - WIDTH) // width_of_node(context), 0)
     return context.order[context.view.first : context.view.first + room]
 
 
 def width_of_node(context: RenderContext) -> int:
-    """Return the width of a node's column: its full name if all nodes fit."""
+    """Return the width of the node columns: that of the longest name if all nodes fit, else less."""
     order = context.order
     longest = max((len(context.name(node)) for node in order), default=0) + 1
     return min(max(longest, WIDTH), max((context.width - TIME - WIDTH) // max(len(order), 1), WIDTH))
 
 
 def lines(context: RenderContext, room: int) -> list[Line]:
-    """Return two header lines, then the ticks."""
+    """Return two header lines, followed by a line per tick."""
     if context.frame is None or room < 1:
         return [cut((), context.width)] * max(room, 0)
     name = metric_of(context)
@@ -57,7 +57,7 @@ def _heads(context: RenderContext, nodes: list[int]) -> Line:
 
 
 def _end(context: RenderContext, node: int, width: int) -> str:
-    # Addresses often share a prefix, so the end is kept.
+    # Addresses often share a prefix, so keep the end of the name.
     name = context.name(node)
     return name if len(name) <= width else f"{context.marks.ellipsis}{name[-(width - 1) :]}"
 
@@ -72,7 +72,7 @@ def _line(context: RenderContext, index: int, nodes: list[int]) -> Line:
         cell = None if cells is None or cells[column] != cells[column] else cells[column]
         text = f"{number(cell, COLUMNS[column].digits, WIDTH - 2):>{WIDTH if node is None else width}}"
         if node is None and cell is not None and frame.counted < len(frame.nodes):
-            # Marks a sum without all nodes, so that a dip is not mistaken for less load.
+            # Mark a value that does not cover all nodes, so that a dip is not mistaken for less load.
             text = f"{text[1:]}{context.marks.fault}"
         usual = "bold" if node is None else "dim" if cell is None else ""
         bad = (cluster_level if node is None else level)(name, cell)

@@ -9,17 +9,17 @@ from exporters.live.frame import Frame
 
 @dataclass(frozen=True)
 class ViewState:
-    """View state.
+    """The view state of `casstat top`.
 
-    chosen      index of the column set.
-    picked      names of columns shown instead of a set; () for none.
-    sort        column to sort by; "" for the worst first.
-    at_s        time of the selected tick, seconds since the epoch; None for the newest.
-    playing     whether a recording advances, by `speed` seconds per second.
-    cursor      index of the selected node; None for the first row.
+    chosen      index of the selected column set.
+    picked      names of the columns shown instead of a set; () for none.
+    sort        column to sort by; "" for worst first.
+    at_s        time of the selected tick, in seconds since the epoch; None for the newest one.
+    playing     whether a recording is advancing, by `speed` seconds per second.
+    cursor      index of the selected node; None for the node in the first row.
     first       first visible row.
     node        index of the node whose page is open; None for none.
-    prompt      open prompt: "/" for a filter, "s" for a column, "S" for a time; "" for none. `typed` is its text.
+    prompt      the open prompt: "/" for a filter, "s" for a column, "S" for a time; "" for none. `typed` is its text.
     message     message in the footer; "" for none.
     """
 
@@ -45,7 +45,7 @@ class ViewState:
 
 
 def position(frames: Sequence[Frame], at_s: float | None) -> int:
-    """Return the index of the last frame not after `at_s`, at least 0; -1 without frames."""
+    """Return the index of the last frame not later than `at_s`, or 0 if there is none; -1 without frames."""
     if at_s is None:
         return len(frames) - 1
     index = bisect_right(frames, at_s, key=lambda frame: frame.time_s) - 1

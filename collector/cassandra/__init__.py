@@ -1,1 +1,1 @@
-"""Metrics of a node and the MBeans that provide them: one module with BEANS per subject."""
+"""Node metrics and the MBeans that provide them: one module per subject, each defining BEANS."""

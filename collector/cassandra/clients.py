@@ -14,7 +14,7 @@ BEANS = (
         columns=(WideColumn("native_connections", "Clients"),),
         across=Aggregation.SUM,
     ),
-    # Not the gauge PausedConnections: Cassandra 4.0 never decrements it.
+    # The gauge PausedConnections is not used because Cassandra 4.0 never decrements it.
     counter(
         "cassandra_native_pauses_total",
         "Number of times the node stopped reading from a connection under overload (4.1 and later).",

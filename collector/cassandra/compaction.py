@@ -20,7 +20,7 @@ def _total(compactions: Any) -> Many:
 
 
 def _label_values(compaction: Mapping[str, Any]) -> tuple[str, ...]:
-    # 4.0 and later have `compactionId`. The `id` of 3.11 identifies the keyspace and table.
+    # Cassandra 4.0 and later provide `compactionId`. The `id` in 3.11 identifies only the keyspace and table.
     compaction_id = compaction.get("compactionId") or compaction.get("id") or ""
     return compaction_id, compaction["keyspace"] or "", compaction["columnfamily"] or "", compaction["taskType"]
 

@@ -1,4 +1,4 @@
-"""The JVM of the node: heap, garbage collection, threads, CPU and files."""
+"""The node's JVM: heap, garbage collection, threads, CPU and files."""
 
 from collector.jolokia.mbean import counter, gauge
 from collector.model.metric import Aggregation, ScrapeInterval, WideColumn

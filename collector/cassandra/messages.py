@@ -20,7 +20,7 @@ BEANS = (
     ),
     histogram(
         "cassandra_message_latency_seconds",
-        "Time from sending a message on another node to receiving it, by the clocks of both nodes, in seconds.",
+        "Time between another node sending a message and this node receiving it, by the clocks of both, in seconds.",
         METRICS + "type=Messaging,name=CrossNodeLatency",
     ),
     counter(

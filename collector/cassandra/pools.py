@@ -1,4 +1,4 @@
-"""Thread pools: active, pending, blocked and completed tasks of each stage."""
+"""Thread pools: active, pending, blocked and completed tasks in each stage."""
 
 from collector.jolokia.mbean import METRICS, Many, counter, gauge
 from collector.model.metric import Aggregation, WideColumn
@@ -7,7 +7,7 @@ _BEAN = METRICS + "type=ThreadPools,path={path},scope={pool},name="
 
 
 def _queue_time_ns(value: int) -> Many:
-    """Return the queue time, at least 0: Cassandra's coarse clock may lag behind the start of the wait."""
+    """Return the queue time, but at least 0, because Cassandra's coarse clock may lag behind the start of the wait."""
     return [((), 0 if value < 0 else value)]
 
 

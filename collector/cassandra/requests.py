@@ -1,4 +1,4 @@
-"""Client requests coordinated by the node, by operation."""
+"""Client requests that the node coordinates, by operation."""
 
 from collector.jolokia.mbean import METRICS, counter, histogram
 from collector.model.metric import WideColumn

@@ -1,4 +1,4 @@
-"""Keyspaces and tables: operations on this node as a replica, and sizes."""
+"""Keyspaces and tables: sizes, and the operations that this node performs as a replica."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ def is_system_keyspace(keyspace: str) -> bool:
 
 
 def _local(kind: str, bean: str) -> tuple[MBean, ...]:
-    """Return the count, total time and histogram of operations on a keyspace or table."""
+    """Return the MBeans for the count, total time and histogram of local operations on a keyspace or table."""
     return (
         counter(
             f"cassandra_{kind}_operations_total",
@@ -65,8 +65,8 @@ def _per_read(metric: str, text: str, name: str, many: Callable[[Any], Many] | N
 def _with_zero_bucket(counts: Sequence[int]) -> Many:
     """Yield the counts with a separate bucket for zero.
 
-    Cassandra counts reads that scanned no tombstone and reads that scanned one in the same bucket; almost all of them
-    scanned none.
+    Cassandra counts reads that scanned no tombstones and reads that scanned one in the same bucket. Almost all of them
+    scanned none, so the whole bucket is counted as zero.
     """
     yield (), [counts[0], 0, *counts[1:]] if len(counts) == COUNTS_WITH_ZERO - 1 else counts
 
@@ -74,11 +74,11 @@ def _with_zero_bucket(counts: Sequence[int]) -> Many:
 _KEYSPACE_OPERATIONS = _local("keyspace", _KEYSPACE)
 _TABLE_OPERATIONS = _local("table", _TABLE)
 OPERATIONS = _TABLE_OPERATIONS[0]
-# Keyspace counters, and the table counters that sum to them.
+# Maps keyspace counters to the table counters that add up to them.
 REMAINDERS = {
     k.metric.name: t.metric.name for k, t in zip(_KEYSPACE_OPERATIONS[:2], _TABLE_OPERATIONS[:2], strict=True)
 }
-# Metrics of the most active tables that are read on every tick; their other metrics are read once a minute.
+# For the most active tables, these metrics are read on every tick and all others once a minute.
 EVERY_TICK = frozenset(bean.metric.name for bean in _TABLE_OPERATIONS)
 
 BEANS = (

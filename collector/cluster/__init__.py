@@ -1,1 +1,1 @@
-"""Many nodes as one: aggregation, merging of recordings on a grid of intervals."""
+"""Aggregation across nodes, and merging of recordings onto a grid of intervals."""

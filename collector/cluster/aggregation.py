@@ -1,7 +1,7 @@
-"""Aggregation across nodes, the same for live nodes and for recordings.
+"""Aggregation across nodes, shared by live clusters and merges of recordings.
 
-The row of each metric defines how the values of several nodes are aggregated (`Metric.aggregation`), and which values
-nodes on one machine share (`Metric.owner`).
+Each metric's definition says how the values of several nodes are aggregated (`Metric.aggregation`), and whether nodes
+on the same machine share the values (`Metric.owner`).
 """
 
 from collections import Counter
@@ -16,16 +16,16 @@ from collector.model.snapshot import Tick
 
 NAME = "cluster"
 WATCHED = "watched"
-"""The device label of a node's watched disk and interface; their real names differ between machines."""
+"""The device label of a node's watched disk and interface, whose real names differ between machines."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a node runs. Nodes on one machine report the same series of the machine.
+    """Where a node runs. Nodes on the same machine all report that machine's series.
 
-    machine    the machine's boot id; "" if unknown: then nothing is shared.
+    machine    the machine's boot id; "" if unknown, in which case nothing is shared.
     network    the network namespace on that machine.
-    disk       the disk that the node's samples call WATCHED; `interface` is the network interface.
+    disk       the disk labelled WATCHED in the node's samples; `interface` is the network interface with that label.
     """
 
     machine: str = ""
@@ -34,7 +34,7 @@ class Placement:
     interface: str = ""
 
     def shared(self, metric: Metric | None, series: Series) -> Series:
-        """Return a key that is equal on all nodes sharing the series; () for an unshared series."""
+        """Return a key that is equal for all nodes that share the series; () for a series that is not shared."""
         if not self.machine or metric is None or metric.owner is Owner.NODE:
             return ()
         is_network = metric.owner is Owner.NETWORK
@@ -47,7 +47,7 @@ NOWHERE = Placement()
 
 
 def counted_once(catalogue: Mapping[str, Metric], nodes: Iterable[tuple[Placement, Sample]]) -> list[Sample]:
-    """Return the samples without duplicates: a machine's series stay only in the first sample that contains them."""
+    """Return the samples without duplicates: a shared series stays only in the first sample that contains it."""
     seen: set[Series] = set()
     samples = []
     for placement, sample in nodes:
@@ -64,12 +64,12 @@ def merged(
 ) -> Sample:
     """Return the cluster's sample of one interval from one sample per node.
 
-    Increases and buckets are added; percentiles are absent if a node with operations lacks buckets, because they would
-    exclude that node. Rates and gauges are aggregated as their metrics define, and `spread` contains the lowest and the
-    highest value of each gauge. Elapsed times are the longest of any node.
+    Increases and buckets are added; percentiles are absent if a node that served operations lacks buckets, because they
+    would not cover that node. Rates and gauges are aggregated as defined by their metrics, and `spread` contains each
+    gauge's lowest and highest value. Each elapsed time is the longest of any node.
 
-    incomplete  series that some node did not report in this interval; their sums are absent, since they would appear
-                to drop.
+    incomplete  series that some node did not report in this interval; their sums are omitted, because they would seem
+                to have dropped.
     """
     by_series: dict[Series, list[tuple[Sample, Derived]]] = {}
     elapsed: dict[str, float] = {}
@@ -98,7 +98,7 @@ def merged(
 
 
 def is_summed_over_nodes(metric: Metric | None) -> bool:
-    """Return whether the cluster's value is the sum of its nodes' values, without values of shared machines."""
+    """Return whether the cluster's value is a sum over nodes, of a metric that belongs to a node and not a machine."""
     return metric is not None and metric.aggregation is Aggregation.SUM and metric.owner is Owner.NODE
 
 
@@ -115,7 +115,7 @@ _GAUGES: Mapping[Aggregation, Callable[[Sequence[float]], float]] = {
 
 
 def _aggregated(metric: Metric | None, values: Sequence[Derived], nodes: int) -> Derived | None:
-    """Return the cluster's value of a series; `nodes` is the number of nodes with its metric."""
+    """Return the cluster's value for a series; `nodes` is the number of nodes that have its metric."""
     rates = [value for value in values if isinstance(value, Rate)]
     if rates:
         return _rate(metric, rates, nodes)
@@ -131,7 +131,7 @@ def _aggregated(metric: Metric | None, values: Sequence[Derived], nodes: int) ->
 def _rate(metric: Metric | None, rates: Sequence[Rate], nodes: int) -> Rate:
     if nodes == 1:
         return rates[0]
-    # A node with the metric but without this series has a rate of 0.
+    # If a node has the metric but not this series, its rate for this series is 0.
     divisor = nodes if metric and metric.aggregation is Aggregation.MEAN else 1
     per_s = sum(rate.per_s for rate in rates) / divisor
     return Rate(sum(rate.increase for rate in rates), max(rate.elapsed_s for rate in rates), per_s)

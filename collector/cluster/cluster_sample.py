@@ -1,4 +1,4 @@
-"""The cluster's sample of an interval."""
+"""The sample of a whole cluster for one interval."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from collector.model.sample import Sample
 
 @dataclass(frozen=True)
 class ClusterSample:
-    """The cluster's sample of one interval.
+    """The cluster's sample for one interval.
 
-    answered  the number of nodes with a responding Cassandra.
+    answered  the number of nodes whose Cassandra answered.
     """
 
     sample: Sample

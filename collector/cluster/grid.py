@@ -1,4 +1,4 @@
-"""The grid of intervals that all nodes of a run share."""
+"""The grid of intervals shared by all nodes in a run."""
 
 from dataclasses import dataclass
 from math import floor
@@ -15,23 +15,23 @@ class Grid:
     end_s: float = float("inf")
 
     def index_of(self, time_s: float, covered_s: float) -> int | None:
-        """Return the index of a tick's interval; None outside the range.
+        """Return the index of the interval to which a tick belongs; None if the tick is outside the time range.
 
-        The middle of the `covered_s` before the tick decides: if clocks differ slightly, the tick itself may already
-        lie in the next interval.
+        The interval is chosen by the middle of the `covered_s` before the tick, because the tick itself may already
+        lie in the next interval if clocks differ slightly.
         """
         if not self.begin_s <= time_s <= self.end_s:
             return None
         return floor((time_s - min(covered_s, self.interval_s) / 2) / self.interval_s)
 
     def end_of(self, index: int) -> float:
-        """Return the end of an interval, in seconds since the epoch."""
+        """Return an interval's end, in seconds since the epoch."""
         return (index + 1) * self.interval_s
 
 
 @dataclass
 class NodeInterval:
-    """One node's sample for one interval of the grid, and the number of ticks in it."""
+    """One node's sample for one interval on the grid, and the number of ticks that it covers."""
 
     sample: Sample
     ticks: int

@@ -1,4 +1,4 @@
-"""Merging recordings, with the columnar merge where it is installed and supports them."""
+"""Merges recordings, using the columnar merge if its packages are installed and it supports the recordings."""
 
 import importlib.util
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ def merge(
 ) -> Merged[Product]:
     """Merge recordings onto one grid; call `done` with the number of newly merged nodes. Raises OSError."""
     if all(importlib.util.find_spec(name) for name in COLUMNAR_NEEDS):
-        # Imported here: processes that sample must not load numpy.
+        # Imported here because sampling processes must not load numpy.
         from collector.cluster.columnar.columnar_merge import columnar_merge
         from collector.cluster.columnar.decode import UnsupportedError
 
         try:
             return columnar_merge(recordings, job, processes, done)
         except UnsupportedError:
-            # The reference merge is slower, but reads every recording.
+            # The reference merge is slower, but supports every recording.
             pass
     return reference_merge(recordings, job, done)

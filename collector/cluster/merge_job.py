@@ -1,4 +1,4 @@
-"""The input and output of a merge: the job, the run and result of each node, and the merged run."""
+"""The input and output of a merge: the job, each node's run and result, and the merged run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from collector.journal.tick_order import Integrity
 from collector.model.metric import Metric, Series
 
 DEFAULT_S = 5.0
-"""The default interval of a merged run."""
+"""The default interval for a merged run."""
 Product = TypeVar("Product")
 
 
 @dataclass(frozen=True)
 class NodeRun:
-    """One node on the grid.
+    """One node's intervals on the grid.
 
-    intervals  by index, without those that lack ticks of the node.
-    integrity  the defects of the node's files.
+    intervals  the intervals with at least one of the node's ticks, by index.
+    integrity  the defects in the node's files.
     """
 
     node: str
@@ -33,7 +33,7 @@ class NodeRun:
 
 @dataclass(frozen=True)
 class NodeResult(Generic[Product]):
-    """The result of a node; `product` is the result of `Job.make` for its intervals."""
+    """The merge result for one node; `product` is what `Job.make` built from its run."""
 
     node: str
     head: Header
@@ -45,7 +45,7 @@ class NodeResult(Generic[Product]):
 
 @dataclass(frozen=True)
 class Merged(Generic[Product]):
-    """A merged run: all nodes, and the cluster by interval. `indices` ranges from the first interval to the last."""
+    """A merged run: all nodes, and the cluster by interval. `indices` extends from the first interval to the last."""
 
     grid: Grid
     nodes: tuple[NodeResult[Product], ...]
@@ -55,11 +55,11 @@ class Merged(Generic[Product]):
 
 @dataclass(frozen=True)
 class Job(Generic[Product]):
-    """How to merge recordings.
+    """The parameters of a merge.
 
-    offsets     how far each node's clock is ahead, in seconds.
-    wanted      the metrics, and single series of other metrics, that `make` needs.
-    make        builds the product of one node; it may run in another process.
+    offsets     the time by which each node's clock is ahead, in seconds.
+    wanted      the metrics that `make` needs, and single series of other metrics.
+    make        builds one node's product; may be called in another process.
     max_series  the maximum number of series per node.
     """
 
@@ -70,14 +70,14 @@ class Job(Generic[Product]):
     max_series: int = MAX_SERIES
 
     def result(self, run: NodeRun) -> NodeResult[Product]:
-        """Return the result of a node."""
+        """Return a node's result, including its product."""
         ticks = sum(interval.ticks for interval in run.intervals.values())
         missed = sum(interval.sample.tick.missed for interval in run.intervals.values())
         return NodeResult(run.node, run.head, ticks, missed, run.integrity, self.make(run))
 
 
 def catalogue_of(recordings: Sequence[Recording]) -> dict[str, Metric]:
-    """Return the metrics of all recordings, without those whose meaning differs between recordings."""
+    """Return the metrics in all recordings, except those whose meaning differs between recordings."""
     catalogues = [session.head.catalogue for recording in recordings for session in recording.sessions]
     metrics = {name: metric for catalogue in catalogues for name, metric in catalogue.items()}
     differing = {

@@ -1,4 +1,4 @@
-"""The reference merge of one node: its recorded ticks on a grid, one tick at a time."""
+"""The reference merge for one node: puts its recorded ticks onto a grid, one tick at a time."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,14 +15,14 @@ from collector.model.snapshot import Event, Tick
 
 
 def placement(head: Header) -> Placement:
-    """Return where a recorded node runs."""
+    """Return the placement of a recorded node."""
     return Placement(head.boot, head.network, head.disk, head.interface)
 
 
 def node_intervals(entries: Iterable[Entry], grid: Grid, offset_s: float = 0.0) -> dict[int, NodeInterval]:
     """Return a node's intervals by index; its clock is ahead by `offset_s`.
 
-    An increase that spans missed ticks counts in the interval of the tick that ends it.
+    An increase that spans missed ticks counts towards the interval of the tick that ends it.
     """
     readings: Readings = {}
     builders: dict[int, _Builder] = {}
@@ -67,7 +67,7 @@ def _with_shared_names(head: Header, sample: Sample) -> Sample:
 
 
 def shared_name(head: Header, series: Series) -> Series:
-    """Return a series under the name that all nodes share: the watched disk and interface are called `WATCHED`."""
+    """Return a series as named on all nodes: the labels of the watched disk and interface are replaced by `WATCHED`."""
     metric = CATALOGUE.get(series[0])
     if metric is not None and metric.labels == ("device",) and series[1:] in ((head.disk,), (head.interface,)):
         return series[0], WATCHED

@@ -1,4 +1,4 @@
-"""Finds recordings and assigns them to nodes: resolves duplicate names, renamed nodes and overlapping recordings."""
+"""Finds recordings and assigns them to nodes; resolves duplicate names, renamed nodes and overlapping recordings."""
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,18 +17,18 @@ from collector.journal.segments import journal_files
 from collector.journal.validation import MALFORMED, texts_of, tick_of
 from collector.printable import count_text
 
-# Frames tried from the end of a file before the complete file is read.
+# Maximum number of frames to try from the end of a file before reading the whole file.
 MAX_FRAMES_TRIED = 64
-# A recorder writes one session per file, but people may concatenate files.
+# A recorder writes one session per file, but users may concatenate files.
 MAX_SESSIONS = 100
 
 
 @dataclass(frozen=True)
 class Session:
-    """The ticks of one node from one run of a recorder.
+    """One node's ticks from one run of a recorder.
 
-    begin_s, end_s  the time range, by the recorder's clock; ticks before a clock step may lie outside.
-    processes       the node's process at the beginning and at the end.
+    begin_s, end_s  the time range on the recorder's clock; ticks before a clock step may lie outside.
+    processes       the node's processes at the beginning and end of each file.
     """
 
     node: str
@@ -40,18 +40,18 @@ class Session:
 
     @property
     def folder(self) -> Path:
-        """The folder of the files."""
+        """The folder that contains the files."""
         return self.files[0].parent
 
     def overlaps(self, other: "Session") -> bool:
-        """Return whether both sessions cover a common moment."""
-        # A copy always overlaps, even if it has a single tick.
+        """Return whether the sessions overlap in time, or are copies of each other."""
+        # Copies always overlap, even if they contain only a single tick.
         if self.head.session and (self.head.session, self.begin_s) == (other.head.session, other.begin_s):
             return True
         return self.begin_s < other.end_s and other.begin_s < self.end_s
 
     def read(self, limit: SeriesLimit) -> Iterator[Entry | Damage | Footer]:
-        """Yield the records of the session, and damage. Raises OSError, TooManySeriesError."""
+        """Yield the session's records, and any damage. Raises OSError and TooManySeriesError."""
         for path in self.files:
             for record in read(path, limit):
                 if isinstance(record, Damage) or session_of(record) == self.head.session:
@@ -59,13 +59,13 @@ class Session:
 
 
 def session_of(record: Entry | Footer) -> str:
-    """Return the session of a record."""
+    """Return the identifier of the session to which a record belongs."""
     return record.head.session if isinstance(record, Entry) else record.session
 
 
 @dataclass(frozen=True)
 class _End:
-    """The first or the last tick of a file."""
+    """The first or last tick of a session in a file."""
 
     head: Header
     node: str
@@ -74,7 +74,7 @@ class _End:
 
 @dataclass(frozen=True)
 class Recording:
-    """The sessions of one node in order of time, without overlap."""
+    """One node's sessions in chronological order, without overlaps."""
 
     node: str
     sessions: tuple[Session, ...]
@@ -83,7 +83,7 @@ class Recording:
 def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
     """Return the sessions in all files, and a note for each file without a recording. Raises OSError.
 
-    If a file ends with its footer, only its first and last frames are read: it contains one session.
+    If a file ends with its footer, it contains only one session, so only its first and last frames are read.
     """
     files_by_session: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
     notes: list[str] = []
@@ -92,7 +92,7 @@ def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
         readable = {first.head.session for first, _ in ends}
         lost = sum(footer.next - footer.first for footer in footers if footer.session not in readable)
         if lost:
-            notes.append(f"{file}: no readable tick: {count_text(lost, 'tick')} lost")
+            notes.append(f"{file}: no readable ticks: {count_text(lost, 'tick')} lost")
         elif not ends:
             notes.append(f"{file}: no recording found")
         if len(ends) > MAX_SESSIONS:
@@ -111,7 +111,7 @@ def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:
 
 
 def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
-    """Return the first and the last tick of each session in a file, and the footers in it. Raises OSError."""
+    """Return the first and last tick of each session in a file, and the file's footers. Raises OSError."""
     footer = last_footer(file)
     if footer is None:
         return _all_ends(read_lines(file))
@@ -125,7 +125,7 @@ def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
         frame_offset = data.rfind(MAGIC, 0, frame_offset)
         if frame_offset <= 0:
             break
-        # Frames are independent; bytes that only look like the beginning of a frame yield nothing.
+        # Frames are independent of each other; bytes that only look like the beginning of a frame yield nothing.
         ends, _ = _all_ends(Frames().feed(data[frame_offset:]))
         if ends:
             return [(first, ends[-1][1])], [footer]
@@ -134,9 +134,9 @@ def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
 
 
 def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]], list[Footer]]:
-    """Return the first and the last tick of each session, in the order of their first ticks, and all footers.
+    """Return the first and last tick of each session, ordered by first tick, and all footers.
 
-    Ticks are not decoded, since only their sessions and times are needed.
+    Ticks are not fully decoded, because only their sessions, nodes and times are needed.
     """
     begins: dict[str, _End] = {}
     lasts: dict[str, tuple[Header, str, bytes]] = {}
@@ -145,7 +145,7 @@ def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]],
     node = ""
     for text in lines:
         if isinstance(text, Damage):
-            # The following records are differences from a lost one.
+            # The records that follow are deltas from a lost record.
             head = None
             continue
         try:
@@ -175,9 +175,9 @@ def _end(last: tuple[Header, str, bytes], first: _End) -> _End:
 def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
     """Return the recordings sorted by node, and notes about conflicts.
 
-    The process identifies a node: sessions of one process under two names belong to one node, which gets the last name.
-    Of two overlapping sessions of a node, the longer one counts. Two processes with the same name at the same time are
-    two nodes.
+    A node is identified by its process: sessions of the same process under two names belong to one node, which gets the
+    later name. If two sessions of a node overlap, the longer one is used. Two processes with the same name at the same
+    time are two different nodes.
     """
     notes: list[str] = []
     groups = _Groups()
@@ -192,9 +192,9 @@ def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
 
 
 class _Groups:
-    """Groups sessions, added in order of their beginning, by node.
+    """Groups sessions by node. Sessions must be added in order of their start.
 
-    A session belongs to the oldest group with its process, or with its name unless two known processes overlap.
+    A session joins the oldest group with its process, or with its name unless it overlaps another known process there.
     """
 
     def __init__(self) -> None:
@@ -216,25 +216,25 @@ class _Groups:
 
 
 class _SameName:
-    """The groups with sessions of one name. Sessions are added in order of their beginning."""
+    """The groups that have sessions with a given name. Sessions must be added in order of their start."""
 
     def __init__(self) -> None:
         self._oldest: int | None = None
-        # Groups that accept every session that begins now or later.
+        # The oldest group that accepts any session starting from now on.
         self._oldest_free: int | None = None
-        # The end of each session, and its group.
+        # A heap with the end and the group of each session that has not ended yet.
         self._ends: list[tuple[float, int]] = []
 
     def groups_for(self, session: Session) -> list[int]:
-        """Return the oldest group that accepts the session, or an empty list."""
+        """Return the oldest group that accepts the session, as a list; it is empty if no group does."""
         while self._ends and self._ends[0][0] <= session.begin_s:
             self._free(heappop(self._ends)[1])
-        # A session without a process is accepted by all.
+        # A session without a known process is accepted by every group.
         index = self._oldest_free if session.processes else self._oldest
         return [] if index is None else [index]
 
     def add(self, session: Session, index: int) -> None:
-        """Add a session of a group."""
+        """Add a session that belongs to the group `index`."""
         self._oldest = index if self._oldest is None else min(index, self._oldest)
         if session.processes:
             heappush(self._ends, (session.end_s, index))
@@ -246,7 +246,7 @@ class _SameName:
 
 
 class _Names:
-    """Gives each group a unique name."""
+    """Assigns a unique name to each group."""
 
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes
@@ -254,7 +254,7 @@ class _Names:
         self._next_number: dict[str, int] = {}
 
     def name_of(self, group: Sequence[Session]) -> str:
-        """Return an unused name for a group; note a change of its name."""
+        """Return a name for a group that is not in use yet; add a note if the name had to change."""
         name = group[-1].node
         others = sorted({session.node for session in group} - {name})
         if others:
@@ -277,11 +277,11 @@ class _Names:
 
 
 def _without_overlaps(group: Sequence[Session], notes: list[str]) -> list[Session]:
-    """Return the sessions in order of their beginning, without those that overlap a longer one."""
+    """Return the sessions in order of their start, without those that overlap a longer one."""
     chosen: list[Session] = []
     copies: dict[tuple[str, float], Session] = {}
-    # Chosen sessions in order of their beginning. They do not overlap, and none is shorter than the next session, so
-    # only its two neighbours can overlap it.
+    # The chosen sessions in order of their start. They do not overlap each other and are at least as long as the next
+    # candidate, so only the candidate's two neighbours can overlap it.
     ordered: list[tuple[float, int]] = []
     for session in sorted(group, key=lambda session: session.begin_s - session.end_s):
         insert_at = bisect_right(ordered, (session.begin_s, len(group)))

@@ -1,4 +1,4 @@
-"""The reference merge: many recordings on one grid, one tick at a time; it defines the result of every merge."""
+"""The reference merge: puts recordings onto one grid, one tick at a time; its result defines that of every merge."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from collector.model.sample import Sample
 from collector.model.snapshot import Tick
 
 Spans = Mapping[Series, tuple[int, int]]
-"""The first and the last interval of a node's series."""
+"""The indices of the first and last interval that contain each of a node's series."""
 
 
 def reference_merge(
@@ -40,7 +40,7 @@ def reference_merge(
 
 
 def node_run(recording: Recording, grid: Grid, offset_s: float, max_series: int = MAX_SERIES) -> NodeRun:
-    """Return one node on the grid; its clock is ahead by `offset_s`. Raises OSError, TooManySeriesError."""
+    """Return a node's run on the grid; its clock is ahead by `offset_s`. Raises OSError and TooManySeriesError."""
     limit = SeriesLimit(max_series, recording.node)
     integrity = Integrity()
 
@@ -60,7 +60,7 @@ def node_run(recording: Recording, grid: Grid, offset_s: float, max_series: int 
 
 
 def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:
-    """Return the spans of a node's gauges that are summed across nodes."""
+    """Return the spans of those of a node's gauges that are summed across nodes."""
     spans: dict[Series, tuple[int, int]] = {}
     for index, interval in node.intervals.items():
         for series, value in interval.sample.values.items():
@@ -72,7 +72,7 @@ def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:
 def cluster_sample(
     metrics: Mapping[str, Metric], nodes: Sequence[NodeRun], spans: Sequence[Spans], grid: Grid, index: int
 ) -> ClusterSample:
-    """Return the cluster's sample of an interval; `spans` are those of each node."""
+    """Return the cluster's sample for an interval; `spans` contains the summed spans of each node."""
     samples: list[tuple[aggregation.Placement, Sample]] = []
     lacking: set[Series] = set()
     answered = 0

@@ -1,1 +1,1 @@
-"""The machine as a source: one module per subject with METRICS and `read`, and discovery of devices."""
+"""The machine as a source: one module per subject, each defining METRICS and `read`, and device discovery."""

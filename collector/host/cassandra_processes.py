@@ -15,7 +15,7 @@ from collector.model.snapshot import SourceError
 DAEMON = "org.apache.cassandra.service.CassandraDaemon"
 DEFAULT_URL = "http://127.0.0.1:8778/jolokia"
 DEFAULT_DATA = Path("/var/lib/cassandra")
-# The JVM reports a slightly later start time than the kernel does, and the kernel's value shifts when the clock is set.
+# The JVM reports a slightly later start time than the kernel, and the kernel's value shifts when the clock is set.
 START_SLACK_S = 10.0
 
 _AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
@@ -23,23 +23,23 @@ _JMX_PORT = re.compile(r"-D(?:cassandra\.jmx\.(?:local|remote)|com\.sun\.managem
 _CONFIG = re.compile(r"-Dcassandra\.config=(?:file:(?://)?)?(/.*)")
 _STORAGE = re.compile(r"-Dcassandra\.storagedir=(.*)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
-# data_file_directories in cassandra.yaml, as a block list or in brackets.
+# The setting data_file_directories in cassandra.yaml, written as a block list or in brackets.
 _DIRECTORIES = re.compile(r"^data_file_directories:\s*(\[[^\]]*\]|(?:\s*\n\s*-\s*\S.*)+)", re.MULTILINE)
 _LISTED = re.compile(r"[^\s\[\],\"'-][^\n,\]\"']*")
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """Properties that a node reports about itself.
+    """Self-reported properties of a node.
 
     address      broadcast address.
     directories  data directories.
-    jvm          name of the JVM, "PID@HOST", with the PID inside its container.
-    started_ms   start time of the JVM, in milliseconds since the epoch.
+    jvm          the JVM's name, "PID@HOST", with the PID inside its container.
+    started_ms   the JVM's start time, in milliseconds since the epoch.
     pid          PID on this machine; None if the process is not visible here.
     is_local     whether the node runs on this machine.
     origin       origin of its counters, as in its scrapes.
-    peers        addresses of all nodes of its cluster, including its own.
+    peers        addresses of all nodes in its cluster, including its own.
     """
 
     address: str = ""
@@ -56,11 +56,11 @@ class NodeFacts:
 class LocalNode:
     """A Cassandra process on this machine.
 
-    url          URL of its Jolokia agent; "" without one.
-    jmx_port     JMX port; None if the command line has none.
-    nodetool     the nodetool of its installation; None if there is none beside its jars.
+    url          URL of its Jolokia agent; "" if it has none.
+    jmx_port     JMX port; None if the command line does not specify it.
+    nodetool     its installation's nodetool; None if there is none next to its jars.
     directories  data directories, if its configuration can be read.
-    process      identified by the kernel's start time, which setting the clock does not change.
+    process      the process, identified by its start time in the kernel, which setting the clock does not change.
     """
 
     pid: int
@@ -82,7 +82,7 @@ class LocalNode:
 
 
 def local_nodes() -> list[LocalNode]:
-    """Return the Cassandra processes on this machine, those with Jolokia first, then by age, oldest first."""
+    """Return the Cassandra processes on this machine; those with Jolokia come first, then the oldest."""
     nodes = []
     for process in psutil.process_iter(["pid", "cmdline", "create_time"]):
         line = process.info["cmdline"] or []
@@ -93,7 +93,7 @@ def local_nodes() -> list[LocalNode]:
 
 
 def node_of(pid: int, started_s: float, command: Sequence[str]) -> LocalNode:
-    """Return the settings in the command line of a Cassandra process."""
+    """Return the settings in a Cassandra process's command line."""
     port = next((match[1] for argument in command if (match := _JMX_PORT.fullmatch(argument))), None)
     class_path = _class_path(command)
     return LocalNode(
@@ -114,7 +114,7 @@ def _class_path(command: Sequence[str]) -> list[Path]:
 
 
 def _nodetool(class_path: Iterable[Path]) -> Path | None:
-    """Return the nodetool in the `bin` folder beside the configuration or the jars."""
+    """Return the nodetool in the `bin` folder next to the configuration or jars, or None if there is none."""
     for entry in class_path:
         folder = entry.parent if entry.name in ("conf", "lib") else entry.parent.parent
         tool = folder / "bin" / "nodetool"
@@ -137,7 +137,7 @@ def _directories(command: Sequence[str], class_path: Iterable[Path]) -> tuple[Pa
 
 
 def agent_url(command: Iterable[str]) -> str:
-    """Return the URL of the Jolokia agent in the command line of a JVM; "" without one."""
+    """Return the URL of the Jolokia agent in a JVM's command line; "" if there is none."""
     for argument in command:
         if match := _AGENT.fullmatch(argument):
             options = dict(part.split("=", 1) for part in (match["options"] or "").split(",") if "=" in part)
@@ -152,7 +152,7 @@ def agent_url(command: Iterable[str]) -> str:
 def local_pid(facts: NodeFacts, nodes: Sequence[LocalNode]) -> int | None:
     """Return the PID of the node on this machine, or None if it runs elsewhere.
 
-    A PID inside a container differs from the PID on the machine. If no PID matches, the start time decides.
+    The PID inside a container differs from that on the machine. If no PID matches, the start time decides.
     """
     started_s = facts.started_ms / 1000
     number, _, host = facts.jvm.partition("@")
@@ -162,15 +162,15 @@ def local_pid(facts: NodeFacts, nodes: Sequence[LocalNode]) -> int | None:
         if str(node.pid) == number:
             return node.pid
     if near:
-        # Another program with Jolokia may have started at the same time as a node.
+        # A different program with Jolokia may have started at the same time as a node.
         is_other_program = same_host and _runs_since(number, started_s)
         return None if is_other_program else min(near, key=lambda node: abs(node.started_s - started_s)).pid
-    # The clock may have been set since the start: accept the PID alone if the host name matches.
+    # The clock may have been set since the start, so the PID alone suffices if the host name matches.
     return next((node.pid for node in nodes if same_host and str(node.pid) == number), None)
 
 
 def _runs_since(number: str, started_s: float) -> bool:
-    """Return whether a process with this PID and start time runs on this machine."""
+    """Return whether a process with this PID and start time is running on this machine."""
     try:
         return abs(psutil.Process(int(number)).create_time() - started_s) < START_SLACK_S
     except (ValueError, OverflowError, psutil.Error):

@@ -1,4 +1,4 @@
-"""Limits and usage of the control group of the Cassandra process, versions 1 and 2 (Linux' cgroup-v2.rst)."""
+"""Limits and usage of the Cassandra process's control group, versions 1 and 2 (see cgroup-v2.rst in Linux)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,12 +37,12 @@ _THROTTLED = Metric(
 )
 METRICS = (_LIMIT, _MEMORY, _CPUS, _THROTTLED)
 
-# Version 1 represents "no limit" by a number close to 2^63.
+# Version 1 represents "no limit" as a number close to 2^63.
 _NO_LIMIT_BYTES = 1 << 60
 
 
 def read(host: Host) -> Values:
-    """Read the control group of the Cassandra process. Return nothing if the process or its group is not visible."""
+    """Read the Cassandra process's control group. Returns no values if the process or its group is not visible."""
     if not host.process_exists:
         return {}
     groups = parse_groups(read_text(host.process_dir / "cgroup"))
@@ -52,12 +52,12 @@ def read(host: Host) -> Values:
 
 
 def origin(host: Host) -> str:
-    """Return the PID of the Cassandra process."""
+    """Return the Cassandra process's PID."""
     return str(host.pid)
 
 
 def parse_groups(text: str) -> dict[str, str]:
-    """Parse /proc/PID/cgroup into the path of the group by controller; that of version 2 under ""."""
+    """Parse /proc/PID/cgroup; return the group's path by controller. The key for version 2 is ""."""
     groups = {}
     for line in text.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -68,8 +68,8 @@ def parse_groups(text: str) -> dict[str, str]:
 def _folder(host: Host, groups: Mapping[str, str], controller: str) -> Path | None:
     """Return the folder of the control group that contains the Cassandra process, or None if it is not visible.
 
-    The path in /proc is relative to a root that may not be mounted here: a container mounts its own group, which is not
-    Cassandra's if casstat runs in a sidecar. In that case, try the mount in Cassandra's own namespace.
+    The path in /proc is relative to a root that may not be mounted here: if casstat runs in a sidecar container, that
+    container's own group is mounted instead. In that case, this tries the mount in Cassandra's own namespace.
     """
     for root in (host.root, host.process_dir / "root"):
         mount = root / "sys/fs/cgroup" / controller
@@ -110,7 +110,7 @@ def _cpu(quota: str, period: str, stat: str, throttled: str, nanoseconds: int) -
 
 
 def _line(folder: Path | None, name: str) -> str:
-    """Return the content of a file of the group, or "" if the group or the file does not exist."""
+    """Return the content of one of the group's files, or "" if the group or the file does not exist."""
     if folder is None:
         return ""
     try:

@@ -9,7 +9,7 @@ STA_UNSYNC = 0x0040
 
 
 class Timex(ctypes.Structure):
-    """The first fields of the kernel's struct timex (adjtimex(2)), with space for the rest."""
+    """The first fields of the kernel's struct timex (adjtimex(2)), with space for the remaining ones."""
 
     _fields_ = [
         ("modes", ctypes.c_uint),
@@ -32,7 +32,7 @@ class ClockState:
 
 
 def read() -> ClockState:
-    """Return the state of the kernel's clock. adjtimex(2) is called without changing anything. Raises OSError."""
+    """Return the kernel clock's state. adjtimex(2) is called without changing anything. Raises OSError."""
     timex = Timex()
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
         number = ctypes.get_errno()

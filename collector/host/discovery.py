@@ -1,4 +1,4 @@
-"""Discovery of the disk and the network interface of a node, and whether it runs on this machine."""
+"""Discovers a node's disk and network interface, and whether the node runs on this machine."""
 
 import ipaddress
 import os
@@ -11,7 +11,7 @@ import psutil
 from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
-# Escaped blanks and backslashes in the paths of mountinfo.
+# Escaped spaces, tabs and backslashes in the paths in mountinfo.
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
@@ -26,9 +26,10 @@ def is_this_machine(host: str) -> bool:
 
 
 def disk_of(path: Path, proc: Path, root: Path = Path("/")) -> str:
-    """Return the block device of `path` as named in /proc/diskstats, the disk for a partition; "" if there is none.
+    """Return the disk on which `path` is stored, as named in /proc/diskstats; "" if there is none.
 
-    `proc` is the folder in /proc of the process in whose mount namespace `path` is, such as /proc/123.
+    If it is stored on a partition, the whole disk is returned. `path` is in the mount namespace of the process to which
+    `proc`, such as /proc/123, belongs.
     """
     for candidate in (proc / "root" / str(path).lstrip("/"), path):
         try:
@@ -40,7 +41,7 @@ def disk_of(path: Path, proc: Path, root: Path = Path("/")) -> str:
         return ""
     if os.major(device):
         return _block_device(device, root)
-    # btrfs, overlay and similar file systems have their own device numbers: use the mounted device.
+    # btrfs, overlay and similar file systems have their own device numbers, so use the mounted device instead.
     source = _mount_source(path, proc)
     try:
         return _block_device(Path(source).stat().st_rdev, root) if source.startswith("/dev/") else ""
@@ -66,23 +67,23 @@ def _mount_source(path: Path, proc: Path) -> str:
     for line in lines:
         fields, _, device_fields = line.partition(" - ")
         point = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), fields.split()[4])
-        # A later mount hides an earlier one at the same mount point.
+        # A later mount hides earlier ones at the same mount point.
         if (path == Path(point) or Path(point) in path.parents) and len(point) >= best:
             best, source = len(point), device_fields.split()[1]
     return source
 
 
 def has_separate_network(proc: Path) -> bool:
-    """Return whether the process with this folder in /proc has another network namespace than this process."""
+    """Return whether the process with this folder in /proc is in a different network namespace from this process."""
     try:
         return os.stat(proc / "ns" / "net").st_ino != os.stat("/proc/self/ns/net").st_ino  # noqa: PTH116
     except OSError:
-        # The namespace of another user's process is not readable; reading through its folder is always correct.
+        # The namespace of another user's process cannot be read. Assume that it differs, which is always correct.
         return True
 
 
 def interface_of(address: str, net: Path) -> str:
-    """Return the interface with `address`, else the one of the default route in `net`; "" if there is none."""
+    """Return the interface that has `address`, else that of the default route in `net`; "" if there is none."""
     try:
         target = ipaddress.ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Operations, bytes and times of block devices, from /proc/diskstats (Linux' Documentation/admin-guide/iostats)."""
+"""Operations, bytes and times of block devices, from /proc/diskstats (see Linux's admin-guide/iostats.rst)."""
 
 from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values
@@ -12,7 +12,7 @@ def _counter(
     return Metric(name, Kind.COUNTER, unit, text, ("device",), scale=scale, across=across, owner=Owner.MACHINE)
 
 
-# In the order of the columns of /proc/diskstats.
+# In the order of the columns in /proc/diskstats.
 COLUMNS = (
     _counter("node_disk_reads_completed_total", "Number of reads completed."),
     _counter("node_disk_reads_merged_total", "Number of reads merged."),
@@ -49,7 +49,7 @@ def read(host: Host) -> Values:
 
 
 def parse(diskstats: str, selected: tuple[str, ...]) -> Values:
-    """Parse /proc/diskstats, for the selected devices or, without a selection, for all devices ever used."""
+    """Parse /proc/diskstats for the selected devices or, if none are selected, for all devices that have been used."""
     values: Values = {}
     for line in diskstats.splitlines():
         _, _, device, *counts = line.split()

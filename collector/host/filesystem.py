@@ -1,4 +1,4 @@
-"""File systems of Cassandra's data directories."""
+"""The file systems that contain Cassandra's data directories."""
 
 import os
 
@@ -26,7 +26,7 @@ _SIZE, _FREE, _AVAILABLE = METRICS = tuple(
 
 
 def read(host: Host) -> Values:
-    """Read the file systems of the data directories, each once."""
+    """Read the file systems that contain the data directories, each one only once."""
     values: Values = {}
     for mount in dict.fromkeys(mount_point(str(directory)) for directory in host.directories):
         try:
@@ -40,7 +40,7 @@ def read(host: Host) -> Values:
 
 
 def mount_point(directory: str) -> str:
-    """Return the mount point of the file system of `directory`."""
+    """Return the mount point of the file system that contains `directory`."""
     path = os.path.realpath(directory)
     while not os.path.ismount(path):
         path = os.path.dirname(path)  # noqa: PTH120 - plain strings, as realpath gives them

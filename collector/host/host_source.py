@@ -1,4 +1,4 @@
-"""The machine's metrics as sources of the node sampler."""
+"""Sources of machine metrics for the node sampler."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class HostSubject:
-    """A module of machine metrics; `origin` returns the origin of its counters."""
+    """One subject of machine metrics: `read` returns the values, `origin` the origin of the counters."""
 
     name: str
     metrics: tuple[Metric, ...]
@@ -26,7 +26,7 @@ class HostSource:
     """Reads the metrics of one subject, such as the disks."""
 
     def __init__(self, subject: HostSubject, host: Callable[[], Host | None], clock: Clock) -> None:
-        """Take the subject, and a function that returns the machine or None if the node runs elsewhere."""
+        """Read `subject` on the machine that `host` returns; None means that the node runs on another machine."""
         self.name = subject.name
         self._subject = subject
         self._host = host
@@ -48,7 +48,7 @@ class HostSource:
 
 
 def identity_of(host: Host | None) -> tuple[str, str]:
-    """Return the boot id of the machine and the network namespace of the node; "" for each that is unknown."""
+    """Return the machine's boot id and the node's network namespace; either is "" if it is unknown."""
     if host is None:
         return "", ""
     try:

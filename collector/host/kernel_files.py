@@ -1,4 +1,4 @@
-"""Paths of the kernel's files on this machine, and bounded reading of them."""
+"""Locates the kernel's files on this machine and reads them with a size limit."""
 
 import os
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ class Host:
     """The parts of this machine to read.
 
     root              root of the file system; tests pass a captured tree.
-    pid               PID of the Cassandra process; None without one.
+    pid               PID of the Cassandra process; None if there is no such process.
     disks             block devices, such as sda or md0; empty for all.
     interfaces        network interfaces; empty for all.
-    directories       data directories, for their file systems.
-    separate_network  whether Cassandra has another network namespace than this process, as in a container.
+    directories       data directories, to find their file systems.
+    separate_network  whether Cassandra's network namespace differs from this process's, as in a container.
     """
 
     root: Path = Path("/")
@@ -35,12 +35,12 @@ class Host:
 
     @property
     def process_dir(self) -> Path:
-        """The folder of the Cassandra process in /proc, or of this process without one."""
+        """The /proc folder of the Cassandra process, or of this process if Cassandra is not running."""
         return self.proc / str(self.pid) if self.process_exists else self.proc / "self"
 
     @property
     def network_dir(self) -> Path:
-        """The folder of the network namespace of the Cassandra process in /proc."""
+        """The /proc folder with the network statistics of Cassandra's network namespace."""
         return self.proc / (str(self.pid) if self.separate_network else "self") / "net"
 
     @property

@@ -1,4 +1,4 @@
-"""Memory, from /proc/meminfo (proc(5))."""
+"""Memory metrics, read from /proc/meminfo (proc(5))."""
 
 from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
@@ -35,12 +35,12 @@ METRICS = tuple(
 
 
 def read(host: Host) -> Values:
-    """Read the memory of the machine."""
+    """Read the machine's memory metrics."""
     return parse(read_text(host.proc / "meminfo"))
 
 
 def parse(meminfo: str) -> Values:
-    """Parse /proc/meminfo, which has KiB."""
+    """Parse /proc/meminfo, where sizes are in KiB."""
     values: Values = {}
     for line in meminfo.splitlines():
         field, _, amount = line.partition(":")

@@ -1,4 +1,4 @@
-"""Network interfaces and TCP in the network namespace of the Cassandra process, from /proc/PID/net (proc(5))."""
+"""Interface and TCP metrics of Cassandra's network namespace, read from /proc/PID/net (proc(5))."""
 
 from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Kind, Metric, Owner, Values, WideColumn
@@ -8,7 +8,7 @@ def _counter(name: str, text: str, unit: str = "1") -> Metric:
     return Metric(f"node_network_{name}_total", Kind.COUNTER, unit, text, ("device",), owner=Owner.NETWORK)
 
 
-# By column index in /proc/net/dev.
+# Keyed by column index in /proc/net/dev.
 COLUMNS = {
     0: _counter("receive_bytes", "Number of bytes received.", "bytes"),
     1: _counter("receive_packets", "Number of packets received."),
@@ -42,7 +42,7 @@ def origin(host: Host) -> str:
 
 
 def parse_dev(dev: str, selected: tuple[str, ...]) -> Values:
-    """Parse /proc/net/dev, for the selected interfaces or, without a selection, for all."""
+    """Parse /proc/net/dev for the selected interfaces, or for all interfaces if none is selected."""
     values: Values = {}
     for line in dev.splitlines()[2:]:
         interface, _, columns = line.rpartition(":")
@@ -55,7 +55,7 @@ def parse_dev(dev: str, selected: tuple[str, ...]) -> Values:
 
 
 def parse_snmp(snmp: str) -> Values:
-    """Parse the TCP retransmits in /proc/net/snmp, where a line of names precedes each line of numbers."""
+    """Parse the TCP retransmits in /proc/net/snmp, where each line of numbers follows a line of names."""
     tcp = [line.split()[1:] for line in snmp.splitlines() if line.startswith("Tcp:")]
     counts = dict(zip(*tcp, strict=True)) if len(tcp) == 2 else {}
     return {(_RETRANSMITS.name,): int(counts["RetransSegs"])} if "RetransSegs" in counts else {}

@@ -1,9 +1,9 @@
-"""Pressure stall information: time that tasks waited for CPU, memory or disk (Linux 4.20 and later)."""
+"""Pressure stall information: the time tasks spent waiting for CPU, memory or disk (Linux 4.20 and later)."""
 
 from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
 
-# node_exporter's names: `waiting` is the kernel's "some", `stalled` its "full".
+# The names follow node_exporter: `waiting` is the kernel's "some", `stalled` is its "full".
 NAMES = {
     ("cpu", "some"): ("cpu_waiting", "some task waited for a CPU"),
     ("memory", "some"): ("memory_waiting", "some task waited for memory"),

@@ -1,4 +1,4 @@
-"""The Cassandra process: CPU time, memory, page faults, threads and files, from /proc/PID (proc(5))."""
+"""Metrics of the Cassandra process: CPU time, memory, page faults, threads and open files (/proc/PID, proc(5))."""
 
 import os
 
@@ -9,7 +9,7 @@ from collector.model.metric import Aggregation, Kind, Metric, Values, WideColumn
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _CPU_S = 1 / TICKS_PER_S
 
-# By field index after the command name in /proc/PID/stat; the state has index 0.
+# Keyed by field index in /proc/PID/stat, counted from the state (0), which follows the command name.
 STAT = {
     7: Metric("casstat_process_minor_faults_total", Kind.COUNTER, "1", "Number of page faults served from memory."),
     9: Metric(
@@ -51,10 +51,10 @@ METRICS = (*STAT.values(), _FILES)
 
 
 def read(host: Host) -> Values:
-    """Read the Cassandra process. Return nothing if it does not run on this machine."""
+    """Read the metrics of the Cassandra process. Return nothing if it is not running on this machine."""
     if not host.process_exists:
         return {}
-    # Not `host.process_dir`: if Cassandra ends now, that becomes this process.
+    # Not `host.process_dir`: if Cassandra exits now, that would be the folder of this process.
     folder = host.proc / str(host.pid)
     values = parse_stat(read_text(folder / "stat"))
     try:
@@ -63,7 +63,7 @@ def read(host: Host) -> Values:
         # The open files of another user's process are not readable; everything else is.
         pass
     except OSError:
-        # The process ended while it was read.
+        # The process exited while it was being read.
         return {}
     return values
 
@@ -74,6 +74,6 @@ def origin(host: Host) -> str:
 
 
 def parse_stat(stat: str) -> Values:
-    """Parse /proc/PID/stat after its last bracket: the command name may contain spaces and brackets."""
+    """Parse /proc/PID/stat after its last parenthesis: the command name may contain spaces and parentheses."""
     fields = stat.rpartition(")")[2].split()
     return {(metric.name,): int(fields[index]) for index, metric in STAT.items()}

@@ -1,4 +1,4 @@
-"""Clock synchronisation of the machine. Without it, rows and write timestamps of several nodes are not comparable."""
+"""The machine's clock synchronisation. Without it, rows and write timestamps of different nodes are not comparable."""
 
 from pathlib import Path
 
@@ -29,13 +29,13 @@ _ERROR, _SYNCHRONISED = METRICS = (
 
 
 def read(host: Host) -> Values:
-    """Read the kernel's clock state. Return nothing if it is not available, or for a captured tree."""
+    """Read the kernel's clock state. Return nothing if it is unavailable or the host is a captured tree."""
     if host.root != Path("/"):
         return {}
     try:
         state = clock_synchronisation.read()
     except (OSError, AttributeError):
-        # The seccomp profile of a container may forbid adjtimex.
+        # A container's seccomp profile may forbid adjtimex.
         return {}
     if not state.synchronised:
         return {(_SYNCHRONISED.name,): 0}

@@ -13,7 +13,7 @@ HIDDEN = "***"
 class AccessError(ValueError):
     """Credentials or files that cannot be used.
 
-    The message states the cause without the names of options. `field` is the invalid field of `Access`, `missing` the
+    The message states the cause without naming options. `field` is the invalid field of `Access`, and `missing` is the
     field that must be set.
     """
 
@@ -24,19 +24,19 @@ class AccessError(ValueError):
     def message(self, names: Mapping[str, str]) -> str:
         """Return the cause with the caller's name for the field, such as "--jolokia-ca" for "ca"."""
         if self.missing:
-            return f"{self} (hint: give {names[self.missing]})"
+            return f"{self} (hint: use {names[self.missing]})"
         return f"{self} ({names[self.field]})" if self.field else str(self)
 
 
 @dataclass(frozen=True)
 class Access:
-    """Credentials and certificates for an HTTP server; empty for one that requires none.
+    """Credentials and certificates for an HTTP server; all fields are empty for a server that requires none.
 
     user, password   for HTTP basic authentication.
     ca               PEM file of the authorities to trust instead of the system's.
     certificate      PEM file of the client certificate.
-    key              PEM file of its unencrypted key; None when the certificate's file contains it.
-    hint             advice for a failure, in the caller's words.
+    key              PEM file of the certificate's unencrypted key; None if the certificate file contains it.
+    hint             returns advice for a failure, in the caller's terms.
     """
 
     user: str = ""

@@ -27,7 +27,7 @@ class DeadlineConnection(http.client.HTTPConnection):
         self._tls = tls
 
     def connect(self) -> None:
-        """Connect to the first of the host's addresses that accepts; all attempts share the remaining time."""
+        """Connect to the first of the host's addresses that accepts a connection, within the remaining time."""
         stream = self._connected_socket()
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:
@@ -72,7 +72,7 @@ class DeadlineConnection(http.client.HTTPConnection):
 
 
 class Deadline(Protocol):
-    """The remaining time of a connection."""
+    """Provides the remaining time of a connection."""
 
     def left_s(self) -> float:
         """Return the remaining time. Raises TimeoutError when there is none."""
@@ -93,7 +93,7 @@ class DeadlineSocket:
         self._stream.sendall(data)
 
     def recv_into(self, buffer: Any) -> int:
-        """Receive into `buffer` and return the number of bytes, 0 at the end. Raises OSError."""
+        """Receive into `buffer` and return the number of bytes, or 0 at the end of the stream. Raises OSError."""
         self._stream.settimeout(self._connection.left_s())
         return self._stream.recv_into(buffer)
 
@@ -112,7 +112,7 @@ class DeadlineSocket:
         return decrypted > 0 or bool(poll.poll(0))
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """Return the receiving side as a file."""
+        """Return a file object that reads from the socket."""
         self._readers += 1
         return io.BufferedReader(_SocketReader(self), CHUNK_BYTES)
 
@@ -122,7 +122,7 @@ class DeadlineSocket:
         self._close_unused()
 
     def reader_closed(self) -> None:
-        """Release the socket for one of the files made from it."""
+        """Count one file made from the socket as closed, and close the socket if it is no longer used."""
         self._readers -= 1
         self._close_unused()
 
@@ -132,7 +132,7 @@ class DeadlineSocket:
 
 
 class _SocketReader(io.RawIOBase):
-    """The receiving side as a file."""
+    """A raw file object that reads from the socket."""
 
     def __init__(self, stream: DeadlineSocket) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Failures of one HTTP server: the meaning of exceptions, closed connections and statuses, given host and access."""
+"""Translates an HTTP server's exceptions, closed connections and error statuses into failures with a cause."""
 
 import http.client
 import ssl
@@ -18,19 +18,19 @@ from collector.printable import one_line
 
 
 class ConnectionClosedError(Exception):
-    """The server closed the connection before it answered."""
+    """The server closed the connection before it responded."""
 
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """Interprets failures of requests to `host` with `access`, over TLS or not."""
+    """Interprets failures of requests sent to `host` with `access`, over TLS if `tls` is set."""
 
     host: str
     tls: bool
     access: Access
 
     def of_error(self, error: Exception, *, handshaking: bool) -> Failure:
-        """Return the failure behind an exception; `handshaking` when TLS was being negotiated.
+        """Return the failure behind an exception; `handshaking` if TLS was being negotiated.
 
         Raises ConnectionClosedError when the server closed the connection.
         """
@@ -47,8 +47,8 @@ class Diagnostics:
         return connection_failure(error) if isinstance(error, OSError) else Failure(one_line(error))
 
     def of_closed_connection(self, *, answered: bool) -> Failure:
-        """Return the failure behind a closed connection; `answered` when the server has answered before."""
-        text = "connection closed without an answer"
+        """Return the failure behind a closed connection; `answered` if the server has responded before."""
+        text = "connection closed without a response"
         if answered:
             return Failure(text)
         if not self.tls:
@@ -57,7 +57,7 @@ class Diagnostics:
         return Failure(f"{text}: {refused.text}", refused.reason)
 
     def of_status(self, status: int, phrase: str, location: str | None = None) -> Failure:
-        """Return the failure behind a status other than 200; `location` is where a redirect leads."""
+        """Return the failure behind a status other than 200; `location` is the target of a redirect."""
         user = self.access.user
         if status == http.client.UNAUTHORIZED:
             if user:

@@ -1,6 +1,6 @@
 """Failures of HTTP requests: a typed reason for callers, one line of text for users.
 
-The text states the cause. The caller's `Hint` maps a `Reason` to advice such as "give --jolokia-user".
+The text states the cause. The caller's `Hint` maps a `Reason` to advice such as "use --jolokia-user".
 """
 
 import http.client
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from collector.printable import one_line
+from collector.printable import count_text, one_line
 
 # OpenSSL's error codes for invalid certificates (X509_V_ERR_…).
 NOT_YET_VALID, EXPIRED = 9, 10
 UNKNOWN_AUTHORITY_CODES = (2, 18, 19, 20, 21, 27)
 WRONG_HOST_CODES = (62, 64)
-# OpenSSL's reasons when the first bytes are not TLS.
+# The reasons that OpenSSL gives when the first bytes are not TLS.
 NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
-# Alerts to a client without a certificate, or with one that the server rejects.
+# Alerts sent to a client that has no certificate, or one that the server rejects.
 CLIENT_CERTIFICATE_ALERTS = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE", "ACCESS_DENIED")
 # The first bytes of a TLS alert, as http.client quotes them.
 TLS_ALERT = r"\x15\x03"
@@ -52,7 +52,7 @@ class Reason(Enum):
 
 
 Hint = Callable[[Reason], str]
-"""Returns advice for a reason, "" for none."""
+"""Returns advice for a reason, or "" if there is none."""
 
 
 def no_hint(_reason: Reason) -> str:
@@ -68,33 +68,33 @@ class Failure:
     reason: Reason = Reason.OTHER
 
     def message(self, hint: Hint) -> str:
-        """Return the text, with advice where `hint` has any."""
+        """Return the text, followed by advice if `hint` has any."""
         advice = hint(self.reason)
         return f"{self.text} (hint: {advice})" if advice else self.text
 
 
 def timeout_failure() -> Failure:
     """Return the failure of a request that missed its deadline."""
-    return Failure("no complete answer in time", Reason.TIMED_OUT)
+    return Failure("no complete response in time", Reason.TIMED_OUT)
 
 
 def connection_failure(error: OSError) -> Failure:
-    """Return the failure behind an error of the system, such as a refused connection."""
+    """Return the failure behind a system error, such as a refused connection."""
     reason = Reason.CONNECTION_REFUSED if isinstance(error, ConnectionRefusedError) else Reason.OTHER
     return Failure(one_line(error.strerror or error), reason)
 
 
 def tls_failure(error: ssl.SSLError, host: str, ca: Path | None = None, certificate: Path | None = None) -> Failure:
-    """Return the failure behind an error of TLS; `ca` and `certificate` are the files in use."""
+    """Return the failure behind a TLS error; `ca` and `certificate` are the files in use."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _certificate_failure(error, host, ca)
     openssl_reason = error.reason or ""
     if openssl_reason in NO_TLS:
-        return Failure("the server speaks no TLS", Reason.PLAIN_HTTP)
+        return Failure("the server does not speak TLS", Reason.PLAIN_HTTP)
     refused = client_certificate_failure(certificate)
     if isinstance(error, ssl.SSLEOFError):
         return Failure(
-            f"connection closed during the TLS handshake: {refused.text}, or does not use TLS", refused.reason
+            f"connection closed during the TLS handshake: {refused.text}, or may not use TLS", refused.reason
         )
     if "ALERT" in openssl_reason and any(word in openssl_reason for word in CLIENT_CERTIFICATE_ALERTS):
         return refused
@@ -114,10 +114,10 @@ def client_certificate_failure(certificate: Path | None) -> Failure:
 def http_failure(error: http.client.HTTPException) -> Failure:
     """Return the failure behind a response that is not HTTP or is incomplete."""
     if isinstance(error, http.client.IncompleteRead):
-        return Failure(f"answer truncated after {len(error.partial)} bytes")
+        return Failure(f"response truncated after {count_text(len(error.partial), 'byte')}")
     if TLS_ALERT in str(error):
         return Failure("the server speaks TLS", Reason.TLS_REQUIRED)
-    return Failure(f"not an HTTP answer ({type(error).__name__})")
+    return Failure(f"not an HTTP response ({type(error).__name__})")
 
 
 def _certificate_failure(error: ssl.SSLCertVerificationError, host: str, ca: Path | None) -> Failure:

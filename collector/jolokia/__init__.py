@@ -1,1 +1,1 @@
-"""A node read through Jolokia: HTTP client with deadlines, MBean requests, and the source that uses them."""
+"""Reads a node through Jolokia: an HTTP client with deadlines, MBean requests, and the source that uses them."""

@@ -1,6 +1,6 @@
-"""Client of Jolokia, the bridge between HTTP with JSON and a node's JMX.
+"""A client for Jolokia, which bridges JSON over HTTP to a node's JMX.
 
-One connection is kept alive. Every call has one deadline and a limit on the size of the response. A response of an
+One connection is kept alive. Every call has one deadline and a limit on the size of the response. A response with an
 unexpected structure is an error.
 """
 
@@ -20,13 +20,14 @@ from collector.http.tls import client_context
 from collector.jolokia.jolokia_access import NO_ACCESS, JolokiaAccess
 from collector.jolokia.proxy_target import ProxyError, ProxyTarget
 from collector.model.snapshot import SourceError
-from collector.printable import one_line
+from collector.printable import count_text, one_line
 
 DEFAULT_PORTS = {"http": 8778, "https": 443}
 DEFAULT_PATH = "/jolokia/"
 EXAMPLE = "expected a URL such as http://127.0.0.1:8778/jolokia"
 MAX_RESPONSE_BYTES = 16 << 20
-# Responses need not repeat requests; a missing attribute invalidates only its own value. Old versions ignore these.
+# Responses need not repeat the requests, and a missing attribute must invalidate only its own value. Old versions
+# ignore these options.
 OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat"}
 
@@ -67,7 +68,7 @@ class Jolokia:
             raise UrlError(f"'{shown}': {EXAMPLE}")
         self.host = host or ""
         self.port = port or DEFAULT_PORTS[parts.scheme]
-        # With the port that is used: messages show it for a URL without one.
+        # Messages show the port in use even if the given URL has none.
         shown_host = f"[{self.host}]" if ":" in self.host else self.host
         self.url = parts.geturl() if port else f"{parts.scheme}://{shown_host}:{self.port}{parts.path or '/jolokia'}"
         if (access.ca or access.certificate) and parts.scheme != "https":
@@ -107,7 +108,7 @@ class Jolokia:
         except ConnectionClosedError:
             if not is_reused:
                 raise self._error(self._diagnostics.of_closed_connection(answered=self._answered)) from None
-            # The server may have closed an idle connection, for example by a restart: try once more on a new one.
+            # The server may have closed an idle connection, for example during a restart: retry once on a new one.
             try:
                 raw = self._exchange(body, deadline_s)
             except ConnectionClosedError:
@@ -152,16 +153,17 @@ class Jolokia:
             parts.append(chunk)
             size += len(chunk)
             if size > MAX_RESPONSE_BYTES or (response.length or 0) > MAX_RESPONSE_BYTES:
-                raise self._error(Failure(f"answer larger than {MAX_RESPONSE_BYTES >> 20} MiB"))
+                raise self._error(Failure(f"response larger than {MAX_RESPONSE_BYTES >> 20} MiB"))
         if response.length:
-            raise self._error(Failure(f"answer truncated after {size} bytes"))
+            raise self._error(Failure(f"response truncated after {count_text(size, 'byte')}"))
         return b"".join(parts)
 
     def _answers(self, raw: bytes, expected: int) -> list[dict[str, Any]]:
         try:
             responses = json.loads(raw)
         except (ValueError, RecursionError):
-            raise self._error(Failure("the answer is not JSON: is this Jolokia?", Reason.UNEXPECTED_RESPONSE)) from None
+            text = "the response is not JSON: is this Jolokia?"
+            raise self._error(Failure(text, Reason.UNEXPECTED_RESPONSE)) from None
         if isinstance(responses, dict) and "error" in responses:
             is_forbidden = responses.get("status") == http.client.FORBIDDEN
             cause = "refused by Jolokia's policy" if is_forbidden else "refused"
@@ -172,6 +174,6 @@ class Jolokia:
             or len(responses) != expected
             or not all(isinstance(response, dict) for response in responses)
         ):
-            text = "the answer does not match the request: is this Jolokia?"
+            text = "the response does not match the request: is this Jolokia?"
             raise self._error(Failure(text, Reason.UNEXPECTED_RESPONSE))
         return responses

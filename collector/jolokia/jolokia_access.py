@@ -15,8 +15,8 @@ _SERVICE_URL = re.compile(r"service:jmx:[!-~]+")
 class JolokiaAccess(Access):
     """Credentials for a Jolokia agent and for the node behind it.
 
-    target           the node to read through a Jolokia proxy: HOST:PORT of its JMX, or a JMX service URL; "" for the
-                     node that Jolokia runs in.
+    target           the node to read through a Jolokia proxy: its JMX HOST:PORT or JMX service URL; "" for the node
+                     that Jolokia runs in.
     target_user, target_password   for the target's JMX.
     """
 

@@ -13,15 +13,15 @@ from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Se
 
 METRICS = "org.apache.cassandra.metrics:"
 MAX_NUMBER = 2**63
-"""Bound of a Java long, positive and negative; larger values are malformed."""
+"""The bound on a Java long's absolute value; larger values are malformed."""
 VALUES = "values()"
-"""In place of an attribute: the operation that returns a histogram's cumulative bucket counts."""
+"""Used in place of an attribute: the operation that returns a histogram's cumulative bucket counts."""
 
 Labels = dict[str, str]
 Many = Iterable[tuple[tuple[str, ...], Any]]
-"""Pairs of label values (beyond those in the name) and a value."""
+"""Pairs of label values (in addition to those in the name) and a value."""
 
-# `type=Cache,scope={cache},name=Hits` and `…,name=Size` share one search: it ignores the `name` property.
+# `type=Cache,scope={cache},name=Hits` and `…,name=Size` share one search key, which omits the `name` property.
 _NAME = re.compile(r",name=[^,]+$")
 _PROPERTY = re.compile(r'(?:^|,)([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)')
 _PLACEHOLDER = re.compile(r"{(\w+)}")
@@ -32,7 +32,7 @@ class MBean:
     """The MBean attribute behind a metric.
 
     name       ObjectName with {placeholders} for labels of the metric.
-    attribute  the attribute, `HeapMemoryUsage.used` for a part of a composite one, or VALUES.
+    attribute  the attribute, a part of a composite one such as `HeapMemoryUsage.used`, or VALUES.
     only       label values known in advance; those of other placeholders are searched for on the node.
     many       splits a value that holds several series, or converts its buckets.
     fixed      values of the metric's last labels, if several attributes form one metric.
@@ -119,7 +119,7 @@ def gauge(
     labels: tuple[str, ...] = (),
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
-    """Return the row of a gauge; `labels` are those that `many` adds to the name's."""
+    """Return the row of a gauge; `labels` are those that `many` adds to the labels in the name."""
     all_labels = (*_PLACEHOLDER.findall(bean), *labels)
     metric = Metric(name, Kind.GAUGE, unit, text, all_labels, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, many=many)
@@ -160,7 +160,7 @@ class MBeanRequest:
     """One request of a bulk request, and the series that each part of its response provides.
 
     body     the request as JSON.
-    several  whether it reads several attributes, so that the response contains an object of them.
+    several  whether it reads several attributes; the response then contains an object with their values.
     """
 
     body: str
@@ -224,7 +224,8 @@ def mbean_requests(
 ) -> list[MBeanRequest]:
     """Return the requests for the beans; attributes of one MBean with the same scrape interval share a request.
 
-    `known` has the label values of each family; `scrape_interval` returns how often to read a bean, None for never.
+    `known` contains the label values of each family. `scrape_interval` returns how often to read a bean, or None for
+    never.
     """
     groups: dict[tuple[str, bool, ScrapeInterval], list[tuple[MBean, Series]]] = {}
     for bean in beans:

@@ -22,14 +22,14 @@ from collector.sampling.selection import Selection, Table
 from collector.sampling.source_names import JOLOKIA_SOURCE
 
 FORBIDDEN, NOT_FOUND = 403, 404
-# Metrics that every JVM has.
+# The prefix of metrics that every JVM has.
 JVM = "cassandra_jvm_"
 SEARCH_TIMEOUT_S = 10.0
-# A search visits all names: 200,000 with a thousand tables. The pause before the next one is this multiple of its
-# duration: the first after a change, the second when nothing has changed.
+# A search visits all MBean names: 200,000 on a node with a thousand tables. The pause before the next search is a
+# multiple of its duration: SEARCH_REST after a change, LONG_SEARCH_REST when nothing has changed.
 SEARCH_REST, LONG_SEARCH_REST = 20, 500
 SCHEMA, ALL = "schema", "all"
-# Bound on the requests of one tick that are read less often than every tick.
+# Maximum number of requests in one tick that are not sent on every tick.
 RARE_PER_TICK = 300
 
 
@@ -47,10 +47,11 @@ class _ScheduledRequest:
         self.answered = False
 
     def reschedule(self, status: object, now_s: float, spread: float) -> None:
-        """Set the next due time after a response; `spread` (0 to 1) distributes the first repetitions."""
+        """Set the next due time after a response; `spread` (0 to 1) staggers the first repetitions."""
         period_s = self.request.scrape_interval.value
         if self.never_pauses or status not in (FORBIDDEN, NOT_FOUND):
-            # The first period is shortened by a different amount for each, so that they do not stay in one tick.
+            # The first period is shortened by a different amount for each request, so that they do not all remain due
+            # in the same tick.
             is_first = not self.answered and period_s > ScrapeInterval.OFTEN.value
             self.due_s = now_s + period_s * (0.5 + spread / 2 if is_first else 1.0)
             self.pause_s, self.answered = 0.0, True
@@ -60,11 +61,11 @@ class _ScheduledRequest:
 
 
 class MBeanSource:
-    """Cassandra's metrics through Jolokia.
+    """Reads Cassandra's metrics through Jolokia.
 
-    Names are searched for at first contact, after a restart or a schema change (again after 1, 2, 4 … s), and once a
-    minute for MBeans that appear on first use. Requests for MBeans that the node does not have are repeated after
-    1, 2, 4 … 60 s. Decaying percentiles are read only after the node has refused the bucket counts.
+    MBean names are searched for at first contact, after a restart or schema change (repeated after 1, 2, 4 … s), and
+    once a minute for MBeans that appear on first use. Requests for MBeans that the node does not have are repeated
+    after 1, 2, 4 … 60 s. Decaying percentiles are read only after the node has refused the bucket counts.
     """
 
     name = JOLOKIA_SOURCE
@@ -87,7 +88,7 @@ class MBeanSource:
         self._remainder = Remainder()
         self._next_search_s = self._rested_at_s = 0.0
         self._search_pause_s = 0.0
-        # The names that may have changed recently: at first contact, the schema may just have changed.
+        # Which names may have changed recently. At first contact, the schema may have just changed.
         self._changed = SCHEMA
         self._origin = ""
         self._schema = ""
@@ -96,11 +97,11 @@ class MBeanSource:
 
     @property
     def host(self) -> str:
-        """The host name or address of its Jolokia agent."""
+        """The Jolokia agent's host name or address."""
         return self._jolokia.host
 
     def learn(self, timeout_s: float) -> NodeFacts:
-        """Return the node's facts, with its process on this host, and search for its MBeans.
+        """Return the node's facts, including its process if it runs on this host, and search for its MBeans.
 
         Raises SourceError when the node does not answer.
         """
@@ -120,14 +121,15 @@ class MBeanSource:
         self._jolokia.close()
 
     def read(self, timeout_s: float) -> Scrape:
-        """Read the metrics that are due. Raises SourceError without a usable response within `timeout_s`."""
+        """Read the metrics that are due. Raises SourceError if there is no usable response within `timeout_s`."""
         began_s = self._clock.monotonic_s()
 
         def left_s() -> float:
             return timeout_s - (self._clock.monotonic_s() - began_s)
 
         if not self._schedule:
-            # A node that hangs fails here, within the tick; the search may then take longer than the tick.
+            # If the node hangs, this request fails within the tick; the search that follows may take longer than the
+            # tick.
             self._jolokia.post([request.body for request in self._change_requests()], left_s())
             self.search(left_s())
         due, ranked = self._due(began_s), self._ranking.due(began_s)
@@ -158,7 +160,7 @@ class MBeanSource:
         return any(series[0] == metric for scheduled in self._schedule for _, series in scheduled.request.parts)
 
     def tables(self) -> set[Table]:
-        """Return the keyspaces, each with "" and with its tables if the selected metrics are about tables."""
+        """Return (keyspace, "") for each keyspace and, if table metrics are selected, each (keyspace, table)."""
         known = [labels for family in self._known.values() for labels in family if "keyspace" in labels]
         tables = {(labels["keyspace"], labels.get("table", "")) for labels in known}
         return tables | {(keyspace, "") for keyspace, _ in tables}
@@ -168,8 +170,8 @@ class MBeanSource:
         often = [scheduled for scheduled in due if scheduled.request.scrape_interval is ScrapeInterval.TICK]
         rare = [scheduled for scheduled in due if scheduled.request.scrape_interval is not ScrapeInterval.TICK]
         rare.sort(key=lambda scheduled: scheduled.due_s)
-        # Rare requests first, so that keyspaces are read before their tables, however long the response takes:
-        # operations in between are then missing from "(others)" until its next reading, instead of counted twice.
+        # Rare requests come first, so that keyspaces are read before their tables, however long the response takes.
+        # Operations in between are then missing from "(others)" until its next reading instead of being counted twice.
         return sorted(rare[:RARE_PER_TICK] + often, key=lambda scheduled: -scheduled.request.scrape_interval.value)
 
     def _follow_changes(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
@@ -181,7 +183,7 @@ class MBeanSource:
         if previous[0] and previous != (self._origin, self._schema):
             self._expect_new_names(has_restarted=previous[0] != self._origin, had_schema=bool(previous[1]))
         if self.refused and self._decayed:
-            # Every view marks decaying percentiles.
+            # Fall back to decaying percentiles, which every view marks as such.
             self._beans, self._decayed = self._beans + self._decayed, []
             self._next_search_s, self._changed = 0.0, ALL
         if now_s < self._next_search_s:
@@ -193,9 +195,9 @@ class MBeanSource:
         return ""
 
     def _expect_new_names(self, *, has_restarted: bool, had_schema: bool) -> None:
-        """Search at once and soon again: MBeans may appear a little after the change."""
+        """Schedule a search now and another soon after: MBeans may appear a little later than the change."""
         is_starting = has_restarted or not had_schema
-        # A schema that keeps changing must not keep the node searching.
+        # A schema that keeps changing must not cause one search after another.
         self._next_search_s = 0.0 if is_starting else self._rested_at_s
         self._search_pause_s = 0.0
         self._changed = ALL if is_starting or self._changed == ALL else SCHEMA
@@ -257,7 +259,7 @@ class MBeanSource:
         def scrape_interval(bean: MBean, labels: Mapping[str, str]) -> ScrapeInterval | None:
             return selection.scrape_interval(bean, labels, active)
 
-        # Few of thousands of tables are read: filter them once per family, not once per bean.
+        # Only a few of possibly thousands of tables are read: filter them once per family, not once per bean.
         labels_by_family = {
             family: list(filter(is_read, family_labels)) for family, family_labels in self._known.items()
         }

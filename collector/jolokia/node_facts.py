@@ -12,7 +12,7 @@ from collector.jolokia.mbean import MAX_NUMBER
 
 
 def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
-    """Return the node's facts; missing attributes stay empty. Raises JolokiaError as `Jolokia.post`."""
+    """Return the node's facts; missing attributes stay empty. Raises JolokiaError as `Jolokia.post` does."""
     attributes = {
         SERVICE: ["LocalHostId", "EndpointToHostId", "AllDataFileLocations"],
         "java.lang:type=Runtime": ["Name", "StartTime"],
@@ -35,7 +35,7 @@ def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
 
 
 def read_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
-    """Return the addresses of the node's ring, sorted. Raises JolokiaError as `Jolokia.post`."""
+    """Return the addresses of the node's ring, sorted. Raises JolokiaError as `Jolokia.post` does."""
     request = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "EndpointToHostId"})
     (response,) = jolokia.post([request], timeout_s)
     host_ids = response.get("value")
@@ -49,7 +49,7 @@ def _addresses(endpoints: Iterable[str]) -> tuple[str, ...]:
 
 
 def _address(endpoint: str) -> str:
-    """Return an endpoint's address; Java may write a host name before it."""
+    """Return an endpoint's address, which Java may prefix with a host name."""
     return endpoint.lstrip("/").rpartition("/")[2]
 
 

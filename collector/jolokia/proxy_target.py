@@ -14,14 +14,14 @@ from collector.jolokia.jolokia_access import JolokiaAccess, service_url
 RUNTIME = "java.lang:type=Runtime"
 IDENTITY = json.dumps({"type": "read", "mbean": RUNTIME, "attribute": ["Name", "StartTime"]})
 PROBE = json.dumps({"type": "search", "mbean": RUNTIME})
-# Jolokia 2 also returns names of its own JVM, and marks those of the target.
+# Jolokia 2 also returns the names in its own JVM, and marks the target's with this prefix.
 MARK = "proxy@"
 
 Answer = dict[str, Any]
 
 
 class ProxyError(Exception):
-    """The proxy did not read the target. `quoted` is the proxy's own error message, "" for none."""
+    """The proxy did not read the target. `quoted` is the proxy's own error message, or "" if there is none."""
 
     def __init__(self, text: str, reason: Reason = Reason.OTHER, quoted: str = "") -> None:
         super().__init__(text)
@@ -39,12 +39,12 @@ class ProxyTarget:
         self._suffix = f', "target": {json.dumps(target)}}}'
 
     def requests(self, requests: Sequence[str]) -> list[str]:
-        """Return the requests to post to the proxy for `requests` (each one JSON object)."""
+        """Return the requests to post to the proxy so that the target receives `requests` (each one JSON object)."""
         checks = [IDENTITY, PROBE] if any(map(_is_search, requests)) else [IDENTITY]
         return [IDENTITY, *(request[:-1] + self._suffix for request in (*checks, *requests))]
 
     def answers(self, requests: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
-        """Return the target's responses to `requests`, given all responses of the proxy. Raises ProxyError."""
+        """Return the target's responses to `requests`, given all of the proxy's responses. Raises ProxyError."""
         proxy, target, *rest = answers
         self._require_another_jvm(proxy, target)
         searches = [_is_search(request) for request in requests]
@@ -65,7 +65,7 @@ class ProxyTarget:
         if _identity(proxy) is None or _identity(target) is None:
             raise ProxyError(f"cannot identify the JVM behind the proxy: its policy must allow reading {RUNTIME}")
         if _identity(proxy) == _identity(target):
-            raise ProxyError("not a proxy: it answers for its own JVM", Reason.NOT_A_PROXY)
+            raise ProxyError("not a proxy: it reports its own JVM", Reason.NOT_A_PROXY)
 
 
 def _is_search(request: str) -> bool:

@@ -11,14 +11,14 @@ from collector.model.metric import ScrapeInterval, Series, Values
 from collector.sampling.selection import Selection, Table
 
 OTHERS = "(others)"
-"""In place of a table's name: all tables of the keyspace that are not read."""
+"""Used as a table name: stands for all tables of the keyspace that are not read."""
 
-# Tables whose counts are read in one tick, and the period of each: the second reading follows sooner.
+# Number of tables whose counts are read in one tick; seconds until a table's second reading, and between later ones.
 PER_TICK = 50
 FIRST_S, PERIOD_S = 10.0, 60.0
 # A table replaces an active one only when it is busier by this factor, so that the selection is stable.
 LEAD = 1.25
-# Weight of the total since the node's start, which ranks tables without a rate.
+# Weight of the total since the node's start, which ranks tables that have no rate yet.
 TOTAL_WEIGHT = 1e-12
 
 
@@ -45,16 +45,16 @@ class Ranking:
         before, self._candidates = self._candidates, {table: self._candidates.get(table, []) for table in candidates}
         self._counts = {table: last for table, last in self._counts.items() if table in self._candidates}
         self._scores = {table: score for table, score in self._scores.items() if table in self._candidates}
-        # New tables first: the load may be about a table just created.
+        # New tables come first: the load may target a table that was just created.
         new = [(0.0, table) for table in candidates if table not in before]
         self._queue = new + [(due_s, table) for due_s, table in self._queue if table in self._candidates]
         self.active = self._most_active()
 
     def due(self, now_s: float) -> list[tuple[Table, MBeanRequest]]:
-        """Return the requests of this tick."""
+        """Return the requests due in this tick."""
         tables = [table for _, table in takewhile(lambda entry: entry[0] <= now_s, self._queue[:PER_TICK])]
         for table in tables:
-            # Created on first use: there may be thousands of tables.
+            # Requests are created on first use: there may be thousands of tables.
             self._candidates[table] = self._candidates[table] or _count_requests(table)
         return [(table, request) for table in tables for request in self._candidates[table]]
 
@@ -73,12 +73,12 @@ class Ranking:
         return self.active != before
 
     def _score(self, table: Table, count: int | None, now_s: float) -> float:
-        """Update a table's score by its count, None if it is unknown; return the seconds until its next reading."""
+        """Update a table's score from its count, None if unknown; return the seconds until its next reading."""
         last = self._counts.pop(table, None)
         if count is not None:
             self._counts[table] = (count, now_s)
         if count is None or last is None or count < last[0] or now_s <= last[1]:
-            # After a restart, the old score is valid until there is a new rate.
+            # After a restart, the old score remains valid until there is a new rate.
             self._scores.setdefault(table, TOTAL_WEIGHT * (count or 0))
             return FIRST_S
         self._scores[table] = (count - last[0]) / (now_s - last[1])
@@ -91,7 +91,7 @@ class Ranking:
 
     def _most_active(self) -> frozenset[Table]:
         if len(self._scores) < len(self._candidates):
-            # Wait for all scores: the tables read first are not the most active.
+            # Wait for all scores: the tables read first are not necessarily the most active.
             return self.active & self._candidates.keys()
 
         def rank(table: Table) -> tuple[float, bool]:
@@ -111,16 +111,16 @@ def _count_requests(table: Table) -> list[MBeanRequest]:
 class Remainder:
     """Counts the operations of tables that are not read: the keyspace's counters minus those of the tables read.
 
-    The counters start at the first reading, and stay continuous when a table enters or leaves the tables read. A
-    keyspace may be read less often than its tables.
+    The counters start at the first reading, and stay continuous when a table starts or stops being read. A keyspace may
+    be read less often than its tables.
     """
 
     def __init__(self) -> None:
         self._keyspaces: dict[Series, int] = {}
         self._remainders: dict[Series, int] = {}
         self._deficits: dict[Series, int] = {}
-        # For each table: its increase since its keyspace was last read, and its counter, None if it was not read in
-        # the last tick. Operations in a tick without a reading count as those of the others.
+        # For each table: its increase since its keyspace was last read, and its counter (None if it was not read in the
+        # last tick). Operations in a tick without a reading are attributed to the other tables.
         self._tables: dict[Series, tuple[int, int | None]] = {}
 
     def counters(self, values: Values) -> Values:

@@ -1,4 +1,4 @@
-"""Decodes records to snapshots; see `encoding` for the keys."""
+"""Decodes records into snapshots; `encoding` documents the keys."""
 
 from array import array
 from collections.abc import Mapping
@@ -81,7 +81,7 @@ def _apply_sources(state: DeltaState, line: Mapping[str, Any]) -> None:
     if state.sources:
         at = array("q", line["a"])
         if len(at) != len(state.sources):
-            raise CodingError("number of times differs from number of sources")
+            raise CodingError("the number of times differs from the number of sources")
         state.at += at[0]
 
 

@@ -1,4 +1,4 @@
-"""The delta codec of histograms: increases of buckets as text. Most are small; a letter compresses to two bits.
+"""The histogram delta codec: writes bucket increases as text. Most are small, and a letter compresses to two bits.
 
 An increase of 0 to 25 is a letter from a to z; any other is a decimal number followed by a comma. Zeros before the
 first and after the last increase are left out.
@@ -12,7 +12,7 @@ _INCREASE = re.compile(r"([a-z])|(-?\d+),")
 
 
 def encode(increases: Sequence[int]) -> tuple[int, str]:
-    """Return the index of the first bucket with an increase, and the encoded increases from there; (0, "") for none."""
+    """Return the index of the first bucket with an increase, and the encoded increases from there; (0, "") if none."""
     first = next((index for index, increase in enumerate(increases) if increase), 0)
     text = "".join(
         LETTERS[increase] if 0 <= increase < len(LETTERS) else f"{increase}," for increase in increases[first:]
@@ -30,5 +30,5 @@ def decode(text: str) -> list[int]:
         end = match.end()
         increases.append(ord(match[1]) - ord("a") if match[1] else int(match[2]))
     if end != len(text):
-        raise ValueError(f"'{text[end : end + 20]}' is not an increase of a bucket")
+        raise ValueError(f"'{text[end : end + 20]}' is not a bucket increase")
     return increases

@@ -6,13 +6,13 @@
     z  time suspended before it                         i  integers that changed          d  their differences
     r  gaps, suspends and restarts as text              j  other values that changed      f  their new values
     b  the sources in order, if changed                 k  histograms that changed        g  their first bucket
-    a  completion times: of the first source since      h  increases (see `delta_codec`)  w  number of buckets, if new
-       the last tick, of the others since the first     e  events: source's index, kind, text, time
+    a  completion times: the first source's since       h  increases (see `delta_codec`)  w  number of buckets, if new
+       the last tick, the others' since the first's     e  events: source's index, kind, text, time
     c  cost of each source: wall and CPU time, 0.1 ms   p  problems: source's index, text
-    o  origins of counters, if changed
+    o  counter origins, if changed
 
-Times without a unit are in 10 µs. Series are numbered in the order of their appearance. Lists of numbers are encoded as
-distances from the previous number: they hardly change between ticks, and so compress well.
+Times without a stated unit are in units of 10 µs. Series are numbered in order of appearance. Each number in a list is
+encoded as its distance from the previous one; such lists hardly change between ticks and compress well.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,11 +29,11 @@ Line = dict[str, Any]
 
 @dataclass
 class DeltaState:
-    """The state since the last full record, the same for writer and reader.
+    """The state since the last full record; it is the same in writer and reader.
 
-    series, last      by number: source and series, and the last value; None before the first value.
+    series, last      by series number: the source and the series, and the last value (None before the first).
     present           the numbers of the series in the last record.
-    sources, origins  the sources of the last record in order, and the last origin of each source.
+    sources, origins  the last record's sources in order, and each source's last origin.
     """
 
     series: list[tuple[str, Series]] = field(default_factory=list)
@@ -46,9 +46,9 @@ class DeltaState:
     node: str = ""
 
     def number(self, source: str, series: Series, value: Value) -> int:
-        """Return the number of a source's series, assigning one to a new series.
+        """Return the number of a source's series, assigning one if the series is new.
 
-        A histogram that changes its layout becomes a new series: a number implies a number of buckets.
+        A histogram whose layout changes becomes a new series, because each series number implies a bucket count.
         """
         key = source, series, len(value) if isinstance(value, tuple) else 0
         known = self.numbers.get(key)
@@ -64,7 +64,7 @@ class DeltaState:
 
 
 def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
-    """Return the record of a snapshot and update the state; times must be rounded, and sources unique."""
+    """Return the record of a snapshot and update the state; times must be rounded, and sources must be unique."""
     tick, scrapes = snapshot.tick, snapshot.scrapes
     line: Line = {"t": tick.time_s, "l": round(tick.late_s * TIME_UNITS_PER_S)}
     if tick.missed:
@@ -94,7 +94,7 @@ def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
 
 
 def _records(state: DeltaState, snapshot: Snapshot) -> list[list[str]]:
-    """Return gaps, suspends and restarts as text, for searching a journal with grep; readers ignore it."""
+    """Return gaps, suspensions and restarts as text for searching a journal with grep; readers ignore it."""
     tick = snapshot.tick
     records = [["gap", f"{tick.missed} ticks missed"]] if tick.missed else []
     if tick.suspended_s:
@@ -105,7 +105,7 @@ def _records(state: DeltaState, snapshot: Snapshot) -> list[list[str]]:
 
 
 def _sources(state: DeltaState, scrapes: Sequence[Scrape]) -> Line:
-    """Return the keys about the scrapes themselves."""
+    """Return the keys that describe the scrapes themselves."""
     line: Line = {}
     names = [scrape.source for scrape in scrapes]
     if names != state.sources:

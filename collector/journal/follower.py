@@ -18,10 +18,10 @@ class Removed:
 
 
 class JournalFollower:
-    """Follows a node's folder from its oldest file to its newest, and the newest as it grows."""
+    """Follows a node's folder from its oldest file to its newest, which may still be growing."""
 
     def __init__(self, folder: Path, start: Position | None = None) -> None:
-        """Begin at a position that an earlier follower returned, or at the oldest file."""
+        """Begin at `start`, a position that an earlier follower returned, or at the oldest file."""
         self._folder = folder
         self._start = start
         self._path: Path | None = None
@@ -31,18 +31,19 @@ class JournalFollower:
         self.read_bytes = 0
 
     def position(self, entry: Entry) -> Position:
-        """Return the position of the frame of the last entry."""
+        """Return the position of the frame that contains `entry`, the last entry yielded."""
         return Position(self._path.name if self._path else "", entry.frame)
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield the records since the last call. Raises OSError."""
+        """Yield the records written since the last call. Raises OSError."""
         if self._start is not None:
             start, self._start = self._start, None
             if not self._open_at(start):
                 yield Removed()
         while True:
             yield from self._read_more()
-            # A file is complete once it has a successor: read the data appended in the meantime first.
+            # A file is complete once it has a successor, but data may have been appended to it before that: read it
+            # first.
             following = next(
                 (
                     path

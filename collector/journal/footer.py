@@ -1,4 +1,4 @@
-"""The footer at the end of a file that its writer closed; it states the expected content of the file."""
+"""The footer that a writer appends when it closes a file; it states the content that the file should have."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from collector.journal.frames import MAGIC, Frames
 from collector.journal.header import is_number
 from collector.journal.validation import MALFORMED, MAX_TIME_S, CodingError, texts_of
 
-# Maximum size of a footer; its longest part is a name.
+# The maximum size of a footer.
 MAX_BYTES = 4096
 
 
@@ -22,7 +22,7 @@ class Footer:
     file, first     as in `FileStart`.
     next            the sequence number after the last tick.
     more            whether the session continues in another file.
-    begin_s, end_s  the lowest and the highest time of its ticks.
+    begin_s, end_s  the earliest and the latest time of the file's ticks.
     offset          the footer's actual position in the file.
     written_at      the position at which the footer was written.
     """
@@ -56,7 +56,7 @@ def footer_of(content: Mapping[str, Any], offset: int) -> Footer:
 
 
 def last_footer(path: Path) -> Footer | None:
-    """Return the footer at the end of a file; None if it is missing, or was copied from elsewhere. Raises OSError."""
+    """Return the footer at the end of a file; None if it is missing or was copied from elsewhere. Raises OSError."""
     with path.open("rb") as file:
         size = file.seek(0, SEEK_END)
         begin = file.seek(max(size - MAX_BYTES, 0))

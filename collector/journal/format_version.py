@@ -1,4 +1,4 @@
-"""Constants of the journal's format, in a module without imports."""
+"""The journal format's constants, in a module without imports."""
 
 VERSION = 2
 """The version of the format; version 2 added sequence numbers and footers."""

@@ -1,7 +1,7 @@
 """Decompresses a journal incrementally: yields its lines, and a Damage for each damaged part.
 
-A journal is a sequence of independent zstd frames (RFC 8878). Each line ends a block, so every line that was written
-can be read. After damage, reading resumes at the next frame, because lines are differences from their predecessors.
+A journal is a sequence of independent zstd frames (RFC 8878). A block ends after each line, so every line that was
+written can be read. After damage, reading resumes at the next frame, because lines depend on their predecessors.
 Blocks are decompressed one by one, so that a damaged block does not affect the blocks before it.
 """
 
@@ -14,7 +14,7 @@ import zstandard
 from collector.journal.record_lines import LineError, checked
 
 MAGIC = zstandard.FRAME_HEADER
-# A frame's header without a dictionary and without the reserved bit (RFC 8878, 3.1.1.1).
+# Frame header descriptors with neither a dictionary ID nor the reserved bit (RFC 8878, 3.1.1.1).
 DESCRIPTORS = bytes(descriptor for descriptor in range(256) if not descriptor & 0b1011)
 FRAME = re.compile(re.escape(MAGIC) + b"[" + re.escape(DESCRIPTORS) + b"]", re.DOTALL)
 MIN_HEADER_BYTES = len(MAGIC) + 1
@@ -22,16 +22,17 @@ CHECKSUM_BYTES = 4
 BLOCK_HEADER_BYTES = 3
 RLE, RESERVED = 1, 3
 MAX_BLOCK_BYTES = 128 << 10
-# More than the size of a tick with tens of thousands of series.
+# Larger than a tick with tens of thousands of series.
 MAX_LINE_BYTES = 32 << 20
-# Limits on the uncompressed size of a line; series names compress to a fiftieth of their size.
+# A line's uncompressed size may be this many bytes plus this multiple of its compressed size; series names compress to
+# a fiftieth of their size.
 MIN_LINE_LIMIT_BYTES = 1 << 20
 MAX_RATIO = 256
 # A recorder needs far less; the limit protects memory from foreign files.
 MAX_WINDOW_BYTES = 32 << 20
 MAX_FRAME_BYTES = 1 << 30
-# Budget for reading again after damage, in wasted bytes: a constant, and a share per byte of input. Beyond it, the
-# reader does not search bytes that it has already read for frames, so that time stays linear in the input.
+# Budget of bytes that may be read again after damage: a constant plus a multiple of the input size. Once it is spent,
+# bytes that have been read are not searched for frames again, which keeps the time linear in the input size.
 RETRY_BYTES = 2 * MAX_LINE_BYTES
 RETRY_BYTES_PER_BYTE = 16
 
@@ -45,14 +46,14 @@ class Damage:
 
 
 class Frames:
-    """Takes bytes and yields the verified text of lines, and damage."""
+    """Takes bytes, and yields the verified text of each line and a Damage for each damaged part."""
 
     def __init__(self, offset: int = 0) -> None:
         """Begin at the file offset of a frame."""
         self._buffer = bytearray()
         self._offset = offset
-        # Positions in the buffer: after the last verified line, after the last block read, and after the last block
-        # that was attempted.
+        # Buffer positions: after the last verified line, after the last block read, and after the last block that the
+        # reader attempted to decompress.
         self._checked = 0
         self._read = 0
         self._attempted = 0
@@ -124,7 +125,7 @@ class Frames:
         self._unpacked = self._wasted_bytes = 0
 
     def _block_bytes(self) -> int | None:
-        """Return the size of the next block with its headers; 0 if it is malformed, None if it is incomplete."""
+        """Return the size of the next block including its headers; 0 if it is malformed, None if it is incomplete."""
         begin = self._read + self._header_bytes
         header = self._buffer[begin : begin + BLOCK_HEADER_BYTES]
         if len(header) < BLOCK_HEADER_BYTES:
@@ -193,7 +194,7 @@ class Frames:
         """Continue with the next frame."""
         if not self._lost:
             yield Damage(self.position, reason)
-        # Damage is reported once until the next intact line.
+        # Further damage before the next intact line is not reported.
         self._lost = True
         self._retry_budget -= self._attempted - self._checked + self._wasted_bytes
         frame = FRAME.search(self._buffer, self._search_from())

@@ -1,4 +1,4 @@
-"""The header in every full record: it makes a journal readable independently of the catalogue."""
+"""The header of every full record; with it, a journal can be read without a catalogue of metrics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,16 +18,16 @@ class Header:
     """The header of a recording.
 
     writer      casstat's version.
-    session     the run of the recorder; ticks of different sessions are not contiguous.
+    session     identifies the recorder's run; ticks of different sessions are not contiguous.
     interval_s  the time between two ticks.
     zone        the machine's time zone, as an offset from UTC in seconds.
-    boot        the machine's boot id; "" if the node runs on another machine than the recorder.
+    boot        the machine's boot id; "" if the node and the recorder run on different machines.
     network     the node's network namespace; a container has its own.
-    process     the node's process: its id, its host and its start; it identifies the node under any name.
+    process     the node's process (id, host and start), which identifies the node whatever its name.
     error_s     the kernel's bound on the error of the recorder's clock; None if the clock is not synchronised.
     way         the transport, such as "jolokia"; `sources` are the sources that use it, and `paced` whether they have
                 intervals of their own.
-    met         whether the node had answered before the first tick.
+    met         whether the node had responded before the first tick.
     disk        the block device that the line shows, and `interface` the network interface; "" for none.
     metrics     the metrics of all series in the recording.
     """
@@ -50,12 +50,12 @@ class Header:
 
     @cached_property
     def catalogue(self) -> dict[str, Metric]:
-        """The metrics by name, without those that have another meaning in this version."""
+        """The metrics by name, except those that have a different meaning in this version."""
         known = CATALOGUE.get
         return {metric.name: metric for metric in self.metrics if metric.meaning == known(metric.name, metric).meaning}
 
     def content(self) -> dict[str, Any]:
-        """Return the content of the record's header."""
+        """Return the header as stored in a record."""
         return {**asdict(self), "metrics": [_row(metric) for metric in self.metrics]}
 
 
@@ -86,9 +86,9 @@ def header_of(content: Mapping[str, Any]) -> Header:
 
 @dataclass(frozen=True)
 class FileStart:
-    """The identity of a file, independent of its current name.
+    """A file's identity, independent of its current name.
 
-    file   the name at its creation, without suffix; files are sorted by it.
+    file   the file's name when it was created, without suffix; files are sorted by it.
     first  the sequence number of its first tick.
     """
 
@@ -113,7 +113,7 @@ def is_number(value: Any) -> TypeGuard[int]:
 
 
 def lost_ticks_of(content: Mapping[str, Any]) -> int:
-    """Return the number of ticks that the writer could not write so far. Raises ValueError."""
+    """Return the number of ticks that the writer has been unable to write so far. Raises ValueError."""
     lost = content.get("lost", 0)
     if not isinstance(lost, int) or not 0 <= lost < MAX_INTEGER:
         raise ValueError(f"header with {str(lost)[:20]} lost ticks")

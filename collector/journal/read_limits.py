@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from collector.printable import one_line
 
 MAX_SERIES = 50_000
-"""Series of one node; a node with a thousand tables has about ten thousand."""
+"""The limit on the series of one node; a node with a thousand tables has about ten thousand."""
 MAX_MEMORY_BYTES = 1 << 30
 
 
 class TooManySeriesError(Exception):
-    """A recording has more series than the limit; the one-line message contains both."""
+    """A recording has more series than the limit; the one-line message names the node and the limit."""
 
 
 class SeriesLimit:

@@ -25,7 +25,7 @@ class Entry:
     """A recorded tick.
 
     rest    keys that a newer writer has added.
-    lost    the number of ticks that the writer could not write so far.
+    lost    the number of ticks that the writer had been unable to write by then.
     frame   the file offset of the tick's frame; reading can start there.
     start   the identity of the file; None in format 1.
     number  the sequence number of the tick in its session; 0 in format 1.
@@ -41,7 +41,7 @@ class Entry:
 
 
 def sequence_number_of(content: Mapping[str, Any], start: FileStart | None, expected: int | None) -> int:
-    """Return a record's sequence number. Raises CodingError if it is not the `expected` number, if that is known."""
+    """Return a record's sequence number. Raises CodingError if it is not `expected` (None if unknown)."""
     if start is None:
         return 0
     number = content.get("q")
@@ -68,13 +68,13 @@ class Reader:
         yield from self._records(self._frames.feed(data))
 
     def end(self) -> Iterator[Entry | Damage | Footer]:
-        """Report data missing at the end of the input; yield the records after damage that are still pending."""
+        """Report data missing at the end of the input, and yield the pending records that follow damage."""
         yield from self._records(self._frames.end())
 
     def _records(self, lines: Iterable[bytes | Damage]) -> Iterator[Entry | Damage | Footer]:
         for line in lines:
             if isinstance(line, Damage):
-                # The following records are differences from a lost one.
+                # The following records are deltas from a record that was lost.
                 self._head = None
                 yield line
             else:
@@ -93,7 +93,7 @@ class Reader:
                 self._lost, self._start = lost_ticks_of(content["head"]), file_start_of(content["head"])
                 expected = None
             elif self._head is None:
-                # The damage before it has been reported.
+                # The record follows damage that has already been reported.
                 return
             self._number = sequence_number_of(content, self._start, expected)
             if self._limit is not None:

@@ -14,13 +14,13 @@ HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class LineError(ValueError):
-    """A line that was changed after it was written; the message contains the reason."""
+    """A line was changed after it was written; the message contains the reason."""
 
 
 def sealed(content: Mapping[str, Any]) -> bytes:
-    """Return the line of a record, with checksum and line end; the content must not be empty."""
+    """Return a record's line, with checksum and line end; the content must not be empty."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    # A name in another encoding contains lone surrogates, which UTF-8 cannot encode.
+    # A name that is not valid UTF-8 contains lone surrogates, which cannot be encoded.
     body = text.encode(errors="replace")[:-1]
     return b'%s%s%08x"}\n' % (body, SEAL, zlib.crc32(body))
 

@@ -11,8 +11,8 @@ from collector.model.snapshot import Scrape, Snapshot, Tick
 def at_interval(entries: Iterable[Entry], interval_s: float) -> Iterator[Entry]:
     """Yield the entries at multiples of the interval, or all entries for 0.
 
-    Each entry also contains the series and events that only the dropped entries before it have, so nothing is lost:
-    rates and percentiles are those of the raw counts at both ends of the interval.
+    Each entry also contains the series and events that occur only in the entries dropped before it, so nothing is lost:
+    rates and percentiles are computed from the raw counts at both ends of the interval.
     """
     pending: _Pending | None = None
     for entry in entries:
@@ -26,7 +26,7 @@ def at_interval(entries: Iterable[Entry], interval_s: float) -> Iterator[Entry]:
 
 
 def is_multiple(time_s: float, interval_s: float) -> bool:
-    """Return whether a time is a multiple of the interval, within 1 ms."""
+    """Return whether a time is within 1 ms of a multiple of the interval."""
     steps = time_s / interval_s
     return abs(steps - round(steps)) * interval_s < 1e-3
 
@@ -65,7 +65,7 @@ class _Pending:
             del self._earlier[number]
 
     def joined(self) -> Entry:
-        """Return the last entry with the values and events that only earlier ones contain."""
+        """Return the last entry, completed with the values and events that only earlier entries contain."""
         snapshot = self._last.snapshot
         earlier = [
             replace(scrape, values=values, problem="")

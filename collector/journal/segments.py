@@ -16,9 +16,9 @@ from collector.journal.writer import LOCK, files_of, sort_key
 
 
 def journal_files(path: Path) -> Iterator[Path]:
-    """Yield the files of a journal: a single file, or those of a folder and its subfolders, the oldest first.
+    """Yield the files of a journal, oldest first: a single file, or the files of a folder and its subfolders.
 
-    Raises OSError, also for a pipe or a device, which might never end.
+    Raises OSError, including for a pipe or a device, because reading it might never end.
     """
     if path.is_dir():
         folders = sorted(child for child in path.iterdir() if child.is_dir())
@@ -32,9 +32,9 @@ def journal_files(path: Path) -> Iterator[Path]:
 
 
 def in_creation_order(files: Iterable[Path]) -> list[Path]:
-    """Return a folder's files in the order of their creation, independent of their current names.
+    """Return a folder's files in order of creation, regardless of their current names.
 
-    Among copies, a complete file comes first, then the larger one. Raises OSError.
+    Among copies of one file, complete ones come first, then larger ones. Raises OSError.
     """
     return sorted(files, key=_written)
 
@@ -58,7 +58,7 @@ def _start(path: Path) -> FileStart | None:
 
 
 class LockState(Enum):
-    """Whether a recorder holds the lock of a folder; UNKNOWN without permission to open the lock."""
+    """Whether a recorder holds a folder's lock; UNKNOWN if there is no permission to open the lock."""
 
     FREE = "free"
     HELD = "held"

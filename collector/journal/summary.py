@@ -19,13 +19,13 @@ from collector.model.metric import Series
 class Summary:
     """The summary of all files.
 
-    points     scalar values; buckets of histograms are not counted.
-    missed     ticks that passed without a scrape, or could not be written.
-    findings   all defects, each with its file.
-    integrity  the defects as counts.
-    open       the number of folders being written by a recorder.
-    unfinished  folders with a session that has no footer.
-    continued  folders with a session that lacks a later file.
+    points      the number of scalar values; histogram buckets are not counted.
+    missed      the number of ticks that were missed or could not be written.
+    findings    all defects, each with its file.
+    integrity   the defects as counts.
+    open        the number of folders that a recorder is writing to.
+    unfinished  folders that contain a session without a footer.
+    continued   folders that contain a session with a later file missing.
     """
 
     ticks: int = 0
@@ -46,14 +46,14 @@ class Summary:
 
     @property
     def bits_per_point(self) -> float | None:
-        """Bits per scalar value, including the bytes of histograms; None without scalar values."""
+        """Bits per scalar value, including the bytes of histograms; None if there are no scalar values."""
         return 8 * self.bytes / self.points if self.points else None
 
     @property
     def state(self) -> str:
         """The state as text: "complete", "open" while a recorder is writing, or else the defects.
 
-        "open or no footer" means that there is no permission to open the lock of a recorder.
+        "open or no footer" means that there is no permission to open a recorder's lock.
         """
         defects = self.integrity
         descriptions = [
@@ -65,7 +65,7 @@ class Summary:
         return ", ".join(filter(None, descriptions)) or ("open" if self.open else "complete")
 
     def _unfinished_text(self) -> str:
-        # All of them may still be open.
+        # Without permission to open the locks, all of these sessions may still be open.
         is_unknown = all(lock_state(folder) is LockState.UNKNOWN for folder in self.unfinished)
         return "open or no footer" if is_unknown else "no footer"
 
@@ -78,7 +78,7 @@ class Summary:
         """Add one tick."""
         snapshot = entry.snapshot
         self.ticks += 1
-        # Each writer counts its lost ticks from zero.
+        # Each writer starts counting its lost ticks from zero.
         self.missed += snapshot.tick.missed + (entry.lost - self._lost if entry.lost > self._lost else 0)
         self._lost = entry.lost
         self.nodes.add(snapshot.node)
@@ -104,7 +104,7 @@ def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Summary:
 def _take_folder(
     summary: Summary, folder: Path, files: Iterable[Path], limit: SeriesLimit, *, is_directory: bool
 ) -> None:
-    """Add the files of a folder; unless all files are given, missing files are not a defect."""
+    """Add the files of a folder; unless `is_directory`, other files may exist, so missing files are not a defect."""
     order, damaged = TickOrder(), 0
     for path in files:
         size = path.stat().st_size
@@ -129,7 +129,7 @@ def _take_folder(
 def without_open_session(integrity: Integrity, folder: Path, *, is_directory: bool) -> tuple[Integrity, bool]:
     """Return the defects of a folder, and whether a recorder is writing to it.
 
-    An open session has no footer yet, and of single files others may be missing: neither is a defect.
+    An open session has no footer yet, and when single files are given, others may exist; neither is a defect.
     """
     is_open = integrity.unfinished > 0 and is_being_written(folder)
     unfinished = integrity.unfinished - is_open
@@ -144,7 +144,7 @@ def size_of(folder: Path) -> int | None:
         return None
     total = 0
     for file in files:
-        # The recorder may just have removed the folder.
+        # The recorder may have just removed the file.
         with suppress(FileNotFoundError):
             total += file.stat().st_size
     return total

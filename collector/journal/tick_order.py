@@ -29,7 +29,7 @@ class LostTicks:
 
 @dataclass(frozen=True)
 class RepeatedTicks:
-    """Ticks from a file offset on that are skipped: they, or later ticks, were read before."""
+    """Ticks starting at a file offset that are skipped, because they or later ticks have already been read."""
 
     offset: int
     ticks: int
@@ -76,9 +76,9 @@ class TickOrder:
     """
 
     def __init__(self, *, resumed: bool = False) -> None:
-        """With `resumed`, reading begins within a file, and no ticks are missing before the first one."""
+        """If `resumed`, reading begins within a file, and ticks before the first one read do not count as missing."""
         self._resumed = resumed
-        # By session: the next sequence number, the first one according to footers, and the last footer.
+        # By session: the next sequence number, the first sequence number according to the footers, and the last footer.
         self._next: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._footers: dict[str, Footer] = {}
@@ -86,7 +86,7 @@ class TickOrder:
         self._repeated = 0
 
     def take(self, session: str, start: FileStart | None, first: int, count: int = 1) -> int:
-        """Add `count` ticks from number `first`; return how many of them, from the first one, are repeats."""
+        """Add `count` ticks starting at number `first`; return how many of the first ones are repeats."""
         if start is None:
             return 0
         begin = first if self._resumed else min(start.first, self._first.get(session, start.first))
@@ -107,7 +107,7 @@ class TickOrder:
             self._footers[session] = footer
 
     def missing_ends(self) -> list[tuple[Footer, LostTicks]]:
-        """Return the ticks that are missing before the last footer of each session, at the end of the input."""
+        """Return, at the end of the input, the ticks missing before each session's last footer."""
         lost_ticks = []
         for session, footer in self._footers.items():
             ticks = footer.next - self._next.get(session, self._first[session])

@@ -9,9 +9,9 @@ from typing import Any
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 
-# More than any Cassandra histogram has.
+# More buckets than any Cassandra histogram has.
 MAX_BUCKETS = 4096
-# Larger numbers are malformed, and their sums would overflow.
+# Larger numbers are malformed, and adding them would overflow.
 MAX_NUMBER = float_info.max
 MAX_COUNT = 1 << 63
 MAX_TIME_S = 1e11
@@ -36,7 +36,7 @@ def tick_of(line: Mapping[str, Any]) -> Tick:
 
 
 def problems_of(line: Mapping[str, Any], sources: int) -> dict[int, str]:
-    """Return the problems by index of the source. Raises an error of MALFORMED."""
+    """Return the problems by source index. Raises an error of MALFORMED."""
     problems = dict(line.get("p", ()))
     if not all(0 <= index < sources and isinstance(text, str) for index, text in problems.items()):
         raise CodingError("malformed problem")
@@ -52,7 +52,7 @@ def events_of(line: Mapping[str, Any], sources: int) -> list[list[Event]]:
         if index < 0:
             raise CodingError("event without a source")
         if event.time_s is not None and not 0 <= event.time_s <= MAX_TIME_S:
-            # A log may contain any time.
+            # Log lines may contain any time.
             event = replace(event, time_s=None)
         events[index].append(event)
     return events
@@ -87,12 +87,12 @@ def series_of(items: Iterable[Sequence[Any]]) -> list[tuple[str, Series]]:
 
 
 def series_numbers(distances: Iterable[int]) -> list[int]:
-    """Return the numbers of series from their distances. Raises CodingError unless they ascend."""
+    """Return the series numbers, decoded from their distances. Raises CodingError unless they ascend."""
     numbers: list[int] = []
     number = 0
     for distance in array("q", distances):
         if distance < 0 or (distance == 0 and numbers):
-            raise CodingError("numbers of series that do not ascend")
+            raise CodingError("series numbers not in ascending order")
         number += distance
         numbers.append(number)
     return numbers

@@ -1,4 +1,4 @@
-"""Writes a journal: one folder per node, flushed at every tick, of bounded size, with one writer."""
+"""Writes a journal: one folder of bounded size per node, with a single writer that flushes every tick."""
 
 import contextlib
 import fcntl
@@ -25,14 +25,14 @@ from collector.printable import count_text
 SUFFIX = ".jsonl.zst"
 LOCK = ".lock"
 MODE = 0o644
-# Everyone who can open the lock can take it, and keep the recorder from starting.
+# Anyone who can open the lock can take it and so prevent the recorder from starting.
 LOCK_MODE = 0o600
 LOCK_TRIES, LOCK_WAIT_S = 5, 0.02
 BEGUN = re.compile(r"\d{8}T\d{6}")
 MAX_DIGITS = 10
-# Linux allows 255 bytes for the complete name.
+# Linux limits the complete name to 255 bytes.
 MAX_NAME_CHARS = 200
-# The default tables of this level take 11 MB; tables of 1 MB compress as well, because repetitions are close.
+# This level's default tables take 11 MB; 1 MB compresses equally well, because repetitions are close together.
 COMPRESSION = zstandard.ZstdCompressionParameters.from_level(
     12, window_log=19, chain_log=17, hash_log=17, write_content_size=0
 )
@@ -46,7 +46,7 @@ class JournalError(Exception):
 
 @dataclass(frozen=True, order=True)
 class Position:
-    """The position of a frame in a node's folder: a file's name and a byte. Reading can start there."""
+    """A position at which reading can start: a file name in a node's folder, and the byte offset of a frame."""
 
     file: str
     offset: int = 0
@@ -69,7 +69,7 @@ class Journal:
     """Writes the snapshots of a node. Disk errors never stop the program; lost ticks are counted."""
 
     def __init__(self, folder: Path, head: Callable[[], Header], limits: Limits, warn: Callable[[str], None]) -> None:
-        """Lock the folder; `head` is called for each full record, `warn` with messages for the user.
+        """Lock the folder; `head` is called for each full record, and `warn` with each message for the user.
 
         Raises JournalError if the folder is locked or cannot be written to.
         """
@@ -87,7 +87,7 @@ class Journal:
         self._in_frame = 0
         self._state = DeltaState()
         self._session = ""
-        # The sequence numbers of the file's first tick and of the next tick, and the time range of the file.
+        # The sequence numbers of the file's first tick and of the next tick, and the file's time range.
         self._first = 0
         self._next = 0
         self._times_s = inf, -inf
@@ -98,7 +98,7 @@ class Journal:
 
     @property
     def position(self) -> Position:
-        """The position of the frame with the last tick."""
+        """The position of the frame that contains the last tick."""
         return Position(self._name, self._frame_at)
 
     def append(self, snapshot: Snapshot) -> None:
@@ -153,7 +153,7 @@ class Journal:
         return {"head": {**of_file, **head.content(), "lost": self.lost}}
 
     def _write(self, file: int, data: bytes) -> None:
-        """Write all or nothing. Raises OSError."""
+        """Write all of the data or none of it. Raises OSError."""
         remaining = memoryview(data)
         try:
             while remaining:
@@ -179,7 +179,7 @@ class Journal:
                 os.fdatasync(self._file)
 
     def _close_file(self, file: int, *, more: bool) -> None:
-        """End a file with its footer, in a separate frame, which damage to the last ticks does not affect."""
+        """End a file with its footer, in a separate frame that damage to the last ticks cannot affect."""
         with contextlib.suppress(OSError):
             self._end_frame()
         with contextlib.suppress(OSError):
@@ -195,7 +195,7 @@ class Journal:
         self._file = None
 
     def _open_file(self, now_s: float) -> int:
-        """Return the file to write to, a new one if the last one has reached its size or age."""
+        """Return the file to write to, a new one if the current one has reached its maximum size or age."""
         limits = self._limits
         if self._file is not None and (
             self._size >= min(limits.file_bytes, limits.total_bytes // 4) or now_s - self._begun_s >= limits.file_s
@@ -224,18 +224,18 @@ class Journal:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return a journal's files, the oldest first."""
+    """Return a journal's files, oldest first."""
     return sorted((path for path in folder.iterdir() if path.name.endswith(SUFFIX) and path.is_file()), key=sort_key)
 
 
 def sort_key(path: Path) -> tuple[str, int, str]:
-    """Return the sort key of a journal's file: the second of its creation, and its number within that second."""
+    """Return a journal file's sort key: the second in which it was created, and its number within that second."""
     begun, _, number = path.name.removesuffix(SUFFIX).partition("-")
     return begun, int(number) if number.isdecimal() and len(number) < MAX_DIGITS else 0, path.name
 
 
 def bounded_name(name: str) -> str:
-    """Return a name that is short enough for a file; a long name is cut and gets a checksum."""
+    """Return a name short enough for a file; a long name is truncated and given a checksum."""
     return name if len(name) <= MAX_NAME_CHARS else f"{name[:MAX_NAME_CHARS]}~{crc32(name.encode()):08x}"
 
 
@@ -252,7 +252,7 @@ def _created(folder: Path, now_s: float) -> tuple[int, str]:
         with contextlib.suppress(FileExistsError):
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             return os.open(folder / name, flags, MODE), name
-    raise FileExistsError(0, "a hundred files of the same second exist already")
+    raise FileExistsError(0, "a hundred files from the same second already exist")
 
 
 def _locked(folder: Path) -> int:
@@ -263,13 +263,13 @@ def _locked(folder: Path) -> int:
     except OSError as error:
         raise JournalError(f"{folder}: {error.strerror}: cannot record there") from None
     with contextlib.suppress(PermissionError):
-        # Earlier versions created the lock readable for everyone.
+        # Earlier versions created a lock that everyone could read.
         os.fchmod(lock, LOCK_MODE)
     for _ in range(LOCK_TRIES):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
-        # A reader that tests the lock holds it briefly.
+        # A reader that checks the lock holds it for a moment.
         time.sleep(LOCK_WAIT_S)
     os.close(lock)
     raise JournalError(f"{folder}: another casstat is recording there (hint: choose another folder)")

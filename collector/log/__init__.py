@@ -1,1 +1,1 @@
-"""Cassandra's system.log as a source: follower, pattern parser and events."""
+"""Reads Cassandra's system.log as a source: file follower, pattern parser and events."""

@@ -14,15 +14,15 @@ from collector.printable import one_line
 CHUNK_BYTES = 256 << 10
 # A larger backlog is skipped: its events would be shown long after they happened.
 MAX_BACKLOG_BYTES = 64 << 20
-# A removed file may still be written to, or return: it stays open this long.
+# A removed file may still be written to, or may reappear, so it is kept open for this long.
 REMOVED_GRACE_S = 10.0
-# The bytes before the position read up to; when they change, the file has been rewritten.
+# The number of bytes before the reading position that are remembered: if they change, the file has been rewritten.
 SEAL_BYTES = 64
 
 
 @dataclass
 class _Open:
-    """An open file: `position` is the offset of the next bytes, `seal` the bytes before it."""
+    """An open file: `position` is the offset of the next bytes, `seal` is the bytes just before it."""
 
     descriptor: int
     identity: tuple[int, int]
@@ -31,14 +31,14 @@ class _Open:
 
 
 class FileFollower:
-    """Follows the file at a path, from its end at the first reading."""
+    """Follows the file at a path, starting at its end at the time of the first reading."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
         self._clock = clock
         self._file: _Open | None = None
         self._lines = LineSplitter()
-        # A file that was missing before is read from its start.
+        # Whether to read the next file from its start, because it was missing before or replaces another.
         self._from_start = False
         self._removed_since_s: float | None = None
         self._skipped_bytes = 0
@@ -78,7 +78,7 @@ class FileFollower:
         remaining = most_bytes
         while True:
             file = self._file = self._file or self._open()
-            # Checked before the rest is read: nothing is appended once another file has the path.
+            # Check before reading the rest: once another file has taken the path, nothing more is appended to this one.
             is_replaced = self._is_replaced(file)
             self._check_rewritten(file)
             while remaining > 0 and (chunk := self._read(file, min(remaining, CHUNK_BYTES))):
@@ -104,20 +104,20 @@ class FileFollower:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise self._error(f"{kind} (hint: give the log file)")
+            raise self._error(f"{kind} (hint: specify the log file)")
         file = _Open(descriptor, (status.st_dev, status.st_ino))
         if not self._from_start:
             self._seek(file, status.st_size)
         return file
 
     def _seek(self, file: _Open, position: int) -> None:
-        """Continue at `position`; a line that begins before it is skipped."""
+        """Continue at `position`; a line that began before it is skipped."""
         file.position = position
         file.seal = self._read_seal(file)
         self._lines.reset(skip_line=bool(file.seal) and not file.seal.endswith(b"\n"))
 
     def _is_replaced(self, file: _Open) -> bool:
-        """Return whether another file has the path, or the path has been missing for longer than the grace period."""
+        """Return whether another file has taken the path or the path has been missing longer than the grace period."""
         try:
             status = self._path.stat()
         except OSError:

@@ -1,4 +1,4 @@
-"""Parses dates by Java format strings such as `yyyy-MM-dd HH:mm:ss,SSS`."""
+"""Parses dates according to Java format strings such as `yyyy-MM-dd HH:mm:ss,SSS`."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 # Years outside this range are malformed.
 YEARS = range(1970, 3000)
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-# A complete date has all fields of one set in each row.
+# A date is complete if, in each row, it has all fields of at least one set.
 REQUIRED_FIELDS = (
     ({"year", "day", "minute", "second"},),
     ({"month"}, {"month_name"}),
@@ -36,7 +36,7 @@ _NUMBERS = {
 _TEXTS = {
     "a": r"(?P<half>[^\W\d_]{1,4})",
     "E": r"[^\W\d_]{2,20}\.?",
-    # A zone's abbreviation is ambiguous; the zone of the format applies instead.
+    # A zone abbreviation is ambiguous, so it is ignored in favour of the format's zone.
     "z": r"[\w+:/ -]{1,40}?",
     **dict.fromkeys("ZXx", r"(?P<offset>Z|(?:GMT)?[+-]\d{2}(?::?\d{2})?)"),
 }
@@ -44,9 +44,9 @@ _TEXTS = {
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A parser for dates of one format.
+    """A parser for dates in one format.
 
-    expression   regular expression for the dates, without groups.
+    expression   regular expression that matches the dates, without groups.
     """
 
     expression: str
@@ -55,7 +55,7 @@ class DateFormat:
     _complete: bool
 
     def seconds(self, text: str, now_s: float) -> float | None:
-        """Return the date in seconds since the epoch, None if it is malformed or incomplete.
+        """Return the date in seconds since the epoch, or None if it is malformed or incomplete.
 
         In the ambiguous hour at the end of daylight saving time, the result is the one closer to `now_s`.
         """
@@ -74,7 +74,7 @@ class DateFormat:
 def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
     """Return the parser for Java's date format `text`, in the local time zone unless `zone` is given.
 
-    Dates of a format with unsupported letters are matched, but have no time.
+    Dates in a format with unsupported letters are matched, but their time is unknown.
     """
     parts: list[str] = []
     is_supported = True
@@ -83,7 +83,7 @@ def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
         expression = _expression(run)
         is_supported = is_supported and expression is not None
         for name in re.findall(r"\?P<(\w+)>", expression or ""):
-            # If a field is repeated, the first one wins.
+            # If a field is repeated, its first occurrence wins.
             expression = expression and (expression if name not in names else _NAMES.sub("(?:", expression))
             names.add(name)
         parts.append(expression or r".{1,40}?")
@@ -93,7 +93,7 @@ def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Return the zone with Java's name for it, such as Europe/Paris or GMT+8. Raises ValueError if it is unknown."""
+    """Return the zone with a Java name such as Europe/Paris or GMT+8. Raises ValueError if it is unknown."""
     if name in ("UTC", "GMT", "Z", "Etc/UTC"):
         return timezone.utc
     if match := _FIXED.fullmatch(name):
@@ -115,7 +115,7 @@ def _expression(run: re.Match[str]) -> str | None:
     if letter in "ML" and width > 2:
         return r"(?P<month_name>[^\W\d_]{3,20})\.?"
     if letter == "S":
-        # Java's two families of formatters disagree about other widths.
+        # Java's two formatter families disagree about other widths.
         return r"(?P<millisecond>\d{3})" if width == 3 else None
     if letter in _NUMBERS:
         digits = "{2}" if width == 2 else "{4}" if letter in "yu" else "{1,2}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-# A compaction message names all files written, possibly hundreds.
+# A compaction message names every file written, and there may be hundreds.
 MAX_BYTES = 256 << 10
 
 

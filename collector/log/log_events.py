@@ -1,7 +1,7 @@
-"""Events in Cassandra's log: one row per kind of message, matched in this order.
+"""Events in Cassandra's log: one row per kind of message; the first row that matches determines the event.
 
-The messages are those of 3.11.19, 4.0.17, 4.1.9 and 5.0.8, from real nodes and from the strings in their jars;
-`docs/log.md` lists which file contains which message.
+The messages are those of 3.11.19, 4.0.17, 4.1.9 and 5.0.8, taken from real nodes and from the strings in Cassandra's
+jars; `docs/log.md` lists which file contains which message.
 """
 
 import re
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from collector.printable import one_line
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-# Default internode ports, omitted from texts.
+# Default internode ports, which event texts omit.
 STORAGE_PORTS = ("7000", "7001")
 UNNAMED = "an unnamed table"
 
 Match = re.Match[str]
 
-# Bounded, since they are converted to numbers. The JVM's locale sets the decimal mark (12.345 or 12,345) and the
+# The lengths are bounded, since the matches are converted to numbers. The JVM's locale sets the decimal mark (12.345 or
+# 12,345) and the
 # thousands separator (almost any character).
 _SIZE = r"\d{1,18}(?:[.,]\d{1,3})?(?:bytes| bytes|[KMGT]iB|B)"
 _COUNT = r"\d[\d.,'\u2019\s]{0,30}"
@@ -29,7 +30,7 @@ _TABLE = re.compile(r"/(?P<keyspace>[^/]+)/(?P<table>[^/]+?)(?:-[0-9a-f]{32})?(?
 
 @dataclass(frozen=True)
 class Row:
-    """A kind of message that is an event.
+    """A kind of message that is reported as an event.
 
     message    regular expression for the beginning of the message.
     describe   returns the event's text; None if the message is not an event.
@@ -41,7 +42,7 @@ class Row:
 
 
 def event_of(message: str) -> tuple[str, str] | None:
-    """Return the kind and text of the event in a log message, None for none.
+    """Return the kind and text of the event in a log message, or None if it is not an event.
 
     The text is one printable line of at most 200 characters.
     """
@@ -53,7 +54,7 @@ def event_of(message: str) -> tuple[str, str] | None:
 
 
 def table_of(path: str) -> str | None:
-    """Return `keyspace.table` (and `.index` for an index) of an SSTable's path; None for a system keyspace."""
+    """Return `keyspace.table` (plus `.index` for an index) for an SSTable's path; None for a system keyspace."""
     match = _TABLE.search(path)
     if match is None:
         return UNNAMED
@@ -68,7 +69,7 @@ def _flushed(match: Match) -> str | None:
 
 
 def _compacted(match: Match) -> str | None:
-    # A compaction of expired data writes no SSTable, so that no path names the table.
+    # If all data has expired, the compaction writes no SSTable, and no path reveals the table.
     paths = match["paths"].rstrip(",").split(",") if match["paths"] else []
     table = table_of(paths[0]) if paths else UNNAMED
     sstables, milliseconds = _integer(match["sstables"]), _integer(match["ms"])
@@ -97,13 +98,13 @@ def _files(number: str, size: str) -> str:
 
 
 def _node(match: Match) -> str:
-    """Return the address of `name/address:port`."""
+    """Return the address in `name/address:port`."""
     peer = _PEER.fullmatch(match["node"])
     return peer["address"].strip("[]") if peer else match["node"].rpartition("/")[2]
 
 
 def _integer(text: str) -> int:
-    """Return an integer, whatever its thousands separator."""
+    """Return an integer, ignoring its thousands separators."""
     return int(re.sub(r"\D", "", text))
 
 
@@ -121,7 +122,7 @@ def _size(text: str) -> str:
 
 
 def _from_to(before: str, after: str) -> str:
-    """Return two sizes, with the unit only once if both have the same."""
+    """Return the text for a change of size; if both sizes have the same unit, it occurs only once."""
     number, _, unit = before.partition(" ")
     return f"{number if after.endswith(f' {unit}') else before} -> {after}"
 
@@ -171,9 +172,9 @@ ROWS = (
     Row("node_down", r"InetAddress (?P<node>\S+) is now DOWN", lambda match: f"{_node(match)} is DOWN"),
     Row("node_up", r"Node (?P<node>\S+) has restarted, now UP", lambda match: f"{_node(match)} has restarted"),
     Row("node_joined", r"Node (?P<node>\S+) is now part of the cluster", lambda match: f"{_node(match)} joined"),
-    Row("node_joined", r"JOINING: Starting to bootstrap", lambda _: "this node joins: it starts to bootstrap"),
+    Row("node_joined", r"JOINING: Starting to bootstrap", lambda _: "this node is joining: bootstrap has started"),
     Row("node_left", r"Removing tokens \[[^\]]*\] for (?P<node>\S+)", lambda match: f"{_node(match)} left"),
-    Row("node_left", r"DECOMMISSIONED\b", lambda _: "this node is decommissioned"),
+    Row("node_left", r"DECOMMISSIONED\b", lambda _: "this node has been decommissioned"),
     Row(
         "stream",
         rf"\[Stream #(?P<id>{_ID})(?:,? ID#\d+)?\] Prepare completed\. "
@@ -191,9 +192,9 @@ ROWS = (
         rf"Finished hinted handoff of file \S+ to endpoint (?P<node>\S+): {_ID}(?P<part>, partially)?",
         lambda match: f"hints {'partly ' if match['part'] else ''}delivered to {_node(match)}",
     ),
-    Row("start", r"Starting listening for CQL clients on ", lambda _: "this node takes clients"),
-    Row("stop", r"DRAINED\b", lambda _: "this node is drained"),
-    Row("stop", r"Announcing shutdown\b", lambda _: "this node shuts down"),
+    Row("start", r"Starting listening for CQL clients on ", lambda _: "this node accepts clients"),
+    Row("stop", r"DRAINED\b", lambda _: "this node has been drained"),
+    Row("stop", r"Announcing shutdown\b", lambda _: "this node is shutting down"),
     Row("error", r"Exception in thread (?P<thread>.+)", lambda match: f"exception in thread {match['thread']}"),
 )
 

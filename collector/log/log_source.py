@@ -8,7 +8,7 @@ from collector.log.log_events import event_of
 from collector.log.logback import LogPattern
 from collector.model.clock import Clock
 from collector.model.snapshot import Event, Scrape, SourceError
-from collector.printable import one_line
+from collector.printable import count_text, one_line
 
 NAME = "log"
 # Limits per tick; the next ticks read the rest of the log.
@@ -18,7 +18,7 @@ MAX_EVENTS = 100
 
 
 class LogSource:
-    """Follows a log from its end. Its scrapes have events, and no values."""
+    """Follows a log from its end. Its scrapes contain events but no values."""
 
     name = NAME
 
@@ -29,7 +29,7 @@ class LogSource:
         self._follower = FileFollower(path, clock)
 
     def read(self, timeout_s: float) -> Scrape:
-        """Return the events since the last reading: at most 100, and a count of the others.
+        """Return the events since the last reading: at most 100, plus a count of the others.
 
         Raises SourceError when the log cannot be read and there are no events.
         """
@@ -63,11 +63,11 @@ class LogSource:
         return Event(*kind_and_text, self._pattern.time_s(line, self._clock.wall_s()))
 
     def _summary(self, omitted: Counter[str]) -> list[Event]:
-        """Return events that count omitted events and skipped bytes."""
+        """Return events that state how many events were omitted and how many bytes were skipped."""
         summary = []
         if omitted:
             kinds = ", ".join(f"{number} {kind}" for kind, number in omitted.most_common())
-            summary.append(Event(NAME, f"and {omitted.total()} more events: {kinds}"))
+            summary.append(Event(NAME, f"and {count_text(omitted.total(), 'more event')}: {kinds}"))
         if skipped := self._follower.take_skipped():
             text = f"skipped {skipped / 2**20:.1f} MiB of {one_line(self._path.name)}: backlog too large"
             summary.append(Event(NAME, text))

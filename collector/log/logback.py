@@ -1,4 +1,4 @@
-"""Parses log lines by the logback pattern that wrote them."""
+"""Parses log lines according to the logback pattern they were written with."""
 
 import re
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from collector.log.logback_parts import DATE, LEVEL, MESSAGE, NEWLINE, THREAD, P
 from collector.printable import one_line
 
 DEFAULT_PATTERN = "%-5level [%thread] %date{ISO8601} %F:%L - %msg%n"
-"""Cassandra's default, from 3.11 to 5.0."""
+"""Cassandra's default pattern from 3.11 to 5.0."""
 
 
 class Line(NamedTuple):
-    """The parts of a log line; empty for those that the pattern does not write."""
+    """The parts of a log line; those that the pattern does not write are empty."""
 
     level: str
     thread: str
@@ -39,7 +39,7 @@ class LogPattern:
         return Line(*(parts.get(name, "").strip() for name in Line._fields))
 
     def time_s(self, line: Line, now_s: float) -> float | None:
-        """Return the time of the line in seconds since the epoch, None if its date cannot be parsed.
+        """Return the line's time in seconds since the epoch, or None if its date cannot be parsed.
 
         `now_s` resolves the ambiguous hour at the end of daylight saving time.
         """
@@ -47,7 +47,7 @@ class LogPattern:
 
 
 def parse(pattern: str) -> LogPattern:
-    """Return the parser of lines that logback writes with `pattern`. Raises ValueError with a one-line message."""
+    """Return a parser for the lines that logback writes with `pattern`. Raises ValueError with a one-line message."""
     try:
         head, tail = _around_message(pieces_of(pattern))
         expression = re.compile(_head(head) + _tail(tail), re.DOTALL)
@@ -58,7 +58,7 @@ def parse(pattern: str) -> LogPattern:
 
 
 def _around_message(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:
-    """Return the pieces before and after the message, on the same line. Raises ValueError."""
+    """Return the pieces that precede and follow the message on its line. Raises ValueError."""
     kinds = [piece.kind for piece in pieces]
     if kinds.count(MESSAGE) != 1:
         raise ValueError(f"{'more than one' if MESSAGE in kinds else 'no'} %msg; exactly one is required")
@@ -72,7 +72,7 @@ def _around_message(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[
 def _head(pieces: Sequence[Piece]) -> str:
     """Return the regular expression for the pieces before the message. Raises ValueError.
 
-    A free-form piece ends where the next piece of the pattern first matches. Lookahead groups make that choice final,
+    A free-form piece ends at the first match of the pattern's next piece. Lookahead groups make that choice final,
     so that no line causes exponential backtracking.
     """
     last = next((piece for piece in reversed(pieces) if not piece.blank), None)

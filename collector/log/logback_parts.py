@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from collector.log.java_dates import DateFormat, date_format, zone_of
 
 DATE_FORMATS = {"ISO8601": "yyyy-MM-dd HH:mm:ss,SSS", "STRICT": "yyyy-MM-dd'T'HH:mm:ss,SSS"}
-# Bounds on the matching effort, since lines are untrusted.
+# Limits on the effort of matching, since log lines are untrusted.
 MAX_WORD_CHARS, MAX_WIDTH = 1000, 200
 
 LEVEL, THREAD, DATE, MESSAGE, NEWLINE = "level", "thread", "date", "message", "newline"
@@ -49,18 +49,18 @@ class Piece:
 
     @property
     def free(self) -> bool:
-        """Whether it matches any text."""
+        """Whether the piece matches arbitrary text."""
         return self.kind in (_FREE, THREAD)
 
     @property
     def blank(self) -> bool:
-        """Whether it is only the padding of a width."""
+        """Whether the piece is only the padding to a width."""
         return self.kind == _BLANKS
 
 
 @dataclass
 class _Group:
-    """An open group of the pattern, and its format modifier."""
+    """A group of the pattern that is still open, and its format modifier."""
 
     modifier: str
     pieces: list[Piece] = field(default_factory=list)
@@ -110,7 +110,7 @@ def _grouped(group: _Group) -> list[Piece]:
 
 
 def _converted(token: re.Match[str]) -> Piece:
-    """Return the piece of a conversion word, including the padding of its width."""
+    """Return the piece for a conversion word, including the padding to its width."""
     word, is_truncated = token["word"], "." in token["modifier"]
     kind = _WORDS.get(word)
     if kind is None:

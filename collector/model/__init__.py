@@ -1,1 +1,1 @@
-"""Frozen plain data and pure functions: metrics, snapshots, samples, histograms, rates and clocks."""
+"""Immutable data classes and pure functions: metrics, snapshots, samples, histograms, rates and clocks."""

@@ -7,11 +7,11 @@ from typing import Protocol
 
 from collector.model.snapshot import Tick
 
-# NTP may slow the wall clock: a tick up to this much early is on time, not a step back.
+# NTP may slow the wall clock down: a tick that is early by at most this much is on time, not a step back.
 SLEW_MS = 50
-# Ticks are never exactly on time: sources due within this time are read now, not an interval later.
+# Ticks are never exactly on time: sources that are due within this time are read now rather than a tick later.
 EARLY_S = 0.5
-# The two clocks are read one after the other, so shorter suspensions are measurement error.
+# The two clocks are read one after the other, so apparent suspensions shorter than this are measurement errors.
 MIN_SLEEP_S = 0.01
 
 
@@ -22,10 +22,10 @@ class Clock(Protocol):
         """Return seconds since the epoch."""
 
     def monotonic_s(self) -> float:
-        """Return seconds since an arbitrary moment; never goes back."""
+        """Return seconds since an arbitrary moment; the value never decreases."""
 
     def suspended_s(self) -> float:
-        """Return how much of `monotonic_s` the machine was suspended."""
+        """Return for how many of the `monotonic_s` seconds the machine was suspended."""
 
     def sleep(self, seconds: float) -> None:
         """Sleep for at least `seconds`."""
@@ -39,11 +39,11 @@ class SystemClock:
         return time.time()
 
     def monotonic_s(self) -> float:
-        """Return seconds since boot, including suspended time: counters of a remote node go on during it."""
+        """Return seconds since boot, including suspended time: a remote node's counters keep increasing during it."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def suspended_s(self) -> float:
-        """Return how many seconds since boot the machine was suspended."""
+        """Return for how many seconds since boot the machine was suspended."""
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
 
     def sleep(self, seconds: float) -> None:
@@ -56,8 +56,8 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
 
     The grid starts at the next whole second, or at the next multiple of an interval shorter than one second.
     With `aligned`, points are multiples of the interval since the epoch, so that several nodes line up.
-    Points that pass while the consumer is busy or the process is stopped are counted in the next tick and not
-    repeated. Setting the wall clock changes the times of the points, never the waiting time.
+    Points that pass while the consumer is busy or the process is stopped are not made up for; the next tick counts
+    them as missed. Setting the wall clock changes the times of the points, never the waiting time.
     """
     step = max(1, round(interval_s * 1000))
     phase = 0 if aligned else ceil(clock.wall_s()) * 1000 % step

@@ -1,9 +1,9 @@
-"""Histograms: the layout of Cassandra's bucket counts, and differences, percentiles and sums of them.
+"""Histograms: the layouts of Cassandra's bucket counts, and their differences, percentiles and sums.
 
 Cassandra's bucket offsets are 1, then max(previous + 1, round(previous * 1.2)). Bucket i counts the values v with
 offset[i-1] < v <= offset[i]; one more bucket counts the values above the last offset (EstimatedHistogram and
-DecayingEstimatedHistogramReservoir in Cassandra's source). Timers of 3.11 and 4.0 have 165 counts in nanoseconds,
-timers of 4.1 and later 128 counts in microseconds. Histograms of counts have 165 counts, or 166 with a bucket for zero.
+DecayingEstimatedHistogramReservoir in Cassandra's source). Timers have 165 counts in nanoseconds in 3.11 and 4.0, and
+128 counts in microseconds since 4.1. Histograms of integers have 165 counts, or 166 with a bucket for zero.
 """
 
 from bisect import bisect_left, bisect_right
@@ -28,8 +28,8 @@ class LayoutError(ValueError):
 class Buckets:
     """Counts of values by range: counts[i] values lie in (upper_bounds[i-1], upper_bounds[i]].
 
-    Upper bounds are in the metric's unit, ascend, and end with infinity; there is one for each count. `low` is the
-    lower bound of the first bucket.
+    Upper bounds are in the metric's unit, in ascending order, and end with infinity; there is one for each count.
+    `low` is the lower bound of the first bucket.
     """
 
     upper_bounds: tuple[float, ...]
@@ -54,7 +54,7 @@ class Buckets:
 
 @lru_cache(maxsize=16)
 def upper_bounds_of(unit: str, length: int) -> tuple[float, ...]:
-    """Return the upper bounds, in `unit`, of Cassandra's histogram with `length` counts.
+    """Return the upper bounds, in `unit`, of a Cassandra histogram with `length` counts.
 
     Raises LayoutError when a timer (unit "seconds") has a length that no supported Cassandra version writes, because
     its unit would be a guess.
@@ -64,7 +64,7 @@ def upper_bounds_of(unit: str, length: int) -> tuple[float, ...]:
             raise LayoutError(
                 f"{length} buckets: neither the nanoseconds of 4.0 (165) nor the microseconds of 4.1 (128)"
             )
-        # Dividing by a whole number gives the nearest double; multiplying by 1e-6 does not.
+        # Dividing by an integer yields the nearest double; multiplying by 1e-6 does not.
         per_second = round(1 / TIMER_UNITS_S[length])
         return (*(offset / per_second for offset in offsets(length - 1)), inf)
     if length < 2:
@@ -102,15 +102,15 @@ def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Bucket
 
 @lru_cache(maxsize=16)
 def _empty(unit: str, length: int) -> Buckets:
-    """Return a histogram without values. Most intervals have none, so they share one."""
+    """Return a histogram without values; it is cached, because most intervals have no values."""
     return Buckets(upper_bounds_of(unit, length), (0,) * length)
 
 
 def quantile(buckets: Buckets, q: float) -> float | None:
-    """Return the value below which the share `q` (0 to 1) of the values lies, or None without values.
+    """Return the value below which the share `q` (0 to 1) of the values lies, or None if there are no values.
 
-    Values are assumed to be evenly spread inside their bucket, so the result lies in the bucket that holds the true
-    quantile. For histograms of counts the result is rounded up to a whole number. In the last bucket, which has no
+    Values are assumed to be evenly spread within their bucket, so the result lies in the bucket that contains the true
+    quantile. For histograms of integers, the result is rounded up to a whole number. In the last bucket, which has no
     upper bound, the result is its lower bound ("at least").
     """
     return quantiles(buckets, (q,))[0] if buckets.total else None
@@ -121,9 +121,9 @@ def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
     upper_bounds, counts, cumulative = buckets.upper_bounds, buckets.counts, buckets.cumulative
     values = []
     for share in shares:
-        # After a merge counts are fractions: rounding errors in their sum must not push a rank into the next bucket.
+        # After a merge, counts are fractions: rounding errors in their sum must not push a rank into the next bucket.
         rank = share * cumulative[-1] * (1 - ROUNDING)
-        # A rank of 0 also needs a bucket that holds a value.
+        # Even a rank of 0 must fall into a bucket that contains a value.
         index = bisect_left(cumulative, rank) if rank else bisect_right(cumulative, 0)
         low, high = (upper_bounds[index - 1] if index else buckets.low), upper_bounds[index]
         if high == inf:
@@ -131,13 +131,13 @@ def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
             continue
         fraction = (rank - (cumulative[index - 1] if index else 0)) / counts[index]
         value = low + (high - low) * min(max(fraction, 0.0), 1.0)
-        # The lower bound itself is outside the bucket.
+        # The lower bound itself does not belong to the bucket.
         values.append(min(max(ceil(value), low + 1) if buckets.is_integer else value, high))
     return values
 
 
 def highest(buckets: Buckets) -> float | None:
-    """Return the upper bound of the highest bucket that holds a value, or the lower bound of the last bucket."""
+    """Return the upper bound of the highest bucket that contains a value (for the last bucket, its lower bound)."""
     total = buckets.total
     if not total:
         return None
@@ -152,9 +152,9 @@ def _bounds(buckets: Buckets, index: int) -> tuple[float, float]:
 def merge(parts: Sequence[Buckets]) -> Buckets:
     """Return the histogram of all values of `parts`, such as the nodes of a cluster or the intervals of a run.
 
-    Counts of equal layouts are added exactly. Of different layouts (nanoseconds and microseconds), each bucket is
-    spread evenly over the union of all bounds, so no value leaves its bucket. A percentile of the result lies within
-    one bucket, the wider of the two (a factor of 1.2), of the percentile of the values.
+    If all layouts are equal, the counts are added exactly. Otherwise (nanoseconds and microseconds), each bucket is
+    spread evenly over the union of all bounds, so no value leaves its bucket. A percentile of the result then
+    differs from that of the values by at most one bucket, the wider of the two (a factor of 1.2).
     Raises ValueError when `parts` is empty.
     """
     if not parts:
@@ -179,7 +179,7 @@ def _spread(part: Buckets, upper_bounds: tuple[float, ...], low: float) -> list[
         start, end = _bounds(part, index)
         first = 0 if start <= low else index_of[start] + 1
         if isinf(end):
-            # Values above the last offset have no upper bound: keep them as low as the bounds allow.
+            # Values above the last offset have no upper bound: put them into the lowest bucket possible.
             counts[first] += count
             continue
         for fine in range(first, index_of[end] + 1):
@@ -190,7 +190,7 @@ def _spread(part: Buckets, upper_bounds: tuple[float, ...], low: float) -> list[
 
 
 def mean_bounds(buckets: Buckets) -> tuple[float, float] | None:
-    """Return the lowest and the highest mean that the values can have, or None without values."""
+    """Return the lowest and the highest mean that the values can have, or None if there are no values."""
     total = buckets.total
     if not total:
         return None

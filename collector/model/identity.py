@@ -10,7 +10,7 @@ IDENTITY_LABELS = {
     ("cassandra_datacenter",): "dc",
     ("cassandra_rack",): "rack",
 }
-"""Label name by the series that holds its value."""
+"""The label names, keyed by the series that contains the label's value."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Identity:
     node: str = ""
 
     def after(self, snapshot: Snapshot) -> "Identity":
-        """Return the identity updated from a snapshot; `self` where nothing changed.
+        """Return the identity updated from a snapshot; `self` if nothing has changed.
 
-        A snapshot with another node name starts with no labels.
+        If the snapshot has a different node name, all labels start out unknown.
         """
         labels = {
             label: str(scrape.values[series])

@@ -1,4 +1,4 @@
-"""Metrics: kind, unit, labels and scrape interval of a measurement, and its aggregation across nodes."""
+"""Metrics: a measurement's kind, unit, labels and scrape interval, and its aggregation across nodes."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -22,16 +22,16 @@ class Kind(Enum):
 
 
 class ScrapeInterval(Enum):
-    """How often a metric is read; the value is the time between two readings, in seconds (0: every tick)."""
+    """How often a metric is read, as the number of seconds between two readings (0: on every tick)."""
 
     TICK = 0.0
-    """Every tick."""
+    """For metrics that are read on every tick."""
     OFTEN = 10.0
-    """For keyspace counters: their cost to the node grows with the number of tables."""
+    """For keyspace counters, because their cost to the node grows with the number of tables."""
     SLOW = 60.0
-    """Sizes, capacities and versions."""
+    """For sizes, capacities and versions."""
     HOURLY = 3600.0
-    """Metrics that make the node read its disk; only on demand."""
+    """For metrics that make the node read its disk; they are read only on demand."""
 
 
 class Aggregation(Enum):
@@ -41,22 +41,22 @@ class Aggregation(Enum):
     """
 
     SUM = "sum"
-    """Counts and amounts."""
+    """For counts and amounts."""
     MEAN = "mean"
-    """Ratios and percentages, such as the share of time spent in garbage collection."""
+    """For ratios and percentages, such as the share of time spent in garbage collection."""
     MAX = "max"
-    """Ages, and sizes of the largest item."""
+    """For ages, and for the size of the largest item."""
     MIN = "min"
-    """Values where the lowest matters, such as whether clients can connect."""
+    """For values where the lowest matters, such as whether clients can connect."""
     MERGE = "merge"
-    """Histograms: bucket counts are summed, and percentiles are computed from the sum."""
+    """For histograms: bucket counts are summed, and percentiles are computed from the sum."""
     EQUAL = "equal"
-    """Texts: the value that all nodes share; absent where they differ."""
+    """For texts: the value that all nodes share; absent if the values differ."""
 
 
 _DEFAULT_AGGREGATION = {
     Kind.COUNTER: Aggregation.SUM,
-    # For gauges of a recording that this version's catalogue lacks; those in the catalogue state their own.
+    # For gauges in recordings that this version's catalogue lacks; gauges in the catalogue state their aggregation.
     Kind.GAUGE: Aggregation.MEAN,
     Kind.HISTOGRAM: Aggregation.MERGE,
     Kind.TEXT: Aggregation.EQUAL,
@@ -64,7 +64,7 @@ _DEFAULT_AGGREGATION = {
 
 
 class Owner(Enum):
-    """The entity that a metric describes. Nodes that share an owner report the same series, which counts once."""
+    """The entity that a metric describes. Nodes that share an owner report the same series, which is counted once."""
 
     NODE = "node"
     MACHINE = "machine"
@@ -76,10 +76,10 @@ class Owner(Enum):
 class WideColumn:
     """A column of the wide view. It shows one series of its metric: the one with `labels`.
 
-    name    in JSON and CSV, with the unit last.
-    header  in the terminal.
+    name    the column's name in JSON and CSV, which ends with the unit.
+    header  the column's header in the terminal.
     scale   the column shows the metric's value (for counters, the rate) times `scale`.
-    digits  decimals in the terminal.
+    digits  the number of decimals in the terminal.
     """
 
     name: str
@@ -93,14 +93,14 @@ class WideColumn:
 class Metric:
     """A row of the catalogue.
 
-    name     in Prometheus style, with the base unit.
-    unit     of the scaled value: seconds, bytes, 1 (a count), ratio, or "" for texts.
+    name     the name in Prometheus style, including the base unit.
+    unit     the scaled value's unit: seconds, bytes, 1 (a count), ratio, or "" for texts.
     help     one sentence, as in Prometheus.
     scale    factor from the raw value to `unit`.
     count    for histograms: the counter of the same events.
     total    for histograms: the counter that sums the values of the same events.
-    columns  of the wide view.
-    across   aggregation across nodes; None for the default of the kind. A gauge has no default.
+    columns  the metric's columns in the wide view.
+    across   aggregation across nodes; None for the kind's default. A gauge has no default.
     owner    the entity that the metric describes.
     """
 

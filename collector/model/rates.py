@@ -1,7 +1,7 @@
 """Rates: pure functions from raw values to samples.
 
-A rate is absent on the first reading, across a restart, and when a counter or the clock went back. A histogram is also
-absent when it contradicts the counters of the same events.
+A rate is absent on the first reading, across a restart, and when a counter or the clock has gone backwards. A
+histogram is also absent when it contradicts the counters of the same events.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ Readings = dict[Series, Reading]
 # Tolerance between a histogram and the counter of the same events, which is read a moment before or after it.
 COUNT_SLACK = 0.05
 COUNT_SLACK_FEW = 50
-# A wrong unit is off by a factor of 1000; a slow request that the buckets lack is off by much less.
+# A wrong unit changes the mean by a factor of 1000; a slow request missing from the buckets changes it far less.
 MEAN_SLACK = 30
 MEAN_SLACK_S = 2e-6
 MEAN_MIN_COUNT = 100
@@ -28,8 +28,8 @@ MEAN_MIN_COUNT = 100
 def rates(catalogue: Catalogue, before: Mapping[Series, Reading], snapshot: Snapshot) -> Sample:
     """Return the sample of the interval that `snapshot` ends.
 
-    `before` holds the last reading of every series (see `update_readings`). Series of metrics that the catalogue lacks
-    are left out.
+    `before` contains the last reading of every series (see `update_readings`). Series of metrics that are not in the
+    catalogue are left out.
     """
     values: dict[Series, Derived] = {}
     elapsed: dict[str, float] = {}
@@ -44,7 +44,7 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], snapshot: Snap
         if len(comparable) < len(previous):
             restarted.append(scrape.source)
         scalars = _scalars(catalogue, comparable, scrape)
-        # Rates of series that are read less often, or were missing for a while, cover a longer time.
+        # Rates of series that are read less often, or that were missing for a while, cover more time than the others.
         elapsed_s = min((rate.elapsed_s for rate in scalars.values() if isinstance(rate, Rate)), default=None)
         if elapsed_s is not None:
             elapsed[scrape.source] = elapsed_s
@@ -56,7 +56,7 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], snapshot: Snap
 
 
 def tick_events(tick: Tick) -> list[Event]:
-    """Return the events of a tick itself: missed ticks and suspension."""
+    """Return the events about the tick itself: missed ticks and suspension."""
     events = [Event("missed", f"{count_text(tick.missed, 'tick')} missed")] if tick.missed else []
     return [*events, Event("suspended", f"suspended for {tick.suspended_s:.1f} s")] if tick.suspended_s else events
 
@@ -67,7 +67,7 @@ def restart_event(sources: Iterable[str]) -> Event:
 
 
 def _same_origin(before: str, now: str) -> bool:
-    """Return whether counters continue. An unknown origin ("") matches any; a decrease then reveals a reset."""
+    """Return whether the counters continue. An unknown origin ("") matches any other; resets then show as decreases."""
     return before == now or not before or not now
 
 
@@ -122,7 +122,7 @@ def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | No
 def _checked(
     metric: Metric, series: Series, last: Reading, scrape: Scrape, scalars: Mapping[Series, Derived]
 ) -> tuple[Buckets | None, str]:
-    """Return the buckets of the interval, or None and the contradiction ("" if the buckets are only unknown)."""
+    """Return the buckets of the interval, or None and the contradiction ("" if the buckets are merely unknown)."""
     now = scrape.values[series]
     if not isinstance(last.value, tuple) or not isinstance(now, tuple):
         return None, ""
@@ -141,7 +141,7 @@ def _checked(
 
 
 def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) -> str:
-    """Compare the buckets with the counter of the same events, where both cover the same time."""
+    """Compare the buckets with the counter of the same events, if both cover the same time."""
     if not isinstance(counted, Rate) or counted.elapsed_s != elapsed_s:
         return ""
     if abs(buckets.total - counted.increase) <= max(COUNT_SLACK_FEW, COUNT_SLACK * counted.increase):
@@ -151,14 +151,14 @@ def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) 
 
 def count_mismatch_text(total: float, counted: float) -> str:
     """Return the message for buckets and a counter that disagree on the number of events."""
-    return f"{total:g} values in the buckets, {counted:g} counted"
+    return f"the buckets contain {total:g} values, the counter {counted:g}"
 
 
 def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | None) -> str:
     """Compare the mean of the buckets with the mean of the counters, over all values since the node's start.
 
-    Over one interval, a single slow request that only one of the two has counted would look like a wrong unit; over
-    many values it does not.
+    In a single interval, one slow request that only one of the two has counted would look like a wrong unit; among many
+    values, it does not.
     """
     bounds = histogram.mean_bounds(since_start)
     if (
@@ -175,12 +175,12 @@ def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | N
 
 
 def mean_mismatch_text(bounds: tuple[float, float], mean_s: float) -> str:
-    """Return the message for a mean of the buckets that is far from the mean of the counters."""
+    """Return the message for buckets and counters with means that are far apart."""
     return f"the buckets' mean is {bounds[0]:.3g} to {bounds[1]:.3g} s, the counters' {mean_s:.3g} s: a wrong unit?"
 
 
 def update_readings(before: Readings, now: Snapshot) -> None:
-    """Store the readings of a snapshot in `before`, the last reading of every series.
+    """Store a snapshot's readings in `before`, which contains the last reading of every series.
 
     When a source restarts, all readings of its old origin are deleted.
     """
@@ -227,10 +227,10 @@ class Summary:
         return value
 
     def sample(self) -> Sample | None:
-        """Return the combined sample, or None without intervals.
+        """Return the combined sample, or None if there are no intervals.
 
-        Increases, elapsed times and buckets are summed. A gauge is the mean over the intervals that have it, with its
-        spread. A text is the last one. Events are left out.
+        Increases, elapsed times and buckets are summed. A gauge is the mean over the intervals that contain it, with
+        its spread. For a text, the last value is used. Events are left out.
         """
         if self._last is None:
             return None

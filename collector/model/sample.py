@@ -23,8 +23,8 @@ class Reading(NamedTuple):
 class Rate(NamedTuple):
     """The increase of a counter, in the metric's unit, and the time it covers.
 
-    aggregated_per_s  of several nodes: their rates, aggregated as the metric defines; None for one node. The
-                      increase is the sum in any case, and the nodes need not cover the same time.
+    aggregated_per_s  for several nodes, their rates aggregated as the metric defines; None for one node. The increase
+                      is always the sum, and the nodes need not cover the same time.
     """
 
     increase: float
@@ -38,17 +38,17 @@ class Rate(NamedTuple):
 
 
 Derived = float | str | Rate | Buckets
-"""The value of a gauge, text, counter or histogram in a sample."""
+"""A sample's value of a gauge, text, counter or histogram."""
 
 
 @dataclass(frozen=True)
 class Sample:
     """The values of one node in one interval, in base units.
 
-    elapsed_s   by source: the time that its rates cover.
-    last_known  stale values of sources that answer at their own pace, from before this interval; never part of a sum.
-    age_s       age of these values; None where every source is read on every tick.
-    spread      of a gauge that is the mean of several readings: their minimum and maximum.
+    elapsed_s   the time that the rates of each source cover.
+    last_known  stale values, from before this interval, of sources that are read at their own pace; never summed.
+    age_s       the age of these values; None if every source is read on every tick.
+    spread      for each gauge that is the mean of several readings, their minimum and maximum.
     """
 
     node: str

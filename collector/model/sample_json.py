@@ -1,4 +1,4 @@
-"""JSON codec of samples, used by the agents' API. It is lossless, so that samples of many nodes add up exactly.
+"""The JSON codec for samples in the agents' API. It is lossless, so samples of many nodes add up exactly.
 
     {"node": "10.0.0.1", "identity": {"cluster": …, "dc": …, "rack": …, "node": …},
      "tick": {"time_s": …, "late_s": …, "missed": …, "suspended_s": …},
@@ -7,9 +7,10 @@
      "spread": {metric: [[label value, …, [least, greatest]], …]}}
 
 A value is a number (gauge), a string (text), [increase, elapsed_s] (counter; a third number is the aggregated rate of
-several nodes), or a histogram: {"unit": "seconds", "length": 128, "filled": [[bucket index, count], …]}. A layout that
-is not Cassandra's has "edges" and "low" instead of unit and length; the last edge, infinity, is omitted. JSON cannot
-represent non-finite numbers: such a gauge is ["NaN"], ["Infinity"] or ["-Infinity"]. Empty and None fields are omitted.
+several nodes), or a histogram: {"unit": "seconds", "length": 128, "filled": [[bucket index, count], …]}. A layout other
+than Cassandra's is given by "edges" and "low" instead of unit and length; the last edge, infinity, is omitted. JSON
+cannot represent non-finite numbers: a non-finite gauge is ["NaN"], ["Infinity"] or ["-Infinity"]. Empty and None
+fields are omitted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +30,7 @@ _NOT_FINITE = {"NaN": float("nan"), "Infinity": inf, "-Infinity": -inf}
 
 
 class MalformedSampleError(ValueError):
-    """The JSON is not a valid sample. The message completes "a sample …", in one line."""
+    """The JSON is not a valid sample. The one-line message completes the phrase "a sample …"."""
 
 
 def encoded(sample: Sample, identity: Identity | None = None) -> dict[str, Any]:

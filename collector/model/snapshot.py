@@ -1,4 +1,4 @@
-"""Scrapes of the sources of a node, and snapshots: all scrapes of one tick."""
+"""Scrapes of a node's sources, and snapshots, which contain all scrapes of one tick."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from collector.model.metric import Series, Value
 
 TIME_UNITS_PER_S = 1e5
 COST_UNITS_PER_S = 1e4
-"""Resolution of times (10 µs) and of costs (0.1 ms). The journal stores whole units."""
+"""The resolution of times (10 µs) and of costs (0.1 ms); the journal stores integer multiples."""
 
 
 class SourceError(Exception):
@@ -16,10 +16,10 @@ class SourceError(Exception):
 
 @dataclass(frozen=True)
 class Event:
-    """An event to report in its row, such as a restart.
+    """An event that is reported in a row of its own, such as a restart.
 
     kind    one of a fixed set.
-    time_s  time of the event in seconds since the epoch, if the event has one (a log line does).
+    time_s  the event's own time in seconds since the epoch; only some events have one, such as log lines.
     """
 
     kind: str
@@ -31,10 +31,10 @@ class Event:
 class Scrape:
     """The values that one source returned in one tick.
 
-    at_s      monotonic time when the source finished; rates divide by its differences.
-    origin    identifies the epoch of the counters, such as the start of a process; no rate spans two epochs. ""
-              if unknown.
-    problem   the reason for missing values, in one line; "" for none.
+    at_s      monotonic time at which the source finished; rates are computed from its differences.
+    origin    identifies the counters' epoch, such as the start of a process; no rate spans two epochs. "" if
+              unknown.
+    problem   the reason for missing values, in one line; "" if no values are missing.
     events    events since the previous tick.
     wall_s    time spent reading the source.
     cpu_s     CPU time spent reading the source.
@@ -57,7 +57,7 @@ class Tick:
     time_s       wall time of the point, in seconds since the epoch.
     late_s       delay between the point and the actual start of the tick.
     missed       number of points without a tick since the previous tick.
-    suspended_s  how long the machine was suspended since the previous tick.
+    suspended_s  how long the machine has been suspended since the previous tick.
     """
 
     time_s: float

@@ -1,1 +1,1 @@
-"""A node read through nodetool: process runner, source and report parsers."""
+"""Reads a node through nodetool: process runner, source and report parsers."""

@@ -1,4 +1,4 @@
-"""A node through nodetool: each report is a source that runs in the background at its own pace."""
+"""Reads a node through nodetool: each report is a source that runs in the background at its own pace."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,13 +16,13 @@ from collector.nodetool.reports.local_operations import sums
 from collector.nodetool.runner import Nodetool
 from collector.sampling.selection import Selection, Table
 
-# Every report starts a JVM. At most two run at once; all reports together keep one JVM busy at most half of the time.
+# Every report starts a JVM. At most two run at once, and together the reports use at most half of one JVM's time.
 PARALLEL = 2
 PACE = 4.0
 SHARE = 0.5
 TIMEOUT_S = 30.0
 PREFIX = "nodetool "
-# The report that maps every host id to an address.
+# The report that contains the address of every host id.
 STATUS = "status"
 
 
@@ -35,17 +35,17 @@ class ReportRequest:
 
     @property
     def name(self) -> str:
-        """The name of its scrapes."""
+        """The source name of the report's scrapes."""
         return PREFIX + self.arguments[0]
 
     @property
     def covers_node(self) -> bool:
-        """Whether it covers all keyspaces and tables of the node."""
+        """Whether the report covers all of the node's keyspaces and tables."""
         return self.arguments == tuple(self.module.ARGUMENTS)
 
 
 def report_requests(selection: Selection, *, always: Sequence[str] = ()) -> list[ReportRequest]:
-    """Return the reports that fill selected metrics, and those in `always`; reads and writes come first."""
+    """Return the reports that provide selected metrics, and those in `always`; `tablestats` comes first."""
     requests = []
     for module in REPORTS:
         arguments = module.ARGUMENTS
@@ -60,13 +60,13 @@ def report_requests(selection: Selection, *, always: Sequence[str] = ()) -> list
 class ReportSource:
     """One report as a source: returns each result once, in the tick after it has finished.
 
-    While the report fails, every tick returns the problem.
+    As long as the report keeps failing, the problem is returned in every tick.
     """
 
     def __init__(
         self, name: str, run: Callable[[], Scrape], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
     ) -> None:
-        """Create the source; a report is repeated after `pace` times its duration."""
+        """Create the source; the report is started every `pace` times its duration."""
         self.name = name
         self._pace = pace
         self._finished = 0
@@ -78,22 +78,22 @@ class ReportSource:
         self._problem = ""
 
     def start(self) -> Future[tuple[Scrape, float]]:
-        """Start the report unless it is running."""
+        """Start the report unless it is already running."""
         if self._running is None:
             self._running = self._pool.submit(self._timed)
         return self._running
 
     def read(self, timeout_s: float) -> Scrape:
-        """Return the report that has finished since the last tick, else an empty scrape; start the next when due."""
+        """Return the report if it has finished since the last tick, else an empty scrape; start the next one if due."""
         now_s = self._clock.monotonic_s()
         scrape = Scrape(self.name, now_s, problem=self._problem)
         if self._running is not None and self._running.done():
             scrape, took_s = self._running.result()
             self._running = None
-            # A partly parsed report is not a failure: its problem is returned once, its values stay valid.
+            # A partly parsed report is not a failure: its problem is returned once, and its values are valid.
             self._problem = "" if scrape.values else scrape.problem
             self._finished += 1
-            # Rates need two readings: the second one follows at once.
+            # Rates need two readings, so the second one follows immediately.
             self._due_s = scrape.at_s + (self._pace - 1) * took_s if self._finished > 1 else 0.0
         if now_s >= self._due_s - EARLY_S:
             self.start()
@@ -106,7 +106,7 @@ class ReportSource:
 
 
 class NodetoolSource:
-    """A node read through `tool`; `find` returns its process on this host."""
+    """Reads a node through `tool`; `find` returns the node's process on this host."""
 
     kind = "nodetool"
     paced = True
@@ -120,13 +120,13 @@ class NodetoolSource:
         self._clock = clock
         self._find = find
         self._local = find()
-        # Replaced, never modified: reports finish in other threads than the reader's.
+        # These mappings are replaced, never modified, because reports finish in threads other than the reader's.
         self._node_info: Mapping[str, str] = {}
         self._addresses: Mapping[str, str] = {}
         self._lock = threading.Lock()
         self._seen: set[str] = set()
         self._pool = ThreadPoolExecutor(PARALLEL, "nodetool")
-        # Without the process, only `info` reveals a restart.
+        # If the process is unknown, only `info` reveals a restart.
         requests = report_requests(selection, always=() if self._local else ("info",))
         pace = max(PACE, len(requests) / SHARE)
         self.sources = [
@@ -142,7 +142,7 @@ class NodetoolSource:
     def learn(self, timeout_s: float) -> NodeFacts:
         """Return the node's facts; the first call runs all reports and waits for them.
 
-        Raises SourceError when none of them finishes in time.
+        Raises SourceError if no report finishes successfully in time.
         """
         if not self._seen:
             first = [*(source.start() for source in self.sources), *self._start_identity_reports()]
@@ -153,7 +153,7 @@ class NodetoolSource:
                 raise SourceError(next(iter(problems), f"no answer within {timeout_s:.0f} s"))
         address = self._addresses.get(self._node_info.get("ID", ""), "")
         if not address:
-            # Their results are available at the next call.
+            # The results are available to the next call.
             self._start_identity_reports()
         origin, local = self._origin(), self._local
         directories, pid = (local.directories, local.pid) if local else ((), None)
@@ -171,7 +171,7 @@ class NodetoolSource:
         return tuple(sorted(self.members))
 
     def _start_identity_reports(self) -> list[Future[tuple[Scrape, float]]]:
-        """Start the reports that identify the node, unless they are running."""
+        """Start the reports that identify the node, unless they are already running."""
 
         def run(request: ReportRequest) -> tuple[Scrape, float]:
             return self._run(request), 0.0
@@ -185,7 +185,7 @@ class NodetoolSource:
         return metric in self._seen
 
     def tables(self) -> set[Table]:
-        """Return the keyspaces, each with "" and with its tables. Raises SourceError when the node does not answer."""
+        """Return (keyspace, "") for each keyspace and (keyspace, table) for each table. Raises SourceError."""
         report = tablestats.parse(self._tool.run(tablestats.ARGUMENTS, TIMEOUT_S))
         names = {(series[1], series[2]) for series in report.values if series[0] == "cassandra_table_operations_total"}
         return names | {(keyspace, "") for keyspace, _ in names}
@@ -208,15 +208,15 @@ class NodetoolSource:
         try:
             text = self._tool.run(request.arguments, TIMEOUT_S)
         except SourceError as error:
-            # Every view shows the problem with the source's name.
+            # Every view shows the source's name with the problem.
             problem = str(error).removeprefix(f"{request.name}: ")
             return Scrape(request.name, self._clock.monotonic_s(), problem=problem)
         at_s = self._clock.monotonic_s()
         report = request.module.parse(text)
-        # `info` contains the host id and generation, `status` the address of every host id.
+        # `info` contains the host id and the generation; `status` contains the address of every host id.
         with self._lock:
             if request.arguments[0] == STATUS:
-                # A node missing from it has left the cluster.
+                # A node that is missing from the report has left the cluster.
                 self._addresses = report.properties or self._addresses
             else:
                 self._node_info = {**self._node_info, **report.properties}

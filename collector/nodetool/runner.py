@@ -18,8 +18,8 @@ MAX_OUTPUT_BYTES = 64 << 20
 MAX_ERRORS_BYTES = 64 << 10
 CHUNK_BYTES = 1 << 16
 KILL_TIMEOUT_S = 2.0
-# Options that halve the CPU time of the JVM's start, select the English number format, and keep nodetool from
-# appending each call to the history in the user's home.
+# Options that halve the CPU time of starting the JVM, select the English number format, and keep nodetool from
+# appending each call to the history file in the user's home.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss512k -Duser.language=en -Duser.country=US -Duser.home=/dev/null"
 )
@@ -37,7 +37,7 @@ class NodetoolStartError(NodetoolError):
 class Connection:
     """The node's JMX port (None for nodetool's default) and user.
 
-    The password is in a file, as nodetool's -pwf requires, and never an argument.
+    The password is kept in a file, as nodetool's -pwf requires, and is never passed as an argument.
     """
 
     port: int | None = None
@@ -54,7 +54,7 @@ class Connection:
 
 
 class Nodetool:
-    """The nodetool of one node. Several threads may run it at once."""
+    """Runs nodetool against one node. Several threads may use it at once."""
 
     def __init__(self, program: Path, connection: Connection, environ: Mapping[str, str], hint: str = "") -> None:
         """Store the settings without starting nodetool; `hint` is appended to the error if it cannot be started."""
@@ -88,7 +88,7 @@ class Nodetool:
         return text
 
     def close(self) -> None:
-        """Kill running processes; start no more."""
+        """Kill all running processes and do not start any more."""
         with self._lock:
             self._closed = True
             for process in self._running:
@@ -97,7 +97,7 @@ class Nodetool:
     def _start(self, command: list[str], report: str) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._closed:
-                raise NodetoolError(f"{report}: canceled")
+                raise NodetoolError(f"{report}: cancelled")
             try:
                 process = subprocess.Popen(
                     command,
@@ -105,8 +105,8 @@ class Nodetool:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env=self._environ,
-                    # A process group, so that the deadline kills the JVM along with its script, and Ctrl-C does not
-                    # reach them.
+                    # A separate process group lets the deadline kill the JVM along with its script, and shields both
+                    # from Ctrl-C.
                     start_new_session=True,
                 )
             except OSError as error:
@@ -116,7 +116,7 @@ class Nodetool:
 
 
 def _read(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> tuple[bytes, bytes]:
-    """Return its complete stdout, and the first part of its stderr."""
+    """Return the process's complete stdout and the beginning of its stderr."""
     received = {process.stdout: bytearray(), process.stderr: bytearray()}
     limits = {process.stdout: MAX_OUTPUT_BYTES, process.stderr: MAX_ERRORS_BYTES}
     with selectors.DefaultSelector() as selector, process.stdout, process.stderr:  # type: ignore[union-attr]
@@ -142,7 +142,7 @@ def _wait(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> i
     try:
         return process.wait(max(0.1, deadline_s - time.monotonic()))
     except subprocess.TimeoutExpired:
-        raise NodetoolError(f"{report}: no exit in time, killed") from None
+        raise NodetoolError(f"{report}: did not exit in time, killed") from None
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -160,7 +160,7 @@ def _suffix(errors: bytes) -> str:
 
 
 def _cause(text: str) -> str:
-    """Return the line of nodetool's output that states the error, "" for none."""
+    """Return the line of nodetool's output that states the error, or "" if there is none."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     marked = [line for line in lines if line.startswith(("nodetool: ", "error: ", "Error: ", "Exception in"))]
     plain = [line for line in lines if not line.startswith(("at ", "--", "...", "See 'nodetool", "Picked up", "WARN"))]

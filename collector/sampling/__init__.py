@@ -1,1 +1,1 @@
-"""Sampling one node: sources read on every tick, snapshots, and samples derived from them."""
+"""Samples one node: reads its sources on every tick, forms snapshots, and derives samples from them."""

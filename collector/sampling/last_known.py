@@ -1,4 +1,4 @@
-"""Last known values of sources with their own pace, for the rows between two responses."""
+"""Keeps the last known values of sources that answer at their own pace, for the rows between two responses."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ class LastKnown:
         self._read_s: dict[str, float] = {}
 
     def add(self, snapshot: Snapshot, sample: Sample) -> Sample:
-        """Return the sample with last known values. A new response replaces all earlier values of its source."""
+        """Return the sample with last known values added. A new response replaces all earlier values of its source."""
         now_s = max((scrape.at_s for scrape in snapshot.scrapes), default=0.0)
         for scrape in snapshot.scrapes:
             if scrape.source not in self._sources:
@@ -28,6 +28,6 @@ class LastKnown:
                 self._values[scrape.source] = {s: sample.values[s] for s in scrape.values if s in sample.values}
                 self._read_s[scrape.source] = scrape.at_s
         stale = {s: v for values in self._values.values() for s, v in values.items() if s not in sample.values}
-        # The first source has the reads and writes: its age is the age of the row.
+        # The first source provides the reads and writes, so its age is shown as the age of the row.
         first = next((source for source in self._sources if source in self._read_s), None)
         return replace(sample, last_known=stale, age_s=now_s - self._read_s[first] if first else None)

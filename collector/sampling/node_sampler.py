@@ -24,14 +24,14 @@ LEARN_TIMEOUT_S = 5.0
 # Peers are read between two ticks; a slow response must not delay the next tick for long.
 PEERS_TIMEOUT_S = 1.0
 UNKNOWN = "-"
-"""The name of a disk or interface that was not found. No device has it, so none is read instead of all."""
+"""Stands for a disk or interface that was not found. It matches no device, whereas an empty tuple selects all."""
 
 
 @dataclass(frozen=True)
 class NameOverrides:
-    """Names that replace discovery; "" to discover.
+    """Names that override the discovered ones; "" keeps the discovered name.
 
-    fallback_node  the node's name until it announces its address, such as the one of the last run.
+    fallback_node  the node's name until it announces its address, such as the name in the previous run.
     """
 
     node: str = ""
@@ -52,7 +52,7 @@ class Transport(Protocol):
 
     @property
     def host(self) -> str:
-        """The host name or address of the node."""
+        """The node's host name or address."""
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -60,19 +60,22 @@ class Transport(Protocol):
 
     @property
     def members(self) -> frozenset[str]:
-        """The addresses of all gossip members, live or not, in the last reading; empty if it had none."""
+        """The addresses of all gossip members, live or not, as of the last reading; empty if it had none."""
 
     def learn(self, timeout_s: float) -> NodeFacts:
-        """Read the facts about the node and find its MBeans. Raises SourceError when it does not answer."""
+        """Read the facts about the node and find its MBeans. Raises SourceError if the node does not answer."""
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Return the addresses in the node's ring, sorted. Raises SourceError when it does not answer."""
+        """Return the addresses in the node's ring, sorted. Raises SourceError if the node does not answer."""
 
     def provides(self, metric: str) -> bool:
-        """Return whether the node has the MBeans of a metric."""
+        """Return whether the node has a metric's MBeans."""
 
     def tables(self) -> Collection[Table]:
-        """Return all keyspaces, each with "" and with its tables. Raises SourceError when the node does not answer."""
+        """Return (keyspace, table) pairs: each keyspace with "" and with each of its tables.
+
+        Raises SourceError if the node does not answer.
+        """
 
     def close(self) -> None:
         """Close the connection."""
@@ -93,7 +96,7 @@ class NodeSampler:
         root: Path = Path("/"),
         extra: Sequence[Source] = (),
     ) -> None:
-        """Take the transport, the selection, and further sources such as the node's log."""
+        """Create a sampler that also reads the sources in `extra`, such as the node's log."""
         self._transport = transport
         self._selection = selection
         self._overrides = overrides
@@ -116,14 +119,14 @@ class NodeSampler:
 
     @property
     def kind(self) -> str:
-        """The kind of the transport; "" without one."""
+        """The transport's kind, such as "jolokia"; "" without a transport."""
         return self._transport.kind if self._transport else ""
 
     def learn(self, timeout_s: float = LEARN_TIMEOUT_S) -> bool:
         """Read the facts about the node and find its process; return whether the facts are complete.
 
-        A starting node answers before it knows its own address; until then earlier facts are kept.
-        Raises SourceError when the node does not answer.
+        A node that is starting answers before it knows its own address; until it does, earlier facts are kept.
+        Raises SourceError if the node does not answer.
         """
         if self._transport is None:
             return False
@@ -143,19 +146,19 @@ class NodeSampler:
         return replace(host, disks=_device_names(disk), interfaces=_device_names(interface))
 
     def provides(self, metric: str) -> bool:
-        """Return whether the node has the MBeans of a metric."""
+        """Return whether the node has a metric's MBeans."""
         return self._transport is not None and self._transport.provides(metric)
 
     def tables(self) -> Collection[Table]:
-        """Return the node's keyspaces, each with "" and, where tables are read, with its tables.
+        """Return (keyspace, table) pairs: each keyspace with "" and, if tables are read, with each of its tables.
 
-        Raises SourceError when the node does not answer.
+        Raises SourceError if the node does not answer.
         """
         return self._transport.tables() if self._transport is not None else ()
 
     @property
     def devices(self) -> tuple[str, str]:
-        """The names of the sampled disk and interface, "" for one that was not found."""
+        """The names of the sampled disk and interface; "" for one that was not found."""
         names = (self.host.disks[0], self.host.interfaces[0]) if self.host else ("", "")
         disk, interface = ("" if name == UNKNOWN else name for name in names)
         return disk, interface
@@ -167,16 +170,16 @@ class NodeSampler:
 
     @property
     def paced(self) -> bool:
-        """Whether these sources answer at their own pace."""
+        """Whether the node's sources answer at their own pace, not on every tick."""
         return self._transport is not None and self._transport.paced
 
     @property
     def answered(self) -> bool:
-        """Whether the node ever answered."""
+        """Whether the node has ever answered."""
         return bool(self.facts.jvm)
 
     def snapshots(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Snapshot]:
-        """Yield a snapshot for each tick. After a restart of the node its facts are read again."""
+        """Yield a snapshot for each tick; read the node's facts again after it restarts."""
         selected = self._selection.metrics
         sources: list[Source] = [
             HostSource(subject, lambda: self.host, self._clock)
@@ -195,7 +198,7 @@ class NodeSampler:
         return SampleStream(CATALOGUE, self.node_sources, paced=self.paced, met=self.answered)
 
     def samples(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Sample]:
-        """Yield the sample of every tick after the first."""
+        """Yield a sample for every tick after the first."""
         return self.sample_stream().samples(self.snapshots(ticks, interval_s))
 
     def close(self) -> None:
@@ -204,7 +207,7 @@ class NodeSampler:
             self._transport.close()
 
     def _update_facts(self, snapshot: Snapshot) -> None:
-        """Read the facts again after a restart, or the peers when they are out of date."""
+        """Read the facts again after a restart, or the peers if they are out of date."""
         node_sources = set(self.node_sources)
         origin = next(
             (scrape.origin for scrape in snapshot.scrapes if scrape.origin and scrape.source in node_sources), ""
@@ -222,7 +225,7 @@ class NodeSampler:
         try:
             complete = self.learn()
         except SourceError:
-            # The node stopped again; the next tick that it answers tries again.
+            # The node has stopped again: retry on a later tick on which it answers.
             complete = False
         if complete:
             self._learn_backoff.reset()
@@ -232,8 +235,8 @@ class NodeSampler:
     def _update_peers(self, transport: Transport) -> None:
         """Read the peers until they match the gossip members of the last reading.
 
-        Peers come from the ring, which follows gossip later. Some members, such as clients that use gossip, never join
-        the ring; then the peers are read once a minute.
+        Peers come from the ring, which lags behind gossip. Some members, such as clients that use gossip, never join
+        the ring; in that case the peers are read once a minute.
         """
         members = transport.members
         if members != self._members:
@@ -242,7 +245,7 @@ class NodeSampler:
         now_s = self._clock.monotonic_s()
         if not members or members == set(self.facts.peers) or not self._peers_backoff.is_due(now_s):
             return
-        # A failed attempt also counts: the tick reports the failure if it lasts.
+        # Back off whether or not the attempt succeeds; if a failure persists, the tick reports it.
         self._peers_backoff.failed(now_s)
         with suppress(SourceError):
             self.facts = replace(self.facts, peers=transport.peers(PEERS_TIMEOUT_S))

@@ -1,4 +1,4 @@
-"""Snapshots to samples, for a live node and for a recording alike."""
+"""Derives samples from snapshots, whether from a live node or from a recording."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,14 +11,16 @@ from collector.sampling.last_known import LastKnown
 
 
 class SampleStream:
-    """Derives a sample from each snapshot of one node and the readings before it."""
+    """Derives a sample from each snapshot of one node and the previous readings."""
 
     def __init__(self, catalogue: Mapping[str, Metric], node_sources: Sequence[str], *, paced: bool, met: bool) -> None:
-        """Take the metrics and the names of the sources that read Cassandra rather than the machine.
+        """Create a stream for one node.
 
-        `paced` says that these sources answer at their own pace, not on every tick. `met` says that the node has
-        answered before; until it has, samples carry no `no_answer` events, which would repeat in every row on a
-        machine without Cassandra.
+        catalogue     the metrics to derive.
+        node_sources  the names of the sources that read Cassandra rather than the machine.
+        paced         whether these sources answer at their own pace, not on every tick.
+        met           whether the node has answered before. Until it has, samples carry no `no_answer` events, which
+                      would repeat in every row on a machine without Cassandra.
         """
         self._catalogue = catalogue
         self._node_sources = node_sources
@@ -28,7 +30,7 @@ class SampleStream:
         self._started = False
 
     def add(self, snapshot: Snapshot) -> Sample | None:
-        """Return the sample of the interval that `snapshot` ends, or None for the first snapshot."""
+        """Return the sample for the interval that ends with `snapshot`, or None for the first snapshot."""
         self._met = self._met or any(
             scrape.source in self._node_sources and scrape.values for scrape in snapshot.scrapes
         )
@@ -42,7 +44,7 @@ class SampleStream:
         return sample if started else None
 
     def samples(self, snapshots: Iterable[Snapshot]) -> Iterator[Sample]:
-        """Yield the sample of every snapshot after the first."""
+        """Yield a sample for every snapshot after the first."""
         for snapshot in snapshots:
             sample = self.add(snapshot)
             if sample is not None:

@@ -9,16 +9,16 @@ from collector.jolokia.mbean import MBean
 from collector.model.metric import Metric, ScrapeInterval
 
 DEFAULT_TABLES = 10
-"""Number of most active tables to read by default."""
+"""The default number of most active tables to read."""
 
 Table = tuple[str, str]
-"""A keyspace and one of its tables."""
+"""A keyspace and one of its tables, or "" for the keyspace itself."""
 
 
 def slowest_interval(metric: Metric) -> ScrapeInterval:
-    """Return the longest scrape interval of a metric when no keyspace or table is named.
+    """Return a metric's longest scrape interval when no keyspace or table is selected by name.
 
-    Operations of keyspaces, and of the tables beyond the most active ones, are read every ten seconds.
+    Operations of keyspaces, and of tables that are not among the most active, are read every ten seconds.
     """
     if metric.name in REMAINDERS or metric.name in REMAINDERS.values():
         return ScrapeInterval.OFTEN
@@ -28,7 +28,7 @@ def slowest_interval(metric: Metric) -> ScrapeInterval:
 
 
 def is_pattern(name: str) -> bool:
-    """Return whether a name is a pattern with wildcards."""
+    """Return whether a name contains wildcards."""
     return any(letter in name for letter in "*?[")
 
 
@@ -36,11 +36,11 @@ def is_pattern(name: str) -> bool:
 class Selection:
     """The part of the catalogue to read.
 
-    metrics   names of metrics; None for all.
-    keyspace  name or pattern (`ks*`) of keyspaces; "" for all except system keyspaces.
-    table     name or pattern of tables in these keyspaces; all their metrics are read on every tick.
-    tables    how many other tables to read: those with the most reads and writes.
-    hourly    whether to read metrics that make the node read its disk, once an hour.
+    metrics   metric names; None for all.
+    keyspace  keyspace name, or a pattern such as `ks*`; "" for all except system keyspaces.
+    table     table name or pattern within these keyspaces; all metrics of matching tables are read on every tick.
+    tables    number of other tables to read: those with the most reads and writes.
+    hourly    whether to read, once an hour, the metrics that make the node read its disk.
     """
 
     metrics: frozenset[str] | None = None

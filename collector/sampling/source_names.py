@@ -1,4 +1,4 @@
-"""Names of the sources that hold a node's reads and writes, as scrapes and recordings spell them."""
+"""The names that scrapes and recordings use for the sources of a node's reads and writes."""
 
 JOLOKIA_SOURCE = "cassandra"
 NODETOOL_OPERATIONS_SOURCE = "nodetool tablestats"

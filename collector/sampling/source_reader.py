@@ -8,7 +8,7 @@ from typing import Protocol
 from collector.model.clock import Clock
 from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick, with_rounded_times
 
-# The share of the interval that a tick waits for a node that does not answer, up to the limit.
+# A tick waits this share of the interval, but at most MAX_TIMEOUT_S, for a node that does not answer.
 SHARE_OF_INTERVAL = 0.8
 MAX_TIMEOUT_S = 10.0
 
@@ -18,14 +18,14 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of its scrapes, errors and costs."""
+        """The name under which its scrapes, errors and costs are reported."""
 
     def read(self, timeout_s: float) -> Scrape:
         """Read all metrics that are due. Raises SourceError on failure or after `timeout_s`."""
 
 
 class SourceReader:
-    """Reads the sources of one node in order; sources that cannot hang come first."""
+    """Reads the sources of one node in the given order; those that cannot hang should come first."""
 
     def __init__(self, sources: Sequence[Source], clock: Clock, interval_s: float) -> None:
         self._sources = sources

@@ -1,1 +1,1 @@
-"""Grafana dashboards: `definitions` lists their panels, `json` holds the generated files."""
+"""Grafana dashboards: `definitions` lists their panels, and `json` holds the generated files."""

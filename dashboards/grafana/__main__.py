@@ -8,7 +8,7 @@ FOLDER = Path(__file__).parent / "json"
 
 
 def main() -> None:
-    """Replace the files in `json`."""
+    """Regenerate the files in `json`."""
     for old in FOLDER.glob("*/*.json"):
         old.unlink()
     for name, text in build_all():

@@ -1,4 +1,4 @@
-"""Build the dashboards' JSON with Grafana's SDK. Only regenerating the committed files needs the SDK."""
+"""Build the dashboards' JSON with Grafana's SDK, which is needed only to regenerate the committed files."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ FROM = "now-30m"
 
 
 def build_all() -> Iterator[tuple[str, str]]:
-    """Yield the path below `json` and the text of every dashboard."""
+    """Yield each dashboard's path below `json` and its text."""
     for store in STORES:
         supported = store.dashboards(DASHBOARDS)
         for dashboard in supported:
@@ -45,7 +45,7 @@ def _build(store: Store, dashboard: Dashboard, linked: Sequence[Dashboard]) -> A
 
 
 def _with_panels(builder: Any, store: Store, dashboard: Dashboard) -> Any:
-    """Add the rows and panels, numbered in their order."""
+    """Add the rows and panels, and number them in order."""
     number = y = 0
     for row in dashboard.rows:
         number += 1

@@ -1,4 +1,4 @@
-"""The dashboard files of the package, and Grafana's provisioning file for them."""
+"""The packaged dashboard files, and Grafana's provisioning file for them."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -9,21 +9,21 @@ import dashboards
 
 STORES = ("prometheus", "influxdb")
 DEFAULT_FOLDER = "/var/lib/grafana/dashboards/casstat"
-"""The folder of dashboards in the packaged provisioning file."""
+"""The dashboard folder named in the packaged provisioning file."""
 
 
 def packaged_dashboards(store: str) -> Iterator[tuple[str, str]]:
-    """Yield the file name and the text of every dashboard for a store of STORES."""
+    """Yield the file name and text of every dashboard for `store`, which is one of STORES."""
     folder = package_files(dashboards) / "grafana" / "json" / store
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         yield file.name, file.read_text(encoding="utf-8")
 
 
 def provider(folders: Sequence[Path]) -> str:
-    """Return a file for Grafana's `provisioning/dashboards` that loads the dashboards in these folders."""
+    """Return the text of a file for Grafana's `provisioning/dashboards` that loads the dashboards in these folders."""
     text = (package_files(dashboards) / "provisioning" / "dashboards" / "casstat.yaml").read_text(encoding="utf-8")
     head, template = text.split("providers:\n")
-    # A JSON string is also a YAML string. Grafana requires a distinct name per provider.
+    # JSON strings are valid YAML. Grafana requires each provider to have a distinct name.
     providers = [
         template.replace(DEFAULT_FOLDER, json.dumps(str(folder))).replace(
             "name: casstat", f"name: {json.dumps(folder.name)}"

@@ -1,4 +1,4 @@
-"""Panel descriptions: what the signals mean, and when they are absent."""
+"""Panel descriptions: the meaning of the signals, and the reasons why they may be absent."""
 
 from dashboards.expression import Difference, Expression, Quantile, Ratio
 from dashboards.grafana.panel_model import Line, Panel
@@ -7,7 +7,7 @@ DEFAULT_ABSENCE = "Absent only while the agent is down or cannot reach the node.
 
 
 def description(panel: Panel) -> str:
-    """Return what a panel's signals mean, and why they may be absent."""
+    """Return the meaning of a panel's signals, and the reasons why they may be absent."""
     paragraphs = [panel.text] if panel.text else []
     lines = {line.signal.help: line for line in panel.lines}
     for text, line in lines.items():

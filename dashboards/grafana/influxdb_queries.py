@@ -1,7 +1,7 @@
-"""The panels' queries in InfluxQL, for InfluxDB 1.8 and 2.
+"""Renders panel queries in InfluxQL, for InfluxDB 1.8 and 2.
 
-InfluxDB has no buckets: a panel shows the highest percentile of the nodes and intervals, and its description says so.
-Panels on metrics that only Prometheus receives, those of agents and of load clients, are omitted.
+InfluxDB has no buckets: a panel shows the highest percentile of any node and interval, and its description says so.
+Panels that need metrics from agents or load clients are omitted, because only Prometheus receives them.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class _Target:
     ref: str
 
     def build(self) -> "_Target":
-        """Return itself: the SDK expects a builder."""
+        """Return this object, because the SDK expects a builder."""
         return self
 
     def to_json(self) -> dict[str, object]:
@@ -79,7 +79,7 @@ class InfluxDB:
     )
 
     def dashboards(self, definitions: Sequence[Dashboard]) -> list[Dashboard]:
-        """Return the dashboards with the panels that InfluxDB can fill, and a note about the limits."""
+        """Return the dashboards with only the panels that InfluxDB can fill, and with a note about its limits."""
         supported = []
         for dashboard in definitions:
             rows = tuple(Row(row.title, panels) for row in dashboard.rows if (panels := _supported_panels(row)))
@@ -107,25 +107,25 @@ class InfluxDB:
         return queries
 
     def panel_title(self, panel: Panel) -> str:
-        """Return the panel's title; "(max)" marks the maximum of percentiles."""
+        """Return the panel's title; "(max)" marks a panel that shows the maximum of several percentiles."""
         return f"{panel.name} (max)" if descriptions.has_quantile(panel) else panel.name
 
     def panel_description(self, panel: Panel) -> str:
         """Return the panel's description."""
         text = descriptions.description(panel)
         if isinstance(panel, WorstTable):
-            text = f"The worst value of each in the time range, sorted from worst to best.\n\n{text}"
+            text = f"The worst value of each series in the time range, sorted from worst to best.\n\n{text}"
         return f"{text}\n\n{MAX_OF_PERCENTILES}" if descriptions.has_quantile(panel) else text
 
     def variables(self, dashboard: Dashboard) -> list[Variable]:
-        """Return the variables in their order."""
+        """Return the variables in display order."""
         titles = [("cluster", "Cluster"), ("dc", "Data centre"), ("rack", "Rack"), ("node", "Node")]
         titles += [("keyspace", "Keyspace"), ("table", "Table")] if dashboard.tables else []
         names = [name for name, _ in titles]
         return [Variable(name, title, _tag_values(name, names[:depth])) for depth, (name, title) in enumerate(titles)]
 
     def annotations(self) -> list[Annotation]:
-        """Return the annotations, which are the events of the agents and of the nodes' logs."""
+        """Return the annotations: the events that agents record and those from the nodes' logs."""
         tags = ("kind", "node")
         repairs, collections = _event_query("dropped|repair|stream|hints"), _event_query("gc|compaction|flush")
         return [
@@ -137,7 +137,7 @@ class InfluxDB:
     def min_interval(self, panel: Panel) -> str:
         """Return twice the longest scrape interval of the panel's metrics.
 
-        The agents read slow metrics at different seconds of a minute: a shorter step would miss nodes in a sum.
+        Agents read slow metrics at different times within a minute, so a shorter step would omit nodes from a sum.
         """
         return f"{max(1, round(2 * _slowest_interval_s(panel)))}s"
 
@@ -156,9 +156,9 @@ class InfluxDB:
 
 
 def _supported_panels(row: Row) -> tuple[Panel, ...]:
-    """Return a row's panels with the lines that InfluxDB can fill; () when only text would remain.
+    """Return a row's panels with the lines that InfluxDB can fill, or () if only text would remain.
 
-    Where panels of several sizes lose a neighbour, all get the default size, which leaves fewer holes.
+    If panels of different sizes remain in a row that has lost a panel, all get the default size, to fill the space.
     """
     supported: list[Panel] = []
     for panel in row.panels:
@@ -180,7 +180,7 @@ def _slowest_interval_s(panel: Panel) -> float:
 def _scope(panel: Panel, line: Line, tables: bool) -> Scope:
     """Return the scope of a line's query.
 
-    Steps of slow metrics end with the time range: a last step that is shorter would miss nodes in a sum.
+    For slow metrics, the last step ends with the time range: a shorter last step would omit nodes from a sum.
     """
     scope = Scope(_match(line, tables), _labels(panel, line))
     if not _slowest_interval_s(panel):
@@ -210,17 +210,17 @@ def _append_query(
     bounded: bool = False,
     visible: bool = True,
 ) -> str:
-    """Append the query of an expression, and return its reference.
+    """Append the query for an expression, and return its letter (see `ref_id`).
 
     An expression over several metrics becomes one query per operand, which Grafana combines: InfluxQL has no arithmetic
-    across measurements. With `bounded`, values are limited to 0 to 1.
+    across measurements. With `bounded`, values are limited to the range 0 to 1.
     """
     if isinstance(expression, Ratio | Difference) and len(set(metrics_of(expression))) > 1:
         operator = "/" if isinstance(expression, Ratio) else "-"
         operands = (expression.left, expression.right)
         left, right = [_append_query(queries, operand, scope, legend, visible=False) for operand in operands]
         if isinstance(expression, Ratio):
-            # 0 / 0 would be NaN.
+            # Drop zero denominators: 0 / 0 would be NaN.
             queries[-1] = replace(queries[-1], text=nonzero(queries[-1].text, scope.by))
         text = f"${left} {operator} ${right}"
         queries.append(Query(clamp(f"({text})") if bounded else text, legend, "math", visible))
@@ -235,7 +235,7 @@ def _worst_query(panel: Panel, line: Line, tables: bool) -> Query:
     tags = ", ".join(f'"{tag}"' for tag in by)
     inner = render(line.signal.expression, _scope(panel, line, tables))
     inner = clamped(inner, by) if line.signal.bounded else inner
-    # The inner query bounds the time: an outer time range that begins between two steps would drop them.
+    # Only the inner query has a time condition: an outer one that begins within a step would drop that step.
     worst = "min" if line.signal.low_is_worse else "max"
     text = f'SELECT {worst}("value") AS "Value" FROM ({inner}) GROUP BY {tags}'  # noqa: S608
     return Query(text, form="table")

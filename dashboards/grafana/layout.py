@@ -9,7 +9,7 @@ COLUMNS = 24
 
 
 class GridPosition(NamedTuple):
-    """The top left corner and the size of a panel, in grid units."""
+    """A panel's top-left corner and size, in grid units."""
 
     x: int
     y: int

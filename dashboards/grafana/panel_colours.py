@@ -1,4 +1,4 @@
-"""Colours that are distinct under colour blindness: the Okabe-Ito palette, as in the plots of a run."""
+"""Colours that colour-blind readers can distinguish: the Okabe-Ito palette, which run plots use as well."""
 
 from exporters.gnuplot.plot_colours import THEMES
 

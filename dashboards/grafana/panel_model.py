@@ -11,14 +11,14 @@ class Split(Enum):
     """The grouping of a panel's series."""
 
     VARIABLE = "variable"
-    """By the dashboard's variable $by: cluster, data centre, rack or node."""
+    """By the choice in the dashboard's variable $by: cluster, data centre, rack or node."""
     NODE = "node"
     CLUSTER = "cluster"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A signal in a panel; `name` begins its legend, "" where the legend needs only the labels."""
+    """A signal in a panel. Its legend begins with `name`, which is "" if the labels alone suffice."""
 
     signal_name: str
     name: str = ""
@@ -31,12 +31,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """The fields of every kind of panel.
+    """The fields that all kinds of panels have.
 
-    title   "" for the title of the first signal.
-    text    a paragraph before the descriptions of the signals.
-    labels  further labels that separate series.
-    width   in columns of the dashboard's 24.
+    title   the displayed title; "" for that of the first signal.
+    text    a paragraph that precedes the signals' descriptions.
+    labels  additional labels that distinguish series.
+    width   the width in grid columns; a dashboard has 24.
     """
 
     lines: tuple[Line, ...] = ()
@@ -49,7 +49,7 @@ class Panel:
 
     @property
     def name(self) -> str:
-        """The title that is displayed."""
+        """The displayed title."""
         return self.title or self.lines[0].signal.title
 
 
@@ -111,5 +111,5 @@ class Dashboard:
 
 
 def lines(*signals: str | tuple[str, str]) -> tuple[Line, ...]:
-    """Return the lines of signals; a pair is a signal and the name that begins its legend."""
+    """Return a line for each signal: a signal's name, or a pair of that name and the beginning of the legend."""
     return tuple(Line(entry) if isinstance(entry, str) else Line(*entry) for entry in signals)

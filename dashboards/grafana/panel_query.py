@@ -1,4 +1,4 @@
-"""The queries of panels, and the interface of a store that renders them."""
+"""Panel queries, and the interface of the stores that render them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from dashboards.grafana.panel_model import Dashboard, Panel
 class Query:
     """One query of a panel.
 
-    legend        Grafana's template for the names of the series.
+    legend        Grafana's template for the series names.
     form          "series" over time, "table" of current values, "buckets" of a heat map, or "math" over other queries
                   of the panel, which Grafana evaluates.
     visible       whether the panel displays the result; False for an operand of a "math" query.
@@ -26,7 +26,7 @@ class Query:
 
 
 def ref_id(index: int) -> str:
-    """Return Grafana's letter for the query at this index of a panel: "A" for 0."""
+    """Return the letter by which Grafana refers to a panel's query: "A" for index 0."""
     return chr(ord("A") + index)
 
 
@@ -34,7 +34,7 @@ def ref_id(index: int) -> str:
 class Variable:
     """A variable whose values come from the store.
 
-    all_value  the regular expression for the choice All, which must not match series without the label. "" for the
+    all_value  the regular expression for the choice All, which must not match series without the label; "" for an
                alternation of all values.
     """
 
@@ -46,11 +46,11 @@ class Variable:
 
 @dataclass(frozen=True)
 class Annotation:
-    """An annotation of every panel.
+    """An annotation that is displayed in every panel.
 
     text      the template of the displayed text.
     tags      the labels that are displayed as tags.
-    at_value  whether the value of the series is the time of the event, in milliseconds.
+    at_value  whether the series' value is the time of the event, in milliseconds.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """Grafana's type of the data source."""
+        """The type of the data source in Grafana."""
 
     @property
     def title(self) -> str:
@@ -81,7 +81,7 @@ class Store(Protocol):
         """Return the dashboards without the panels that this store cannot fill."""
 
     def queries(self, panel: Panel, tables: bool) -> list[Query]:
-        """Return the queries of a panel; `tables` says whether its dashboard has variables for keyspaces and tables."""
+        """Return the queries of a panel; `tables` is true if its dashboard has variables for keyspaces and tables."""
 
     def panel_title(self, panel: Panel) -> str:
         """Return the panel's title."""
@@ -90,16 +90,16 @@ class Store(Protocol):
         """Return the panel's description."""
 
     def variables(self, dashboard: Dashboard) -> list[Variable]:
-        """Return the variables in their order; each restricts the values of the next ones."""
+        """Return the variables in order; each one restricts the values of those after it."""
 
     def annotations(self) -> list[Annotation]:
         """Return the annotations."""
 
     def min_interval(self, panel: Panel) -> str:
-        """Return the minimum time between two values of a panel; "" for the setting of the data source."""
+        """Return the minimum time between two values of a panel; "" for the data source's setting."""
 
     def target(self, query: Query, ref: str) -> object:
-        """Return the JSON form of a query, which SDK builders or plain objects provide."""
+        """Return a builder for the JSON form of a query: the SDK's, or an object with the same interface."""
 
     def annotation(self, annotation: Annotation) -> dict[str, object]:
         """Return the fields of an annotation that are specific to this store."""

@@ -1,4 +1,4 @@
-"""Build panels with Grafana's SDK. They use only the panel types that come with Grafana."""
+"""Build panels with Grafana's SDK, using only the panel types that come with Grafana."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,7 +29,7 @@ from dashboards.grafana.variables import data_source, uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
-# Minimum upper end of an axis. Grafana's default for a series of zeros is 100, which is 10,000 % for a ratio.
+# The lowest upper limit of an axis. Grafana's default for a series of zeros is 100, which is 10,000 % for a ratio.
 SOFT_MAX = {
     Unit.PER_S: 1.0,
     Unit.SECONDS: 0.001,
@@ -41,7 +41,7 @@ SOFT_MAX = {
 
 
 def build_panel(store: Store, dashboard: Dashboard, panel: Panel, number: int, position: GridPosition) -> Any:
-    """Return the SDK's builder of a panel; `number` is its id on the dashboard."""
+    """Return the SDK's builder for a panel; `number` is its id on the dashboard."""
     builder = _text_panel(panel) if isinstance(panel, TextPanel) else _query_panel(store, dashboard, panel)
     grid = model.GridPos(x=position.x, y=position.y, w=position.width, h=position.height)
     description = store.panel_description(panel) if panel.lines else panel.text
@@ -108,8 +108,8 @@ def _time_series(panel: Panel, queries: list[Query]) -> Any:
 def _math_legends(panel: Panel, queries: list[Query]) -> Iterator[Any]:
     """Yield transformations that name the series of math queries, which have no legends of their own.
 
-    They rename `C {cluster="a", node="b"}` to "b": the panel's labels, then the narrowest label of a node that the
-    series has. The first pattern that matches applies.
+    They rename `C {cluster="a", node="b"}` to "b": the values of the panel's labels, followed by that of the most
+    specific node label of the series. Only the first pattern that matches takes effect.
     """
     shared = [label for label in panel.labels if label in panel.lines[0].signal.labels]
     for index in (index for index, query in enumerate(queries) if query.form == "math" and query.visible):
@@ -120,13 +120,13 @@ def _math_legends(panel: Panel, queries: list[Query]) -> Iterator[Any]:
             names = " ".join(f"${group}" for group in range(1, len(labels) + 1))
             options = {"regex": f"^{ref_id(index)} {pattern}.*$", "renamePattern": f"{prefix}{names}"}
             yield model.DataTransformerConfig(id_val="renameByRegex", options=options)
-        # Grafana writes a single label without its name.
+        # Grafana omits the name of a label if it is the only one.
         options = {"regex": f"^{ref_id(index)} ([^{{]*)$", "renamePattern": f"{prefix}$1"}
         yield model.DataTransformerConfig(id_val="renameByRegex", options=options)
 
 
 def _colour(panel: Panel, number: int) -> Any:
-    """Return the colour of a query's lines: fixed for a single line, shades for a possible set of lines."""
+    """Return the colour of a query's lines: fixed if it has one line, shades if it may have several."""
     value = {
         "mode": "fixed" if isinstance(panel, Spread) else "shades",
         "fixedColor": panel_colours.PALETTE[number % len(panel_colours.PALETTE)],
@@ -165,7 +165,7 @@ def _state_timeline() -> Any:
     }
     builder = statetimeline.Panel().show_value(kinds.VisibilityMode.AUTO).merge_values(True).row_height(0.8)
     builder = builder.mappings([model.ValueMap(options=mapping)])
-    # The colours are those of the mapping: with colours of thresholds, Grafana shows "1+" instead of "yes".
+    # The mapping defines the colours: with threshold colours, Grafana would show "1+" instead of "yes".
     return builder.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.FIXED))
 
 

@@ -1,4 +1,4 @@
-"""The panels' queries in PromQL, for Prometheus and for VictoriaMetrics."""
+"""Renders panel queries in PromQL, for Prometheus and VictoriaMetrics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,16 +15,16 @@ from dashboards.promql import NODE_LABELS, Scope, render, selector
 from dashboards.signals import load
 
 CLUSTER = 'cluster=~"$cluster"'
-# Other exporters also serve node_* and process_*, some of them with the same labels.
+# Selects casstat's jobs: other exporters also serve node_* and process_* metrics, some of them with the same labels.
 JOB = 'job=~"$job"'
 NODE = ",".join((JOB, *(f'{label}=~"${label}"' for label in NODE_LABELS)))
 WINDOW = "$__rate_interval"
-# The window and the minimum step for rates of metrics that are not read in every tick. The window holds at least four
-# readings, and two scrapes a minute apart. $__rate_interval does not: Grafana 10.0 makes it four times the scrape
-# interval of the data source, whatever the query's own step is.
+# The window and the minimum step for rates of metrics that are not read on every tick. The window spans at least four
+# readings, and at least two scrapes even if they are a minute apart. $__rate_interval may be shorter: Grafana 10.0 sets
+# it to four times the data source's scrape interval, whatever the query's own step.
 SLOW_WINDOWS = {ScrapeInterval.OFTEN: ("2m", "30s"), ScrapeInterval.SLOW: ("4m", "60s")}
 CLIENT_SIGNALS = {signal.name for signal in load.SIGNALS}
-# Every agent serves it, even while its node is down.
+# Every agent serves this metric, even while its node is down.
 BUILD_INFO = "casstat_build_info"
 _LABELS = {Split.VARIABLE: ("$by",), Split.NODE: NODE_LABELS, Split.CLUSTER: ("cluster",)}
 _LEGENDS = {Split.VARIABLE: "{{${by:text}}}", Split.NODE: "{{node}}", Split.CLUSTER: "{{cluster}}"}
@@ -60,14 +60,14 @@ class Prometheus:
         text = descriptions.description(panel)
         worst = f"the $topn with the {'lowest' if panel.lines[0].signal.low_is_worse else 'highest'} value"
         if isinstance(panel, WorstTable):
-            return f"The worst value of each in the time range, {worst}.\n\n{text}"
+            return f"The worst value of each series in the time range, limited to {worst}.\n\n{text}"
         if isinstance(panel, TimeSeries) and panel.top:
-            return f"{text}\n\nOnly {worst} in the time range."
+            return f"{text}\n\nShows only {worst} in the time range."
         return text
 
     def variables(self, dashboard: Dashboard) -> list[Variable]:
-        """Return the variables in their order."""
-        # All must mean the jobs that serve casstat's metrics and no others, which a regular expression cannot state.
+        """Return the variables in display order."""
+        # "All" must select only the jobs that serve casstat's metrics, which no regular expression can express.
         variables = [Variable("job", "Job", f"label_values({BUILD_INFO}, job)", all_value="")]
         for depth, (label, title) in enumerate(_TITLES):
             before = ",".join((JOB, *(f'{parent}=~"${parent}"' for parent, _ in _TITLES[:depth])))
@@ -80,7 +80,7 @@ class Prometheus:
         return variables
 
     def annotations(self) -> list[Annotation]:
-        """Return the annotations; reports of one run by several agents count as one."""
+        """Return the annotations; a run that several agents report is displayed only once."""
         schema = selector("cassandra_schema_version", (), NODE)
         before = f"{schema} offset $__interval"
         run = "max by (cluster, run{more}) (casstat_run_{event}_time_seconds{{" + NODE + "}}) * 1000"
@@ -102,7 +102,7 @@ class Prometheus:
             ),
             Annotation(
                 "Schema changes",
-                # Only nodes that were present one step earlier: the return of a node is not a schema change.
+                # Consider only nodes that were present one step earlier: a node's return is not a schema change.
                 f"max by (cluster, schema_version) (({schema} unless {before}) and on (cluster, node) {before})",
                 PURPLE,
                 "schema {{schema_version}}",
@@ -114,11 +114,11 @@ class Prometheus:
         ]
 
     def min_interval(self, panel: Panel) -> str:
-        """Return "": the data source sets it to its scrape interval, and single queries set a longer one."""
+        """Return "": the data source sets it to its scrape interval, and queries that need a longer one set it."""
         return ""
 
     def target(self, query: Query, ref: str) -> object:
-        """Return the SDK's builder of a query."""
+        """Return the SDK's builder for a query."""
         from grafana_foundation_sdk.builders import prometheus as sdk
         from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
@@ -142,7 +142,7 @@ class Prometheus:
 
 
 def _match(line: Line, tables: bool) -> str:
-    """Return the matchers of a signal's metrics. The series of load clients have no node labels."""
+    """Return the label matchers for a signal's metrics. The series of load clients have no node labels."""
     if line.signal_name in CLIENT_SIGNALS:
         return CLUSTER
     selectable = [label for label in ("keyspace", "table") if tables and label in line.signal.labels]
@@ -160,7 +160,7 @@ def _line_query(panel: Panel, line: Line, tables: bool) -> Query:
     if isinstance(panel, WorstTable):
         return Query(_worst(line, text), form="table", min_interval=step)
     if isinstance(panel, TimeSeries) and panel.top:
-        # Selects the series once for the whole time range. A selection per step would turn lines into dots.
+        # Select the series once for the whole time range: a selection per step would turn lines into dots.
         text = f"({text}) and {_worst(line, text, ' @ end()')}"
     return Query(text, _legend(panel, line), min_interval=step)
 
@@ -174,13 +174,13 @@ def _promql(line: Line, scope: Scope) -> str:
 
 
 def _worst(line: Line, text: str, at: str = "") -> str:
-    """Return the query for the $topn series with the worst value in the time range."""
+    """Return the query for the $topn series with the worst values in the time range."""
     select, worst = ("bottomk", "min") if line.signal.low_is_worse else ("topk", "max")
     return f"{select}($topn, {worst}_over_time(({text})[$__range:{WINDOW}]{at}))"
 
 
 def _window(line: Line) -> tuple[str, str]:
-    """Return the window of a line's rates and the minimum step of its query; "" for that of the data source."""
+    """Return the window for a line's rates and the minimum step of its query; "" for the data source's setting."""
     intervals = [
         slowest_interval(CATALOGUE[name]) for name in _rate_metrics(line.signal.expression) if name in CATALOGUE
     ]
@@ -189,7 +189,7 @@ def _window(line: Line) -> tuple[str, str]:
 
 
 def _rate_metrics(expression: Expression) -> Iterator[str]:
-    """Yield the metrics of an expression that occur in a rate."""
+    """Yield the names of the metrics in an expression to which PromQL applies `rate`."""
     if isinstance(expression, Ratio | Difference):
         yield from _rate_metrics(expression.left)
         yield from _rate_metrics(expression.right)
@@ -200,7 +200,7 @@ def _rate_metrics(expression: Expression) -> Iterator[str]:
 def _legend(panel: Panel, line: Line) -> str:
     split = Split.CLUSTER if line.signal_name in CLIENT_SIGNALS else panel.split
     labels = " ".join(f"{{{{{label}}}}}" for label in panel.labels if label in line.signal.labels)
-    # A name or labels identify a cluster's series well enough.
+    # The line's name or the panel's labels are enough to identify a cluster's series.
     is_named = split is Split.CLUSTER and (labels or line.name) and not isinstance(panel, Stat)
     return " ".join(part for part in (line.name, labels, "" if is_named else _LEGENDS[split]) if part)
 

@@ -1,8 +1,8 @@
-"""Thresholds as Grafana's colour steps.
+"""Thresholds as colour steps in Grafana.
 
-A step includes its value, whereas an alert fires only beyond it. Values take the colour of the step that they are in,
-and Grafana draws a threshold line in the colour of the step above it. For alerts on low values that would be the colour
-of the better side, so lines have separate steps.
+A step includes its lower bound, whereas an alert fires only beyond the bound. A value has the colour of its step, and
+Grafana draws a threshold line in the colour of the step above it. For alerts on low values that would be the colour of
+the better side, so threshold lines have separate steps.
 """
 
 from dashboards.expression import Gauge
@@ -15,7 +15,7 @@ MIN_VALUE = 1e-9
 
 
 def value_steps(line: Line) -> list[tuple[float | None, str]]:
-    """Return the steps that colour values: the lower bound, None for the first one, and its colour; ascending."""
+    """Return the steps that colour values, in ascending order: the lower bound (None for the first) and the colour."""
     threshold = THRESHOLDS.get(line.signal_name)
     if threshold is None:
         return [(None, GOOD)]
@@ -40,6 +40,6 @@ def line_steps(line: Line) -> list[tuple[float | None, str]]:
 
 
 def _first_beyond(line: Line, bound: float) -> float:
-    """Return the lowest value that fires the alert: `bound` + 1 for a gauge that counts items."""
+    """Return the lowest value at which the alert fires: `bound` + 1 for a gauge that counts items."""
     counts_items = isinstance(line.signal.expression, Gauge) and line.signal.unit is Unit.COUNT
     return bound + 1 if counts_items else max(bound, MIN_VALUE)

@@ -11,20 +11,20 @@ from collector.printable import one_line
 from exporters.sinks.parts.store_http import FAILURES, Pools, StoreResponse, connection_error, post
 
 FOLDER = "casstat"
-# Grafana's statuses for a folder that already exists.
+# The statuses that Grafana returns if the folder already exists.
 FOLDER_EXISTS = (409, 412)
 TIMEOUT_S = 10.0
 
 
 class GrafanaError(Exception):
-    """A Grafana request failed; the message is one line with cause and hint, and contains no secrets."""
+    """Raised if a Grafana request fails; the message is one line with cause and hint, and contains no secrets."""
 
 
 class Grafana:
     """A Grafana server; only `push` sends requests."""
 
     def __init__(self, url: str, secret: str, tls: ssl.SSLContext | None, timeout_s: float = TIMEOUT_S) -> None:
-        """Take a URL, which may have a path, and a token or `user:password`. Raises GrafanaError for a bad URL."""
+        """Create a client; `secret` is a token or `user:password`. Raises GrafanaError if the URL is invalid."""
         self._url = _checked_url(url)
         self._host = urlsplit(self._url).hostname or ""
         self._secret = secret
@@ -35,7 +35,7 @@ class Grafana:
     def push(self, dashboards: Iterable[str]) -> list[str]:
         """Upload dashboards, given as JSON, into the folder "casstat", and return their URLs.
 
-        Raises GrafanaError at the first failure; dashboards before it remain uploaded.
+        Raises GrafanaError on the first failure; dashboards that were uploaded before it are kept.
         """
         self._post("/api/folders", {"uid": FOLDER, "title": FOLDER}, allowed=FOLDER_EXISTS)
         return [self._upload(dashboard) for dashboard in dashboards]
@@ -72,7 +72,7 @@ class Grafana:
 
 
 def _hint(reason: Reason) -> str:
-    """Return the advice for a failed connection to Grafana."""
+    """Return the hint for a failed connection to Grafana, or ""."""
     return {
         Reason.UNKNOWN_AUTHORITY: "give the authority's certificate with --ca FILE",
         Reason.PLAIN_HTTP: "give an http:// URL",

@@ -1,4 +1,4 @@
-"""The frame of every dashboard: variables, annotations and links."""
+"""The elements that all dashboards have: variables, annotations and links."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ def data_source(store: Store) -> Any:
 
 
 def variables(store: Store, dashboard: Dashboard) -> list[Any]:
-    """Return the variables: the data source first, then from cluster to table, then the display options."""
+    """Return the variables: the data source, then the selectors from cluster to table, then the display options."""
     selectors = [_query_variable(store, variable) for variable in store.variables(dashboard)]
     source = sdk.DatasourceVariable("datasource").label("Data source").type(store.name)
     by = _custom("by", "Split by", store.by, "node", "What each line represents: a cluster, data centre, rack or node.")
@@ -52,7 +52,7 @@ def _custom(name: str, title: str, choices: Sequence[tuple[str, str]], default: 
 
 
 def links(store: Store, linked: Sequence[Dashboard]) -> list[Any]:
-    """Return the links to all dashboards of a store; they keep the time range and the variables."""
+    """Return links to all of a store's dashboards; they keep the time range and the variables."""
     return [
         sdk.DashboardLink(dashboard.title)
         .type(model.DashboardLinkType.LINK)
@@ -72,13 +72,13 @@ def uid(store: Store, dashboard: Dashboard) -> str:
 
 @dataclass(frozen=True)
 class AnnotationJson:
-    """The JSON form of an annotation; the SDK's class lacks fields of some stores."""
+    """The JSON form of an annotation; the SDK's class lacks the fields of some stores."""
 
     store: Store
     annotation: Annotation
 
     def build(self) -> "AnnotationJson":
-        """Return itself: the SDK expects a builder."""
+        """Return this object, because the SDK expects a builder."""
         return self
 
     def to_json(self) -> dict[str, object]:

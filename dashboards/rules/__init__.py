@@ -1,1 +1,1 @@
-"""Prometheus rules: recording rules, and alerts on the expressions of the panels."""
+"""Prometheus rules: recording rules, and alerts on the same expressions as in the panels."""

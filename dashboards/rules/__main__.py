@@ -1,4 +1,4 @@
-"""Regenerate the rule files of the package: `python -m dashboards.rules`."""
+"""Regenerate the packaged rule files: `python -m dashboards.rules`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Alerts, and their construction from signals and thresholds."""
+"""Builds alerts from signals and thresholds."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from dashboards.signals.all_signals import SIGNALS
 from dashboards.thresholds import MIN_EVENTS_PER_S, THRESHOLDS
 
 JOB = "casstat"
-"""The default name of the scrape job of the agents."""
+"""The default name of the agents' scrape job."""
 
 
 def job_matcher(job: str) -> str:
@@ -21,7 +21,7 @@ def job_matcher(job: str) -> str:
 
 MATCH = job_matcher(JOB)
 WINDOW = "5m"
-"""The range of rates: five scrapes at a scrape interval of one minute."""
+"""The range for rates: five scrapes if Prometheus scrapes once a minute."""
 WARNING, CRITICAL = "warning", "critical"
 SEVERITIES = (WARNING, CRITICAL)
 
@@ -37,8 +37,8 @@ class Alert:
 
     threshold    the key of its row in `dashboards.thresholds`.
     bound        the value from that row.
-    summary      a Prometheus template of one line without values.
-    description  a Prometheus template of one line with values.
+    summary      a one-line Prometheus template without values.
+    description  a one-line Prometheus template with values.
     by           the labels of its series, which identify an instance of the alert.
     """
 
@@ -53,12 +53,12 @@ class Alert:
 
     @property
     def for_s(self) -> float:
-        """The duration that the condition must hold, in seconds."""
+        """The time for which the condition must hold, in seconds."""
         return THRESHOLDS[self.threshold].for_s
 
     @property
     def min_ratio(self) -> float:
-        """The ratio to the traffic that the alert also requires; 0 for none."""
+        """The minimum ratio of errors to traffic that the alert also requires; 0 for none."""
         return THRESHOLDS[self.threshold].min_ratios[self.severity == CRITICAL]
 
 
@@ -110,10 +110,10 @@ def signal_alerts(
     only: str = "",
     also: str = "",
 ) -> tuple[Alert, ...]:
-    """Return the alerts on a signal beyond its threshold; `labels` separate series in addition to those of `by`.
+    """Return the alerts on a signal beyond its threshold; `labels` distinguish series in addition to those in `by`.
 
-    The default summary is the title of the signal. A signal whose low values are bad needs a summary: its title would
-    state the opposite.
+    The default summary is the signal's title. A signal that is bad when it is low needs a summary of its own, because
+    its title would state the opposite.
     """
     row = SIGNALS[signal]
     grouping = (*by, *labels)
@@ -124,7 +124,7 @@ def signal_alerts(
 
 
 def _traffic_condition(expression: Expression, signal: str, labels: Sequence[str]) -> str:
-    """Return the condition that a percentile has enough events, or that errors are a sufficient part of the traffic."""
+    """Return the condition that a percentile covers enough events, or that errors are frequent enough."""
     if isinstance(expression, Quantile):
         events = Rate(f"{expression.metric}_bucket", (*expression.where, ("le", ("+Inf",))))
         return f"and {rule_query(events, labels)} > {format_number(MIN_EVENTS_PER_S)}"
@@ -134,22 +134,22 @@ def _traffic_condition(expression: Expression, signal: str, labels: Sequence[str
 
 
 def rule_query(expression: Expression, by: Sequence[str] = NODE_LABELS, window: str = WINDOW) -> str:
-    """Return an expression in PromQL, limited to the scrape job of the agents."""
+    """Return an expression in PromQL, limited to the agents' scrape job."""
     return render(expression, Scope(MATCH, by, window))
 
 
 def agent_series(metric: str, where: LabelFilter = ()) -> str:
-    """Return the selector of a self-metric of the agents."""
+    """Return the selector for a self-metric of the agents."""
     return selector(metric, where, MATCH)
 
 
 def aggregate(function: str, query: str, by: Sequence[str] = NODE_LABELS) -> str:
-    """Return an aggregation of `query`, with "max", "min", "sum" or "count"."""
+    """Return `query` aggregated with `function`: "max", "min", "sum" or "count"."""
     return f"{function} by ({', '.join(by)}) ({query})"
 
 
 def format_number(value: float) -> str:
-    """Return a number as PromQL text, an integer without a fraction."""
+    """Return a number as PromQL text; an integer has no decimal point."""
     return str(int(value)) if value == int(value) else f"{value:.12g}"
 
 

@@ -20,7 +20,7 @@ ALERTS: Mapping[str, tuple[Alert, ...]] = MappingProxyType(
 
 
 def alert_list() -> tuple[Alert, ...]:
-    """Return all alerts; an alert with two severities occurs twice."""
+    """Return all alerts; an alert with two severities appears twice."""
     return tuple(alert for alerts in ALERTS.values() for alert in alerts)
 
 

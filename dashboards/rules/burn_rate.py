@@ -1,6 +1,7 @@
 """Burn rates of latency objectives: the ratio of slow requests, recorded over several windows.
 
-One rule sums the buckets of all nodes. Longer windows read its few series instead of those of every node.
+One rule sums the buckets of all nodes. Rules for longer windows read the few series that it records, not those of
+every node.
 """
 
 from dashboards.expression import where
@@ -34,7 +35,7 @@ def nearest_le(bound_s: float) -> str:
 
 
 def recording_rules() -> tuple[RecordingRule, ...]:
-    """Return the rules in the order of their evaluation."""
+    """Return the rules in evaluation order."""
     buckets = f"sum by ({', '.join((*BY, 'operation', 'le'))}) (rate({selector(DURATION, (), MATCH)}[{WINDOW}]))"
     windows = sorted({window for pair in WINDOWS.values() for window in pair}, key=_length)
     shares = (
@@ -46,7 +47,7 @@ def recording_rules() -> tuple[RecordingRule, ...]:
 
 
 def _slow_ratio(objective: Objective, window: str) -> str:
-    """Return the query for the ratio of slow requests; it is absent where there are too few requests."""
+    """Return the query for the ratio of slow requests; it is absent if there are too few requests."""
 
     def total(function: str, le: str) -> str:
         series = selector(BUCKETS, where(operation=objective.operation, le=le))

@@ -1,4 +1,4 @@
-"""Recording rules of cluster values for the metrics of `casstat top`, aggregated as each metric's row says."""
+"""Recording rules that aggregate the metrics of `casstat top` per cluster, as the catalogue specifies."""
 
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Kind, Metric
@@ -11,7 +11,7 @@ from exporters.live.live_columns import NEEDS
 from exporters.prometheus.metric_family import QUANTILE, TOTAL
 
 NODES = "cluster:casstat_nodes:count"
-"""The number of nodes that answer, and so contribute to the cluster values."""
+"""The number of nodes that are answering and therefore contribute to the cluster values."""
 
 
 def recording_rules() -> tuple[RecordingRule, ...]:
@@ -27,14 +27,14 @@ def _is_recorded(metric: Metric) -> bool:
 
 
 def _recorded(metric: Metric) -> RecordingRule:
-    """Return the rule of a metric, named by Prometheus' convention `level:metric:operations`."""
-    # The names of devices differ between machines.
+    """Return the rule for a metric, named according to Prometheus' convention `level:metric:operations`."""
+    # Device names differ between machines.
     labels = tuple(label for label in metric.labels if label != "device")
     expression = Rate(metric.name) if metric.kind is Kind.COUNTER else Gauge(metric.name)
     operation = function = FUNCTIONS[aggregation_of(expression)]
     if isinstance(expression, Rate):
         operation = f"rate{WINDOW}" if function == "sum" else f"{function}_rate{WINDOW}"
-        # The series of one node are summed before nodes are averaged, such as the GC time of its collectors.
+        # One node's series, such as the GC times of its collectors, are summed before nodes are averaged.
         labels = labels if function == expression.within_node else ()
     name = f"{'_'.join((*CLUSTER, *labels))}:{metric.name.removesuffix(TOTAL)}:{operation}"
     return RecordingRule(name, rule_query(expression, (*CLUSTER, *labels)))

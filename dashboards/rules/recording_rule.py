@@ -1,4 +1,4 @@
-"""The description of a recording rule."""
+"""Recording rules as plain data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

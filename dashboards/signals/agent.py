@@ -1,4 +1,4 @@
-"""Self-metrics of the agents: cost, gaps and losses. Prometheus only: see `exporters.prometheus.self_metrics`."""
+"""Self-metrics of the agents: cost, gaps and losses. For Prometheus only: see `exporters.prometheus.self_metrics`."""
 
 from collector.model.metric import Aggregation
 from dashboards.expression import Difference, Expression, Gauge, Quantile, Rate, where
@@ -65,14 +65,14 @@ SIGNALS = (
         "Source CPU usage",
         Rate("casstat_source_cpu_seconds_total"),
         Unit.COUNT,
-        "CPU time per second that the agent spends on reading a source; 1 is one core.",
+        "CPU time per second that the agent spends reading a source; 1 is one core.",
     ),
     _source(
         "source_wall",
         "Source read time",
         Rate("casstat_source_wall_seconds_total"),
         Unit.RATIO,
-        "Fraction of the time spent on reading a source, including the wait for the node's answer.",
+        "Fraction of the time spent reading a source, including the wait for the node's response.",
     ),
     _sink(
         "sink_up",
@@ -104,7 +104,7 @@ SIGNALS = (
         "Refused points",
         Rate("casstat_sink_refused_points_total"),
         Unit.PER_S,
-        "Points that the store rejected for good. The agent keeps them in dead-letter files beside its journal.",
+        "Points that the store permanently rejected. The agent keeps them in dead-letter files beside its journal.",
     ),
     _sink(
         "sink_lost",

@@ -1,4 +1,4 @@
-"""Caches and buffer pools."""
+"""Signals for caches and buffer pools."""
 
 from dashboards.expression import Gauge, Rate, Ratio
 from dashboards.signals.signal import Signal, Unit

@@ -1,4 +1,4 @@
-"""Cluster membership."""
+"""Signals for cluster membership."""
 
 from dashboards.expression import Gauge
 from dashboards.signals.signal import Signal, Unit

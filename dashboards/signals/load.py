@@ -1,4 +1,4 @@
-"""Client metrics of a load test, as the load generator exports them: see docs/dashboards.md.
+"""Signals for the client metrics that a load generator exports: see docs/dashboards.md.
 
 The series have no node labels, so only the cluster variable applies to them.
 """
@@ -7,15 +7,15 @@ from dashboards.expression import Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
 CLIENTS = ("client", "operation")
-"""The labels of these series besides the cluster's."""
+"""The labels of these series besides `cluster`."""
 CLIENT = "Absent while no load generator exports its metrics to Prometheus."
 _DURATION = "casstat_load_operation_duration_seconds"
 
 
 def _latency(name: str, title: str, share: float, operation: str) -> Signal:
     description = (
-        "Response time from the intended start of the operation to the client's receipt of the answer, including the "
-        "network and the client's queue."
+        "Response time from the intended start of the operation to the client's receipt of the response, including "
+        "the network and the client's queue."
     )
     expression = Quantile(share, _DURATION, where(operation=operation))
     return Signal(name, title, expression, Unit.SECONDS, description, ("client",), CLIENT)

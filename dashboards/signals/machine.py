@@ -1,9 +1,9 @@
-"""The machines of the nodes, for agents that run on them."""
+"""Signals for the nodes' machines, from agents that run on them."""
 
 from dashboards.expression import Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
-LOCAL = "Absent where the agent does not run on the machine of the node."
+LOCAL = "Absent where the agent does not run on the node's machine."
 _CPU = "casstat_cpu_seconds_total"
 _PRESSURE = "Absent where the kernel has no pressure stall information."
 
@@ -115,7 +115,7 @@ SIGNALS = (
         "Dropped received packets",
         "node_network_receive_drop_total",
         Unit.PER_S,
-        "Received packets that the machine dropped for lack of buffers or of a receiver.",
+        "Received packets that the machine dropped because it lacked a buffer or a receiver for them.",
     ),
     _per_s(
         "tcp_retransmits",

@@ -1,4 +1,4 @@
-"""Overload: queues, rejected and dropped work, hints."""
+"""Signals for overload: queues, rejected and dropped work, hints."""
 
 from dashboards.expression import Gauge, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
@@ -14,7 +14,7 @@ SIGNALS = (
         "Dropped messages",
         Rate("cassandra_messages_dropped_total"),
         Unit.PER_S,
-        "Messages that waited in a queue beyond their timeout, so that the node discarded them: it is overloaded.",
+        "Messages that the node discarded after they had waited beyond their timeout: the node is overloaded.",
         ("message",),
     ),
     Signal(
@@ -30,7 +30,7 @@ SIGNALS = (
         "Active tasks",
         Gauge("cassandra_pool_active"),
         Unit.COUNT,
-        "Tasks that the threads of the pools currently execute.",
+        "Tasks that the threads of the pools are executing.",
         ("pool",),
     ),
     Signal(
@@ -59,7 +59,7 @@ SIGNALS = (
         "Blocked tasks",
         Gauge("cassandra_pool_blocked"),
         Unit.COUNT,
-        "Tasks that a full queue blocks, together with the thread that submits them.",
+        "Tasks that are blocked by a full queue, together with the threads that submit them.",
         ("pool",),
     ),
     Signal(
@@ -67,7 +67,7 @@ SIGNALS = (
         "Blocked tasks per second",
         Rate("cassandra_pool_blocked_total"),
         Unit.PER_S,
-        "Tasks per second that met a full queue.",
+        "Tasks per second that encountered a full queue.",
         ("pool",),
     ),
     Signal(
@@ -129,8 +129,8 @@ SIGNALS = (
         "Inter-node message latency, p99",
         Quantile(0.99, "cassandra_message_latency_seconds"),
         Unit.SECONDS,
-        "Time from sending to receipt of a message, by the clocks of two nodes. Clock differences add to it.",
-        absent="Absent in a cluster of one node, and while no messages are sent.",
+        "Time from sending a message to receiving it, by the clocks of the two nodes. Clock differences add to it.",
+        absent="Absent in a single-node cluster, and while no messages are sent.",
     ),
     Signal(
         "streams_in",

@@ -1,11 +1,11 @@
-"""Client requests at their coordinators: rate, errors, latency."""
+"""Signals for client requests at their coordinators: rate, errors, latency."""
 
 from dashboards.expression import Gauge, LabelFilter, Quantile, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
 IDLE = "Absent while there are no requests."
 _DURATION = "cassandra_client_request_duration_seconds"
-_LATENCY = "Time from the arrival of a request at its coordinator to the answer, including the wait for replicas."
+_LATENCY = "Time from the arrival of a request at its coordinator to the response, including the wait for replicas."
 
 
 def _latency(name: str, title: str, share: float, operation: str) -> Signal:

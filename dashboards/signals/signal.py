@@ -1,4 +1,4 @@
-"""The description of a signal: what panels show, alerts compare and `casstat top` colours."""
+"""Signals as plain data. Panels show them, alerts compare them, and `casstat top` colours them."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +7,7 @@ from dashboards.expression import Expression
 
 
 class Unit(Enum):
-    """The unit of a signal; the value is Grafana's name of it."""
+    """The unit of a signal; the value is Grafana's name for it."""
 
     PER_S = "ops"
     SECONDS = "s"
@@ -23,10 +23,10 @@ class Signal:
 
     name          the name in panels, rules and thresholds.
     title         the default title of a panel.
-    help          the meaning of the value, and of a high or low one.
-    labels        further labels that panels may group by, such as the table.
-    absent        when the signal has no value; "" when it always has one.
-    bounded       whether it is a ratio of at most 1. A rate over a few samples can exceed 1 and is clamped.
+    help          the meaning of the value, and of high or low values.
+    labels        additional labels that panels may group by, such as the table.
+    absent        a sentence that states when the signal has no value; "" if it always has one.
+    bounded       whether it is a ratio of at most 1; a ratio of rates that exceeds 1 by chance is clamped.
     low_is_worse  whether the worst series are those with the lowest values.
     """
 

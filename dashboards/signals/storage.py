@@ -1,9 +1,9 @@
-"""Memtables, commit log, compaction and data size."""
+"""Signals for memtables, commit log, compaction and data size."""
 
 from dashboards.expression import Gauge, Quantile, Rate
 from dashboards.signals.signal import Signal, Unit
 
-WAITED = "Absent while no write waits."
+WAITED = "Absent while no write is waiting."
 
 SIGNALS = (
     Signal(

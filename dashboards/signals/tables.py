@@ -1,4 +1,4 @@
-"""Keyspaces and tables: operations on the replicas."""
+"""Signals for keyspaces and tables: operations on the replicas."""
 
 from collector.model.metric import Aggregation
 from dashboards.expression import Gauge, Quantile, Rate, where
@@ -12,7 +12,7 @@ _DURATION = "cassandra_table_operation_duration_seconds"
 
 
 def _latency(name: str, title: str, share: float, operation: str) -> Signal:
-    description = "Time of the operation on a replica, without coordinator and network."
+    description = "Duration of the operation on a replica, excluding coordinator and network."
     return Signal(
         name,
         title,

@@ -8,11 +8,11 @@ from exporters.recent_ticks import RecentTicks
 
 
 class TooManyChangesError(Exception):
-    """Too many changes wait for the next tick; the message states the limit."""
+    """Raised if too many changes are waiting for the next tick; the message states the limit."""
 
 
 class AgentApi(Protocol):
-    """The agent behind the API. Every method may be called from any thread and returns without waiting."""
+    """The agent behind the API. Methods may be called from any thread; only those that change runs may block."""
 
     recent: RecentTicks
     """The most recent ticks."""
@@ -20,21 +20,21 @@ class AgentApi(Protocol):
     """The journal's folder."""
 
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
-        """Return the exposition of the last tick, with gzip if `compressed`."""
+        """Return the exposition of the last tick, compressed with gzip if `compressed`."""
 
     def node(self) -> Mapping[str, Any]:
-        """Return the node's identity, its transport, and its state, ready for JSON."""
+        """Return the node's identity, transport and state, ready for JSON."""
 
     def unready(self) -> str:
-        """Return the reason why the node gives no values yet, or ""."""
+        """Return the reason why there are no values from the node, or "" if there are."""
 
     def unhealthy(self) -> str:
-        """Return the agent's own problem, such as a stalled clock, or ""."""
+        """Return a problem of the agent itself, such as a stalled clock, or "" if there is none."""
 
     def runs(self) -> Sequence[Mapping[str, Any]]:
-        """Return the runs, oldest first: id, name, begin_s, end_s (None while the run is active), marks.
+        """Return the runs, oldest first, with id, name, begin_s, end_s (None while the run is active) and marks.
 
-        A mark has time_s and text.
+        Each mark has time_s and text.
         """
 
     def begin_run(self, name: str) -> Mapping[str, Any]:
@@ -47,4 +47,4 @@ class AgentApi(Protocol):
         """
 
     def end_run(self, run: str) -> Mapping[str, Any]:
-        """End a run now and return it. Raises as `mark_run`."""
+        """End a run now and return it. Raises the same errors as `mark_run`."""

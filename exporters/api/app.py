@@ -1,6 +1,6 @@
 """The API as an ASGI application: its paths and their handlers.
 
-`auth` checks access, `request_limits` bounds requests.
+`auth` controls access, and `request_limits` bounds the size of requests.
 """
 
 import time
@@ -26,7 +26,7 @@ Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 
 class Endpoint:
-    """The handlers of one path by method; for HEAD, the server sends the response to GET without its body."""
+    """The handlers for one path, by method. For HEAD, the server sends the response to GET without its body."""
 
     def __init__(self, **methods: Handler) -> None:
         self.methods: Mapping[str, Handler] = methods

@@ -49,12 +49,13 @@ class Guard:
         await (refused or self._app)(scope, receive, send)
 
     async def _refused(self, config: WebConfig, scope: Scope) -> ASGIApp | None:
-        """Return the error response to a request that is not allowed, or None."""
+        """Return an error response if the request is not allowed, else None."""
         if config.interval_s and not self._has_token(config):
             return error_response(429, "too many requests (rate_limit)", {"retry-after": "1"})
         headers = dict(scope["headers"])
         peer = scope["client"][0] if scope.get("client") else ""
-        # With TLS, another name fails at the certificate; with passwords, a browser has none for that name.
+        # TLS and passwords prevent DNS rebinding anyway: the certificate does not match the name of the attacker's
+        # page, and the browser has no password for it.
         if not config.users and config.tls is None:
             reason = self._hosts.refusal_reason(headers, scope["server"][0] if scope.get("server") else "")
             if reason:

@@ -76,7 +76,7 @@ def _require_readable(path: Path) -> None:
 
 
 class CurrentContext(ssl.SSLContext):
-    """A context that wraps each connection with the one currently in use, so that new certificates take effect."""
+    """A TLS context that wraps each connection with the latest context, so that new certificates take effect."""
 
     _context_in_use: Callable[[], ssl.SSLContext]
 
@@ -94,7 +94,7 @@ class CurrentContext(ssl.SSLContext):
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A loaded configuration, and the state of its files at that time."""
+    """A loaded configuration, and the state of its files when it was loaded."""
 
     config: WebConfig
     context: ssl.SSLContext | None
@@ -102,7 +102,7 @@ class _Loaded:
 
 
 class WebConfigReloader:
-    """Holds the current web configuration; used by one thread after construction."""
+    """Holds the current web configuration; must be used by a single thread after construction."""
 
     def __init__(
         self, file: Path | None, log: Callable[[str], None], monotonic: Callable[[], float] = time.monotonic
@@ -136,7 +136,7 @@ class WebConfigReloader:
         if self._file is None:
             return
         state, now_s = _state(path for path, _ in self._seen), self._monotonic()
-        # A fix may be in a file that the configuration did not name before: retry without a change, too.
+        # After an error, retry even without a change: the fix may be in a file that is not being watched.
         if state == self._seen and not (self._error and now_s >= self._retry_s):
             return
         self._seen, self._retry_s = state, now_s + RETRY_S
@@ -155,7 +155,7 @@ class WebConfigReloader:
 
 def _load(file: Path) -> _Loaded:
     """Return the file's configuration and its TLS context. Raises WebConfigError."""
-    # Take the state first: a change during the reading then causes another reload.
+    # Record the state first, so that a change while the file is being read causes another reload.
     before = _state([file])
     try:
         with file.open("rb") as stream:
@@ -164,7 +164,7 @@ def _load(file: Path) -> _Loaded:
         raise WebConfigError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise WebConfigError(f"{file}: not UTF-8 text") from None
-    # Imported only when there is a file: YAML takes memory.
+    # Imported only if there is a file, because the YAML parser takes memory.
     from exporters.api.web_config import parsed
 
     config = parsed(text, file)

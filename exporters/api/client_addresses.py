@@ -1,13 +1,13 @@
-"""Client addresses: parsing, loopback, and which addresses count as one client."""
+"""Client addresses: parsing, loopback detection, and mapping of addresses to clients."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-# The network that a provider usually gives one customer.
+# Providers usually assign a network of this prefix length to each customer.
 IPV6_PREFIX = 64
 
 
 def ip_of(host: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address, with an IPv4-mapped IPv6 address as IPv4; return None for any other text."""
+    """Parse an IP address, and convert an IPv4-mapped IPv6 address to IPv4; return None for any other text."""
     try:
         address = ip_address(host)
     except ValueError:

@@ -5,14 +5,14 @@ from math import inf
 
 MAX_CONNECTIONS = 512
 HEAD_S, BODY_S, IDLE_S, STALLED_S = 10.0, 10.0, 75.0, 30.0
-"""Time limits: for a request head (with the handshake), for a body, when idle, and for a reader that stalls."""
+"""Time limits for a request head (including the handshake), a body, an idle connection, and a stalled client."""
 
 
 class ClientConnection:
     """One connection, counted from the moment it is accepted."""
 
     def __init__(self, abort: Callable[[], object], now_s: float) -> None:
-        """Take the function that closes the connection immediately."""
+        """Create a connection; calling `abort` closes it immediately."""
         self.abort = abort
         self.has_requested = False
         self.is_waiting = True
@@ -33,7 +33,7 @@ class ClientConnection:
         self._deadline_s = inf
 
     def idle(self, now_s: float) -> None:
-        """Record that every request is answered."""
+        """Record that every request has been answered."""
         self.is_waiting, self._deadline_s = True, now_s + IDLE_S
 
     def write_stalled(self, now_s: float) -> None:
@@ -52,7 +52,7 @@ class ClientConnection:
 class Connections:
     """All connections, in the order of acceptance.
 
-    At the limit, a new one replaces the oldest that never sent a request, or else the oldest idle one.
+    At the limit, a new connection replaces the oldest one without a complete request head, or else the oldest idle one.
     """
 
     def __init__(self, max_connections: int = MAX_CONNECTIONS) -> None:
@@ -70,7 +70,7 @@ class Connections:
         return True
 
     def remove(self, connection: ClientConnection) -> None:
-        """Remove a connection that is closed."""
+        """Remove a connection that has been closed."""
         self._all.pop(connection, None)
 
     def evict_one(self) -> bool:

@@ -17,13 +17,13 @@ from exporters.api.fair_queue import FairQueue
 
 REMEMBERED = 256
 NICENESS = 10
-# bcrypt ignores further bytes, and newer versions reject them.
+# bcrypt ignores any bytes beyond this limit, and newer versions of the library reject longer passwords.
 MAX_BYTES = 72
 _SALT_AND_HASH = "." * 53
 
 
 class BusyError(Exception):
-    """Too many password checks are waiting; the client should try again in a second."""
+    """Raised if too many password checks are waiting; the client should try again in a second."""
 
 
 def credentials(header: bytes) -> tuple[str, bytes] | None:
@@ -62,7 +62,7 @@ class Passwords:
         self._trusted: dict[str, None] = {}
 
     async def check(self, users: Mapping[str, str], name: str, password: bytes, peer: str) -> bool:
-        """Return whether the password is right; an unknown user takes as long. Raises BusyError."""
+        """Return whether the password is right; checking takes as long for an unknown user. Raises BusyError."""
         hashed = users.get(name) or self._dummy_hash(users, name)
         key = self._digest(name.encode("utf-8", "replace"), hashed.encode(), password)
         client = client_of(peer)
@@ -120,7 +120,7 @@ class Passwords:
     def _remember(self, key: bytes, *, is_right: bool) -> None:
         self._known[key] = is_right
         while len(self._known) > REMEMBERED:
-            # Wrong guesses must not evict the passwords of users.
+            # Wrong guesses must not evict valid passwords from the cache.
             wrong = next((key for key, right in self._known.items() if not right), None)
             self._known.pop(wrong or next(iter(self._known)))
 

@@ -4,13 +4,13 @@ from collections import deque
 from typing import Generic, TypeVar
 
 MAX_WAITING, MAX_WAITING_PER_CLIENT = 64, 32
-"""Limits of each lane: all items, and items of one client."""
+"""Limits for each lane: the total number of items, and the number from one client."""
 
 T = TypeVar("T")
 
 
 class FairQueue(Generic[T]):
-    """Serves clients in turn, and the users of one client in turn.
+    """Serves clients in turn, and the users of each client in turn.
 
     Trusted clients have a separate lane, which gets every second turn.
     """
@@ -61,7 +61,7 @@ class _Lane(Generic[T]):
         client, users = next(iter(self._clients.items()))
         user, items = next(iter(users.items()))
         item = items.popleft()
-        # A user or client with further items goes to the end.
+        # If items remain, the user and the client move to the end.
         del users[user], self._clients[client]
         if items:
             users[user] = items

@@ -26,7 +26,7 @@ class Hosts:
     """The host names under which clients may address this agent."""
 
     def __init__(self, names: Iterable[str] = (), hostname: Callable[[], str] = socket.gethostname) -> None:
-        """Take additional names, and a function that returns the machine's name."""
+        """Accept `names` in addition to "localhost" and the machine's name, which `hostname` returns."""
         self._names = frozenset(["localhost", *map(_plain, names)])
         self._hostname = hostname
 
@@ -43,10 +43,10 @@ class Hosts:
         """Return the reason to refuse a request without credentials, or "".
 
         `local` is the agent's address on the connection. Unless it is a loopback address, an unknown name may be a DNS
-        alias, as Prometheus uses them: there it is refused only to browsers.
+        alias that a client such as Prometheus uses, so only requests from browsers are refused.
         """
         if b"host" not in headers:
-            # HTTP/1.0, which no browser uses.
+            # Without the header this is HTTP/1.0, which no browser uses.
             return ""
         header = headers[b"host"].decode("latin-1")
         if self.knows(header) or not (is_loopback(local) or _is_browser(headers)):

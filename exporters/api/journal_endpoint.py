@@ -1,4 +1,4 @@
-"""`/api/v1/journal`: lists the journal's files, by time if wanted, and serves them, in ranges if wanted."""
+"""`/api/v1/journal`: lists the journal's files, optionally by time, and serves them in whole or in part."""
 
 import asyncio
 import os
@@ -30,8 +30,8 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 class File:
     """A file of the journal.
 
-    begin_s, end_s  earliest and latest time of its ticks, from its footer. Without a footer, `begin_s` comes from the
-                    name, and the file may contain any time, because the clock may have been set.
+    begin_s, end_s  the earliest and latest time of its ticks, from its footer. Without a footer, `begin_s` comes from
+                    the name, and the file may contain any time, because the clock may have been set.
     """
 
     name: str
@@ -41,14 +41,14 @@ class File:
     written: bool
 
     def content(self) -> dict[str, Any]:
-        """Return the entry for the list, ready for JSON."""
+        """Return the file's entry in the list, ready for JSON."""
         times = {"begin_s": self.begin_s, "end_s": self.end_s}
         present = {name: time_s for name, time_s in times.items() if time_s is not None}
         return {"name": self.name, "size_bytes": self.size_bytes, **present, "written": self.written}
 
 
 async def list_files(agent: AgentApi, request: Request) -> Response:
-    """Return the files, or those that may contain a time from `from` to `to`. Raises ValueError with a message."""
+    """List the files that may contain a time from `from` to `to`, both optional. Raises ValueError for invalid ones."""
     from_s, to_s = time_parameter(request, "from"), time_parameter(request, "to")
     files = between(await asyncio.to_thread(files_in, agent), from_s, to_s)
     return json_response([file.content() for file in files])
@@ -69,7 +69,7 @@ def _file(path: Path, current: str) -> File | None:
     try:
         size_bytes = path.stat(follow_symlinks=False).st_size
     except OSError:
-        # The journal has just removed it to make room.
+        # The journal has just removed the file to make room.
         return None
     try:
         footer = None if path.name == current else last_footer(path)
@@ -103,7 +103,7 @@ def between(files: Sequence[File], from_s: float | None, to_s: float | None) -> 
 
 
 def open_file(folder: Path, name: str) -> int | None:
-    """Return a file descriptor of a listed file, or None."""
+    """Return an open descriptor for a file of the journal, or None if there is no such file."""
     try:
         if name not in [path.name for path in files_of(folder)]:
             return None
@@ -119,7 +119,7 @@ def open_file(folder: Path, name: str) -> int | None:
 def byte_range(header: str, size: int) -> tuple[int, int] | None:
     """Return the requested range as (first byte, byte after the last), or None if it is empty.
 
-    Anything but a single byte range requests the whole file.
+    Any header other than a single byte range requests the whole file.
     """
     match = _RANGE.fullmatch(header.replace(" ", ""))
     if match is None or not (match[1] or match[2]):
@@ -137,7 +137,7 @@ async def download(agent: AgentApi, name: str) -> ASGIApp:
     """Return a file with its current size, or the requested range of it.
 
     The ETag identifies the file, not its size, because journal files only grow: a download can be resumed even while
-    the file is written.
+    the file is being written.
     """
     descriptor = await asyncio.to_thread(open_file, agent.journal, name)
     if descriptor is None:
@@ -173,7 +173,7 @@ async def _send(descriptor: int, scope: Scope, receive: Receive, send: Send) -> 
     while begin < end and scope["method"] != "HEAD":
         data = await asyncio.to_thread(os.pread, descriptor, min(CHUNK_BYTES, end - begin), begin)
         if not data:
-            # The file was truncated after a failed write; the client sees a short body.
+            # The file was truncated after a failed write; the client receives an incomplete body.
             break
         begin += len(data)
         await send({"type": "http.response.body", "body": data, "more_body": True})

@@ -17,11 +17,11 @@ _ERRORS = {
 
 
 class ListenError(Exception):
-    """The API cannot listen there; the message is one line with the cause and a hint."""
+    """Raised if the API cannot listen on an address; the message is one line with the cause and a hint."""
 
 
 def parse_address(listen: str) -> tuple[str, int]:
-    """Return host ("" for all addresses) and port of HOST:PORT, :PORT or [ADDRESS]:PORT. Raises ListenError."""
+    """Return the host ("" for all addresses) and port of HOST:PORT, :PORT or [ADDRESS]:PORT. Raises ListenError."""
     match = _PATTERN.fullmatch(listen)
     if match is None or int(match["port"]) > 65535:
         raise ListenError(f"{listen!r}: not HOST:PORT, :PORT or [ADDRESS]:PORT")
@@ -29,7 +29,7 @@ def parse_address(listen: str) -> tuple[str, int]:
 
 
 def bind(listen: str) -> socket.socket:
-    """Return a listening socket for HOST:PORT; without HOST, for all addresses of IPv6 and IPv4. Raises ListenError."""
+    """Return a listening socket for HOST:PORT; without HOST, for all IPv6 and IPv4 addresses. Raises ListenError."""
     host, port = parse_address(listen)
     try:
         addresses: Sequence[tuple[socket.AddressFamily, Any]]

@@ -13,7 +13,7 @@ NUMBER: Json = {"type": "number"}
 STRING: Json = {"type": "string"}
 OBJECT: Json = {"type": "object"}
 LINE = {"text/plain": {"schema": STRING}}
-# Statuses of requests that are refused before they reach a handler.
+# The statuses with which requests are refused before they reach a handler.
 BEFORE = ("400", "401", "403", "413", "429", "431", "503")
 
 
@@ -55,12 +55,12 @@ def _get(name: str, description: str, answers: Json, errors: Json, parameters: l
 
 
 def _post(name: str, description: str, status: str, body: Json | None, errors: Json, parameters: list[Json]) -> Json:
-    operation = _get(name, description, {status: _answer("The run as it is now.", _ref("Run"))}, errors, parameters)
+    operation = _get(name, description, {status: _answer("The run after the change.", _ref("Run"))}, errors, parameters)
     return {**operation, **({"requestBody": {"required": True, "content": {JSON: {"schema": body}}}} if body else {})}
 
 
 def _text(key: str, longest: int) -> Json:
-    """Return a body with one text; only words require it to be printable, because no short pattern can."""
+    """Return the schema of a body with one text; no short pattern could express that the text must be printable."""
     description = "One line of printable characters, not only spaces."
     text = {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
     return {**_object({key: text}), "additionalProperties": False}
@@ -109,7 +109,7 @@ PATHS: Json = {
                 _query("since", "Seconds since the epoch.", _TIME),
                 _query(
                     "metric",
-                    "Shell patterns of metric names.",
+                    "Shell patterns for metric names.",
                     {**_list({"type": "string", "maxLength": MAX_PATTERN_CHARS}), "maxItems": MAX_PATTERNS},
                 ),
                 _header("Last-Event-ID", "The time of the last event received."),
@@ -128,13 +128,13 @@ PATHS: Json = {
     "/api/v1/journal/{name}": {
         "get": _get(
             "download",
-            "A file or a range of it, even while it is written",
+            "A file or a range of it, even while it is being written",
             {"200": _BODY, "206": _BODY},
             _errors("404", "416"),
             [
                 _in_path("name", "The name in the list."),
                 _header("Range", "bytes=BEGIN-END, BEGIN- or -LAST."),
-                _header("If-Range", "The ETag of the part downloaded before."),
+                _header("If-Range", "The ETag of the previously downloaded part."),
             ],
         )
     },
@@ -145,8 +145,8 @@ PATHS: Json = {
             {"200": {**_answer("Runs.", _list(_ref("Run"))), "headers": {"Link": {"schema": STRING}}}},
             _errors(),
             [
-                _query("limit", "Runs in a page.", {"type": "integer", "minimum": 1, "maximum": MAX_LISTED}),
-                _query("after", "The id of the last run of the page before; all runs if it is no longer kept.", STRING),
+                _query("limit", "Maximum runs per page.", {"type": "integer", "minimum": 1, "maximum": MAX_LISTED}),
+                _query("after", "The id of the previous page's last run; all runs if it is no longer kept.", STRING),
             ],
         ),
         "post": _post("begin", "Begin a run", "201", _text("name", MAX_NAME_CHARS), _errors("400", "403", "409"), []),
@@ -160,13 +160,13 @@ PATHS: Json = {
 _ERROR_WORDS = {
     "400": "The request is malformed or a parameter is invalid.",
     "401": "A name and password are required.",
-    "403": "Writing is not allowed from there, or the Host header has no name of this agent.",
+    "403": "Writing is not allowed for this client, or the Host header does not name this agent.",
     "404": "No such path, file or run.",
     "409": "The run has ended, or cannot begin.",
     "413": "The body is too large.",
     "416": "The range is outside the file.",
     "429": "Too many requests.",
-    "431": "The head of the request is too large.",
+    "431": "The request head is too large.",
     "503": "Temporarily unavailable.",
 }
 

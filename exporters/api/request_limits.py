@@ -1,4 +1,4 @@
-"""Limits of one connection's requests, on top of uvicorn's protocol, which has few."""
+"""Limits the requests on a connection, because uvicorn's own protocol has few limits."""
 
 import asyncio
 import json
@@ -15,17 +15,17 @@ from uvicorn.server import ServerState
 from exporters.api.connections import ClientConnection
 
 HEAD_BYTES, BODY_BYTES = 16 << 10, 64 << 10
-# A body with its chunk headers and trailers.
+# The limit for a body with its chunk headers and trailers.
 MESSAGE_BYTES = 8 * BODY_BYTES
 MAX_PIPELINED = 64
 
 
 class _BoundError(Exception):
-    """A limit was exceeded; httptools turns this into its own error."""
+    """Raised if a limit is exceeded; httptools turns this into its own error."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Refuses heads and bodies that are too large, and keeps its `ClientConnection` up to date."""
+    """Rejects request heads and bodies that are too large, and keeps its `ClientConnection` up to date."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class BoundedProtocol(HttpToolsProtocol):
         is_admitted: Callable[[asyncio.Transport], bool],
         closed: Callable[[ClientConnection], None],
     ) -> None:
-        """Take uvicorn's arguments, the connection to update, and functions that admit it and hear of its end."""
+        """Create a protocol that keeps `connection` up to date and calls `closed` when it ends."""
         super().__init__(config, state, {}, loop)
         self.logger, self.access_log = log, False
         self._connection = connection
@@ -57,7 +57,7 @@ class BoundedProtocol(HttpToolsProtocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Remove the connection."""
+        """Report that the connection has ended."""
         self._closed(self._connection)
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
@@ -84,10 +84,10 @@ class BoundedProtocol(HttpToolsProtocol):
         """Limit the bytes that the parser buffers for an incomplete message."""
         self._received = 0 if self._ended else self._received + received_bytes
         if self._in_head and self._received > HEAD_BYTES:
-            self._refused = 431, f"the head of a request has at most {HEAD_BYTES} bytes"
+            self._refused = 431, f"the request head is larger than {HEAD_BYTES} bytes"
             self.refuse()
         elif self._received > MESSAGE_BYTES:
-            self._refused = 413, f"a body has at most {BODY_BYTES} bytes"
+            self._refused = 413, f"the body is larger than {BODY_BYTES} bytes"
             self.refuse()
 
     def refuse(self) -> None:
@@ -110,12 +110,12 @@ class BoundedProtocol(HttpToolsProtocol):
         scope["casstat.certified"] = self._certified
 
     def on_url(self, url: bytes) -> None:
-        """Count a piece of the request target."""
+        """Count the bytes of the request target, which may arrive in parts."""
         self._count_head(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a header."""
+        """Count the bytes of a header."""
         self._count_head(len(name) + len(value) + 4)
         super().on_header(name, value)
 
@@ -135,7 +135,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Count a piece of the body."""
+        """Count the bytes of a part of the body."""
         self._body += len(body)
         if self._body > BODY_BYTES:
             self._too_large()
@@ -170,9 +170,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def _count_head(self, size: int) -> None:
         self._head += size
         if self._head > HEAD_BYTES:
-            self._refused = 431, f"the head of a request has at most {HEAD_BYTES} bytes"
+            self._refused = 431, f"the request head is larger than {HEAD_BYTES} bytes"
             raise _BoundError
 
     def _too_large(self) -> None:
-        self._refused = 413, f"a body has at most {BODY_BYTES} bytes"
+        self._refused = 413, f"the body is larger than {BODY_BYTES} bytes"
         raise _BoundError

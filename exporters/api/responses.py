@@ -1,4 +1,4 @@
-"""Responses as JSON, errors in one form, and content negotiation."""
+"""JSON responses, uniform error responses, and content negotiation."""
 
 import json
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def error_response(status: int, reason: str, headers: Mapping[str, str] | None =
 
 
 def parse_accept(header: str) -> list[tuple[str, dict[str, str], float]]:
-    """Return the media types or codings of an Accept header, in its order, each with parameters and quality."""
+    """Return the media types or codings of an Accept header in order, each with its parameters and quality."""
     accepted = []
     for part in header.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
@@ -49,12 +49,12 @@ def parse_accept(header: str) -> list[tuple[str, dict[str, str], float]]:
 
 
 def accept_quality(header: str, name: str) -> float:
-    """Return the quality (0 to 1) that an Accept header gives a type or coding by name; 0 if it does not name it."""
+    """Return the quality (0 to 1) that an Accept header gives the type or coding `name`; 0 if it is not listed."""
     return max((quality for parameter, _, quality in parse_accept(header) if parameter == name), default=0.0)
 
 
 def time_parameter(request: Request, key: str) -> float | None:
-    """Return a query parameter that is a time, or None without it. Raises ValueError with a message."""
+    """Return the time in a query parameter, or None if it is missing. Raises ValueError if it is invalid."""
     text = request.query_params.get(key)
     if text is None:
         return None

@@ -15,12 +15,12 @@ from exporters.api.responses import error_response, json_response, no_store, to_
 
 MAX_NAME_CHARS, MAX_TEXT_CHARS = 100, 1000
 MAX_LISTED = 1000
-# A page ends with the run that reaches this size.
+# A page ends with the run that brings it to this size.
 PAGE_BYTES = 1 << 20
 
 
 async def list_runs(agent: AgentApi, request: Request) -> Response:
-    """Return a page of the runs, oldest first, with a link to the next one. Raises ValueError with a message."""
+    """Return a page of runs, oldest first, with a link to the next one. Raises ValueError if `limit` is invalid."""
     limit = request.query_params.get("limit", str(MAX_LISTED))
     if not re.fullmatch(r"[1-9][0-9]{0,3}", limit) or int(limit) > MAX_LISTED:
         raise ValueError(f"limit must be a whole number from 1 to {MAX_LISTED}")
@@ -38,19 +38,19 @@ async def list_runs(agent: AgentApi, request: Request) -> Response:
 
 
 def _later(runs: Sequence[Mapping[str, Any]], after: str) -> Sequence[Mapping[str, Any]]:
-    """Return the runs after the one with that id; all runs if it is no longer kept."""
+    """Return the runs after the one with the id `after`; all runs if that one is no longer kept."""
     index = next((index for index, run in enumerate(runs) if run["id"] == after), -1)
     return runs[index + 1 :]
 
 
 async def begin(agent: AgentApi, request: Request) -> Response:
-    """Begin a run. Raises ValueError with a message."""
+    """Begin a run. Raises ValueError if the body is invalid."""
     name = await _text_of_body(request, "name", MAX_NAME_CHARS)
     return await _apply(lambda: agent.begin_run(name), 201)
 
 
 async def mark(agent: AgentApi, request: Request) -> Response:
-    """Mark a run. Raises ValueError with a message."""
+    """Mark a run. Raises ValueError if the body is invalid."""
     text = await _text_of_body(request, "text", MAX_TEXT_CHARS)
     return await _apply(lambda: agent.mark_run(request.path_params["run"], text), 201)
 
@@ -75,7 +75,7 @@ async def _apply(change: Callable[[], Mapping[str, Any]], status: int) -> Respon
 
 
 async def _text_of_body(request: Request, key: str, longest: int) -> str:
-    """Return the text under the only key of the body. Raises ValueError."""
+    """Return the text under `key`, which must be the body's only key. Raises ValueError if the body is invalid."""
     try:
         content = json.loads(await request.body())
     except (ValueError, RecursionError):

@@ -31,7 +31,7 @@ _Moments = AsyncGenerator[RecentTick | None, None]
 
 
 class Samples:
-    """Serves the samples of `RecentTicks`; a sample that is requested without a filter is encoded once per tick."""
+    """Serves the samples of `RecentTicks`; a sample is encoded only once, unless a request filters its metrics."""
 
     def __init__(self, agent: AgentApi) -> None:
         self._recent = agent.recent
@@ -39,7 +39,7 @@ class Samples:
         self._listeners: Counter[str] = Counter()
 
     def respond(self, request: Request) -> ASGIApp:
-        """Return the response to a request. Raises ValueError with a message for invalid parameters."""
+        """Return the response to a request. Raises ValueError for invalid parameters."""
         metric_filter = _metric_filter(request.query_params.getlist("metric"))
         since_s = time_parameter(request, "since")
         if accept_quality(request.headers.get("accept", ""), EVENTS) > accept_quality(
@@ -71,10 +71,10 @@ class Samples:
             if scope["method"] == "HEAD":
                 await _send_head(send)
             elif self._listeners.total() >= MAX_LISTENERS:
-                await _busy_response(f"{MAX_LISTENERS} clients are streaming already")(scope, receive, send)
+                await _busy_response(f"{MAX_LISTENERS} clients are already streaming")(scope, receive, send)
                 return
             elif self._listeners[client] >= MAX_LISTENERS_PER_CLIENT:
-                reason = f"this client has {MAX_LISTENERS_PER_CLIENT} of {MAX_LISTENERS} streams already"
+                reason = f"this client already has {MAX_LISTENERS_PER_CLIENT} of {MAX_LISTENERS} streams"
                 await _busy_response(reason)(scope, receive, send)
                 return
             else:
@@ -136,7 +136,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 async def _ticks_as_they_come(
     recent: RecentTicks, since_s: float | None, disconnected: "asyncio.Future[None]"
 ) -> AsyncGenerator[RecentTick | None, None]:
-    """Yield the ticks after `since_s`, then each new one, and None after each heartbeat period without one.
+    """Yield the ticks after `since_s`, then each new tick, and None after each heartbeat period without a tick.
 
     Ends when `disconnected` is done, or when ticks were dropped from memory before they were sent.
     """
@@ -208,7 +208,7 @@ def _only(items: Collection[tuple[Series, _V]], wanted: set[str]) -> dict[Series
 
 
 def _json(sample: Sample) -> bytes:
-    """Encode a sample metric by metric: a single long call of `dumps` would block all other threads."""
+    """Encode a sample metric by metric: a single long call to `dumps` would block all other threads."""
     content = sample_json.encoded(sample)
     return "{{{}}}".format(",".join(f"{_dumps(key)}:{_object_json(value)}" for key, value in content.items())).encode()
 

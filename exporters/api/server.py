@@ -55,7 +55,7 @@ class Server:
     ) -> None:
         """Bind `listen` (HOST:PORT), read the web configuration, and serve.
 
-        `log` is called from any thread; `names` are further names of the agent (see `host_header`).
+        `log` is called from any thread; `names` are additional names of the agent (see `host_header`).
         Raises ListenError and WebConfigError.
         """
         reloader = WebConfigReloader(web_config, log)
@@ -73,7 +73,7 @@ class Server:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close the listener and all connections, event streams too; return within about a second."""
+        """Close the listener and all connections, including event streams; return within about a second."""
         self._serving.stop()
         self._thread.join(STOP_S)
         self._passwords.close()
@@ -120,7 +120,7 @@ class _Serving(uvicorn.Server):
                 self._loop.call_soon_threadsafe(self._stopping.set)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept connections."""
+        """Start accepting connections."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._log_loop_error)
         self._loop = loop
@@ -144,7 +144,7 @@ class _Serving(uvicorn.Server):
                 await asyncio.wait_for(self._stopping.wait(), SWEEP_S)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Give requests in progress a moment, then abort every connection."""
+        """Give requests in progress a moment to complete, then abort every connection."""
         for task in (*self._accept_tasks, *self._handshakes):
             task.cancel()
         for listener in sockets or ():
@@ -161,7 +161,7 @@ class _Serving(uvicorn.Server):
             await asyncio.wait(list(state.tasks), timeout=GRACE_S)
         for connection in list(state.connections):
             connection.transport.abort()
-        # Let the loop run `connection_lost`.
+        # Give the loop time to run `connection_lost`.
         await asyncio.sleep(0.01)
 
     async def _accept(self, loop: asyncio.AbstractEventLoop, listener: socket.socket) -> None:
@@ -188,13 +188,13 @@ class _Serving(uvicorn.Server):
     def _handshake_done(self, task: "asyncio.Task[None]") -> None:
         client = self._handshakes.pop(task)
         if task.cancelled():
-            # Cancelled before it started, so nothing else closes the socket.
+            # The task was cancelled before it started, so the socket must be closed here.
             client.close()
 
     async def _handshake(
         self, loop: asyncio.AbstractEventLoop, client: socket.socket, peer: str, connection: ClientConnection
     ) -> None:
-        """Complete the TLS handshake if there is one, and hand the connection to its protocol."""
+        """Complete the TLS handshake if TLS is enabled, and hand the connection to its protocol."""
 
         def protocol() -> BoundedProtocol:
             return BoundedProtocol(
@@ -231,7 +231,7 @@ class _Serving(uvicorn.Server):
         if any(name in tls.client_allowed_sans for name in certificate_names(transport.get_extra_info("peercert"))):
             return True
         peer = (transport.get_extra_info("peername") or ("?",))[0]
-        self._log(f"{peer}: connection rejected: its certificate has no name of client_allowed_sans", kind="name")
+        self._log(f"{peer}: connection rejected: its certificate has no name from client_allowed_sans", kind="name")
         return False
 
     def _log_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

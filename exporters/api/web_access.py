@@ -10,11 +10,11 @@ MAX_FILE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class WebConfig:
-    """The access rules of the API.
+    """The API's access rules.
 
     tls         None for plain HTTP.
-    users       bcrypt hash by user name; empty if no password is required.
-    headers     headers of every response.
+    users       bcrypt hashes by user name; empty if no password is required.
+    headers     headers to add to every response.
     interval_s  seconds between two requests after a burst of `burst`; 0 for no limit.
     """
 
@@ -29,5 +29,5 @@ class WebConfig:
 
     @property
     def requires_credentials(self) -> bool:
-        """Whether clients must show a password or a certificate."""
+        """Whether the configuration asks clients for a password or a certificate."""
         return bool(self.users) or (self.tls is not None and self.tls.client_auth != NO_CERTIFICATE)

@@ -36,7 +36,7 @@ def parsed(text: str, file: Path) -> WebConfig:
 
 
 class _Strict(yaml.SafeLoader):
-    """The safe YAML loader, which also rejects duplicate keys."""
+    """A safe YAML loader that also rejects duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -113,7 +113,7 @@ def _headers(content: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _duration_s(value: Any) -> float:
-    """Return the seconds of a duration in Go's notation, such as 1m30s or 100ms."""
+    """Return the number of seconds in a duration in Go's notation, such as 1m30s or 100ms."""
     if value in (0, "0", None):
         return 0.0
     pieces = _DURATION.findall(value) if isinstance(value, str) else []

@@ -10,7 +10,7 @@ from exporters.api.web_values import WebConfigError, check_flag, one_of, section
 VERSIONS = ("TLS12", "TLS13")
 NO_CERTIFICATE, IF_GIVEN, REQUIRED = "NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
 _UNVERIFIED = ("RequestClientCert", "RequireClientCert", "RequireAnyClientCert")
-# Go's names, which the format uses, and OpenSSL's names of the same groups.
+# Maps Go's names, which the format uses, to OpenSSL's names for the same groups.
 CURVES = {"CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1", "X25519": "X25519"}
 CIPHERS = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
@@ -26,13 +26,13 @@ CIPHERS = {
 }
 # The default for TLS 1.2 excludes CBC: padding attacks on it keep reappearing.
 DEFAULT_CIPHERS = tuple(openssl for name, openssl in CIPHERS.items() if "_CBC_" not in name)
-# The cipher suites of TLS 1.3 cannot be configured in Go either: naming them has no effect.
+# As in Go, the cipher suites of TLS 1.3 cannot be configured: listing them has no effect.
 _CIPHERS_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
 
 @dataclass(frozen=True)
 class Tls:
-    """TLS settings. `ciphers` (for TLS 1.2) and `curve` have OpenSSL's names; "" means OpenSSL's default curves."""
+    """TLS settings. `ciphers` (for TLS 1.2) and `curve` use OpenSSL's names; "" means OpenSSL's default curves."""
 
     cert_file: Path
     key_file: Path
@@ -54,7 +54,7 @@ _TLS_KEYS = (
 
 
 def tls_of(content: Any, folder: Path) -> Tls | None:
-    """Return the section's settings, None if it is empty; paths are relative to `folder`. Raises WebConfigError."""
+    """Return the section's settings, or None if it is empty; paths are relative to `folder`. Raises WebConfigError."""
     section_values = section(content, _TLS, _TLS_KEYS)
     if not section_values:
         return None
@@ -65,7 +65,7 @@ def tls_of(content: Any, folder: Path) -> Tls | None:
     for key in ("cert_file", "key_file"):
         if not files[key]:
             raise WebConfigError(f"{_TLS}: {key} is missing")
-    # The client's preference is not supported: the server's is as safe.
+    # Ignored, because the client's order is not supported and the server's order is just as safe.
     check_flag(section_values, _TLS, "prefer_server_cipher_suites")
     least, most = (
         _version(section_values, "min_version", VERSIONS[0]),
@@ -118,7 +118,7 @@ def _ciphers(section_values: Mapping[str, Any]) -> tuple[str, ...]:
         one_of(name, (*CIPHERS, *_CIPHERS_13), f"{_TLS}: cipher_suites")
     names_tls12 = tuple(CIPHERS[name] for name in names if name in CIPHERS)
     if names and not names_tls12:
-        raise WebConfigError(f"{_TLS}: cipher_suites: has none for TLS 1.2 (hint: use min_version: TLS13)")
+        raise WebConfigError(f"{_TLS}: cipher_suites: no TLS 1.2 cipher suite is listed (hint: set min_version: TLS13)")
     return names_tls12 or DEFAULT_CIPHERS
 
 

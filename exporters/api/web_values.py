@@ -6,11 +6,11 @@ from typing import Any
 
 
 class WebConfigError(ValueError):
-    """The web configuration cannot be used; the message is one line without secrets."""
+    """Raised if the web configuration cannot be used; the message is one line without secrets."""
 
 
 def section(content: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:
-    """Return a section's mapping, empty if it is missing; reject unknown keys."""
+    """Return a section's mapping, or an empty one if it is missing; reject unknown keys."""
     key_path = f"{name}: " if name else ""
     if content is None:
         return {}
@@ -32,12 +32,12 @@ def text_at(content: Mapping[str, Any], key_path: str, key: str) -> str:
 
 
 def texts_at(content: Mapping[str, Any], key_path: str, key: str) -> tuple[str, ...] | None:
-    """Return the list of texts at a key, or None."""
+    """Return the list of strings at a key, or None."""
     value = content.get(key)
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise WebConfigError(f"{key_path}: {key}: must be a list of texts")
+        raise WebConfigError(f"{key_path}: {key}: must be a list of strings")
     return tuple(value)
 
 
@@ -48,7 +48,7 @@ def check_flag(content: Mapping[str, Any], key_path: str, key: str) -> None:
 
 
 def one_of(value: str, known: Sequence[str], key_path: str) -> str:
-    """Return `value` if it is one of the known ones. Raises WebConfigError."""
+    """Return `value` if it is one of `known`. Raises WebConfigError otherwise."""
     if value not in known:
         nearest = get_close_matches(value, known, 1, 0.0)[0]
         raise WebConfigError(f"{key_path}: unknown value {value[:50]!r} (hint: did you mean {nearest}?)")

@@ -1,4 +1,4 @@
-"""Write permission: which requests may change something."""
+"""Write permission: decides which requests may change the state of the agent."""
 
 from collections.abc import Mapping
 
@@ -14,8 +14,8 @@ def write_refusal(
 
     peer                  the client's address.
     requires_credentials  whether the configuration asks for a password or a certificate.
-    has_credentials       whether this request has one.
-    known_host            whether its Host header has an address or name of this agent.
+    has_credentials       whether this request carries one of them.
+    known_host            whether its Host header contains an IP address or a name of this agent.
     """
     site = headers.get(b"sec-fetch-site", b"none").lower()
     if b"origin" in headers or site not in (b"none", b"same-origin"):

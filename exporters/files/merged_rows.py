@@ -23,7 +23,7 @@ NEVER = Tick(0.0)
 
 @dataclass(frozen=True)
 class Choice:
-    """The reads and writes in the rows (see `Operations`)."""
+    """The reads and writes that the user chose for the rows (see `Operations`)."""
 
     keyspace: str = ""
     table: str = ""
@@ -38,29 +38,29 @@ class Table:
 
     @cached_property
     def needs(self) -> frozenset[str | Series]:
-        """The metrics that the columns need, and single series of other metrics."""
+        """The metrics that the columns need; for a column that needs only one series, that series."""
         columns = self.view.columns
         alone = {column.alone for column in columns if column.alone}
         return self.view.metrics(column for column in columns if not column.alone) | alone
 
     @cached_property
     def header(self) -> list[str]:
-        """The names of the columns."""
+        """The column names."""
         return list(self.row(NAME, Sample("", NEVER, {}, {}), 0, 0, ("", "")))
 
     def cluster_row(self, cluster: ClusterSample, nodes: int) -> Row:
-        """Return the cluster's row of an interval; `nodes` is the number of nodes in the run."""
+        """Return the cluster's row for an interval; `nodes` is the number of nodes in the run."""
         return self.row(NAME, cluster.sample, cluster.answered, nodes - cluster.answered, ("", ""))
 
     def node_rows(self, node: NodeRun) -> Iterator[tuple[int, Row]]:
-        """Yield the index and the row of each interval of a node."""
+        """Yield the index and the row of each of a node's intervals."""
         head = node.head
         for index, cluster in node.intervals.items():
             answered = int(any(source in cluster.sample.elapsed_s for source in head.sources))
             yield index, self.row(node.node, cluster.sample, answered, 1 - answered, (head.disk, head.interface))
 
     def row(self, name: str, sample: Sample, answered: int, missing: int, devices: tuple[str, str]) -> Row:
-        """Return one row that covers `answered` nodes and lacks `missing` nodes."""
+        """Return a row with data from `answered` nodes; `missing` is the number of nodes without data."""
         operations = self.view.operations
         return {
             "time": rounded(sample.tick.time_s),

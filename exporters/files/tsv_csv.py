@@ -9,7 +9,7 @@ from pathlib import Path
 
 from exporters.line.columns import Cell
 
-# Characters that end a cell or a row of TSV become spaces: IANA's text/tab-separated-values has no quoting.
+# Characters that would end a TSV cell or row become spaces: IANA's text/tab-separated-values has no quoting.
 _ENDS = "\t\n\r\x0b\x0c\x85\u2028\u2029"
 _TSV = str.maketrans(dict.fromkeys(_ENDS, " "))
 _UNSAFE = re.compile(f"[{_ENDS}]")
@@ -24,7 +24,7 @@ def header_text(header: Sequence[str]) -> Text:
 
 
 def rows_text(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Text:
-    """Return the lines of the rows; absent values are empty cells."""
+    """Return one line per row; absent values become empty cells."""
     tsv, out = io.StringIO(), io.StringIO()
     writer = csv.writer(out)
     for row in rows:

@@ -12,7 +12,7 @@ from exporters.gnuplot.plot_page import Drawing, Page
 from exporters.gnuplot.plots import heatmap, nodes, overview, percentiles, throughput_latency
 from exporters.gnuplot.script_template import data_file, script
 
-# Smallest scale of a plot: at smaller sizes its labels would overlap.
+# The smallest scale of a plot; at smaller sizes, its labels would overlap.
 _MIN_SCALE = 0.75
 
 
@@ -29,12 +29,15 @@ class Plot:
 PLOTS: tuple[Plot, ...] = (
     Plot(
         "overview",
-        "operations, latency, GC and compactions, CPU, disk and network of the cluster on a common time axis",
+        "the cluster's operations, latency, GC, compactions, CPU, disk and network on a common time axis",
         overview.draw,
         overview.size,
     ),
     Plot(
-        "nodes", "operations and p99 of each node on the same scales, or a band for many nodes", nodes.draw, nodes.size
+        "nodes",
+        "each node's operations and p99 on the same scales, or a band if there are many nodes",
+        nodes.draw,
+        nodes.size,
     ),
     Plot(
         "heatmap_read",

@@ -1,4 +1,4 @@
-"""Data files: tab-separated with one header line; a missing value is NaN, where gnuplot interrupts a line."""
+"""Data files: tab-separated with one header line; missing values are NaN, at which gnuplot breaks a line."""
 
 from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
@@ -10,7 +10,7 @@ Values = Sequence[float | None]
 Columns = dict[str, Values]
 """The columns of a data file by heading; all have the same length."""
 
-# gnuplot draws lines across empty fields, but interrupts them at NaN.
+# gnuplot draws lines across empty fields, but breaks them at NaN.
 MISSING = "NaN"
 _LARGE = 1e6
 
@@ -34,7 +34,7 @@ def present(values: Values) -> list[float]:
 
 
 def has_isolated(values: Values) -> bool:
-    """Return whether a value has missing neighbours on both sides: a line cannot show it."""
+    """Return whether any value has missing neighbours on both sides, so that a line cannot show it."""
     padded = [None, *values, None]
     return any(
         here is not None and before is None and after is None
@@ -58,11 +58,11 @@ def _cell(value: float | None) -> str:
 
 
 def thinned(columns: Columns, limit: int, mean: Collection[str] = ()) -> Columns:
-    """Thin the rows to about `limit`, which is all that a plot can show; the first column contains times.
+    """Thin the rows to about `limit`, the most that a plot can show; the first column contains times.
 
-    Of rows that share a pixel, each column keeps the lowest and the highest value in their order. Columns in `mean` are
-    stacked, so they keep their mean twice: extremes do not add up. If a value is missing among the rows, one of the two
-    remains missing.
+    From rows that share a pixel, each column keeps its lowest and highest values in their original order. Columns in
+    `mean` are stacked, and extremes do not add up, so they keep their mean twice instead. If any of the values are
+    missing, so is one of the two that remain.
     """
     names = list(columns)
     length = len(columns[names[0]])
@@ -91,5 +91,5 @@ def _pair(part: Values, mean: bool) -> list[float | None]:
         first, second = (low, high) if part.index(low) <= part.index(high) else (high, low)
     if len(values) == len(part):
         return [first, second]
-    # A peak must survive a missing value beside it: keep the second extreme.
+    # A peak next to a missing value must not be lost: keep the extreme that comes second.
     return [second, None] if part[-1] is None else [None, second]

@@ -15,13 +15,13 @@ _TIMES = "\u00d7"
 
 @dataclass(frozen=True)
 class Group:
-    """Marks of one kind that are close to each other, in order of time."""
+    """Marks of one kind that are close to each other, in chronological order."""
 
     marks: Sequence[Mark]
 
     @property
     def kind(self) -> str:
-        """The kind of the events."""
+        """The events' kind."""
         return self.marks[0].kind
 
     @property
@@ -30,12 +30,12 @@ class Group:
         return self.marks[0].time_s
 
     def text(self) -> str:
-        """Return the label: the kind with the node, or with the number of marks."""
+        """Return the label: the kind, followed by the node, or by the number of marks if there are several."""
         many = len(self.marks)
         return f"{self.kind} {_TIMES}{many}" if many > 1 else f"{self.kind} {self.marks[0].node}".strip()
 
     def details(self, zone_s: int) -> list[str]:
-        """Return the lines of the tooltip."""
+        """Return the tooltip's lines."""
         lines = [
             " ".join(part for part in (_clock(mark.time_s + zone_s), mark.node, f"{mark.kind}: {mark.text}") if part)
             for mark in self.marks[:_HOVER_LINES]

@@ -1,4 +1,4 @@
-"""The gnuplot process: run on a script in the script's folder, without a shell, with a deadline."""
+"""Runs gnuplot on a script, in the script's folder, without a shell and with a deadline."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ _AT_ONCE = 2
 
 
 class GnuplotError(Exception):
-    """A plot could not be drawn; the one-line message contains the script, the cause and a hint."""
+    """A plot could not be drawn; the one-line message states the script, the cause and a hint."""
 
 
 def draw(
@@ -78,6 +78,6 @@ def _run(script: Path, program: str, timeout_s: float, environ: Mapping[str, str
 
 
 def _script_errors(lines: Sequence[str]) -> str:
-    """Return gnuplot's error messages without the commands that it prints beside them."""
+    """Return gnuplot's error messages without the commands that it prints along with them."""
     messages = [line.strip().partition('" ')[2] for line in lines if re.match(r'\s*"[^"]*",? line \d+: ', line)]
     return "; ".join(messages) or next((line for line in reversed(lines) if line.strip()), "")

@@ -23,7 +23,7 @@ class PlacedLabel:
 
 @dataclass
 class LabelLanes:
-    """Rows of labels between two edges, filled from the lowest row; a label without room is left out."""
+    """Rows of labels between two edges, filled from the lowest row; labels that do not fit are left out."""
 
     left: float
     right: float
@@ -32,7 +32,7 @@ class LabelLanes:
 
     @property
     def height(self) -> float:
-        """The height of all rows, in pixels."""
+        """The total height of the rows, in pixels."""
         return LANE_PX * len(self._taken)
 
     def add(self, text: str, colour: str, middle: float) -> None:

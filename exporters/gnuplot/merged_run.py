@@ -1,4 +1,4 @@
-"""A merged run as plots need it: rows on one grid of times, buckets, marks and footer."""
+"""Prepares a merged run for plotting: rows on a common time grid, buckets, marks and the footer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from exporters.files.merged_rows import Choice, table_of
 from exporters.gnuplot.plot_data import Mark, Phase, Row, Run
 from exporters.line.view import logged
 
-# The columns of single nodes; a run may have hundreds of nodes.
+# The columns kept for each node: only these, because a run may have hundreds of nodes.
 SHOWN = ("time", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms")
-# Events that interrupt a node's ticks; a node that does not answer appears as a gap.
+# Events that interrupt a node's ticks; a node that is not answering appears as a gap instead.
 MARKED = {"restart", "suspended"}
 VERSION = ("cassandra_release_version",)
 
 
 @dataclass(frozen=True)
 class NodeRows:
-    """One node as plots need it: rows by interval, marks, and Cassandra's version."""
+    """One node's data for plotting: rows by interval index, marks, and Cassandra's version."""
 
     rows: dict[int, Row]
     marks: tuple[Mark, ...]
@@ -31,7 +31,7 @@ class NodeRows:
 
 
 def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
-    """Return the rows, marks and version of a node."""
+    """Return a node's rows, marks and version."""
     rows: dict[int, Row] = {
         index: {name: row[name] for name in SHOWN} for index, row in table_of(choice).node_rows(node)
     }
@@ -99,7 +99,7 @@ def footer(merged: Merged[NodeRows]) -> list[str]:
 
 
 def clocks(heads: Sequence[Header]) -> str:
-    """Return the largest clock error of the nodes, as text."""
+    """Return the nodes' largest clock error as text."""
     if len(heads) == 1 or (heads[0].boot and len({head.boot for head in heads}) == 1):
         return "one clock"
     errors = [head.error_s for head in heads]

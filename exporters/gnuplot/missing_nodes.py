@@ -1,4 +1,4 @@
-"""Time ranges with missing nodes: the cluster's sums then cover fewer nodes."""
+"""Time ranges with missing nodes, in which the cluster's sums cover fewer nodes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Gap:
     count: int
 
     def text(self, of: int) -> str:
-        """Return the label of the gap; `of` is the number of nodes in the cluster."""
+        """Return the gap's label; `of` is the number of nodes in the cluster."""
         if self.count == of > 1:
             return f"all {of} nodes missing"
         names = ", ".join(self.nodes)
@@ -33,20 +33,20 @@ class Gap:
 
 @dataclass(frozen=True)
 class MissingNodes:
-    """The gaps of a run in order, and for each time whether any node is missing."""
+    """A run's gaps in chronological order, and for each time, whether any node is missing."""
 
     gaps: tuple[Gap, ...]
     incomplete: tuple[bool, ...]
 
 
 def missing(run: Run) -> MissingNodes:
-    """Return the missing nodes of a run; a range with the same missing nodes is one gap."""
+    """Return a run's missing nodes; a range with the same missing nodes forms one gap."""
     missing_by_time = _missing(run)
     return MissingNodes(tuple(_gaps(run, missing_by_time)), tuple(count > 0 for _, count in missing_by_time))
 
 
 def gaps_of(run: Run, node: str) -> list[Gap]:
-    """Return the gaps of one node."""
+    """Return one node's gaps."""
     return list(_gaps(run, [((node,), 1) if node in names else ((), 0) for names, _ in _missing(run)]))
 
 
@@ -63,7 +63,7 @@ def _missing(run: Run) -> list[tuple[tuple[str, ...], int]]:
 
 
 def _is_silent(row: Row, cluster_row: Row | None) -> bool:
-    """Return whether the node contributes to none of the cluster's sums of operations."""
+    """Return whether the node contributes to none of the cluster's operation rates."""
     in_sums = [name for name in _OPERATIONS if cluster_row is not None and number(cluster_row.get(name)) is not None]
     return bool(in_sums) and all(number(row.get(name)) is None for name in in_sums)
 

@@ -1,4 +1,4 @@
-"""Colours: the palette of Okabe and Ito, distinguishable with any colour vision, on light or dark background."""
+"""Colours: the Okabe-Ito palette, distinguishable with any colour vision, on a light or dark background."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 class Theme:
     """The colours of a plot; each is a variable of the script.
 
-    dark  whether the background is dark, where the darkest colours of a scale would be invisible.
+    dark  whether the background is dark: the darkest colours of a scale would be invisible on it.
     """
 
     colours: dict[str, str]
     dark: bool = False
 
     def script(self) -> list[str]:
-        """Return the script's lines that define the colours."""
+        """Return the script lines that define the colours."""
         return [f"{name} = '{colour}'" for name, colour in self.colours.items()]
 
 

@@ -1,4 +1,4 @@
-"""The run that plots show: rows on one grid of times, buckets, marks and footer."""
+"""The run that plots show: rows on a common time grid, buckets, marks and the footer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Row = Mapping[str, float | str | None]
 
 @dataclass(frozen=True)
 class Mark:
-    """An event at a moment on a node; "" stands for all nodes."""
+    """An event on a node at one moment; the node "" stands for all nodes."""
 
     time_s: float
     node: str
@@ -35,9 +35,9 @@ class Phase:
 class Run:
     """A merged run.
 
-    name      the run's name, the title of its plots.
+    name      the run's name, which is also the title of its plots.
     times     the end of each interval of the grid, seconds since the epoch, ascending, `interval_s` apart.
-    rows      by node, with CLUSTER among them: one row for each time, None where the node has no data.
+    rows      by node, including CLUSTER: one row for each time, None where the node has no data.
     buckets   by operation ("read", "write"): the merged latency histogram of each interval, None where unknown.
     marks     events; phases do not overlap.
     zone_s    offset of local time from UTC, in seconds.
@@ -56,5 +56,5 @@ class Run:
 
     @property
     def nodes(self) -> list[str]:
-        """The nodes' names, without the cluster's."""
+        """The node names, without that of the cluster."""
         return [name for name in self.rows if name != CLUSTER]

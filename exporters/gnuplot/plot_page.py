@@ -1,4 +1,4 @@
-"""The page of a plot: its size, its title and its footer."""
+"""A plot's page: its size, its title and its footer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,15 +18,15 @@ LEFT_PX = 78
 RIGHT_PX = 168
 TIME_AXIS_PX = 42
 _FOOTER_LINES = 4
-# Left of the footer, gnuplot's SVG shows a button.
+# gnuplot's SVG shows a button to the left of the footer.
 _FOOTER_LEFT_PX = 34
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """The commands of a plot's script, and its data files by the middle part of their names.
+    """The commands of a plot's script, and its data files, keyed by the middle part of their names.
 
-    "" is NAME.tsv, "nodes" is NAME.nodes.tsv.
+    The key "" stands for NAME.tsv, and "nodes" for NAME.nodes.tsv.
     """
 
     commands: Sequence[str]
@@ -55,7 +55,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Page:
-    """The page of one plot of a run; sizes are in pixels."""
+    """The page on which a run's plot is drawn; sizes are in pixels."""
 
     run: Run
     name: str
@@ -71,22 +71,22 @@ class Page:
 
     @property
     def footer(self) -> list[str]:
-        """The lines of the footer."""
+        """The footer lines."""
         text = " · ".join(part for part in self.run.footer if part)
         return wrapped(text, SMALL_PT, self.width - MARGIN_PX - _FOOTER_LEFT_PX, _FOOTER_LINES)
 
     @property
     def inside(self) -> Box:
-        """The area between title and footer."""
+        """The area between the title and the footer."""
         below = MARGIN_PX + FOOTER_LINE_PX * len(self.footer)
         return Box(0, TITLE_PX + SUBTITLE_PX, self.width, self.height - below)
 
     def x(self, px: float) -> str:
-        """Return pixels from the left as a gnuplot screen coordinate."""
+        """Convert pixels from the left edge to a gnuplot screen coordinate."""
         return f"{px / self.width:.4f}"
 
     def y(self, px: float) -> str:
-        """Return pixels from the top as a gnuplot screen coordinate."""
+        """Convert pixels from the top edge to a gnuplot screen coordinate."""
         return f"{1 - px / self.height:.4f}"
 
     def margins(self, box: Box) -> list[str]:
@@ -101,7 +101,7 @@ class Page:
         return f"set label {f'{tag} ' if tag else ''}{quoted(text)} at screen {self.x(x)}, screen {self.y(y)} {style}"
 
     def labels(self, subtitle: str) -> list[str]:
-        """Return the commands for title, subtitle and footer; they belong to the first panel."""
+        """Return the commands for the title, subtitle and footer, which are drawn with the first panel."""
         room = self.width - 2 * MARGIN_PX
         title = shortened(self.run.name or self.name, TITLE_PT * 1.1, room)
         lines = [

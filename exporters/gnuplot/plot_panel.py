@@ -13,14 +13,14 @@ from exporters.gnuplot.value_axis import Scale
 _MARKS = 14
 _GAP_PX = 14
 _HOVER_LINES = 4
-# Distance of hover points: close enough to be found, and no closer, because each point enlarges the SVG.
+# Distance between hover points: small enough to make them easy to hit, but no smaller, because each enlarges the SVG.
 _HOVER_PX = 4.0
 HOVER = "hypertext point pt 7 ps 1 lc rgb '#FF000000'"
 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """The style of a line: a colour variable of the script, and point and dash to distinguish lines without it."""
+    """A line's style: a colour variable of the script, and the point and dash types that identify it without colour."""
 
     colour: str
     point: int = 0
@@ -30,10 +30,10 @@ class LineStyle:
 
 @dataclass(frozen=True)
 class Line:
-    """One line.
+    """One line of a panel.
 
     value   the gnuplot expression that is drawn.
-    values  its numbers.
+    values  the values that it yields.
     second  whether the line uses the axis on the right.
     """
 
@@ -61,14 +61,14 @@ class Line:
 
 
 def column(name: str, factor: str = "") -> str:
-    """Return the gnuplot expression of a column of the data file."""
+    """Return the gnuplot expression for a column of the data file."""
     return f"column('{name}'){factor}"
 
 
 def lines_panel(
     page: Page, box: Box, label: str, lines: Sequence[Line], *, log: bool = False, second_label: str = ""
 ) -> list[str]:
-    """Return the commands of a panel; lines without data are left out."""
+    """Return the commands that draw a panel; lines without data are left out."""
     drawn = [line for line in lines if can_be_drawn(line, log)]
     firsts = [line for line in drawn if not line.second] or drawn
     scale = (value_axis.logarithmic if log else value_axis.linear)(_all(firsts), box.height)
@@ -85,7 +85,7 @@ def lines_panel(
 
 
 def hover(page: Page, box: Box, lines: Sequence[Line]) -> list[str]:
-    """Return the tooltips of the last line, with all values at that time; only the SVG has them."""
+    """Return the `plot` elements that add tooltips to the last line, with all values at that time, in the SVG only."""
     titled = [line for line in lines if line.title][-_HOVER_LINES:]
     if not titled:
         return []
@@ -126,7 +126,7 @@ def legend(page: Page, box: Box, beside_px: float = 12) -> list[str]:
 
 
 def plot(parts: Sequence[str], before: Sequence[str] = ()) -> list[str]:
-    """Return the `plot` command of these parts, or the label "no data"."""
+    """Return the `plot` command for these parts, or, if there are none, for the label "no data"."""
     if not parts:
         return [
             f"set label 9999 'no data' at graph 0.5, graph 0.5 center font ',{TEXT_PT + 2}' tc rgb faint front",

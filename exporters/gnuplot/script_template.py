@@ -5,7 +5,7 @@ from exporters.gnuplot.text_escaping import cleaned
 
 
 def script(page: Page, about: str, drawing: Drawing) -> str:
-    """Return the complete script: it draws the plot as PNG and SVG from the data files beside it."""
+    """Return the complete script, which draws the plot as PNG and SVG from the data files beside it."""
     name = page.name
     files = " and ".join(data_file(name, middle) for middle in drawing.files) or "no data"
     lines = [
@@ -45,7 +45,7 @@ _FOR_SVG = "fontscale 1.333 mouse standalone"
 def _terminals(page: Page) -> list[str]:
     size = f"size {page.width},{page.height} noenhanced background rgb background"
     return [
-        "# Formats: font sizes of an SVG are in pixels.",
+        "# Formats: SVG font sizes are in pixels.",
         f"if (kind eq 'png') set terminal pngcairo {size} font 'DejaVu Sans,{TEXT_PT}'",
         f"if (kind eq 'svg') set terminal svg {size} font 'DejaVu Sans,{TEXT_PT}' {_FOR_SVG} name '{page.name}'",
         f"title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,{TITLE_PT}' : 'DejaVu Sans,{TITLE_PT}'",

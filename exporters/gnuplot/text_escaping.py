@@ -5,12 +5,12 @@ from unicodedata import east_asian_width
 
 from collector.printable import printable
 
-# gnuplot fails on a doubled quote at the beginning of a single-quoted string and on two of them in a row, and takes the
-# rest for commands. So apostrophes are replaced.
+# gnuplot misreads a doubled quote at the beginning of a single-quoted string, and two doubled quotes in a row: it takes
+# the rest of the string for commands. Apostrophes are therefore replaced.
 _APOSTROPHE = str.maketrans({"'": "\u2019"})
-# An SVG keeps tooltips in JavaScript strings inside attributes; these characters would end one of the two.
+# An SVG keeps tooltips in JavaScript strings inside attributes; these characters could end the string or the attribute.
 _LOOKALIKES = str.maketrans({"'": "\u2019", '"': "\u201d", "\\": "\u29f5", "`": "\u2018"})
-# Width of DejaVu Sans, one of the widest fonts.
+# Width of a character in DejaVu Sans, one of the widest fonts.
 _LETTER_PX = 0.6
 _PX_PER_POINT = 4 / 3
 _MAX_LETTERS = 500

@@ -31,11 +31,11 @@ class TimeAxis:
     zone_s: int
 
     def px(self, time_s: float) -> float:
-        """Return the position of a time in pixels."""
+        """Return a time's position in pixels."""
         return self.left + (time_s - self.begin_s) / (self.end_s - self.begin_s) * (self.right - self.left)
 
     def inside(self, begin_s: float, end_s: float) -> tuple[float, float] | None:
-        """Return the visible part of a time range; None if there is none."""
+        """Return the visible part of a time range; None if no part of it is visible."""
         begin_s, end_s = max(begin_s, self.begin_s), min(end_s, self.end_s)
         return (begin_s, end_s) if begin_s < end_s else None
 

@@ -15,7 +15,7 @@ _ABOVE_PX = 8.0
 
 
 class Timeline:
-    """The annotations of one time axis: shades and lines in every panel, labels above the first one."""
+    """The annotations of one time axis: shading and lines in every panel, and labels above the first one."""
 
     def __init__(
         self, page: Page, axis: TimeAxis, phases: Sequence[Phase], gaps: Sequence[Gap], marks: Sequence[Mark]
@@ -43,7 +43,7 @@ class Timeline:
         return self.lanes.height + (LANE_PX if self.phases else 0) + _ABOVE_PX
 
     def lines(self) -> list[str]:
-        """Return the commands for the shades and lines in all following panels."""
+        """Return the commands for the shading and the lines in all following panels."""
         lines = [line for phase in self.phases for line in self._phase_lines(phase)]
         for gap in self.gaps:
             begin, end = self.axis.at(gap.begin_s), self.axis.at(gap.end_s)
@@ -66,7 +66,7 @@ class Timeline:
         return [*shade, *(_vertical_line(x, "lw 1 lc rgb faint") for x in edges)]
 
     def label_commands(self, top: float) -> list[str]:
-        """Return the commands for the labels above the first panel; its upper edge is at `top`."""
+        """Return the commands for the labels above the first panel, whose upper edge is at `top`."""
         bottom = top - _ABOVE_PX
         style = f"center font ',{SMALL_PT}' tc rgb"
         lines = [
@@ -88,7 +88,7 @@ class Timeline:
 
 
 def _visible(gaps: Sequence[Gap], axis: TimeAxis) -> list[Gap]:
-    """Return the gaps, merging those less than two pixels wide or apart."""
+    """Return the gaps, merging neighbours less than two pixels apart that have equal nodes or look like one."""
     lines: list[Gap] = []
     for gap in gaps:
         last = lines[-1] if lines else None

@@ -12,7 +12,7 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 @dataclass(frozen=True)
 class Scale:
-    """A value axis, logarithmic with `log`."""
+    """A value axis, logarithmic if `log` is true."""
 
     low: float
     high: float
@@ -27,7 +27,7 @@ class Scale:
         return [*both, f"set {axis}tics ({self.labelled(labels)})"]
 
     def labelled(self, labels: bool = True) -> str:
-        """Return the tics with their numbers, as a gnuplot list."""
+        """Return the tics with their labels as a gnuplot list."""
         return ", ".join(f"'{short(tic) if labels else ''}' {tic:.6g}" for tic in self.tics)
 
 

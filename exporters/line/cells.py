@@ -21,7 +21,7 @@ def rounded(value: Cell, digits: int = DIGITS) -> Cell:
 
 
 def cells(columns: Iterable[Column], sample: Sample, devices: Mapping[str, str]) -> dict[str, Cell]:
-    """Return the cells of a sample by column name; a device's name precedes its first column."""
+    """Return a sample's cells by column name; a device's name precedes its columns."""
     row: dict[str, Cell] = {}
     for column in columns:
         if column.device:

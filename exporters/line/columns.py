@@ -1,7 +1,7 @@
 """Columns of the line: names in JSON and CSV, headers in a terminal, and the function that computes each cell.
 
 The classic columns are defined here because their names and order are stable. The other columns of the wide
-view come from the metrics' own rows (`Metric.columns`).
+view come from the metric definitions (`Metric.columns`).
 """
 
 from collections.abc import Callable, Iterable
@@ -25,12 +25,12 @@ Cell = float | str | None
 class Column:
     """One column.
 
-    of      computes the cell of a sample.
+    of      computes the cell for a sample.
     needs   names of the metrics that it reads.
-    alone   the only series that it reads; () for several.
+    alone   the only series that it reads; () if it reads several.
     keep    priority on a narrow terminal: the lowest is hidden first.
     help    description for the list of columns.
-    device  DISK or INTERFACE for a column about a watched device, whose name is in the row.
+    device  DISK or INTERFACE if the column describes a watched device; the row then contains the device's name.
     """
 
     name: str
@@ -52,7 +52,7 @@ def per_s(sample: Sample, series: Series) -> float | None:
 
 
 def ratio(sample: Sample, numerator: Series, denominator: Series) -> float | None:
-    """Return the quotient of two counters' increases over the same time, a mean or a share; None for 0 / 0."""
+    """Return the quotient of two counters' increases over the same time (a mean or a share); None if undefined."""
     above, below = sample.values.get(numerator), sample.values.get(denominator)
     if not isinstance(above, Rate) or not isinstance(below, Rate) or not below.increase:
         return None
@@ -87,7 +87,7 @@ def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") ->
             return None
         return 100 * sum(seconds[mode] for mode in modes) / total_s
 
-    text = text or f"CPU time of mode {name}, %"
+    text = text or f"CPU time in mode {name}, %"
     return Column(f"cpu_{name}_pct", f"%{name}", share, frozenset((_CPU,)), 2, keep, help=text)
 
 
@@ -96,14 +96,14 @@ def cpu_columns() -> list[Column]:
     return [
         _cpu_column("user", ("user",), 7),
         _cpu_column("nice", ("nice",), 1),
-        _cpu_column("system", ("system", "irq", "softirq"), 6, "CPU time of modes system, irq and softirq, %"),
+        _cpu_column("system", ("system", "irq", "softirq"), 6, "CPU time in modes system, irq and softirq, %"),
         _cpu_column("idle", ("idle",), 5),
         _cpu_column("iowait", ("iowait",), 6),
         _cpu_column("steal", ("steal",), 3),
     ]
 
 
-USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7, "CPU time of modes user and nice, %")
+USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7, "CPU time in modes user and nice, %")
 """%user as vmstat defines it, for rows without a column for niced processes."""
 UTILISATION = _cpu_column(
     "busy",
@@ -195,7 +195,7 @@ def derived_columns() -> list[Column]:
             frozenset((_HITS, _LOOKUPS)),
             1,
             2,
-            help=f"Hits of the {name} cache, %",
+            help=f"{name.capitalize()} cache hit rate, %",
         )
         for name, short, cache in (
             ("key", "Key", "KeyCache"),
@@ -212,19 +212,19 @@ def derived_columns() -> list[Column]:
 
 
 def _repairs(sample: Sample) -> Cell:
-    # Random repairs exist only in 3.11; blocking ones follow a digest mismatch.
+    # Random read repairs exist only in Cassandra 3.11; blocking ones follow a digest mismatch.
     rates = [rate for name in _REPAIRS if (rate := per_s(sample, (name,))) is not None]
     return sum(rates) if rates else None
 
 
 _REPAIRS = ("cassandra_read_repairs_attempted_total", "cassandra_read_repairs_blocking_total")
-# From nodetool gcstats: since its last call by any client.
+# From nodetool gcstats, which covers the time since any client last ran it.
 _GC_INTERVAL, _GC_TOTAL = "cassandra_gcstats_interval_seconds", "cassandra_gcstats_total_seconds"
 _HITS, _LOOKUPS = "cassandra_cache_hits_total", "cassandra_cache_requests_total"
 
 
 def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
-    """Return the columns that the metrics' rows define."""
+    """Return the columns that the metric definitions contain."""
     return [_shown(metric, column) for metric in metrics for column in metric.columns]
 
 

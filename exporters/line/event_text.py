@@ -12,6 +12,6 @@ def event_line(node: str, event: Event, seen_s: float) -> str:
     The time is local, in ISO 8601. `seen_s` (seconds since the epoch) is used for an event without a time.
     """
     time_s = seen_s if event.time_s is None else event.time_s
-    # Rounded first: isoformat truncates, which could show the previous millisecond.
+    # Round first: isoformat truncates and could show the previous millisecond.
     when = datetime.fromtimestamp(round(time_s, 3), timezone.utc).astimezone().isoformat(timespec="milliseconds")
     return f"{when} {one_line(node)} {one_line(event.kind)} {one_line(event.text)}"

@@ -1,4 +1,4 @@
-"""Machine-readable rows: a sample as a line of JSON or CSV, with the same names."""
+"""Machine-readable rows: a sample as a line of JSON or CSV, with the same column names in both."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ from exporters.line.view import View, events_text, interval_s, running
 
 
 def row(view: View, sample: Sample) -> dict[str, Any]:
-    """Return the row as JSON types; absent values are None."""
+    """Return the row with values of JSON types; absent values are None."""
     content: dict[str, Any] = {
         "time": rounded(sample.tick.time_s),
         "interval_s": rounded(interval_s(sample), 6),
@@ -54,7 +54,7 @@ def csv_header(view: View) -> str:
 def csv_row(view: View, sample: Sample) -> str:
     """Return the row as CSV: absent values are empty, events are separated by semicolons.
 
-    Texts are printable but otherwise unchanged: import them as text if the program would read them as formulas.
+    Text is made printable but not changed otherwise: a spreadsheet that would evaluate formulas must import it as text.
     """
     content = row(view, sample)
     content["events"] = events_text(sample)

@@ -1,4 +1,4 @@
-"""Reads and writes of the node, of keyspaces or of tables, and their columns."""
+"""Reads and writes of the node, or of keyspaces or tables, and their columns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ DECAYED_MEAN = "cassandra_table_operation_decayed_mean_seconds"
 class Operations:
     """The reads and writes that a row shows.
 
-    keyspace  name or pattern of keyspaces to show local operations of; "" for coordinated operations.
-    table     name or pattern of tables to restrict them to.
-    local     without a keyspace: local operations of all keyspaces, where coordinated ones are unknown.
+    keyspace  name or pattern of the keyspaces whose local operations are shown; "" for coordinated operations.
+    table     name or pattern of the tables to which the local operations are restricted.
+    local     without a keyspace: show local operations of all keyspaces, because coordinated ones are unknown.
     """
 
     keyspace: str = ""
@@ -51,11 +51,11 @@ class Operations:
         return (self.count, self.total, self.duration, self.decayed, *((DECAYED_MEAN,) if self.table else ()))
 
     def series(self, metric: str, operation: str) -> Series:
-        """Return the series of `metric` for an operation such as Read; only without patterns."""
+        """Return the series of `metric` for an operation such as Read; its labels may contain patterns."""
         return (metric, *(label for label in (self.keyspace, self.table) if label), operation)
 
     def per_s(self, sample: Sample, operation: str) -> float | None:
-        """Return operations per second; each keyspace or table is divided by its own counter's elapsed time."""
+        """Return operations per second; the rate of each keyspace or table uses its own counter's elapsed time."""
         rates = self._rates(sample, self.count, operation).values()
         return sum(rate.per_s for rate in rates) if rates else None
 
@@ -65,7 +65,7 @@ class Operations:
         return sum(rate.increase for rate in rates) if rates else None
 
     def mean_s(self, sample: Sample, operation: str) -> float | None:
-        """Return the mean latency; None without operations, or where count and total cover different times."""
+        """Return the mean latency; None if there were no operations, or if count and total cover different times."""
         totals = self._rates(sample, self.total, operation)
         if not totals:
             return number(sample, self.series(DECAYED_MEAN, operation)) if self.table else None
@@ -85,7 +85,7 @@ class Operations:
         return histogram.merge(parts) if len(parts) > 1 else parts[0] if parts else None
 
     def decayed_s(self, sample: Sample, operation: str, q: float) -> float | None:
-        """Return a decaying percentile; None without any operation since the start, and for patterns."""
+        """Return a decaying percentile; None for patterns, or if there has been no operation since the start."""
         return number(sample, (*self.series(self.decayed, operation), f"{q:g}")) or None
 
     def is_decayed(self, sample: Sample) -> bool:
@@ -143,7 +143,7 @@ def _max_ms(operations: Operations, operation: str) -> Callable[[Sample], Cell]:
 
 
 def operation_columns(operations: Operations, operation: str, short: str) -> list[Column]:
-    """Return the columns of reads or writes: per second, mean, percentiles and maximum of the interval."""
+    """Return the columns of reads or writes: their rate, and the interval's mean, percentile and maximum latency."""
     word = operation.lower()
     rates, tails = frozenset((*operations.metrics[:2], *operations.metrics[4:])), frozenset(operations.metrics)
     return [
@@ -163,7 +163,7 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
             rates,
             3,
             9,
-            help=f"Mean latency of {word}s, ms",
+            help=f"Mean {word} latency, ms",
         ),
         *(
             Column(
@@ -173,7 +173,7 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
                 tails,
                 3,
                 keep,
-                help=f"{q}th percentile of the latency of {word}s, ms",
+                help=f"{q}th percentile of {word} latency, ms",
             )
             for q, keep in ((50, 2), (95, 6), (99, 8))
         ),
@@ -184,6 +184,6 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
             tails,
             3,
             3,
-            help=f"Largest latency of a {word}, ms",
+            help=f"Highest {word} latency, ms",
         ),
     ]

@@ -1,4 +1,4 @@
-"""Rows of single tables: the named and the most active ones, and the sum of each keyspace's other tables."""
+"""Rows for individual tables: those selected by name, the most active ones, and each keyspace's other tables summed."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,14 +18,14 @@ from exporters.line.columns import MS, ratio, times
 
 _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"
-# Includes the keyspace counters, which the row of the other tables is computed from.
+# Includes the keyspace counters, from which the row of the other tables is computed.
 NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
 NEVER = Tick(0.0)
 _WORDS = {"Read": "read", "Write": "write"}
 
 
 class TableColumn(NamedTuple):
-    """A column of table rows: header, name in a row, and decimals."""
+    """A column of table rows: its header, its name in a row, and its number of decimals."""
 
     header: str
     name: str
@@ -45,25 +45,25 @@ _DROPPED_FIRST = ("write_mean_ms", "read_mean_ms", "write_p99_ms", "read_p99_ms"
 
 
 def fitting(count: int) -> list[TableColumn]:
-    """Return the most important `count` columns."""
+    """Return the `count` most important columns."""
     dropped = _DROPPED_FIRST[: max(len(COLUMNS) - count, 0)]
     return [column for column in COLUMNS if column.name not in dropped]
 
 
 def tables(sample: Sample) -> list[dict[str, Any]]:
-    """Return a row per table, the busiest first and the others of each keyspace last.
+    """Return a row per table, the busiest first; the rows of each keyspace's other tables come last.
 
-    A row has keyspace and table, and for reads and writes the rate per second, mean and 99th percentile (ms); absent
-    values are None.
+    A row contains the keyspace, the table, and for both reads and writes the rate per second, and the mean and 99th
+    percentile latency (ms); absent values are None.
     """
     current = _current(sample)
     return _sorted([_row(current, *table) for table in _names(sample)])
 
 
 def joint_tables(samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    """Return the rows of `tables` for several nodes merged.
+    """Return the same rows as `tables`, merged from several nodes.
 
-    A node that does not read a table itself counts in the row of the others.
+    If a node does not read a table individually, its operations count in the row of the other tables.
     """
     merged = aggregation.merged(CATALOGUE, [_current(_of_tables(sample)) for sample in samples], NEVER)
     return _sorted([_row(merged, *table) for table in _names(merged)])
@@ -84,9 +84,9 @@ def _of_tables(sample: Sample) -> Sample:
 
 
 def _current(sample: Sample) -> Sample:
-    """Return the sample without tables whose rate covers more than this interval.
+    """Return the sample without the tables whose rates cover more than this interval.
 
-    Such a table was not read in the meantime, and its operations were counted among the others.
+    These tables were not read in the meantime, and their operations were counted among those of the other tables.
     """
     elapsed = sample.elapsed_s.values()
     old = {

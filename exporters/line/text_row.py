@@ -7,7 +7,7 @@ from collector.model.sample import Sample
 from exporters.line.columns import Cell, Column, number
 from exporters.line.view import View, interval_s, problems, running
 
-# Shares of the interval beyond which a late tick or a longer covered time is reported.
+# Multiples of the interval: a tick that is later, or a row that covers more time, is reported.
 LATE_SHARE = 0.1
 GAP_SHARE = 1.5
 ABSENT = "-"
@@ -58,7 +58,7 @@ def _width(column: Column) -> int:
 
 
 def header(view: View, columns: Sequence[Column]) -> str:
-    """Return the header of the rows."""
+    """Return the header line."""
     return _joined(view, view.time, [column.header.rjust(_width(column)) for column in columns], _COMPACTIONS)
 
 
@@ -88,7 +88,7 @@ def _cell(column: Column, value: Cell) -> str:
     if not isinstance(value, float):
         return str(value)
     for digits in range(column.digits, 0, -1):
-        # Large values lose decimals rather than the alignment.
+        # Large values lose decimals to stay aligned.
         if len(text := f"{value:.{digits}f}") <= _width(column):
             return text
     for power, letter in enumerate(("", "k", "M", "G", "T")):
@@ -106,7 +106,7 @@ def compactions_text(sample: Sample) -> str:
 
 
 def marks(sample: Sample, interval: float) -> str:
-    """Return remarks about the row (problems, lateness, gaps, age), separated by semicolons; "" for none."""
+    """Return remarks about the row (problems, lateness, gaps, age), separated by semicolons; "" if there are none."""
     words = [text] if (text := problems(sample)) else []
     if sample.tick.late_s > LATE_SHARE * interval:
         words.append(f"late by {1000 * sample.tick.late_s:.0f} ms")

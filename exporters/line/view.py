@@ -43,9 +43,9 @@ _NOT_IN_TEXT = {"read_p50_ms", "read_max_ms", "write_p50_ms", "write_max_ms", "c
 class View:
     """The user's selection, with the selected or discovered disk and interface.
 
-    time     header of the first column of text: "Time", "Epoch", or "" for none.
-    tables   whether single tables are shown below the row.
-    picked   the columns of text, by name; () for the usual ones. JSON and CSV have them too.
+    time     header of the first text column: "Time", "Epoch", or "" to omit the column.
+    tables   whether individual tables are shown below the row.
+    picked   names of the text columns; () for the usual ones. JSON and CSV include these columns as well.
     source   the transport through which the node is read.
     decayed  whether percentiles are decaying ones, because interval percentiles are not available.
     """
@@ -145,9 +145,9 @@ def _tail_order(column: Column) -> tuple[bool, bool]:
 
 
 def interval_s(sample: Sample) -> float | None:
-    """Return the time that the row's rates cover: those of Cassandra, or else those of the host.
+    """Return the time that the row's rates cover: Cassandra's rates if it has any, otherwise the host's.
 
-    After ticks without an answer Cassandra's rates include the gap, so that rate times interval is the increase.
+    After ticks in which Cassandra did not answer, its rates include the gap, so rate times interval is the increase.
     """
     known = sample.elapsed_s
     for source in (*_OPERATION_SOURCES, "cpu"):
@@ -173,12 +173,12 @@ def with_held(sample: Sample) -> Sample:
 
 
 def problems(sample: Sample) -> str:
-    """Return the events about the sampling itself as one line; "" for none. Log events are excluded."""
+    """Return the events about the sampling itself as one line; "" if there are none. Log events are excluded."""
     return " ".join("; ".join(event.text for event in sample.events if event.kind in _ROW_EVENTS).split())
 
 
 def logged(sample: Sample) -> list[Event]:
-    """Return the events of the node's log."""
+    """Return the events from the node's log."""
     return [event for event in sample.events if event.kind not in _ROW_EVENTS]
 
 

@@ -1,1 +1,1 @@
-"""Frames of a cluster for `casstat top`: rows of numbers made of its samples, and their history."""
+"""A cluster's frames for `casstat top`: rows of numbers computed from its samples, and their history."""

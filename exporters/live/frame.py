@@ -8,7 +8,7 @@ from collector.cluster.live.cluster_interval import ClusterEvent, State
 from exporters.live.live_columns import Cells
 
 ALL = -1
-"""The cluster, where a node's index is expected."""
+"""Stands for the cluster where a node's index is expected."""
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -18,7 +18,7 @@ class NodeFrame:
     """A node's row.
 
     reason    the problem in one line, or "".
-    age_s     time since the node last answered (for a silent node, since its Cassandra did); None for now or never.
+    age_s     time since the node last answered, or, if it is silent, since its Cassandra did; None for now or never.
     location  data centre and rack, as `dc/rack`.
     """
 
@@ -36,8 +36,8 @@ class Frame:
     """One interval. A node has the same index in `nodes` in every frame.
 
     counted  number of nodes in the cluster's row.
-    tables   rows of `exporters.line.table_rows` by node index or ALL, where they were requested.
-    running  the running compactions, likewise.
+    tables   rows of `exporters.line.table_rows`, keyed by node index or ALL; only those requested.
+    running  the running compactions, with the same keys.
     """
 
     time_s: float

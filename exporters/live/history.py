@@ -9,13 +9,13 @@ from exporters.live.live_columns import COLUMNS
 
 MAX_BYTES = 120 << 20
 MAX_FRAMES = 3600
-# Memory of a node in a frame beside its numbers: objects, and its share of events.
+# Memory that a node takes in a frame in addition to its numbers: objects, and its share of the events.
 NODE_BYTES = 250
 ROW_BYTES = 400
 
 
 class History:
-    """Takes frames from one thread and returns them to another."""
+    """Holds the frames that one thread adds and another reads."""
 
     def __init__(self, max_bytes: int = MAX_BYTES, max_frames: int = MAX_FRAMES) -> None:
         self._frames: deque[tuple[Frame, int]] = deque()
@@ -43,7 +43,7 @@ class History:
         return len(self._frames) > self._max_frames or self._size_bytes > self._max_bytes
 
     def wait(self, number: int, timeout_s: float) -> bool:
-        """Wait until more than `number` frames were added; return False after the timeout."""
+        """Wait until more than `number` frames have been added; return False after the timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: self.number > number, timeout_s)
 

@@ -1,6 +1,7 @@
 """Columns of `casstat top`: those of the wide view and a few more, as rows of numbers.
 
-A row is an array with a number for each of `COLUMNS`, NaN for an absent value, to keep minutes of 300 nodes in memory.
+A row is an array with a number for each of `COLUMNS`, NaN for an absent value, so that memory can hold several minutes
+of 300 nodes.
 """
 
 from array import array
@@ -47,7 +48,7 @@ _MORE = (
 
 @lru_cache(maxsize=2)
 def columns_of(*, local: bool) -> tuple[Column, ...]:
-    """Return the columns; `local` for a node with only local reads and writes."""
+    """Return the columns; `local` selects those for a node that reports only local reads and writes."""
     wide = View(Operations(local=local), disk=WATCHED, interface=WATCHED, wide=True).columns
     return (*(replace(column, header=column.header.removeprefix("watched")) for column in wide), *_MORE)
 
@@ -59,7 +60,7 @@ NEEDS = frozenset(need for column in COLUMNS for need in column.needs)
 SUMMED = frozenset(
     name for name in NEEDS if CATALOGUE[name].kind is Kind.GAUGE and is_summed_over_nodes(CATALOGUE[name])
 )
-"""Gauges read by the columns that are summed across nodes."""
+"""Gauges that the columns read and that are summed across nodes."""
 _DECAYED = "cassandra_client_request_decayed_seconds"
 NOTHING: Cells = array("d", [nan] * len(COLUMNS))
 
@@ -68,7 +69,7 @@ EVERY = frozenset(COLUMN_INDEX)
 
 
 def cells_of(sample: Sample, *, local: bool = False, names: frozenset[str] = EVERY) -> Cells:
-    """Return the row of a sample, with last known values of sources that report less often than every tick.
+    """Return a sample's row, with last known values of sources that report less often than every tick.
 
     Only the columns in `names` are computed; the others are NaN.
     """
@@ -77,7 +78,7 @@ def cells_of(sample: Sample, *, local: bool = False, names: frozenset[str] = EVE
 
 
 def needs(names: Iterable[str]) -> frozenset[str]:
-    """Return the names of the metrics that these columns read, and the node's operation mode."""
+    """Return the names of the metrics that these columns read, and that of the node's operation mode."""
     coordinated = {need for name in names for need in COLUMNS[COLUMN_INDEX[name]].needs}
     local = {need for name in names for need in columns_of(local=True)[COLUMN_INDEX[name]].needs}
     return frozenset({OPERATION_MODE[0], *coordinated, *local})
@@ -89,7 +90,7 @@ def shown_by(metrics: frozenset[str]) -> frozenset[str]:
 
 
 def patterns(metrics: Iterable[str]) -> list[str]:
-    """Return patterns to request these metrics from an agent; large groups share a pattern."""
+    """Return patterns that request these metrics from an agent; large groups share a pattern."""
     groups = (
         "node_disk_",
         "node_network_",
@@ -131,7 +132,7 @@ def _labels() -> dict[str, set[tuple[object, ...]]]:
 
 
 def is_whole(cells: Cells) -> bool:
-    """Return whether a request rate is known; a first interval has no rates."""
+    """Return whether a request rate is known; the first interval has no rates."""
     return not all(isnan(cells[COLUMN_INDEX[name]]) for name in ("reads_per_s", "writes_per_s"))
 
 

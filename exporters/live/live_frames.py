@@ -30,9 +30,9 @@ ALL_METRICS = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING
 class Wanted:
     """The part of the data to display.
 
-    columns  names of columns.
-    tables   index of the node, or ALL, to show tables of; None for no tables.
-    node     index of a node to show completely; None for none.
+    columns  names of the columns to show.
+    tables   index of the node whose tables are shown, or ALL; None to show no tables.
+    node     index of the node that is shown with all its columns; None if there is none.
     """
 
     columns: frozenset[str]
@@ -41,7 +41,7 @@ class Wanted:
 
 
 class LiveFrames:
-    """Follows a cluster from `start` to `stop`; its frames are in `history`."""
+    """Follows a cluster from `start` until `stop`; its frames are in `history`."""
 
     def __init__(self, plan: Plan, wanted: Wanted) -> None:
         self.history = History()
@@ -49,7 +49,7 @@ class LiveFrames:
         self._cluster = LiveCluster(plan, request_of(wanted), self._add, summed_gauges=SUMMED, select_values=needed)
 
     def start(self) -> None:
-        """Start following the nodes, in a thread."""
+        """Start following the nodes in a new thread."""
         self._cluster.start()
 
     def stop(self) -> None:
@@ -67,7 +67,7 @@ class LiveFrames:
 
 
 def request_of(wanted: Wanted) -> Request:
-    """Return the request for the nodes."""
+    """Return the request to send to the nodes."""
     metrics = needs(wanted.columns)
     all_tables = wanted.tables == ALL
     if all_tables:

@@ -39,7 +39,7 @@ class TickHealth:
 
     late_s      delay of the last tick, in seconds; `late_sum_s` is the sum over all ticks.
     late        number of ticks in each bucket of LATE_S, and above its last bound.
-    events      number of events of each kind; 0 for a kind that is reported but has not occurred.
+    events      number of events of each kind; 0 for the kinds that are exported but have not occurred.
     """
 
     ticks: int = 0
@@ -90,7 +90,7 @@ class JournalHealth:
 
 @dataclass(frozen=True)
 class RunTimes:
-    """Times of a load test run: begin, end (None while it runs), and its marks with their times."""
+    """Times of a load test run: begin, end (None while it is running), and its marks with their times."""
 
     id: str
     name: str
@@ -103,7 +103,7 @@ class RunTimes:
 class AgentHealth:
     """Health of the agent.
 
-    journal  None without a journal.
+    journal  None if the agent keeps no journal.
     machine  boot id of the node's machine; "" if unknown.
     network  network namespace of the node; "" if unknown.
     """

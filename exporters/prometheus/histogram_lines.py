@@ -1,4 +1,4 @@
-"""Lines of histograms: cumulative counts at a subset of Cassandra's upper bounds."""
+"""Histogram lines: cumulative counts at a subset of Cassandra's upper bounds."""
 
 from collections.abc import Mapping
 from itertools import accumulate
@@ -23,9 +23,9 @@ class _Template(NamedTuple):
 
 
 class HistogramLines(NamedTuple):
-    """The lines of a histogram for these counts; empty for an invalid histogram.
+    """A histogram's lines for these counts; empty if the histogram is invalid.
 
-    sum_prefix  name and labels of the sum.
+    sum_prefix  the name and labels of the sum.
     """
 
     counts: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""The latest raw value of every series of a node, until it is stale."""
+"""Keeps the latest raw value of each of a node's series until it is stale."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from exporters.bounded_labels import BoundedLabels
 
 # A series becomes stale this many periods after its last reading.
 PERIODS = 2.5
-# Assumed period before the second reading, and maximum period: a pause is not a period.
+# The period assumed before the second reading, and the longest period: a longer pause does not count.
 FIRST_S = 10.0
 MAX_PERIOD_S = 300.0
 # Without a tick for this long, all values are stale.
@@ -33,7 +33,7 @@ class _Latest:
 
 @dataclass
 class _Source:
-    """The latest values of a source; `failed` while it returns no values."""
+    """A source's latest values; `failed` is true while it returns no values."""
 
     origin: str = ""
     failed: bool = False
@@ -68,11 +68,11 @@ class LatestValues:
             self.ticks += 1
 
     def stalled(self, now_s: float) -> bool:
-        """Return whether all values are stale because ticks stopped. `now_s` is on the clock of the scrapes."""
+        """Return whether all values are stale because ticks stopped. `now_s` is a time on the scrapes' clock."""
         return now_s - self._at_s > max(PERIODS * self._interval_s, STALL_S)
 
     def current(self) -> dict[Series, Value]:
-        """Return all values that are not stale. If two sources have a series, the later source wins."""
+        """Return all values that are not stale. If two sources have the same series, the later source wins."""
         with self._lock:
             now_s = self._at_s
             return {
@@ -108,13 +108,13 @@ class LatestValues:
                 last.at_s, last.until_s = at_s, at_s + PERIODS * period_s
 
     def _delete_origin(self, origin: str) -> None:
-        """Delete the values of an origin that has ended, in all sources."""
+        """Delete the values of an origin that has ended from all sources."""
         for source in self._sources.values():
             if source.origin == origin:
                 source.latest.clear()
 
     def _sweep(self) -> None:
-        """Delete values that have been stale for long, such as those of dropped tables."""
+        """Delete values that have been stale for a long time, such as those of dropped tables."""
         self._swept_s = self._at_s
         for source in self._sources.values():
             expired = [series for series, latest in source.latest.items() if latest.until_s + FORGET_S < self._at_s]

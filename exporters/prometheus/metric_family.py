@@ -8,9 +8,9 @@ from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Kind, Metric, ScrapeInterval
 
 INFO = "cassandra_info"
-INFO_HELP = "Versions and names of the node as labels; always 1."
+INFO_HELP = "The node's versions and names as labels; always 1."
 PLACEMENT = "casstat_placement"
-"""Machine and network of a node as labels, so that queries count shared metrics once."""
+"""A node's machine and network as labels, so that queries count shared metrics once."""
 TOTAL = "_total"
 QUANTILE = "quantile"
 # A NUL character would end a scrape early.
@@ -19,9 +19,9 @@ _NUL = {0: "\ufffd"}
 
 @dataclass(frozen=True)
 class Family:
-    """Name, type (counter, gauge, histogram, summary, untyped) and help of a metric.
+    """A metric's name, type (counter, gauge, histogram, summary, untyped) and help.
 
-    keep_total  of a counter: its name without `_total` belongs to another metric, so OpenMetrics must not shorten it.
+    keep_total  whether a counter's name without `_total` belongs to another metric: OpenMetrics must not shorten it.
     """
 
     name: str
@@ -31,12 +31,12 @@ class Family:
 
     @cached_property
     def text(self) -> str:
-        """HELP and TYPE lines in the text format."""
+        """The HELP and TYPE lines in the text format."""
         return f"# HELP {self.name} {escaped_help(self.help)}\n# TYPE {self.name} {self.kind}\n"
 
     @cached_property
     def openmetrics(self) -> str:
-        """HELP and TYPE lines in OpenMetrics, where the name of a counter lacks the `_total` of its series."""
+        """The HELP and TYPE lines in OpenMetrics, where a counter's name lacks the `_total` of its series."""
         name, kind = self.name, "unknown" if self.kind == "untyped" or self.keep_total else self.kind
         if kind == "counter":
             name = name.removesuffix(TOTAL)
@@ -44,7 +44,7 @@ class Family:
 
 
 def families_of(catalogue: Mapping[str, Metric]) -> dict[str, Family]:
-    """Return the families by name, in the order of the catalogue. Labels that every series has get no family."""
+    """Return the families by name, in catalogue order. Metrics that become labels of every series have no family."""
     families = (
         metric for metric in catalogue.values() if (metric.name,) not in IDENTITY_LABELS and not is_info(metric)
     )
@@ -54,7 +54,7 @@ def families_of(catalogue: Mapping[str, Metric]) -> dict[str, Family]:
 def _family(metric: Metric, catalogue: Mapping[str, Metric]) -> Family:
     kind = "gauge" if metric.kind is Kind.TEXT else metric.kind.value
     if metric.kind is Kind.COUNTER and not metric.name.endswith(TOTAL):
-        # node_exporter has these names with the type "untyped".
+        # node_exporter exports metrics with these names as "untyped".
         kind = "untyped"
     elif QUANTILE in metric.labels:
         kind = "summary"
@@ -64,8 +64,8 @@ def _family(metric: Metric, catalogue: Mapping[str, Metric]) -> Family:
 def is_info(metric: Metric) -> bool:
     """Return whether a metric is a label of `INFO`: a text that rarely changes.
 
-    Other texts (the operation mode, the schema version) are labels of separate series that are always 1. A change of
-    text ends one series and begins another, which must not affect the other labels of the node.
+    Other texts (the operation mode, the schema version) are labels of separate series that are always 1: when a text
+    changes, one series ends and another begins, and this must not affect the node's other labels.
     """
     return (
         metric.kind is Kind.TEXT
@@ -80,7 +80,7 @@ def text_label(metric: Metric) -> str:
 
 
 def labels_text(labels: Iterable[tuple[str, str]]) -> str:
-    """Return labels as in braces, without the braces."""
+    """Return labels as they appear between the braces of a series."""
     return ",".join(f'{name}="{escaped(value)}"' for name, value in labels)
 
 

@@ -19,13 +19,13 @@ from exporters.prometheus.self_metrics import SelfMetrics
 TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 """Content types of the two formats."""
-# gzip level: a higher one costs the node more CPU than it saves on the network.
+# gzip level: a higher one would cost the node more CPU time than the saved network traffic is worth.
 LEVEL = 1
 GZIP_WINDOW = 31
 
 
 class _Tick(NamedTuple):
-    """The last tick: identity of the node, health of the agent, and whether ticks have stopped."""
+    """The last tick: the node's identity, the agent's health, and whether ticks have stopped."""
 
     number: int
     identity: Identity
@@ -73,7 +73,7 @@ class Page:
     def get(self, *, openmetrics: bool, compressed: bool) -> bytes:
         """Return the exposition of the last tick, gzipped if `compressed`.
 
-        If ticks have stopped, it has only the self-metrics of the agent.
+        If ticks have stopped, it contains only the agent's self-metrics.
         """
         with self._lock:
             tick = self._last_tick._replace(stalled=self._latest.stalled(self._now_s()))
@@ -96,7 +96,7 @@ class Page:
         return self._pages[key]
 
     def _self_text(self, tick: _Tick, openmetrics: bool) -> str:
-        """Return the self-metrics of the agent; in OpenMetrics they end the page."""
+        """Return the agent's self-metrics; in OpenMetrics they contain the end marker of the page."""
         if openmetrics not in self._self_texts:
             self._self_texts[openmetrics] = self._self_metrics.text(
                 tick.ticking, tick.identity.labels(), openmetrics=openmetrics

@@ -1,4 +1,4 @@
-"""Rendering of one tick as metric families, in both formats of Prometheus."""
+"""Renders a tick as metric families in both Prometheus formats."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,9 +32,9 @@ NODE_EXPORTERS = frozenset(metric.name for part in HOST for metric in part.metri
 class Options:
     """Settings of the page.
 
-    upper_bounds  of histograms.
+    upper_bounds  the upper bounds of histograms.
     limit         maximum number of series.
-    machine       whether to include the metrics that node_exporter has, too.
+    machine       whether to include metrics that node_exporter exports as well.
     """
 
     upper_bounds: UpperBounds = field(default_factory=UpperBounds)
@@ -64,7 +64,7 @@ class Rendering:
         self._lines = SeriesLines(self._catalogue, options.upper_bounds, {})
 
     def parts(self, current: CurrentValues, identity: Mapping[str, str], others: int) -> list[Part]:
-        """Return the metric families of the node; `others` is the number of series outside them.
+        """Return the node's metric families; `others` is the number of other series on the page.
 
         Names are unique. The number of series never exceeds the limit unless the others alone exceed it.
         """

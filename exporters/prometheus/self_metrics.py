@@ -1,4 +1,4 @@
-"""Self-metrics of the agent and its process, by prometheus_client."""
+"""Self-metrics of the agent and its process, exported with prometheus_client."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
@@ -17,7 +17,7 @@ Rows = Mapping[tuple[str, ...], float]
 
 
 class SelfMetrics(Collector):
-    """Adds the self-metrics of the agent to a registry; calls `health` on every collection."""
+    """Adds the agent's self-metrics to a registry; calls `health` on every collection."""
 
     def __init__(self, registry: CollectorRegistry, health: Callable[[], AgentHealth]) -> None:
         self._registry = registry
@@ -28,13 +28,13 @@ class SelfMetrics(Collector):
         registry.register(self)
 
     def text(self, ticking: TickHealth, identity: Mapping[str, str], *, openmetrics: bool) -> str:
-        """Return the text of the registry with the identity labels; in OpenMetrics with its end marker."""
+        """Return the registry as text with the identity labels; OpenMetrics includes the end marker."""
         self._ticking, self._identity = ticking, identity
         generate = generate_openmetrics if openmetrics else generate_latest
         return generate(self._registry).decode()
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: the metrics depend on the sources and sinks."""
+        """Return no metrics, because they depend on the sources and sinks."""
         return []
 
     def collect(self) -> Iterator[Metric]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from collector.model.metric import Metric
 
 DEFAULT_LIMIT = 10_000
-# A metric returns only when the total is below this share of the limit, so that none flaps around it.
+# A metric returns only when the total is below this share of the limit, to prevent flapping.
 RETURN_SHARE = 0.9
 
 
@@ -20,11 +20,11 @@ class SeriesLimit:
         self._logged: set[str] = set()
 
     def left_out(self, sizes: Mapping[str, int], others: int) -> dict[str, int]:
-        """Return the metrics to leave out, with their numbers of series.
+        """Return the metrics to leave out, each with its number of series.
 
         `sizes` holds the number of series of each metric, `others` the number of series that are always present.
-        Metrics of tables are left out first, then those of keyspaces, then all others; the largest first. A metric
-        that is left out is replaced by one series that reports it.
+        Table metrics are left out first, then keyspace metrics, then all others; within each group, the largest first.
+        A metric that is left out is replaced by one series that reports it.
         """
         present = sorted((name for name, size in sizes.items() if size), key=lambda name: self._rank(name, sizes[name]))
         total = others + sum(1 if name in self._left_out else sizes[name] for name in present)

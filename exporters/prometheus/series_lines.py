@@ -1,4 +1,4 @@
-"""Lines of series. Text that does not change between ticks is cached."""
+"""Renders series as lines. Text that does not change between ticks is cached."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
@@ -13,7 +13,7 @@ CurrentValues = Mapping[Series, Value]
 Group = list[tuple[Series, Value]]
 
 
-# Cached text of this many removed series is tolerated before it is deleted.
+# The cached text of this many removed series is tolerated before it is deleted.
 SPARE = 1000
 
 
@@ -40,24 +40,24 @@ class SeriesLines:
         return len(self._prefixes) + len(self._histogram_cache)
 
     def size(self, metric: Metric, group: Group) -> int:
-        """Return the maximum number of series of a metric."""
+        """Return the maximum number of series that a metric can have."""
         if metric.kind is not Kind.HISTOGRAM:
             return len(group)
         lengths = [len(value) for _, value in group if isinstance(value, tuple)]
         return sum(self._histogram_cache.size(metric.unit, length) * lengths.count(length) for length in set(lengths))
 
     def body(self, metric: Metric, group: Group, current: CurrentValues) -> Body:
-        """Return the lines of a metric; `current` has the counters with the sums of histograms."""
+        """Return the lines of a metric; `current` contains the counters that hold the histogram sums."""
         if metric.kind is Kind.HISTOGRAM:
             return self._histograms(metric, group, current)
         return _body(self._texts(metric, group) if metric.kind is Kind.TEXT else self._numbers(metric, group))
 
     def info(self, name: str, texts: Iterable[tuple[str, str]]) -> Body:
-        """Return the series with these texts as labels."""
+        """Return one series, always 1, with these texts as labels."""
         return _body([f"{named(name, self._common, labels_text(texts))}1\n"])
 
     def keep(self, current: CurrentValues) -> None:
-        """Delete cached text of all other series, once it is more than the text in use."""
+        """Delete the cached text of all other series once it far exceeds the text in use."""
         if self.cached > 2 * len(current) + SPARE:
             self._prefixes = {series: text for series, text in self._prefixes.items() if series in current}
             self._histogram_cache.keep(current)

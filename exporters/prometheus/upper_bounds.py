@@ -1,9 +1,10 @@
 """Upper bounds of histograms on `/metrics`, with the same `le` labels for all versions of Cassandra.
 
-Counts are exact because the bounds are a subset of Cassandra's bucket bounds. The bounds of timers differ between
-the layout of 3.11 and 4.0 and that of 4.1 and later. If each layout had separate labels, `sum by (le)` over nodes of
-both would add counts of different requests and no longer ascend. So every bound carries the label of 4.1, and a node
-with the older layout counts up to its own bound closest to that one: 2.7 % away at most for the default bounds.
+Counts are exact because the bounds are a subset of Cassandra's bucket bounds. Timer bounds differ between the layout of
+Cassandra 3.11 and 4.0 and that of 4.1 and later. If each layout had separate labels, `sum by (le)` over nodes with both
+layouts would add counts of different requests, and the sums would no longer ascend. Every bound therefore carries the
+label of 4.1, and a node with the older layout counts up to its own closest bound, which is at most 2.7 % away for the
+default bounds.
 """
 
 from bisect import bisect_left
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from collector.model.histogram import upper_bounds_of
 
-# From 50 microseconds to a minute; dense where most requests are, and at the default timeouts of Cassandra.
+# From 50 microseconds to a minute; dense where most requests are, and at Cassandra's default timeouts.
 DEFAULT_S = (
     *(50e-6, 100e-6, 200e-6, 350e-6, 500e-6, 750e-6),
     *(1e-3, 2e-3, 3.5e-3, 5e-3, 10e-3, 20e-3, 50e-3),
@@ -33,7 +34,7 @@ class UpperBoundsError(ValueError):
     """An upper bound is invalid. The message is one line."""
 
 
-# Number of counts of a timer in 4.1 and later; its bounds are the labels.
+# Number of counts of a timer in Cassandra 4.1 and later; the labels are the bounds of that layout.
 LABELLED_LENGTH = 128
 
 
@@ -46,7 +47,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class UpperBounds:
-    """The selected upper bounds of timers, in seconds; each is replaced by the nearest bound of Cassandra 4.1.
+    """The selected upper bounds for timers, in seconds; each is replaced by the nearest bound of Cassandra 4.1.
 
     Raises UpperBoundsError if one is not a positive number of seconds, or if there are none.
     """
@@ -57,12 +58,12 @@ class UpperBounds:
         invalid = [bound_s for bound_s in self.seconds if not (isfinite(bound_s) and bound_s > 0)]
         if invalid or not self.seconds:
             cause = f"invalid upper bound {invalid[0]:g} s" if invalid else "no upper bounds"
-            raise UpperBoundsError(f"histograms: {cause} (hint: give positive seconds, such as 0.001,0.01,0.1,1)")
+            raise UpperBoundsError(f"histograms: {cause} (hint: use positive seconds, such as 0.001,0.01,0.1,1)")
 
     def bounds(self, unit: str, length: int) -> tuple[Bound, ...]:
         """Return the finite upper bounds of a histogram with `length` counts, ascending.
 
-        All layouts of timers have the same labels. Raises LayoutError as `upper_bounds_of` does.
+        All timer layouts get the same labels. Raises LayoutError as `upper_bounds_of` does.
         """
         return _bounds(unit, length, self.seconds if unit == "seconds" else COUNTS)
 
@@ -78,6 +79,6 @@ def _bounds(unit: str, length: int, selected: Sequence[float]) -> tuple[Bound, .
 
 
 def _nearest(upper_bounds: Sequence[float], value: float) -> int:
-    """Return the index of the nearest bound; of two equally near ones, the lower."""
+    """Return the index of the nearest bound, or of the lower one if two are equally near."""
     above = min(bisect_left(upper_bounds, value), len(upper_bounds) - 1)
     return min((max(above - 1, 0), above), key=lambda index: abs(upper_bounds[index] - value))

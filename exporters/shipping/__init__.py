@@ -1,1 +1,1 @@
-"""Shipping: sends the journal to a sink, in order and complete, across failures of the store and restarts."""
+"""Shipping: sends the journal to a sink, complete and in order, across store failures and restarts."""

@@ -1,4 +1,4 @@
-"""Checkpoints: the last tick that a sink's store has, in a small file per sink that is replaced atomically."""
+"""Checkpoints: the last tick that a sink's store has received, in a small file per sink, replaced atomically."""
 
 import json
 import re
@@ -18,12 +18,12 @@ ODD = re.compile(r"[^A-Za-z0-9.-]+")
 
 
 class CheckpointError(Exception):
-    """A checkpoint file has malformed content; the message is one line."""
+    """A checkpoint file is malformed; the message is one line."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The last tick that the store has.
+    """The last tick that the store has received.
 
     time_s, session  identify the tick.
     position         where to resume reading to get correct rates for the following ticks.
@@ -37,7 +37,7 @@ class Checkpoint:
 
 
 def checkpoint_path(folder: Path, sink: str) -> Path:
-    """Return the path of a sink's checkpoint in a folder."""
+    """Return the path of a sink's checkpoint file in a folder."""
     return folder / f"{file_name(sink)}.checkpoint.json"
 
 
@@ -47,7 +47,7 @@ def file_name(sink: str) -> str:
 
 
 def load(path: Path) -> Checkpoint | None:
-    """Return the checkpoint in a file, or None without a file. Raises OSError and CheckpointError."""
+    """Return the checkpoint in a file, or None if the file does not exist. Raises OSError and CheckpointError."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES)

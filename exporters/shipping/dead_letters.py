@@ -5,19 +5,22 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-# More than the points of one request.
+# Larger than the points of one request.
 MAX_BYTES = 4 << 20
 MODE = 0o640
 
 
 class DeadLetters:
-    """Appends refused points to a file until it is full: the first refusals explain the most. None for no file."""
+    """Appends refused points to a file until it is full; the first refusals explain the most.
+
+    With None as the path, nothing is written.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     def write(self, points: Sequence[bytes], reason: str) -> int:
-        """Write points and the reason; return how many of them fitted. Raises OSError."""
+        """Write points and the reason; return the number of points that fit. Raises OSError."""
         if self.path is None:
             return 0
         self.path.parent.mkdir(parents=True, exist_ok=True)

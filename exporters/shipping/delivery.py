@@ -10,9 +10,9 @@ from exporters.sinks.sink import RefusedError, Sink, TooLargeError, UnavailableE
 
 MAX_POINTS = 5000
 MAX_BYTES = 2 << 20
-# The deadline of one request, regardless of how slowly the store responds.
+# The deadline for one request, regardless of how slowly the store responds.
 TIMEOUT_S = 10.0
-# A store that refuses every point may be misconfigured: give up its points only after the same reason for this long.
+# A store that refuses every point may be misconfigured: give up points only if the reason stays the same for this long.
 GIVE_UP_AFTER_S = 3600.0
 # Number of points, spread over all pending ones, sent individually before a store counts as refusing every point.
 PROBES = 20
@@ -33,16 +33,16 @@ class Delivery:
         self._log = log
         self._monotonic_s = monotonic_s
         self._pending: deque[Points] = deque()
-        # Whether the store has accepted any of the points enqueued last: then it refuses others for their content.
+        # Whether the store has accepted any of the points enqueued last; if so, refusals are due to content.
         self._accepts_some = False
-        # The reason why the store refuses every point, and since when.
+        # The reason why the store is refusing every point, and when that began.
         self._reason, self._refused_since_s = "", 0.0
         self.points = 0
         self.refused = 0
 
     @property
     def has_pending(self) -> bool:
-        """Whether the store lacks some of the points."""
+        """Whether some points have not been delivered yet."""
         return bool(self._pending)
 
     def enqueue(self, points: Points) -> None:
@@ -51,7 +51,7 @@ class Delivery:
         self._accepts_some = False
 
     def send(self, stopped: Callable[[], bool]) -> None:
-        """Send all pending points unless `stopped` returns True. Raises UnavailableError; call again then."""
+        """Send all pending points, or stop when `stopped` returns True. After UnavailableError, call it again."""
         while self._pending and not stopped():
             points = self._pending[0]
             try:
@@ -68,7 +68,7 @@ class Delivery:
                 self._accepts_some, self._reason = True, ""
 
     def _refused(self, points: Points, error: RefusedError) -> None:
-        """Isolate the refused points, if the store accepts others. Raises UnavailableError."""
+        """Isolate the refused points if the store accepts others. Raises UnavailableError."""
         if not self._accepts_some:
             if not error.all_points and self._probe():
                 return
@@ -89,14 +89,14 @@ class Delivery:
                 continue
             self._accepts_some = True
             self.points += 1
-            # Not every store treats a repeated point as one.
+            # Do not send this point again: not every store ignores duplicates.
             del points[index]
             self._pending = deque(requests(points))
             return True
         return False
 
     def _require_lasting_refusal(self, error: RefusedError) -> None:
-        """Raise UnavailableError unless every point has been refused long enough, for the same reason."""
+        """Raise UnavailableError unless the store has refused every point long enough for the same reason."""
         reason, now_s = DETAILS.sub("", str(error)), self._monotonic_s()
         if reason != self._reason:
             self._reason, self._refused_since_s = reason, now_s
@@ -125,7 +125,7 @@ class Delivery:
 
 
 def requests(points: Points) -> list[Points]:
-    """Split points into requests of bounded count and size, in order; a larger point gets a separate request."""
+    """Split points, in order, into requests of bounded count and size; a larger point gets a request to itself."""
     parts: list[Points] = []
     begin = size = 0
     for index, point in enumerate(points):

@@ -1,4 +1,4 @@
-"""Detects gaps: ticks that the journal no longer has when they are to be shipped."""
+"""Detects gaps: ticks that are gone from the journal before they are shipped."""
 
 from dataclasses import dataclass
 
@@ -26,10 +26,10 @@ class PreviousTick:
 
 
 class Gaps:
-    """Compares each tick with the one before, counts the missing ones and logs them."""
+    """Compares each tick with the one before it, and counts and logs the ticks missing in between."""
 
     def __init__(self, log: RateLimitedLogger) -> None:
-        """Take the logger."""
+        """Take the logger that reports gaps and damage."""
         self._log = log
         self._previous: PreviousTick | None = None
         self._cause = ""
@@ -73,7 +73,7 @@ class Gaps:
 
 
 def missing(previous: PreviousTick, now: PreviousTick, interval_s: float, missed: int, *, suspected: bool) -> int:
-    """Return how many ticks are missing between two; an upper bound if their sessions differ.
+    """Return the number of ticks missing between two ticks; an upper bound if their sessions differ.
 
     Excludes ticks that the recorder missed or could not write, and jumps of the wall clock.
     """

@@ -1,4 +1,4 @@
-"""Time and randomness for shipping; tests pass their own."""
+"""Time and randomness for shipping; tests substitute their own."""
 
 import random
 import time

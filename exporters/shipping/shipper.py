@@ -28,7 +28,7 @@ from exporters.sinks.sink import Sink, UnavailableError
 POLL_S = 0.25
 READ_RETRY_S = 5.0
 SAVE_S = 1.0
-# The share of a core for catching up, so that it never delays the sampling.
+# The share of a core that catching up may use, so that it never delays sampling.
 CPU_SHARE = 0.6
 
 
@@ -41,7 +41,7 @@ class Plan:
     identity        the node's identity at `start`.
     state_folder    the folder of checkpoints and dead-letter files; None to keep neither.
     recent          recent ticks in memory, if any.
-    cpu_share       the share of a core for catching up; 1 for no limit.
+    cpu_share       the share of a core that catching up may use; 1 for no limit.
     begin_s, end_s  the time range of the ticks to ship.
     """
 
@@ -95,7 +95,7 @@ class Shipper:
         return replace(self._health, lag_s=self._lag_s())
 
     def run(self, *, until_end: bool = False) -> None:
-        """Ship until stopped, or with `until_end` until the end of the journal.
+        """Ship until stopped, or, with `until_end`, until the end of the journal.
 
         Read errors are reported and retried; with `until_end` they raise OSError.
         """
@@ -152,7 +152,7 @@ class Shipper:
         return self._sink.encode(self._bounded.catalogue, tick.identity, sample, tick.placement)
 
     def _deliver(self, points: list[bytes], last: ShipTick) -> None:
-        """Send points, waiting as long as the store is unavailable, and then advance the checkpoint."""
+        """Send points, waiting while the store is unavailable, and then advance the checkpoint."""
         self._delivery.enqueue(points)
         while self._delivery.has_pending and not self.stopped:
             accepted = self._delivery.points
@@ -161,7 +161,7 @@ class Shipper:
                 self._delivery.send(self._is_stopped)
             except UnavailableError as error:
                 failure = error
-            # A store that refuses every point stays down, even when its points are given up.
+            # A store that refuses every point still counts as down after its points have been given up.
             if self._delivery.points > accepted:
                 self._mark_up()
             if failure is not None:
@@ -182,7 +182,7 @@ class Shipper:
         self._backoff.reset()
         if self._down_s is not None:
             down_s = self._runtime.monotonic_s() - self._down_s
-            self._raw_log(f"{self._sink.name}: store available again after {down_s:.0f} s; sending what is pending")
+            self._raw_log(f"{self._sink.name}: store available again after {down_s:.0f} s; sending pending points")
             self._log.forget("down")
         self._down_s = None
         self._health = replace(self._health, up=True, reason="")

@@ -8,11 +8,11 @@ class SinkHealth:
     """One sink, since the program started.
 
     up              whether the store accepted the last request.
-    lag_s           how far the store is behind the newest tick.
-    points          points that the store accepted.
-    failures        attempts that the store did not accept.
-    refused_points  points that the store refuses for good: they go to the dead-letter file.
-    lost_ticks      ticks removed from the journal before they were sent; an upper bound.
+    lag_s           time by which the store lags behind the newest tick.
+    points          number of points that the store accepted.
+    failures        number of attempts that the store did not accept.
+    refused_points  number of points that the store refused for good; they go to the dead-letter file.
+    lost_ticks      number of ticks removed from the journal before they were sent; an upper bound.
     reason          the current problem in one line, or "".
     """
 

@@ -47,7 +47,7 @@ class ShipTick:
     placement  where the node runs.
     sample     the sample of its interval; None for the first tick of a session.
     position   the position of its frame.
-    restart    where reading can continue after it.
+    restart    the position from which reading can continue after it.
     """
 
     time_s: float
@@ -90,14 +90,14 @@ class RecordingReader:
 
 
 class RestartPositions:
-    """Where reading can continue after a tick: some frames earlier, or the start of its session."""
+    """Finds where reading can continue after a tick: some frames earlier, or at the start of its session."""
 
     def __init__(self) -> None:
         self._frames: deque[tuple[int, Position]] = deque()
         self._count = 0
 
     def checkpoint(self) -> None:
-        """Start a session: earlier frames are not needed."""
+        """Start a session: earlier frames are no longer needed."""
         self._frames.clear()
 
     def add(self, position: Position, interval_s: float) -> Position:
@@ -124,7 +124,7 @@ class TickQueue:
         recent: RecentTicks | None = None,
         identity: Identity | None = None,
     ) -> None:
-        """Open the journal at the checkpoint, or without one at `start` (None: its beginning).
+        """Open the journal at the checkpoint, or, without one, at `start` (None for the journal's beginning).
 
         `identity` is the node's identity at `start`.
         """
@@ -151,7 +151,7 @@ class TickQueue:
         self._journal.close()
 
     def _open(self, *, seek: bool = True) -> None:
-        """Open the journal, possibly again, where the last returned tick can be found."""
+        """Open or reopen the journal at a position from which the last returned tick can be found."""
         checkpoint = self._checkpoint
         self._journal = self._open_journal(self._start if checkpoint is None else checkpoint.position)
         self._polled: Iterator[Entry | Finding | Removed] | None = None
@@ -164,7 +164,7 @@ class TickQueue:
         self._gaps.restart(checkpoint)
 
     def _from_disk(self) -> ShipTick | None:
-        """Return the next tick of the journal; None at its end."""
+        """Return the next tick from the journal; None at its end."""
         while True:
             try:
                 tick = self._polled_tick()
@@ -174,7 +174,7 @@ class TickQueue:
                 raise
             if tick is not None or self._seek_to is None or self._head is None:
                 return tick
-            # The tick sent last is missing, as after a power failure: send everything from the position again.
+            # The last tick sent is missing, as after a power failure: send everything from its position again.
             self._journal.close()
             self._open(seek=False)
 
@@ -192,7 +192,7 @@ class TickQueue:
                     self._last = tick
             else:
                 if not isinstance(item, RepeatedTicks):
-                    # The sought tick may be missing.
+                    # The tick being sought may be missing.
                     self._seek_to = None
                 self._gaps.note(item)
         self._polled = None
@@ -205,7 +205,7 @@ class TickQueue:
             self._restarts.checkpoint()
         assert self._sampling is not None  # noqa: S101 - there is one for each head
         if self._seek_to is None:
-            # Up to the tick sent last, the checkpoint has the identity.
+            # The checkpoint already has the identity as of the last tick sent.
             self._identity = self._identity.after(entry.snapshot)
         sample = self._sampling.add(entry.snapshot)
         return self._ship_tick(entry.snapshot.tick.time_s, sample, self._journal.position(entry))
@@ -231,7 +231,7 @@ class TickQueue:
         return self._hand_out(self._ship_tick(tick.tick.time_s, tick.sample, tick.position))
 
     def _fill_from_memory(self, recent: RecentTicks, last: ShipTick) -> bool:
-        """Buffer the ticks in memory after the last returned one; return whether there are any."""
+        """Buffer the ticks that memory holds after the last returned one; return whether there are any."""
         if self._number is not None:
             ticks = recent.after(self._number)
             if ticks is None:

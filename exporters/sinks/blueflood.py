@@ -1,4 +1,4 @@
-"""Blueflood, by its JSON ingest over HTTP.
+"""Sends points to Blueflood through its JSON ingest API.
 
     blueflood+http://HOST:19000/TENANT?ttl_s=172800
 
@@ -25,7 +25,7 @@ from exporters.sinks.sink import SinkUrlError, UnavailableError
 SCHEMES = ("blueflood+http", "blueflood+https")
 TTL_S = 172800
 MAX_TTL_S = 2**31 - 1
-# Accepted, but possibly not stored.
+# The status of points that were accepted but may not have been stored.
 IN_TIME = 202
 
 

@@ -1,10 +1,10 @@
-"""Graphite's plaintext protocol, which other stores accept, too.
+"""Sends points in Graphite's plaintext protocol, which other stores accept as well.
 
-    graphite://HOST:2003/PREFIX            names with dots: PREFIX.cluster.dc.rack.node.metric.labels.field
+    graphite://HOST:2003/PREFIX            dotted names: PREFIX.cluster.dc.rack.node.metric.labels.field
     graphite://HOST:2003/PREFIX?tags=1     PREFIX.metric.field;cluster=…;dc=…;label=…
 
-The protocol has no responses. Each batch has its own connection, whose sending side is closed after the last line; when
-the store closes its side, it has read everything. Times are whole seconds.
+The protocol has no responses. Each batch is sent over its own connection, which is shut down for sending after the last
+line; once the store has closed its side, it has read everything. Times are whole seconds.
 """
 
 import re
@@ -25,7 +25,7 @@ from exporters.sinks.sink import SinkUrlError, UnavailableError
 
 SCHEMES = ("graphite",)
 PORT = 2003
-# Characters that a tag's value must not have; it must not begin with a tilde either.
+# Characters that must not appear in a tag value, which must not begin with a tilde either.
 NOT_IN_TAGS = re.compile(r"[;~\s\x00-\x1f]")
 PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 CHUNK_BYTES = 4096
@@ -36,12 +36,12 @@ def connect(target: Target) -> "Graphite":
     target.require_known("tags")
     prefix = target.path.strip("/.")
     if not PREFIX.fullmatch(prefix):
-        raise SinkUrlError(f"{target.name}: invalid prefix: only letters, digits, '_', '-' and dots between them")
+        raise SinkUrlError(f"{target.name}: invalid prefix (hint: use letters, digits, '_', '-' and dots)")
     return Graphite(target, prefix, tagged=target.flag("tags"))
 
 
 class Graphite:
-    """Sends lines, a connection for each batch."""
+    """Sends lines, opening a new connection for each batch."""
 
     def __init__(self, target: Target, prefix: str, *, tagged: bool) -> None:
         self.name = target.name

@@ -1,7 +1,7 @@
-"""InfluxDB 2, stores with its API such as InfluxDB 1.8, and VictoriaMetrics.
+"""Sends points to InfluxDB 2, to stores with the same API such as InfluxDB 1.8, and to VictoriaMetrics.
 
 influxdb+http://HOST:8086/BUCKET?org=ORG&token_file=PATH
-influxdb+http://HOST:8086/db/autogen?token_file=PATH         1.8: the file has user:password
+influxdb+http://HOST:8086/db/autogen?token_file=PATH         1.8: the file contains user:password
 victoriametrics+http://HOST:8428
 """
 
@@ -38,7 +38,7 @@ def connect(target: Target) -> "InfluxDB":
 
 
 class InfluxDB:
-    """Writes line protocol with influxdb_client, without its points and retries."""
+    """Writes line protocol with influxdb_client, but without using its point objects and retries."""
 
     def __init__(self, target: Target, bucket: str) -> None:
         """Create the client; it connects with the first request."""

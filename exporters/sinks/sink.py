@@ -1,6 +1,6 @@
-"""The interface of a sink, and the errors of its store; `exporters.shipping` does the rest, the same for all sinks.
+"""The interface of a sink, and the errors that its store may cause; `exporters.shipping` does everything else.
 
-A module in this folder is a sink if it has `SCHEMES`, its URL schemes, and `connect`, which creates the sink of a
+A module in this folder is a sink if it defines `SCHEMES`, its URL schemes, and `connect`, which creates the sink for a
 `exporters.sinks.parts.sink_url.Target` or raises SinkUrlError.
 """
 
@@ -23,13 +23,13 @@ class Sink(Protocol):
     def encode(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
     ) -> list[bytes]:
-        """Return the points of a sample, one series each; always the same for the same sample.
+        """Return the points of a sample, each with values of one series; the same sample always gives the same points.
 
-        `catalogue` defines the sample's metrics, as its recording does. `placement` is where the node runs.
+        `catalogue` is the catalogue of the sample's recording. `placement` states where the node runs.
         """
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
-        """Send points and return when the store has them.
+        """Send points and return when the store has received them.
 
         Raises UnavailableError, TooLargeError or RefusedError.
         """
@@ -43,7 +43,7 @@ class SinkUrlError(ValueError):
 
 
 class UnavailableError(Exception):
-    """The store accepts no points at present: it is down, overloaded, or rejects the credentials.
+    """The store is not accepting points: it is down or overloaded, or it rejects the credentials.
 
     retry_after_s  the delay that it asks for, if any.
     """
@@ -54,13 +54,13 @@ class UnavailableError(Exception):
 
 
 class TooLargeError(Exception):
-    """The request is too large for something in front of the store, such as a proxy; fewer points may pass."""
+    """The request is too large for something in front of the store, such as a proxy; a smaller one may get through."""
 
 
 class RefusedError(Exception):
     """The store itself refuses these points for good: at least one is invalid, or there are too many.
 
-    all_points  whether the store states that it took none of them, so that searching for the invalid ones is useless.
+    all_points  whether the store states that it accepted none of them; there is then no need to find the invalid ones.
     """
 
     def __init__(self, reason: str, *, all_points: bool = False) -> None:

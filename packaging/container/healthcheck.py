@@ -1,7 +1,7 @@
-"""Container health check: exit with status 0 if the agent in this container is healthy, else report why it is not.
+"""Container health check: exit with status 0 if the agent in this container is healthy; otherwise report the problem.
 
-It needs no secrets: an agent that responds with TLS, or requires a password or a client certificate, counts as healthy.
-Missing ticks are detected only without passwords and client certificates. CASSTAT_LISTEN names the agent's address,
+It needs no secrets: an agent that responds but requires a password or a client certificate counts as healthy. Missing
+ticks are therefore detected only without passwords and client certificates. CASSTAT_LISTEN gives the agent's address,
 because the check cannot see the agent's command line.
 """
 
@@ -16,11 +16,11 @@ TIMEOUT_S = 2.0
 
 
 def problem(host: str, port: str) -> str:
-    """Return why the agent at that address is not healthy; "" if it is."""
+    """Return the problem of the agent at that address; "" if it is healthy."""
     try:
         return _problem(f"https://{host}:{port}/-/healthy")
     except (OSError, http.client.HTTPException):
-        # The agent uses plain HTTP, requires a client certificate, or does not listen.
+        # The agent uses plain HTTP, requires a client certificate, or is not listening.
         pass
     try:
         return _problem(f"http://{host}:{port}/-/healthy")
@@ -32,7 +32,7 @@ def problem(host: str, port: str) -> str:
 
 
 def _problem(url: str) -> str:
-    """Return what the agent at that URL reports. Raises OSError and HTTPException."""
+    """Return the problem that the agent at that URL reports; "" if none. Raises OSError and HTTPException."""
     # The agent's certificate need not be valid for the loopback address.
     context = ssl._create_unverified_context()  # noqa: S323
     opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler({}))

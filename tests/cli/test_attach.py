@@ -58,13 +58,13 @@ def test_the_only_node_or_the_given_one_is_chosen() -> None:
 
 def test_an_ambiguous_choice_lists_the_nodes() -> None:
     both = [LocalNode(4, 1.0, jmx_port=7199), LocalNode(5, 2.0)]
-    assert "several Cassandra processes run here: 4 (JMX port 7199), 5 (hint: give the PID of one)" in error_of(
+    assert "several Cassandra processes are running here: 4 (JMX port 7199), 5 (hint: specify a PID)" in error_of(
         lambda: chosen(both, None)
     )
-    assert "process 6 is not one of the Cassandra processes here: 4 (JMX port 7199), 5" in error_of(
+    assert "process 6 is not a Cassandra process on this machine; running: 4 (JMX port 7199), 5" in error_of(
         lambda: chosen(both, 6)
     )
-    assert "no Cassandra process on this machine" in error_of(lambda: chosen([], None))
+    assert "no Cassandra process is running on this machine" in error_of(lambda: chosen([], None))
 
 
 def test_a_process_that_has_ended_is_an_error() -> None:
@@ -101,14 +101,14 @@ def test_the_jar_must_be_jolokias_agent(jar: Path, tmp_path: Path) -> None:
     assert "Is a directory" in error_of(lambda: require_jolokia(tmp_path))
 
 
-def test_only_the_user_of_the_node_and_root_may_attach(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_nodes_user_and_root_may_attach(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert runner(ME, jar).owner == (OWNER if os.geteuid() == 0 else None)
     monkeypatch.setattr(os, "geteuid", lambda: OWNER[0] + 1)
     message = error_of(lambda: runner(ME, jar))
     assert f"process {ME.pid} belongs to {ME.user} (hint: run casstat as that user or as root" in message
 
 
-def test_nothing_is_written_for_a_node_of_another_user(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_files_are_written_for_another_users_node(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: OWNER[0] + 1)
     monkeypatch.setattr(attach_steps, "options_file", lambda *_: pytest.fail("written"))
     assert "belongs to" in error_of(lambda: Task(jar, HERE, [HERE], {}).attach(OPEN))
@@ -124,11 +124,11 @@ def test_a_node_with_attaching_disabled_is_an_error(switches: tuple[str, ...], j
 
 def test_a_node_in_another_network_namespace_is_an_error(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target_process, "has_separate_network", lambda _: True)
-    assert "a separate network" in error_of(lambda: runner(ME, jar))
+    assert "a separate network namespace" in error_of(lambda: runner(ME, jar))
 
 
 def test_the_jar_must_be_visible_to_the_node(tmp_path: Path) -> None:
-    assert "does not see" in error_of(lambda: runner(ME, tmp_path / "none.jar"))
+    assert "cannot see" in error_of(lambda: runner(ME, tmp_path / "none.jar"))
 
 
 def test_a_node_with_a_private_tmp_is_entered_as_its_user(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_a_node_with_a_private_tmp_is_entered_as_its_user(jar: Path, monkeypatch
 
 
 class Javas(Runner):
-    """Returns the modules of a `java` without running it."""
+    """Returns the modules of each `java` from a table, without running it."""
 
     modules_of: dict[str, set[str]]
 
@@ -174,7 +174,7 @@ def javas(monkeypatch: pytest.MonkeyPatch) -> Javas:
         (MODULES - {"jdk.attach"}, {"jdk.attach"}, OTHER_JAVA),
     ],
 )
-def test_the_java_of_the_node_is_preferred(
+def test_the_nodes_java_is_preferred(
     node_modules: set[str], other_modules: set[str], expected: Path, javas: Javas
 ) -> None:
     object.__setattr__(javas, "modules_of", {str(NODE_JAVA): node_modules, str(OTHER_JAVA): other_modules})
@@ -185,7 +185,7 @@ def test_missing_java_modules_are_errors(javas: Javas) -> None:
     object.__setattr__(javas, "modules_of", {str(NODE_JAVA): MODULES - {"jdk.attach"}, str(OTHER_JAVA): {"java.base"}})
     assert "no Java on this machine has the module jdk.attach" in error_of(lambda: java_for(ME, javas, {}))
     object.__setattr__(javas, "modules_of", {str(NODE_JAVA): MODULES - {"jdk.httpserver"}, str(OTHER_JAVA): MODULES})
-    assert "the node's Java has no module jdk.httpserver" in error_of(lambda: java_for(ME, javas, {}))
+    assert "the node's Java lacks the module jdk.httpserver" in error_of(lambda: java_for(ME, javas, {}))
 
 
 # Running the launcher
@@ -233,11 +233,11 @@ def test_a_missing_program_is_an_error() -> None:
     assert Runner().modules(Path("/none/java"), {}) == frozenset()
 
 
-# Options of the agent
+# The agent's options
 
 
 @given(st.text(min_size=1, max_size=20))
-def test_only_the_user_of_the_node_can_read_the_options_and_they_are_removed(password: str) -> None:
+def test_only_the_nodes_user_can_read_the_options_and_they_are_removed(password: str) -> None:
     agent = Agent("127.0.0.1", 8778, "me", password)
     with options_file(agent, HERE.pid, OWNER) as path:
         assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -250,7 +250,7 @@ def test_only_the_user_of_the_node_can_read_the_options_and_they_are_removed(pas
 
 
 def unescaped(text: str) -> str:
-    """Decode a value of a Java properties file."""
+    """Decode a value from a Java properties file."""
     assert re.fullmatch(r"(\\u[0-9a-f]{4})*", text)
     return bytes.fromhex(text.replace("\\u", "")).decode("utf-16-be")
 
@@ -261,7 +261,7 @@ def test_the_options_are_removed_after_a_failure() -> None:
     assert not path.parent.exists()
 
 
-def test_without_a_user_the_options_contain_none() -> None:
+def test_without_a_user_the_options_contain_no_credentials() -> None:
     with options_file(OPEN, HERE.pid, OWNER) as path:
         assert not re.search("^(user|password)=", path.read_text(), re.MULTILINE)
 
@@ -277,7 +277,7 @@ def test_without_a_user_the_options_contain_none() -> None:
         ("10.0.0.7", "http://10.0.0.7:8778/jolokia", False),
     ],
 )
-def test_the_url_of_the_agent_is_reachable_from_this_machine(host: str, url: str, private: bool) -> None:
+def test_the_agents_url_is_reachable_from_this_machine(host: str, url: str, private: bool) -> None:
     agent = Agent(host, 8778, "me", SECRET)
     assert (agent.url, agent.is_private) == (url, private)
     assert SECRET not in repr(agent)
@@ -302,7 +302,7 @@ def attached() -> Iterator[FakeJolokia]:
 
 
 class FakeTask(Task):
-    """A task with a launcher of the test's choice."""
+    """A task with a fake launcher, which returns `result` and keeps its arguments."""
 
     result: Done
     launched_with: tuple[str, ...] = ()
@@ -329,7 +329,7 @@ def test_attaching_reports_the_node_and_the_command_to_run(
     launched = task(f"Started Jolokia for PID {HERE.pid}\n{attached.url}\n")
     url = attached.url
     assert launched.attach(agent) == (
-        f"attached Jolokia to process {HERE.pid}: {url} answers for 192.0.2.7, Cassandra 5.0.6"
+        f"attached Jolokia to process {HERE.pid}: {url} serves Cassandra 5.0.6 at 192.0.2.7"
         f" (hint: run 'casstat --jolokia {url}')"
     )
     assert launched.launched_with[:4] == ("--host", "127.0.0.1", "--port", str(attached.port))
@@ -337,7 +337,7 @@ def test_attaching_reports_the_node_and_the_command_to_run(
     # An agent with the default URL is found without an option.
     monkeypatch.setattr(attach_steps, "DEFAULT_URL", url)
     assert launched.attach(agent).endswith(" (hint: run 'casstat')")
-    # With several nodes the option is required.
+    # With several nodes, the option is required.
     several = FakeTask(launched.jar, HERE, [HERE, LocalNode(1, 0.0)], {})
     object.__setattr__(several, "result", launched.result)
     assert several.attach(agent).endswith(f"(hint: run 'casstat --jolokia {url}')")
@@ -353,10 +353,10 @@ def test_the_command_contains_the_user_but_not_the_password(
     assert SECRET not in message
 
 
-def test_an_agent_that_is_already_attached_is_no_error(attached: FakeJolokia) -> None:
+def test_an_agent_that_is_already_attached_is_not_an_error(attached: FakeJolokia) -> None:
     attached_task = task(f"Jolokia is already attached to PID {HERE.pid}\n{attached.url}/\n", 1)
     assert attached_task.attach(OPEN).startswith(
-        f"Jolokia is already attached to process {HERE.pid}: {attached.url} answers for 192.0.2.7, Cassandra 5.0.6"
+        f"Jolokia is already attached to process {HERE.pid}: {attached.url} serves Cassandra 5.0.6 at 192.0.2.7"
         " (hint: run 'casstat"
     )
     attached.stop()
@@ -366,7 +366,7 @@ def test_an_agent_that_is_already_attached_is_no_error(attached: FakeJolokia) ->
     )
 
 
-def test_an_agent_that_is_slow_to_listen_is_waited_for(attached: FakeJolokia, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_is_slow_to_listen_is_awaited(attached: FakeJolokia, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attach_steps, "_taken", lambda _: "")
     agent = Agent("127.0.0.1", attached.port)
     attached.stop()
@@ -374,7 +374,7 @@ def test_an_agent_that_is_slow_to_listen_is_waited_for(attached: FakeJolokia, mo
     late.start()
     message = task("Couldn't start agent for PID 1\nPossible reason could be that …", 1).attach(agent)
     late.join()
-    assert message.startswith(f"attached Jolokia to process {HERE.pid}: {attached.url} answers")
+    assert message.startswith(f"attached Jolokia to process {HERE.pid}: {attached.url} serves")
 
 
 def test_an_agent_of_another_process_is_an_error(attached: FakeJolokia, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,7 +382,7 @@ def test_an_agent_of_another_process_is_an_error(attached: FakeJolokia, monkeypa
     monkeypatch.setattr(attach_steps, "PATIENCE_S", 0.1)
     attached.node.override = None
     agent = Agent("127.0.0.1", attached.port)
-    assert f"another process, not {HERE.pid}" in error_of(lambda: task("Started Jolokia").attach(agent))
+    assert f"serves a process other than {HERE.pid}" in error_of(lambda: task("Started Jolokia").attach(agent))
 
 
 def test_a_port_in_use_is_an_error(attached: FakeJolokia) -> None:
@@ -395,17 +395,21 @@ def test_a_port_in_use_is_an_error(attached: FakeJolokia) -> None:
     ("output", "code", "words"),
     [
         ("(command: start) : The VM does not support the attach mechanism", 1, f"start it without {DISABLED}"),
-        ("target process 4 doesn't respond within 10500ms or HotSpot VM not loaded", 1, "check whether the node hangs"),
+        (
+            "target process 4 doesn't respond within 10500ms or HotSpot VM not loaded",
+            1,
+            "check whether the node is hanging",
+        ),
         ("Error: Unable to access jarfile /jolokia.jar", 1, "the node's user cannot read /jolokia.jar"),
         ("Agent JAR not found or no Agent-Class attribute", 1, "the node's user cannot read /jolokia.jar"),
         ("java.lang.UnsupportedClassVersionError: org/jolokia/…", 1, "use Jolokia 1.7"),
         ("Agent JAR loaded but agent failed to initialize", 1, "see the node's standard output"),
         ("Something {new} that\nnobody\x1b[31m knows", 7, "Something {new} that nobody?[31m knows"),
-        ("", None, "no result within 30 s (hint: check whether the node hangs)"),
+        ("", None, "Jolokia's launcher did not finish within 30 s (hint: check whether the node is hanging)"),
         ("", 9, "Jolokia's launcher exited with code 9"),
     ],
 )
-def test_messages_of_the_launcher_become_errors_with_a_hint(
+def test_launcher_messages_become_errors_with_a_hint(
     output: str, code: int | None, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attach_steps, "_taken", lambda _: "")
@@ -415,17 +419,19 @@ def test_messages_of_the_launcher_become_errors_with_a_hint(
     assert error_of(task(output, code).detach).startswith(f"cannot detach Jolokia from process {HERE.pid}: ")
 
 
-def test_detaching_removes_the_agent_and_a_missing_one_is_no_error() -> None:
+def test_detaching_removes_the_agent_and_a_missing_one_is_not_an_error() -> None:
     attached_task = task("Stopped Jolokia for PID 4\n")
     assert attached_task.detach() == f"detached Jolokia from process {HERE.pid}"
     assert attached_task.launched_with == ("stop",)
-    assert task("Jolokia is not attached to PID 4\n", 1).detach() == f"no Jolokia is attached to process {HERE.pid}"
+    assert task("Jolokia is not attached to PID 4\n", 1).detach() == f"Jolokia is not attached to process {HERE.pid}"
 
 
-def test_an_agent_from_the_command_line_of_the_node_stays() -> None:
+def test_an_agent_from_the_nodes_command_line_is_not_detached() -> None:
     node = replace(HERE, url="http://127.0.0.1:8778/jolokia")
     launched = task("Stopped Jolokia", node=node)
-    assert "loaded Jolokia at start-up (http://127.0.0.1:8778/jolokia): not detached" in error_of(launched.detach)
+    assert "was started with Jolokia (http://127.0.0.1:8778/jolokia), which casstat does not detach" in error_of(
+        launched.detach
+    )
     assert launched.launched_with == ()
 
 
@@ -436,10 +442,10 @@ def test_an_agent_from_the_command_line_of_the_node_stays() -> None:
     ("arguments", "words"),
     [
         ([], "--jar"),
-        (["--jar", "a.jar", "--host", "0.0.0.0"], "0.0.0.0 is not a loopback address (hint: give --user"),
+        (["--jar", "a.jar", "--host", "0.0.0.0"], "0.0.0.0 is not a loopback address (hint: use --user"),
         (["--jar", "a.jar", "--host", "node7"], "'node7' is not an IP address"),
-        (["--jar", "a.jar", "--user", "me"], "require each other"),
-        (["--jar", "a.jar", "--password-file", "x"], "require each other"),
+        (["--jar", "a.jar", "--user", "me"], "must be used together"),
+        (["--jar", "a.jar", "--password-file", "x"], "must be used together"),
         (["--jar", "a.jar", "--user", "me", "--password-file", "/none"], "--password-file: /none: No such file"),
         (["--jar", "a.jar", "--port", "0"], "--port"),
         (["--jar", "a.jar", "--listen", "node7:8778"], "'node7' is not an IP address"),
@@ -460,7 +466,10 @@ def test_without_cassandra_attaching_is_an_error(
 ) -> None:
     monkeypatch.setattr(attach_command, "local_nodes", list)
     assert main(["attach", "--jar", "a.jar"]) == 1
-    assert capsys.readouterr().err == "casstat: no Cassandra process on this machine, or this user may not see it\n"
+    assert (
+        capsys.readouterr().err
+        == "casstat: no Cassandra process is running on this machine, or this user cannot see it\n"
+    )
 
 
 def test_help_lists_the_detach_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The demo cluster, its companions and its load generator, without running Cassandra."""
+"""Tests of the demo cluster, its companion programs and its load generator that do not run Cassandra."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_without_the_driver_nothing_is_started(tmp_path: Path, monkeypatch: pyte
     assert not (tmp_path / "demo").exists()
 
 
-def test_hints_contain_the_directory_unless_it_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hints_include_the_directory_unless_it_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert LocalCluster(state_folder(os.environ), tmp_path).command("down") == "casstat demo down"
     other = LocalCluster(tmp_path / "my demo", tmp_path)
@@ -50,7 +50,7 @@ def test_hints_contain_the_directory_unless_it_is_the_default(tmp_path: Path, mo
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace downloads and node processes."""
+    """Replace downloads and node processes with stubs."""
     monkeypatch.setattr("cli.demo.demo_cluster.find_java", lambda *_: Path("java"))
     monkeypatch.setattr("cli.demo.demo_cluster.has_http_server", lambda _: True)
     monkeypatch.setattr("cli.demo.demo_cluster.fetch_jolokia", lambda *_: Path("jolokia.jar"))
@@ -70,18 +70,18 @@ def test_nodes_keep_their_ports(tmp_path: Path) -> None:
     first = ports()
     assert len(set(first)) == PLAN.nodes
     with socket.socket() as other:
-        # The lowest port is free again, which must not change the assignment.
+        # The lowest port is free again, but the existing assignment must not change.
         assert ports() == first
         other.bind(("127.0.0.1", first[1]))
         again = ports()
     assert again[::2] == first[::2]
     assert again[1] not in first
-    # The new port is kept.
+    # The replacement port is reused from then on.
     assert ports() == again
 
 
 @pytest.mark.usefixtures("parts")
-def test_a_plan_without_ports_from_an_earlier_version_is_read(tmp_path: Path) -> None:
+def test_a_plan_written_by_an_earlier_version_without_ports_is_accepted(tmp_path: Path) -> None:
     cluster = LocalCluster(tmp_path, tmp_path)
     cluster.up(PLAN, {}, lambda _: None)
     notes = json.loads((tmp_path / "cluster.json").read_text())
@@ -98,7 +98,7 @@ def test_nodes_without_jolokia_have_no_agent(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 @pytest.mark.usefixtures("parts")
-def test_a_load_with_another_rate_replaces_the_running_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_with_a_different_rate_replaces_the_running_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\nsleep 60\n")
     program.chmod(0o755)
@@ -109,7 +109,7 @@ def test_a_load_with_another_rate_replaces_the_running_one(tmp_path: Path, monke
     def up(*arguments: str) -> str:
         result = CliRunner().invoke(command, ["up", "--address", "127.0.171.1", "--dir", str(folder), *arguments])
         assert result.exception is None, result.output
-        # A program has no command line until the kernel has loaded it.
+        # A new process's command line is empty until the kernel has loaded the program.
         while "load" in cluster.running() and cluster.load_rate() is None:
             pass
         return next((line for line in result.output.splitlines() if line.startswith("load")), "")
@@ -133,7 +133,7 @@ def test_an_unknown_companion_is_a_usage_error(tmp_path: Path) -> None:
     assert "prometheus" in result.output
 
 
-def test_prometheus_has_the_rules_and_scrapes_agents_and_load(tmp_path: Path) -> None:
+def test_prometheus_loads_the_rules_and_scrapes_the_agents_and_the_load_generator(tmp_path: Path) -> None:
     write_configuration(tmp_path, ["127.0.0.1:17199", "127.0.0.2:17199"], "127.0.0.1:17198")
     assert {path.name: path.read_text() for path in (tmp_path / "rules").iterdir()} == dict(rule_files())
     text = (tmp_path / "prometheus.yml").read_text()
@@ -142,7 +142,7 @@ def test_prometheus_has_the_rules_and_scrapes_agents_and_load(tmp_path: Path) ->
     assert '"load"' not in (tmp_path / "prometheus.yml").read_text()
 
 
-# The program outlives the process that started it.
+# The companion program is meant to outlive the process that started it.
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 def test_a_companion_program_starts_once_and_stops_with_the_cluster(tmp_path: Path) -> None:
     cluster = LocalCluster(tmp_path, tmp_path)
@@ -154,7 +154,7 @@ def test_a_companion_program_starts_once_and_stops_with_the_cluster(tmp_path: Pa
     assert cluster.running() == {}
 
 
-def test_failed_operations_count_as_errors_only() -> None:
+def test_failed_operations_count_only_as_errors() -> None:
     metrics = LoadMetrics("c")
     metrics.done("Read", 0.002)
     metrics.done("Read", 0.3)
@@ -174,7 +174,7 @@ def test_failed_operations_count_as_errors_only() -> None:
     assert counts == [sum(latency_s <= bound_s for latency_s in (0.002, 0.3)) for bound_s in DEFAULT_S]
 
 
-def test_clusters_on_different_addresses_start_at_different_ports() -> None:
+def test_clusters_on_different_addresses_have_different_first_ports() -> None:
     assert first_jmx_port("127.0.0.1") == 7199
     ports = [first_jmx_port(f"127.0.{subnet}.1") for subnet in range(256)]
     assert len(set(ports)) == len(ports)
@@ -190,7 +190,7 @@ def test_maven_verifies_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "--strict-checksums" in (tmp_path / "mvn.log").read_text().split()
 
 
-def test_download_progress_is_parsed_from_the_log_of_maven() -> None:
+def test_download_progress_is_parsed_from_mavens_log() -> None:
     log = """[INFO] Downloading from central: a.pom
 [INFO] Downloaded from central: a.pom (900 B at 2.2 kB/s)
 [INFO] Downloaded from central: a.jar (683 kB at 1.8 MB/s)
@@ -203,7 +203,7 @@ def test_download_progress_is_parsed_from_the_log_of_maven() -> None:
 
 
 def test_end_returns_when_the_process_is_a_zombie() -> None:
-    # `demo up --with prometheus` is such a parent while `demo down` stops the nodes.
+    # `demo up --with prometheus` is such a parent: it does not wait for the nodes that `demo down` stops.
     script = "import subprocess, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None

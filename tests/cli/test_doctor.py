@@ -1,4 +1,4 @@
-"""`casstat doctor` with faults that tests cannot create: clocks, several routes, hidden processes; and its output."""
+"""`casstat doctor`: its output, and simulated faults in the clock, routes, processes and interfaces."""
 
 import json
 import os
@@ -29,7 +29,7 @@ Programs = Callable[[str], str | None]
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A machine that may set its clock, without systemd."""
+    """The root of a simulated machine without systemd that is allowed to set its clock."""
     put(tmp_path, "proc/self/status", MAY_SET)
     put(tmp_path, "proc/self/uid_map", "         0          0 4294967295\n")
     put(tmp_path, "proc/self/mounts", "proc /proc proc rw,nosuid 0 0\n")
@@ -79,7 +79,7 @@ def test_the_fix_starts_the_installed_time_service(root: Path, programs: list[st
     assert clock_finding(root, *programs, uid=1000).fixes == (f"{sudo}{fix}",)
 
 
-def test_a_running_time_service_lacks_a_server(root: Path) -> None:
+def test_a_running_time_service_that_is_not_synchronised_needs_a_server(root: Path) -> None:
     put(root, "proc/7/comm", "chronyd\n")
     put(root, "etc/chrony.conf")
     finding = clock_finding(root, "chronyd", uid=1000)
@@ -90,7 +90,7 @@ def test_a_running_time_service_lacks_a_server(root: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "users"), [("CapBnd:\t00000000a80425fb\n", "0 0 4294967295"), (MAY_SET, "0 1000 1")]
 )
-def test_in_a_container_the_fix_is_for_its_host(root: Path, status: str, users: str) -> None:
+def test_in_a_container_the_fix_applies_to_the_host(root: Path, status: str, users: str) -> None:
     put(root, "proc/self/status", status)
     put(root, "proc/self/uid_map", users)
     assert clock_finding(root, "chronyd").fixes == ("on the container's host: timedatectl set-ntp true",)
@@ -109,7 +109,7 @@ def test_an_unreadable_clock_state_is_a_warning(root: Path) -> None:
 
 
 def routed(root: Path, *names: str) -> Host:
-    """Return a machine with these interfaces, each with a default route."""
+    """Return a machine that has a default route through each of these interfaces."""
     rows = "".join(f"{name}\t00000000\t0101A8C0\t0003\t0\t0\t{100 + at}\t00000000\n" for at, name in enumerate(names))
     put(root, "proc/net/route", ROUTE + rows)
     put(root, "proc/self/net/route", ROUTE + rows)
@@ -119,7 +119,7 @@ def routed(root: Path, *names: str) -> Host:
     return Host(root, interfaces=names[:1] or ("?",))
 
 
-def test_with_several_default_routes_the_user_chooses_an_interface(root: Path) -> None:
+def test_with_several_default_routes_the_user_must_choose_an_interface(root: Path) -> None:
     case = ExaminedNode(advice=Advice(flags={"--interval": "5"}), root=root)
     finding = check_devices.interface(case, routed(root, "eth0", "eth1"), "")
     assert finding.state is State.WARNING
@@ -139,7 +139,7 @@ def test_hidden_processes_are_a_problem(root: Path) -> None:
     put(root, "proc/self/mounts", "proc /proc proc rw,hidepid=invisible 0 0\n")
     (finding,) = check_node.examine(ExaminedNode(root=root, uid=1000), None, [])
     assert finding.state is State.PROBLEM
-    assert "/proc's option hidepid=invisible hides processes of other users" in finding.summary
+    assert "/proc's option hidepid=invisible hides other users' processes" in finding.summary
     assert finding.fixes[0].startswith("sudo -u ")
 
 
@@ -151,7 +151,7 @@ def test_a_remote_node_is_ok(root: Path) -> None:
     assert (finding.state, finding.fixes) == (State.OK, ())
 
 
-def test_a_process_that_ended_meanwhile_is_reported(root: Path) -> None:
+def test_a_process_that_has_ended_in_the_meantime_is_reported(root: Path) -> None:
     put(root, "proc/7/status", f"Uid:\t{os.geteuid()}\t{os.geteuid()}\t0\t0\n")
     case = ExaminedNode(here=(LocalNode(7, 1.0),), root=root, uid=os.geteuid())
     gone = check_node.examine(case, NodeFacts(pid=7, is_local=True), [])
@@ -195,7 +195,7 @@ def test_json_output_has_one_object_per_finding() -> None:
     ("environ", "terminal", "coloured"),
     [({}, True, True), ({}, False, False), ({"NO_COLOR": "1"}, True, False), ({"TERM": "dumb"}, True, False)],
 )
-def test_colours_are_used_on_terminals_that_support_them(
+def test_colours_are_used_only_on_terminals_that_support_them(
     environ: dict[str, str], *, terminal: bool, coloured: bool
 ) -> None:
     assert is_coloured(environ, terminal=terminal) == coloured

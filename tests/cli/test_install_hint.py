@@ -1,4 +1,4 @@
-"""Install hints match the environment of casstat."""
+"""Install hints match the environment in which casstat is installed."""
 
 import sys
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_packages_are_installed_into_the_virtual_environment(tmp_path: Path, fil
     assert hint == expected.format(prefix=prefix)
 
 
-def test_without_a_virtual_environment_the_current_python_installs() -> None:
+def test_without_a_virtual_environment_the_running_python_installs_packages() -> None:
     hint = install_command("numpy", prefix=Path("/usr"), base=Path("/usr"))
     assert hint == f"{sys.executable} -m pip install numpy"
 

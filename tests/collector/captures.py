@@ -1,4 +1,4 @@
-"""Captured output of real nodes."""
+"""Captured output from real nodes."""
 
 import json
 from pathlib import Path
@@ -10,14 +10,14 @@ VERSIONS = ("4.1.9", "5.0.6")
 
 
 def bulk(version: str) -> list[dict[str, Any]]:
-    """Return requests to a real node with the responses of Jolokia."""
+    """Return requests to a real node, each with Jolokia's response."""
     content = json.loads((FOLDER / version / "jolokia.bulk.json").read_text())
     assert isinstance(content, list)
     return content
 
 
 def names(version: str) -> dict[str, list[str]]:
-    """Return the names of the MBeans of a real node, by type."""
+    """Return the MBean names of a real node, by type."""
     content = json.loads((FOLDER / version / "jolokia.names.json").read_text())
     assert isinstance(content, dict)
     return content

@@ -1,4 +1,4 @@
-"""Fakes: a clock that tests move, the MBeans of a node behind Jolokia, and a full disk."""
+"""Fakes: a clock that tests control, Jolokia with the MBeans of a node, and a full disk."""
 
 import json
 import resource
@@ -16,7 +16,7 @@ NONE_SUCH = "javax.management.InstanceNotFoundException"
 
 @contextmanager
 def file_size_limit(size: int) -> Iterator[None]:
-    """Limit files to `size` bytes: later bytes cannot be written, as on a full disk, even within a line."""
+    """Limit files to `size` bytes; as on a full disk, a write beyond the limit fails, even in the middle of a line."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -27,7 +27,7 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Disturbances of one sleep: a longer sleep, a suspended machine, a step of the wall clock."""
+    """Disturbances during one sleep: oversleeping, a suspended machine, a wall clock step."""
 
     longer_s: float = 0.0
     wall_step_s: float = 0.0
@@ -35,7 +35,7 @@ class Disturbance:
 
 
 class FakeClock:
-    """A wall and a monotonic clock in whole nanoseconds; only sleeping and `busy` move them."""
+    """A wall clock and a monotonic clock in whole nanoseconds, which never advance on their own."""
 
     def __init__(self, wall_s: float = 1_700_000_000.0, sleeps: Iterable[Disturbance] = ()) -> None:
         self._wall_ns = round(wall_s * NS)
@@ -55,7 +55,7 @@ class FakeClock:
 
     def sleep(self, seconds: float) -> None:
         disturbance = Disturbance()
-        # A remainder from rounding is not a separate sleep.
+        # A remainder caused by rounding does not count as a separate sleep.
         if seconds > 1e-6:
             self.slept.append(seconds)
             disturbance = next(self._sleeps, disturbance)
@@ -69,12 +69,12 @@ class FakeClock:
         self._monotonic_ns += round(seconds * NS)
 
     def suspend(self, seconds: float) -> None:
-        """Advance the clocks while the machine is suspended."""
+        """Advance the clocks as if the machine were suspended."""
         self.busy(seconds)
         self._suspended_ns += round(seconds * NS)
 
     def step(self, seconds: float) -> None:
-        """Set the wall clock."""
+        """Step the wall clock."""
         self._wall_ns += round(seconds * NS)
 
 
@@ -82,13 +82,13 @@ Name = tuple[str, frozenset[str]]
 
 
 def _parts(name: str) -> Name:
-    """Return the domain and properties of an ObjectName without quoted commas."""
+    """Return the domain and the properties of an ObjectName that contains no quoted commas."""
     domain, _, properties = name.partition(":")
     return domain, frozenset(properties.split(","))
 
 
 def _canonical(name: str) -> str:
-    """Return the name as Jolokia does, with sorted properties."""
+    """Return the name in Jolokia's form, with sorted properties."""
     domain, properties = _parts(name)
     return f"{domain}:{','.join(sorted(properties))}"
 
@@ -102,13 +102,13 @@ def _fits(pattern: Name, name: Name) -> bool:
 
 @dataclass
 class FakeJolokia(Jolokia):
-    """Answers like Jolokia for the MBeans in `beans`, with their attributes and operations by name.
+    """Responds as Jolokia does for the MBeans in `beans`, which holds their attributes and operations by name.
 
-    refusing    reason for refusing searches.
-    forbidding  reason for refusing operations.
-    finds       names that every search returns instead.
-    down        whether requests are refused.
-    takes_s     duration of a response on the `clock`.
+    refusing    reason for refusing searches, or "".
+    forbidding  reason for refusing operations, or "".
+    finds       names that every search returns instead of matching ones.
+    down        whether all requests fail.
+    takes_s     how long a response takes on the `clock`.
     meanwhile   called before each part of a response.
     """
 
@@ -161,11 +161,11 @@ class FakeJolokia(Jolokia):
         return attributes.get(name, f"ERROR: javax.management.AttributeNotFoundException : No such attribute: {name}")
 
     def searches(self) -> list[list[str]]:
-        """Return the patterns searched for, round by round."""
+        """Return the search patterns of each round that contains searches."""
         rounds = [[request["mbean"] for request in sent if request["type"] == "search"] for sent in self.rounds]
         return [patterns for patterns in rounds if patterns]
 
     def last_read(self) -> list[str]:
-        """Return the MBeans read in the last round that was not a search."""
+        """Return the MBeans read in the last round without searches."""
         rounds = [sent for sent in self.rounds if not any(request["type"] == "search" for request in sent)]
         return [request["mbean"] for request in rounds[-1]]

@@ -1,4 +1,4 @@
-"""Garbled reports of nodetool, and the checks that hold for all of them."""
+"""Garbled nodetool reports, and checks that must hold for all of them."""
 
 import re
 from random import Random
@@ -6,8 +6,8 @@ from random import Random
 from collector.nodetool.reports.report import Report
 from tests.collector.nodetool.reported import STDERR, Capture
 
-# Lines that stay in place when others are reordered. A line under a wrong heading looks valid, so lines are only
-# reordered between these.
+# Lines that stay in place when the others are reordered. A line under the wrong heading would look valid, so lines are
+# shuffled only between these.
 FIXED = {
     "tablestats": r"Total|-{4}|Keyspace|\s*Table|\s*$",
     "tpstats": r"Pool Name|Message type|Latencies|\s*$",
@@ -19,9 +19,9 @@ FIXED = {
     "netstats": r"Read Repair|Pool Name|\s*$",
     "status": r"Datacenter|=|Status|\|/|--|\s*$",
 }
-# Prefixes of a report that look like a complete report.
+# Prefixes of a report that look like complete reports.
 LOOKS_COMPLETE = {
-    # The numbers of pools, messages, keyspaces and running compactions vary.
+    # The number of pools, messages, keyspaces and running compactions varies.
     "tpstats": re.compile(r".*^Message type.*\n", re.DOTALL | re.MULTILINE),
     "tablestats": re.compile(r".*\n-{4,}\n", re.DOTALL),
     "compactionstats": re.compile(
@@ -54,19 +54,19 @@ def check_sound(capture: Capture, report: Report) -> None:
 
 
 def check_reported(capture: Capture, report: Report) -> None:
-    """Assert that no value differs and that missing values are reported as a problem."""
+    """Assert that no value differs from the original report, and that missing values are reported as a problem."""
     check_sound(capture, report)
     if report.values != capture.original.values or report.properties != capture.original.properties:
         assert report.problems
 
 
 def check_all(capture: Capture, report: Report) -> None:
-    """Assert that all values are parsed."""
+    """Assert that all values of the original report are parsed."""
     assert (report.values, report.properties) == (capture.original.values, capture.original.properties)
 
 
 def reordered(capture: Capture, random: Random) -> str:
-    """Return the report with the lines of each block in another order."""
+    """Return the report with the lines of each block shuffled."""
     lines: list[str] = []
     block: list[str] = []
     for line in [*capture.text.splitlines(keepends=True), ""]:
@@ -80,13 +80,13 @@ def reordered(capture: Capture, random: Random) -> str:
 
 
 def respaced(text: str, random: Random) -> str:
-    """Return the text with other blanks between words; empty lines stay."""
+    """Return the text with different whitespace between and around words; empty lines are unchanged."""
     lines = [_BLANKS.sub(lambda _: random.choice((" ", "  ", "\t", "      ")), line) for line in text.split("\n")]
     return "\n".join(random.choice((line, line.strip(), f"  {line}")) if line.strip() else line for line in lines)
 
 
 def localised(text: str, point: str, group: str) -> str:
-    """Return the text with numbers in the format of another locale."""
+    """Return the text with numbers in another locale's format."""
 
     def formatted(match: re.Match[str]) -> str:
         integer, _, fraction = match[0].partition(".")
@@ -98,12 +98,12 @@ def localised(text: str, point: str, group: str) -> str:
 
 
 def digits(text: str) -> str:
-    """Return the text with Arabic digits in its numbers."""
+    """Return the text with its numbers written in Arabic-Indic digits."""
     return _NUMBER.sub(lambda match: match[0].translate({48 + digit: 0x660 + digit for digit in range(10)}), text)
 
 
 def renumbered(line: str, random: Random) -> str:
-    """Return the line with one of its numbers replaced, if it has any."""
+    """Return the line with one of its numbers replaced, or unchanged if it has none."""
     numbers = list(_NUMBER.finditer(line))
     if not numbers:
         return line

@@ -1,4 +1,4 @@
-"""A node behind a fake Jolokia, read tick by tick."""
+"""A node behind a fake Jolokia agent, read tick by tick."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -32,12 +32,12 @@ SNAPSHOTS = gauge("table_snapshots_bytes", "Text.", TABLE + "SnapshotsSize", scr
 COMPACTIONS = gauge("compaction_pending", "Text.", PENDING)
 
 Beans = dict[str, dict[str, Any]]
-# More tables than any test has.
+# A table budget that exceeds the number of tables in any test.
 ALL_TABLES = Selection(tables=1000)
 
 
 def common(start_ms: int = 1_700_000_000_000, schema: str = "v1") -> Beans:
-    """Return the MBeans of every node."""
+    """Return the MBeans that every node has."""
     return {RUNTIME: {"StartTime": start_ms}, SERVICE: {"SchemaVersion": schema}}
 
 
@@ -62,7 +62,7 @@ def table(keyspace: str, name: str) -> Beans:
 
 
 def real_table(keyspace: str, name: str, reads: int = 0, writes: int = 0) -> Beans:
-    """Return the MBeans of a table that the catalogue reads."""
+    """Return those MBeans of a table that the catalogue reads."""
     prefix = TABLE.format(keyspace=keyspace, table=name)
     beans: Beans = {
         f"{prefix}{operation}{suffix}": {"Count": count, "values()": [0] * 128}
@@ -73,7 +73,7 @@ def real_table(keyspace: str, name: str, reads: int = 0, writes: int = 0) -> Bea
 
 
 def real_keyspace(keyspace: str, reads: int = 0, writes: int = 0) -> Beans:
-    """Return the MBeans of a keyspace that the catalogue reads."""
+    """Return those MBeans of a keyspace that the catalogue reads."""
     prefix = KEYSPACE.format(keyspace=keyspace)
     return {
         f"{prefix}{operation}{suffix}": {"Count": count, "values()": [0] * 128}
@@ -83,7 +83,7 @@ def real_keyspace(keyspace: str, reads: int = 0, writes: int = 0) -> Beans:
 
 
 class Node:
-    """A fake node and the source that reads it: all tables, unless a `selection` is given."""
+    """A fake node and the source that reads it; without a `selection`, the source reads all tables."""
 
     def __init__(
         self, read_beans: Sequence[MBean], *node_beans: Beans, selection: Selection | None = None, takes_s: float = 0.0
@@ -105,7 +105,7 @@ class Node:
         self.jolokia.beans[SERVICE]["SchemaVersion"] += "+"
 
     def tick(self, after_s: float = 1.0) -> Scrape:
-        """Read, and advance the clock to `after_s` after the beginning."""
+        """Read the source, and advance the clock to `after_s` after the start of the reading."""
         began_s = self.clock.monotonic_s()
         try:
             return self.source.read(1.0)
@@ -113,7 +113,7 @@ class Node:
             self.clock.busy(began_s + after_s - self.clock.monotonic_s())
 
     def read_times(self, mbean: str, ticks: int, interval_s: float = 1.0) -> list[float]:
-        """Return the times of the ticks that read the MBean, in seconds from now."""
+        """Run this many ticks, and return the times of those that read the MBean, in seconds from now."""
         began_s = self.clock.monotonic_s()
         times_s = []
         for _ in range(ticks):

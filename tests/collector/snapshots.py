@@ -1,4 +1,4 @@
-"""A small catalogue, and snapshots of a node with only these metrics."""
+"""A small catalogue, and node snapshots that contain only its metrics."""
 
 from collections.abc import Iterable, Sequence
 
@@ -38,17 +38,17 @@ def snapshot(*scrapes: Scrape, missed: int = 0) -> Snapshot:
 
 
 def of_source(at_s: float, values: Values, origin: str = "1") -> Snapshot:
-    """Return a snapshot of one source."""
+    """Return a snapshot with values from a single source."""
     return snapshot(scrape(at_s, values, origin))
 
 
 def counted(at_s: float, value: Value, origin: str = "1") -> Snapshot:
-    """Return a snapshot of one counter."""
+    """Return a snapshot with the value of a single counter."""
     return of_source(at_s, {REQUESTS: value}, origin)
 
 
 def samples(snapshots: Iterable[Snapshot]) -> list[Sample]:
-    """Return the sample of each snapshot."""
+    """Return the sample derived from each snapshot and the readings before it."""
     before: Readings = {}
     derived = []
     for now in snapshots:
@@ -72,7 +72,7 @@ def kinds(sample: Sample) -> list[str]:
 
 
 def bucket_counts(length: int, filled: dict[int, int]) -> tuple[int, ...]:
-    """Return `length` counts, all 0 but the `filled` ones."""
+    """Return `length` counts, all of them 0 except the `filled` ones."""
     return tuple(filled.get(index, 0) for index in range(length))
 
 

@@ -1,4 +1,4 @@
-"""The catalogue: rules for every metric."""
+"""The rules that every metric in the catalogue must follow."""
 
 import re
 from collections import Counter
@@ -14,14 +14,14 @@ from exporters.line.operation_columns import Operations
 from exporters.line.view import View
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-# A name of node_exporter.
+# This name is kept as node_exporter defines it.
 NOT_IN_TOTAL = {"node_netstat_Tcp_RetransSegs"}
 UNITS = {"seconds", "bytes", "1", "ratio", ""}
 OPERATIONS = [Operations(), Operations("ks"), Operations("ks", "t1")]
 
 
 def violations(holds: Callable[[Metric], bool]) -> list[str]:
-    """Return the metrics that violate a rule."""
+    """Return the names of the metrics that violate a rule."""
     return [metric.name for metric in CATALOGUE.values() if not holds(metric)]
 
 
@@ -30,7 +30,7 @@ def test_every_metric_name_is_valid_in_prometheus() -> None:
     assert [metric.name for metric in CATALOGUE.values()] == list(CATALOGUE)
 
 
-def test_every_help_is_one_line_with_a_full_stop() -> None:
+def test_every_help_text_is_one_line_that_ends_with_a_full_stop() -> None:
     line = re.compile(r"[A-Z0-9].*[^.\s]\.")
     assert violations(lambda metric: bool(line.fullmatch(metric.help))) == []
 
@@ -43,7 +43,7 @@ def test_every_label_is_valid_and_unique() -> None:
     assert violations(legal) == []
 
 
-def test_counters_and_only_counters_end_in_total() -> None:
+def test_counter_names_and_no_others_end_in_total() -> None:
     wrong = violations(lambda metric: metric.name.endswith("_total") == (metric.kind is Kind.COUNTER))
     assert set(wrong) == NOT_IN_TOTAL
 
@@ -64,7 +64,7 @@ def test_the_counters_of_a_histogram_exist_and_have_its_labels() -> None:
     assert violations(lambda metric: metric.kind is Kind.HISTOGRAM or not (metric.count or metric.total)) == []
 
 
-def test_the_total_of_a_histogram_is_in_microseconds() -> None:
+def test_the_total_of_every_histogram_is_in_microseconds() -> None:
     totals = [(CATALOGUE[metric.total], metric) for metric in CATALOGUE.values() if metric.total]
     assert totals
     assert all(total.unit == metric.unit == "seconds" and total.scale == 1e-6 for total, metric in totals)
@@ -74,22 +74,22 @@ def test_no_histogram_is_scaled() -> None:
     assert violations(lambda metric: metric.kind is not Kind.HISTOGRAM or metric.scale == 1.0) == []
 
 
-def test_a_column_names_one_series_of_its_metric() -> None:
+def test_each_column_names_one_series_of_its_metric() -> None:
     assert violations(lambda metric: all(len(column.labels) == len(metric.labels) for column in metric.columns)) == []
     assert violations(lambda metric: not metric.columns or metric.kind in (Kind.COUNTER, Kind.GAUGE)) == []
 
 
-def test_columns_need_only_metrics_read_on_every_tick() -> None:
+def test_columns_use_only_metrics_that_are_read_on_every_tick() -> None:
     assert violations(lambda metric: not metric.columns or metric.scrape_interval is ScrapeInterval.TICK) == []
 
 
-def test_the_catalogue_has_every_row_of_every_source_and_every_report() -> None:
+def test_the_catalogue_contains_every_metric_of_every_source_and_report() -> None:
     rows = [*(bean.metric for bean in BEANS), *(metric for part in HOST for metric in part.metrics)]
     rows += [metric for report in REPORTS for metric in getattr(report, "METRICS", ())]
     assert {metric.name for metric in rows} | {metric.name for metric in SUMS} == set(CATALOGUE)
 
 
-def test_every_gauge_says_how_nodes_are_aggregated() -> None:
+def test_every_gauge_defines_how_nodes_are_aggregated() -> None:
     numbers = {Aggregation.SUM, Aggregation.MEAN, Aggregation.MAX, Aggregation.MIN}
     assert violations(lambda metric: metric.kind is not Kind.GAUGE or metric.across in numbers) == []
 
@@ -98,7 +98,7 @@ def test_ratios_are_never_summed() -> None:
     rates = {Aggregation.SUM, Aggregation.MEAN}
     assert violations(lambda metric: metric.kind is not Kind.COUNTER or metric.aggregation in rates) == []
     assert violations(lambda metric: metric.unit != "ratio" or metric.aggregation is not Aggregation.SUM) == []
-    # The rate of a counter of seconds that is shown in percent is a ratio.
+    # If a counter of seconds is shown as a percentage, its rate is a ratio.
     assert violations(lambda metric: not _has_percent(metric) or metric.aggregation is Aggregation.MEAN) == []
 
 
@@ -114,7 +114,7 @@ def test_no_two_beans_read_the_same_series() -> None:
     assert all(bean.fixed for bean in BEANS if bean.metric.name in several)
 
 
-def test_the_labels_of_a_bean_are_those_of_its_metric() -> None:
+def test_a_beans_labels_match_those_of_its_metric() -> None:
     for bean in BEANS:
         assert set(bean.only) <= set(bean.placeholders) <= set(bean.metric.labels), bean
         fixed = len(bean.fixed)
@@ -148,7 +148,7 @@ def test_names_and_headers_of_the_widest_line_are_unique(operations: Operations)
 
 
 @pytest.mark.parametrize("operations", OPERATIONS, ids=str)
-def test_column_names_are_identifiers_and_headers_have_no_blanks(operations: Operations) -> None:
+def test_column_names_are_identifiers_and_headers_contain_no_spaces(operations: Operations) -> None:
     for column in wide(operations).columns:
         assert re.fullmatch(r"[a-z][a-z0-9_]*", column.name)
         assert column.header.strip()

@@ -1,4 +1,4 @@
-"""Passwords from files: only from a file that no other user can read, and never in a message."""
+"""Passwords are read only from files that no other user can read, and never appear in a message."""
 
 import os
 from pathlib import Path
@@ -46,11 +46,11 @@ def test_a_file_accessible_to_others_is_rejected(tmp_path: Path, mode: int) -> N
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])
-def test_a_file_of_the_owner_only_is_read(tmp_path: Path, mode: int) -> None:
+def test_a_file_accessible_only_to_its_owner_is_read(tmp_path: Path, mode: int) -> None:
     assert read_password(written(tmp_path, SECRET.encode(), mode)) == SECRET
 
 
-def test_the_mode_of_a_link_target_counts(tmp_path: Path) -> None:
+def test_for_a_symbolic_link_the_mode_of_its_target_is_checked(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(written(tmp_path, SECRET.encode()))
     assert read_password(link) == SECRET

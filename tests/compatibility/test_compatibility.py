@@ -1,4 +1,4 @@
-"""Recordings, state files and settings of earlier versions give the results that those versions printed."""
+"""Recordings, state files and settings from earlier versions give the results that those versions printed."""
 
 import csv
 import json
@@ -25,7 +25,7 @@ from tests.faults.fake_store import FakeStore
 HERE = Path(__file__).parent
 RECORDINGS, STATE, EXPECTED = HERE / "recordings", HERE / "state", HERE / "expected"
 FORMATS = ("format_1", "format_2")
-# Replay itself writes the texts of these events: they may be reworded.
+# Replay itself generates the texts of these events, so their wording may change.
 DERIVED_EVENTS = ("restart",)
 
 Casstat = Callable[..., str]
@@ -58,7 +58,7 @@ def json_lines(text: str) -> list[Json]:
 
 
 def assert_includes(actual: Sequence[Json], expected: Sequence[Json]) -> None:
-    """Assert that the rows are equal in all keys of the expected ones."""
+    """Assert that each row matches the expected row in all keys that the expected row has."""
     assert [{key: row.get(key) for key in old} for row, old in zip(actual, expected, strict=True)] == list(expected)
 
 
@@ -72,7 +72,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("version", FORMATS)
-def test_journal_info(casstat: Casstat, version: str) -> None:
+def test_journal_info_is_unchanged(casstat: Casstat, version: str) -> None:
     folders = sorted((RECORDINGS / version).iterdir())
     outputs = [casstat("journal", "info", "--format", "json", folder) for folder in folders]
     assert_includes([json.loads(output) for output in outputs], json_lines(expected_text(f"{version}.info.jsonl")))
@@ -81,7 +81,7 @@ def test_journal_info(casstat: Casstat, version: str) -> None:
 
 @pytest.mark.parametrize("version", FORMATS)
 @pytest.mark.parametrize("is_columnar", [True, False], ids=["columnar", "reference"])
-def test_merge(
+def test_merge_output_is_unchanged(
     casstat: Casstat, tmp_path: Path, version: str, is_columnar: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not is_columnar:
@@ -95,7 +95,7 @@ def test_merge(
 
 
 def without_restart_texts(rows: list[dict[str, Any]]) -> list[Json]:
-    """Remove the wording of restarts, which is derived from the recording and not part of it."""
+    """Remove the wording of restart events, which is derived from the recording and is not part of it."""
     return [row | {"events": re.sub(r"restarted: [^;]*", "restarted", row["events"])} for row in rows]
 
 
@@ -108,7 +108,7 @@ def without_derived_texts(rows: list[Json]) -> list[Json]:
 
 
 @pytest.mark.parametrize("version", FORMATS)
-def test_replay(casstat: Casstat, version: str) -> None:
+def test_replay_output_is_unchanged(casstat: Casstat, version: str) -> None:
     output = casstat("replay", "--format", "json", "-i", "1s", "--wide", RECORDINGS / version / "node-b")
     actual, expected = json_lines(output), json_lines(expected_text(f"{version}.replay.jsonl"))
     assert_includes(without_derived_texts(actual), without_derived_texts(expected))
@@ -124,39 +124,39 @@ def test_shipping_resumes_at_the_checkpoint(casstat: Casstat, tmp_path: Path, st
     assert sorted(line.decode() for line in store.accepted_lines) == expected_text("shipped.txt").splitlines()
 
 
-def test_names_of_checkpoints() -> None:
+def test_checkpoint_names_are_unchanged() -> None:
     assert checkpoint.checkpoint_path(Path(), "victoriametrics+http://127.0.62.3:35359").name == (
         "victoriametrics_http_127.0.62.3_35359-1f3e8f17.checkpoint.json"
     )
 
 
-def test_runs(tmp_path: Path) -> None:
+def test_recorded_runs_are_still_read(tmp_path: Path) -> None:
     shutil.copy(STATE / "runs.jsonl", tmp_path)
     messages: list[str] = []
     assert RunStore(tmp_path, SystemClock(), messages.append).all_runs() == json.loads(expected_text("runs.json"))
     assert messages == []
 
 
-def test_the_nodes_last_identity() -> None:
+def test_the_last_node_identity_is_still_read() -> None:
     assert leaves(asdict(LastIdentity(STATE).identity)) == leaves(json.loads(expected_text("identity.json")))
 
 
-def test_the_saved_view_of_top(tmp_path: Path) -> None:
+def test_a_saved_top_view_is_still_read(tmp_path: Path) -> None:
     remember(tmp_path / "top.json", remembered(STATE / "top.json"))
     assert json.loads((tmp_path / "top.json").read_text()) == json.loads((STATE / "top.json").read_text())
 
 
 def settings(text: str) -> set[str]:
-    """Return the settings that are set, each as a line of TOML without its comment."""
+    """Return the settings that have a value, each as a line of TOML without its comment."""
     return {line.rpartition("  # ")[0] for line in text.splitlines() if not line.startswith("#")}
 
 
-def test_the_agents_settings(casstat: Casstat) -> None:
+def test_agent_settings_are_still_read(casstat: Casstat) -> None:
     output = casstat("agent", "--config", STATE / "agent.toml", "--print-config")
     assert settings(output) >= settings(expected_text("agent.toml"))
 
 
-def test_the_web_configuration() -> None:
+def test_a_web_configuration_is_still_read() -> None:
     file = STATE / "web.yml"
     config = parsed(file.read_text(encoding="utf-8"), Path(file.name))
     assert leaves(asdict(config)) == leaves(json.loads(expected_text("web.json")))

@@ -1,1 +1,1 @@
-"""Tests of dashboards and rules."""
+"""Tests of the dashboards and rules."""

@@ -1,4 +1,4 @@
-"""The promtool test of the alert on the absence of all agents, whose only series has no cluster label."""
+"""The promtool test of the alert that fires when all agents are absent; its series has no cluster label."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ ABSENCE: Mapping[str, dict[str, Any]] = {
     NAME: {
         "name": NAME,
         "interval": "1m",
-        # Two clusters until minute 10, one until minute 20, none until minute 40, then the first one again.
+        # Two clusters exist until minute 10, one until minute 20 and none until minute 40; then the first one returns.
         "input_series": [_series("a", "1x10 stale _x28 1x20"), _series("b", "1x20 stale _x50")],
         "promql_expr_test": [
             _expected(19, fires=False),

@@ -1,4 +1,4 @@
-"""The cases of each alert: series for a given value of the expression that the alert compares."""
+"""The test case for each alert: series that give a chosen value to the expression that the alert compares."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ NODE = {"job": "casstat", "dc": "dc1", "rack": "r1", "node": "n1"}
 
 @dataclass(frozen=True)
 class Line:
-    """One series: its value by the minute, None while absent; for a counter its rate over the previous minute."""
+    """A series: its value in each minute (for a counter, its rate over the previous minute); None while absent."""
 
     metric: str
     labels: tuple[tuple[str, str], ...]
@@ -22,7 +22,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Special:
-    """A further cluster for an alert of one severity."""
+    """An additional cluster, used to test the alert of one severity."""
 
     name: str
     severity: str
@@ -32,19 +32,19 @@ class Special:
 
 @dataclass(frozen=True)
 class Case:
-    """The test data of an alert.
+    """The test data for an alert.
 
-    series    the series for a value and for the minute at which the alert must fire.
-    bad       a value just beyond a threshold.
-    good      a value just within it.
-    settle    the minutes from the end of the cause to the end of the alert.
-    lead      the minutes before `for` begins.
-    harmless  similar series that must not fire the alert.
-    calm      the series after the end of the cause; by default those of `good`.
-    traffic   the traffic for a rate in events per second, if the alert compares with it.
-    event     a single event; by default one minute far beyond the threshold.
-    lasts     whether the alert continues when all series of the cluster end.
-    special   further clusters.
+    series    the series for a given value and a given minute by which the alert must fire.
+    bad       a value just beyond a given threshold.
+    good      a value just within a given threshold.
+    settle    the number of minutes after which the alert must have ended once its cause has ended.
+    lead      the number of minutes before `for` begins.
+    harmless  similar series that must not cause the alert.
+    calm      the series after the cause has ended; by default those of `good`.
+    traffic   the traffic for a rate in events per second, if the alert compares errors with traffic.
+    event     series with a single event; by default one minute far beyond the threshold.
+    lasts     whether the alert continues when all of the cluster's series end.
+    special   additional clusters.
     """
 
     series: Callable[[float, int], Sequence[Line]]
@@ -73,7 +73,7 @@ def counter(metric: str, per_s: float, /, **labels: str) -> Line:
 
 
 def only_in(minute: int, line: Line) -> Line:
-    """Return a counter that grows in a single minute only."""
+    """Return a counter that grows only in a single minute."""
     return replace(line, at=lambda at: line.at(at) if at == minute else 0.0)
 
 
@@ -86,7 +86,7 @@ def rate(metric: str, /, **labels: str) -> Case:
 
 
 def errors(metric: str, traffic: Callable[[float], Line], /, **labels: str) -> Case:
-    """Return the case of an error rate that is compared with the traffic."""
+    """Return the case for an error rate that is compared with the traffic."""
     return Case(lambda value, _: [counter(metric, value, **labels)], traffic=traffic)
 
 
@@ -103,17 +103,17 @@ def tasks(per_s: float) -> Line:
 
 
 def whole_number(metric: str, /, **labels: str) -> Case:
-    """Return the case of a gauge of whole numbers."""
+    """Return the case for a gauge whose values are whole numbers."""
     return Case(lambda value, _: [gauge(metric, value, **labels)], _more, _same)
 
 
 def switch(metric: str, /, **labels: str) -> Case:
-    """Return the case of a gauge that is 1 in the good state and 0 otherwise."""
+    """Return the case for a gauge that is 1 in the good state and 0 otherwise."""
     return Case(lambda value, _: [gauge(metric, value, **labels)], lambda _: 0, lambda _: 1)
 
 
 def quantile(metric: str, /, **labels: str) -> Case:
-    """Return the case of a histogram whose events are all just below the value."""
+    """Return the case for a histogram in which all events are just below the value."""
 
     def series(value: float, _: int) -> list[Line]:
         cumulative_per_s = {f"{value * 0.98:.6g}": 0.0, f"{value:.6g}": 10.0, "+Inf": 10.0}
@@ -152,12 +152,12 @@ def _burn(objective: Objective) -> Case:
             for bound, count in counts.items()
         ]
 
-    # The ratio of the long window falls slowly; that of the short window ends the alert.
+    # The long window's ratio falls slowly, so it is the short window's ratio that ends the alert.
     return Case(series, settle=150, calm=lambda _, t1: series(0, t1), event=one_of_five)
 
 
 def _agents(missing: int, total: int, unreachable: float | None = None) -> list[Line]:
-    """Return the series of `total` agents; the first `missing` of them stop after three minutes."""
+    """Return the series of `total` agents, of which the first `missing` stop after three minutes."""
     lines = [
         moving("casstat_build_info", _until(3) if number < missing else _always, node=f"n{number}", version="1.0")
         for number in range(total)
@@ -218,7 +218,7 @@ def _live(value: float, _: int) -> list[Line]:
 
 
 def _restarts(value: float, _: int) -> list[Line]:
-    """Return a start time that changes this many times in any half hour."""
+    """Return the start time of a node that restarts this many times in any half hour."""
     every = {0: 10_000, 1: 20, 2: 16, 3: 8}[int(value)]
     return [moving("cassandra_jvm_start_time_seconds", lambda minute: 1.7e9 + minute // every)]
 
@@ -251,7 +251,7 @@ def _growing_compactions(value: float, t1: int) -> list[Line]:
 
 
 def _filling(value: float, t1: int) -> list[Line]:
-    """Return a disk that loses a byte per second and is full in `value` seconds."""
+    """Return a disk that loses one free byte per second and is full `value` seconds after minute `t1`."""
     free = moving("node_filesystem_avail_bytes", lambda minute: value + 60 * (t1 - minute), mountpoint="/data")
     return [free, gauge("node_filesystem_size_bytes", 10 * value, mountpoint="/data")]
 
@@ -302,7 +302,7 @@ CASES: Mapping[str, Case] = {
         lambda bound: bound + 0.05,
         lambda bound: bound - 0.02,
         calm=lambda _, __: _agents(0, 20),
-        # One of three nodes was removed.
+        # One of three nodes has been removed from the cluster.
         harmless=lambda _: _agents(1, 3, 0.0),
         lasts=True,
         special=(

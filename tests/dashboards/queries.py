@@ -1,4 +1,4 @@
-"""The queries of the committed dashboards, with variables interpolated as Grafana does.
+"""The queries of the committed dashboards, with variables interpolated as in Grafana.
 
 for dashboard in dashboards("prometheus"):
     for query in prometheus(dashboard):
@@ -15,16 +15,16 @@ from dashboards.grafana import dashboard_files
 
 Json = dict[str, Any]
 _VARIABLE = re.compile(r"\$\{(?P<braced>\w+)(?::(?P<form>\w+))?\}|\$(?P<plain>__\w+|[a-zA-Z]\w*)")
-# The characters that Grafana escapes in a value for a regular expression of Prometheus or InfluxDB.
+# The characters that Grafana escapes in a value that it inserts into a Prometheus or InfluxDB regular expression.
 _SPECIAL = re.compile(r"[\\^$.*+?()[\]{}|/]")
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query of a panel.
+    """A panel's query.
 
-    form  "series" over time, "table" of the values at one time, or "buckets" of a heat map.
-    by    the choices of the dashboard's variable $by, and the query text of each.
+    form  "series" over time, a "table" of values at one time, or the "buckets" of a heat map.
+    by    the choices of the dashboard's variable $by, and the query text for each.
     """
 
     dashboard: str
@@ -36,7 +36,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Choice:
-    """The selected values of the variables; () is All. Times are seconds since the epoch."""
+    """The selected values of the variables, where () means All. Times are in seconds since the epoch."""
 
     job: tuple[str, ...] = ("casstat",)
     cluster: tuple[str, ...] = ()
@@ -54,12 +54,12 @@ class Choice:
 
 
 def dashboards(store: str) -> list[Json]:
-    """Return the dashboards of "prometheus" or "influxdb" as Grafana loads them."""
+    """Return the dashboards for "prometheus" or "influxdb" as Grafana loads them."""
     return [json.loads(text) for _, text in dashboard_files.packaged_dashboards(store)]
 
 
 def panels(dashboard: Json) -> list[Json]:
-    """Return a dashboard's panels, without the titles of its rows."""
+    """Return a dashboard's panels without its row titles."""
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
@@ -75,7 +75,7 @@ def prometheus(dashboard: Json) -> Iterator[Query]:
 def influxdb(dashboard: Json) -> Iterator[Query]:
     """Yield the queries of an InfluxDB dashboard's panels."""
     for panel in panels(dashboard):
-        # Grafana evaluates targets without a query itself.
+        # Targets without a query are evaluated by Grafana itself.
         for target in (target for target in panel.get("targets", ()) if "query" in target):
             form = "table" if target["resultFormat"] == "table" else "series"
             yield Query(dashboard["title"], panel["title"], target["query"], form, _by(dashboard))
@@ -89,13 +89,13 @@ def annotations(dashboard: Json) -> Iterator[Query]:
 
 
 def all_queries(dashboard: Json) -> Iterator[Query]:
-    """Yield all queries of a dashboard for either store."""
+    """Yield all queries of a dashboard, whichever store it is for."""
     yield from influxdb(dashboard) if "influxdb" in dashboard["tags"] else prometheus(dashboard)
     yield from annotations(dashboard)
 
 
 def interpolated(query: Query, choice: Choice) -> str:
-    """Return the text of a query as Grafana sends it. Raises KeyError for an undefined variable."""
+    """Return a query's text as Grafana sends it. Raises KeyError for an undefined variable."""
     values = _values(query, choice)
 
     def value(match: re.Match[str]) -> str:
@@ -127,10 +127,10 @@ def _values(query: Query, choice: Choice) -> dict[str, str]:
 
 
 def _any_of(values: tuple[str, ...], *, influx: bool) -> str:
-    """Return the regular expression for the selected values; () is All, as the dashboards define it."""
+    """Return the regular expression for the selected values; () means All, as defined by the dashboards."""
     if not values:
         return ".+"
-    # In double quotes, PromQL needs a doubled backslash.
+    # PromQL requires backslashes to be doubled in double-quoted strings.
     backslash = "\\" if influx else "\\\\"
     escaped = [_SPECIAL.sub(lambda match: backslash + match[0], value) for value in values]
     if not influx:

@@ -1,4 +1,4 @@
-"""promtool tests from the cases of an alert; each scenario has its own cluster, so one test covers all of them."""
+"""promtool tests generated from alert cases; every scenario has its own cluster, so one test covers them all."""
 
 from collections.abc import Iterator, Sequence
 from math import ceil
@@ -9,16 +9,16 @@ from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
 STALE = "stale"
-# A single event raises the rate, for one minute, to this many times a value beyond the threshold.
+# For one minute, a single event raises the rate to this many times a value that is beyond the threshold.
 BURST = 20
 
 
 class Scenario(NamedTuple):
-    """The series of a cluster before and after t1, the time when the alert must fire; None for no series.
+    """A cluster's series before and after t1, the minute at which the alert must be firing; None for no series.
 
-    reset   whether its counters are reset in between.
-    fires   whether the alert must fire at t1.
-    stays   whether it must still fire at the end.
+    reset   whether its counters are reset in the middle of both periods.
+    fires   whether the alert must be firing at t1.
+    stays   whether the alert must still be firing at the end.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Scenario(NamedTuple):
 
 
 def checks_of(alerts: Sequence[Alert]) -> Iterator[dict[str, Any]]:
-    """Yield the promtool tests of these alerts, one per name."""
+    """Yield the promtool tests for these alerts, one per name."""
     for name in dict.fromkeys(alert.name for alert in alerts):
         yield ABSENCE[name] if name in ABSENCE else _test(name, [alert for alert in alerts if alert.name == name])
 
@@ -69,14 +69,14 @@ def _test(name: str, alerts: Sequence[Alert]) -> dict[str, Any]:
 
 
 def _never(name: str, severity: str, scenarios: Sequence[Scenario], t2: int) -> dict[str, Any]:
-    """Return the check that the alert never fired in scenarios that forbid it."""
+    """Return the check that the alert never fired in the scenarios in which it must not."""
     quiet = "|".join(f"{severity}-{scenario.name}" for scenario in scenarios if not scenario.fires)
     alert = f'ALERTS{{alertname="{name}",alertstate="firing",severity="{severity}",cluster=~"{quiet}"}}'
     return {"expr": f"count by (cluster) (count_over_time({alert}[{t2}m]))", "eval_time": f"{t2}m", "exp_samples": []}
 
 
 def _labels(name: str, by: Sequence[str], t1: int) -> dict[str, Any]:
-    """Return the check that the alert's series have no labels besides `by`."""
+    """Return the check that the alert's series have no labels other than those in `by`."""
     without = ", ".join(("alertname", "alertstate", "severity", *by))
     return {
         "expr": f'group without ({without}) (ALERTS{{alertname="{name}",alertstate="firing",severity!=""}})',
@@ -103,7 +103,7 @@ def _scenarios(alert: Alert, case: Case, t1: int) -> Iterator[Scenario]:
     yield Scenario("resolves", bad, calm, reset=False, fires=True, stays=False)
     yield Scenario("removed", bad, None, reset=False, fires=True, stays=case.lasts)
     if any(line.counter for line in bad):
-        # The increase between the last scrape before a reset and the reset is lost.
+        # The part of an increase between the last scrape and a reset is lost, so a higher value is needed.
         worse = [*case.series(1.5 * value, t1), *_traffic(case, alert, 1.5 * value, 1.5)]
         yield Scenario("reset", worse, worse, reset=True, fires=True, stays=True)
         yield Scenario("reset-quiet", good, good, reset=True, fires=False, stays=False)
@@ -123,12 +123,12 @@ def _steady(name: str, lines: Sequence[Line], *, fires: bool) -> Scenario:
 
 
 def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]:
-    """Return traffic that makes the error ratio `times` the alert's minimum ratio."""
+    """Return the traffic at which the error ratio is `times` the alert's minimum ratio."""
     return [case.traffic(value / (times * alert.min_ratio))] if case.traffic and alert.min_ratio else []
 
 
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
-    """Return series with a single event; none for an alert that must fire on a single event."""
+    """Return series with a single event, or no series if the alert is meant to fire on a single event."""
     if case.event:
         return list(case.event(case.lead))
     if not alert.for_s or not all(line.counter for line in case.series(case.bad(alert.bound), t1)):
@@ -139,7 +139,7 @@ def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
 
 
 def _series(cluster: str, scenario: Scenario, t1: int, t2: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield each series of a scenario with its values by the minute."""
+    """Yield each series of a scenario with its value in each minute."""
     before = {_named(cluster, line): line for line in scenario.before}
     after = {_named(cluster, line): line for line in scenario.after or ()}
     for name in dict.fromkeys((*before, *after)):
@@ -150,7 +150,7 @@ def _series(cluster: str, scenario: Scenario, t1: int, t2: int) -> Iterator[tupl
 
 
 class _Values:
-    """The values of a series in promtool's notation."""
+    """A series' values in promtool's notation."""
 
     def __init__(self, reset_at: Sequence[int]) -> None:
         self._reset_at = reset_at
@@ -159,7 +159,7 @@ class _Values:
 
     def take(self, line: Line | None, minutes: range) -> None:
         if line is None:
-            # A series that never existed cannot become stale.
+            # A series can become stale only if it has existed.
             existed = any(text not in ("_", STALE) for text in self.texts)
             self.texts += [STALE if existed and index == 0 else "_" for index in range(len(minutes))]
             return

@@ -1,4 +1,4 @@
-"""The metrics that queries may use: the series of a page of /metrics, and the measurements of sinks."""
+"""The metrics that queries may use: the series served at /metrics, and the measurements that sinks receive."""
 
 from functools import cache
 
@@ -13,7 +13,7 @@ from tests.exporters.prometheus.parsed import parsed
 
 @cache
 def families() -> dict[str, tuple[str, frozenset[str]]]:
-    """Return the kind and the labels of every metric that an agent or the demo's load serves, by its name."""
+    """Return the kind and labels, by name, of every metric served by an agent or by the demo's load generator."""
     labels_by_name: dict[str, tuple[str, frozenset[str]]] = {}
     for page in (parsed(complete_page(openmetrics=False)), parsed(generate_latest(LoadMetrics("c").registry).decode())):
         labels: dict[str, set[str]] = {}
@@ -26,7 +26,7 @@ def families() -> dict[str, tuple[str, frozenset[str]]]:
 
 @cache
 def series() -> frozenset[str]:
-    """Return the names of all series of these metrics in Prometheus."""
+    """Return the names of all series that these metrics have in Prometheus."""
     names: set[str] = set()
     for name, (kind, _) in families().items():
         names |= {f"{name}_bucket", f"{name}_count", f"{name}_sum"} if kind == "histogram" else {name}

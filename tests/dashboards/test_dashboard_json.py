@@ -1,4 +1,4 @@
-"""The committed dashboards: structure, queries, variables and descriptions of every panel."""
+"""The committed dashboards: their structure and variables, and each panel's queries and description."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def test_both_stores_have_the_dashboards() -> None:
         for store in dashboard_files.STORES
     }
     assert names["prometheus"] == {dashboard.name for dashboard in DASHBOARDS}
-    # Self-metrics are available through Prometheus only.
+    # Self-metrics are available only through Prometheus.
     assert names["influxdb"] == names["prometheus"] - {"agent"}
 
 
@@ -69,12 +69,12 @@ def test_a_dashboard_is_complete(store: str, dashboard: Json) -> None:
 
 
 @EVERY
-def test_titles_are_noun_phrases_in_the_terms_of_the_field(store: str, dashboard: Json) -> None:
+def test_panel_titles_are_noun_phrases(store: str, dashboard: Json) -> None:
     titles = [panel["title"] for panel in dashboard["panels"]]
     assert [title for title in titles if re.search(r"\b(that|which|who|nobody|what|in use)\b", title, re.I)] == []
 
 
-def test_uids_are_stable_and_no_two_are_the_same() -> None:
+def test_uids_are_stable_and_unique() -> None:
     uids = [dashboard["uid"] for _, dashboard in CASES]
     assert len(set(uids)) == len(uids)
     assert {"casstat-overview", "casstat-node", "casstat-overview-influxdb"} <= set(uids)
@@ -82,7 +82,7 @@ def test_uids_are_stable_and_no_two_are_the_same() -> None:
 
 
 @EVERY
-def test_a_panel_has_title_description_unit_and_data_source(store: str, dashboard: Json) -> None:
+def test_a_panel_has_a_title_description_unit_and_data_source(store: str, dashboard: Json) -> None:
     for panel in queries.panels(dashboard):
         assert panel["type"] in BUILT_IN, panel["title"]
         assert panel["title"]
@@ -90,7 +90,7 @@ def test_a_panel_has_title_description_unit_and_data_source(store: str, dashboar
     for panel in query_panels(dashboard):
         assert panel["targets"], panel["title"]
         assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
-        # The text of an empty panel.
+        # Grafana shows this text in a panel that has no data.
         reason = panel["fieldConfig"]["defaults"]["noValue"]
         assert "Absent" in reason
         assert all(part in panel["description"] for part in re.findall(r"Absent[^.]*\.", reason))
@@ -143,7 +143,7 @@ def test_the_overview_has_at_most_30_panels() -> None:
 
 
 @EVERY
-def test_variables_go_from_cluster_to_table(store: str, dashboard: Json) -> None:
+def test_variables_narrow_the_selection_from_cluster_to_table(store: str, dashboard: Json) -> None:
     variables = dashboard["templating"]["list"]
     names = [variable["name"] for variable in variables]
     assert names[0] == "datasource"
@@ -155,9 +155,9 @@ def test_variables_go_from_cluster_to_table(store: str, dashboard: Json) -> None
     node_variables = ["job", *NODE_LABELS] if store == "prometheus" else list(NODE_LABELS)
     assert chosen in (node_variables, [*node_variables, "keyspace", "table"])
     for depth, variable in enumerate(variables[1 : len(chosen) + 1]):
-        # Refreshed on a change of the time range; several or all values can be selected.
+        # Each variable is refreshed when the time range changes, and allows several or all values to be selected.
         assert (variable["refresh"], variable["multi"], variable["includeAll"]) == (2, True, True)
-        # All must not match series without the label. For jobs it is the list of those that serve casstat's metrics.
+        # All must not match series without the label. For jobs, All is the list of jobs that serve casstat's metrics.
         assert variable.get("allValue") == (None if variable["name"] == "job" else ".+")
         text = variable["query"]["query"] if store == "prometheus" else variable["query"]
         assert text.startswith("label_values(" if store == "prometheus" else "SHOW TAG VALUES")
@@ -184,7 +184,7 @@ def test_links_lead_to_existing_dashboards(store: str, dashboard: Json) -> None:
 
 
 @EVERY
-def test_a_dashboard_has_the_annotations_of_its_store(store: str, dashboard: Json) -> None:
+def test_a_dashboard_has_the_annotations_available_in_its_store(store: str, dashboard: Json) -> None:
     names = [annotation["name"] for annotation in dashboard["annotations"]["list"]]
     expected = {
         "prometheus": ["Restarts", "Nodes unreachable", "Schema changes", "Runs begin", "Runs end", "Phases"],
@@ -194,11 +194,11 @@ def test_a_dashboard_has_the_annotations_of_its_store(store: str, dashboard: Jso
 
 
 @pytest.mark.parametrize("query", PROMETHEUS, ids=lambda query: f"{query.dashboard} {query.panel}"[:60])
-def test_a_prometheus_query(query: Query) -> None:
+def test_a_prometheus_query_uses_existing_metrics_and_functions_that_fit_them(query: Query) -> None:
     text = query.text
     names = NAME.findall(text)
     assert names
-    # Catches a renamed metric.
+    # Fails if a metric has been renamed.
     assert set(names) <= served_metrics.series(), set(names) - served_metrics.series()
     for name, matchers in SELECTOR.findall(text):
         expected = ("cluster",) if name.startswith("casstat_load_") else ("job", *NODE_LABELS)
@@ -216,16 +216,16 @@ def test_a_prometheus_query(query: Query) -> None:
 
 
 @pytest.mark.parametrize("query", INFLUXDB, ids=lambda query: f"{query.dashboard} {query.panel}"[:60])
-def test_an_influxdb_query(query: Query) -> None:
+def test_an_influxdb_query_uses_existing_measurements_and_bounds_the_time(query: Query) -> None:
     text = query.text
     measurements = MEASUREMENT.findall(text)
     assert measurements
     assert set(measurements) <= served_metrics.measurements(), set(measurements) - served_metrics.measurements()
     for label in NODE_LABELS:
         assert text.count(f'"{label}" =~ /^${label}$/') == len(measurements)
-    # The innermost queries bound the time: see `dashboards.influxql`.
+    # Every innermost query is restricted to the time range; see `dashboards.influxql`.
     assert text.count("$timeFilter") + text.count(UNTIL_END) >= len(measurements)
-    # Steps of slow metrics end with the time range.
+    # For slow metrics, the last step ends at the end of the time range.
     assert text.count(UNTIL_END) == text.count("$__interval, ${__to}ms)")
     # Percentiles are neither averaged nor added.
     for field in ("p50", "p95", "p99", "p999"):
@@ -237,7 +237,7 @@ def test_an_influxdb_query(query: Query) -> None:
         assert outer[1] == "max"
 
 
-def test_math_expressions_refer_to_hidden_queries_of_the_same_panel() -> None:
+def test_math_expressions_refer_to_hidden_queries_in_the_same_panel() -> None:
     titles = []
     for _, dashboard in CASES:
         for panel in query_panels(dashboard):
@@ -251,7 +251,7 @@ def test_math_expressions_refer_to_hidden_queries_of_the_same_panel() -> None:
     assert "Heap utilisation" in titles
 
 
-def test_only_client_signals_have_no_labels_of_nodes() -> None:
+def test_only_client_signals_have_no_node_labels() -> None:
     assert {name for name in SIGNALS if name.startswith("load_") and name != "load_bytes"} == CLIENT_SIGNALS
 
 
@@ -310,14 +310,14 @@ def test_the_worst_series_are_selected_once_for_the_whole_time_range() -> None:
         assert shown[1:-1] in chosen
 
 
-def test_the_axis_of_a_panel_of_zeros_ends_near_zero() -> None:
+def test_the_axis_of_a_panel_with_only_zeros_ends_near_zero() -> None:
     for _, dashboard in CASES:
         for panel in query_panels(dashboard):
             if panel["type"] == "timeseries":
                 assert panel["fieldConfig"]["defaults"]["custom"]["axisSoftMax"] <= 1024, panel["title"]
 
 
-def test_threshold_lines_are_at_the_thresholds_of_alerts() -> None:
+def test_threshold_lines_are_at_the_alert_thresholds() -> None:
     def steps(uid: str, title: str) -> list[tuple[float | None, str]]:
         (panel,) = [
             panel
@@ -328,11 +328,11 @@ def test_threshold_lines_are_at_the_thresholds_of_alerts() -> None:
         ]
         return [(step["value"], step["color"]) for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
 
-    # A step includes its value: more than 30 compactions means at least 31.
+    # A step starts at its value, so "more than 30 compactions" becomes a step at 31.
     assert steps("casstat-storage", "Pending compactions")[:2] == [(None, GOOD), (31, WARNING)]
     assert steps("casstat-latency", "Read latency, p99")[:2] == [(None, GOOD), (0.1, WARNING)]
     assert steps("casstat-overview", "Unreachable nodes")[:2] == [(None, GOOD), (1, WARNING)]
-    # Grafana draws a line in the colour of the step above it, even if low values are bad.
+    # Grafana draws each line in the colour of the step that starts there, even if low values are bad.
     assert steps("casstat-overview", "Free disk space ratio")[1:] == [(0.1, CRITICAL), (0.2, WARNING)]
 
 
@@ -359,7 +359,7 @@ def test_the_provisioning_file_names_the_folders() -> None:
         (Choice(node=("a", "b+")), '{a=~"(a|b\\\\+)"}'),
     ],
 )
-def test_variables_are_interpolated_as_grafana_does(choice: Choice, expected: str) -> None:
+def test_variables_are_interpolated_as_in_grafana(choice: Choice, expected: str) -> None:
     assert queries.interpolated(Query("", "", '{a=~"$node"}'), choice) == expected
     influx = queries.interpolated(Query("", "", "SELECT /^$node$/"), choice)
     assert influx == "SELECT /^" + expected[5:-2].replace("\\\\", "\\") + "$/"

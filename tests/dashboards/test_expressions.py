@@ -1,4 +1,4 @@
-"""Expressions: their PromQL and InfluxQL, and the metrics of signals."""
+"""Expressions: their translation to PromQL and InfluxQL, and the metrics that signals use."""
 
 from functools import partial
 
@@ -51,7 +51,7 @@ READS = Rate("a_total", where(operation="Read"))
         (gauge("a", where(b=("x", 'y"'))), 'max by (node) (a{node=~"$node",b=~"x|y\\""})'),
     ],
 )
-def test_promql(expression: Expression, expected: str) -> None:
+def test_expressions_are_translated_to_promql(expression: Expression, expected: str) -> None:
     assert promql.render(expression, PROM) == expected
 
 
@@ -68,18 +68,18 @@ SUMMED_PER_NODE = f"sum by (cluster, dc, rack, node) ({GC_RATE})"
         (Gauge("cassandra_endpoints_up"), "min by (cluster) (cassandra_endpoints_up)"),
         (Gauge("cassandra_table_compression_ratio"), "avg by (cluster) (cassandra_table_compression_ratio)"),
         (GC, f"avg by (cluster) ({SUMMED_PER_NODE})"),
-        # A ratio divides sums of increases.
+        # A ratio is the quotient of two sums of increases.
         (
             Ratio(GC, Rate("cassandra_jvm_gc_total")),
             f"sum by (cluster) ({GC_RATE}) / sum by (cluster) (rate(cassandra_jvm_gc_total[5m]))",
         ),
     ],
 )
-def test_promql_aggregates_nodes_as_in_the_catalogue(expression: Expression, expected: str) -> None:
+def test_promql_aggregates_nodes_as_the_catalogue_defines(expression: Expression, expected: str) -> None:
     assert promql.render(expression, promql.Scope(by=("cluster",))) == expected
 
 
-def test_the_series_of_a_node_are_summed_before_nodes_are_averaged() -> None:
+def test_a_nodes_series_are_summed_before_nodes_are_averaged() -> None:
     by = ("$by", "collector")
     assert promql.render(GC, promql.Scope()) == SUMMED_PER_NODE
     nodes = SUMMED_PER_NODE.replace("node)", "node, collector)")
@@ -115,11 +115,11 @@ PLACEMENT_JOIN = "* on (job, instance) group_left (machine) casstat_placement_in
 )
 def test_promql_counts_series_shared_by_nodes_on_one_machine_once(expression: Expression, expected: str) -> None:
     assert promql.render(expression, promql.Scope(by=("cluster",))) == expected
-    # The series of a single node need no deduplication.
+    # A single node's series need no deduplication.
     assert "placement" not in promql.render(expression, promql.Scope())
 
 
-# (metrics shared by nodes on one machine; the grouping that keeps one copy of them)
+# Metrics that are shared by the nodes on one machine, and the grouping that keeps one copy of each.
 SHARED = (
     (Gauge("node_memory_Cached_bytes"), "sum", '"cluster", "machine"'),
     (Rate("node_network_receive_bytes_total"), "sum", '"cluster", "machine", "network", "device"'),
@@ -134,7 +134,7 @@ def test_influxql_counts_series_shared_by_nodes_on_one_machine_once(
     query = influxql.render(expression, influxql.Scope(by=("cluster",)))
     assert query.startswith(f'SELECT {across_nodes}("v0") AS "value" FROM (SELECT max("v0") AS "v0" FROM (')  # noqa: S608
     assert f"GROUP BY time($__interval), {groups} fill(none)" in query
-    # Points without the tag are those of unknown machines, and of earlier agents.
+    # Points without the tag come from unknown machines or from earlier versions of the agent.
     assert query.index("\"machine\" != ''") < query.index("\"machine\" = ''")
     assert "machine" not in influxql.render(expression, influxql.Scope(by=promql.NODE_LABELS))
 
@@ -170,7 +170,7 @@ def test_a_selector_without_matchers_has_no_braces() -> None:
         (Difference(Constant(1), gauge("a")), '(1 - max("v0"))', ['max("value") AS "v0" FROM "a"']),
     ],
 )
-def test_influxql(expression: Expression, selected: str, inner: list[str]) -> None:
+def test_expressions_are_translated_to_influxql(expression: Expression, selected: str, inner: list[str]) -> None:
     query = influxql.render(expression, INFLUX)
     assert query.startswith(f'SELECT {selected} AS "value" FROM (')  # noqa: S608
     assert query.endswith('WHERE $timeFilter GROUP BY time($__interval), "node" fill(none)')
@@ -180,14 +180,14 @@ def test_influxql(expression: Expression, selected: str, inner: list[str]) -> No
 
 
 def test_a_ratio_with_denominator_0_is_absent_in_influxql() -> None:
-    # InfluxQL would answer a division by 0 with 0.
+    # InfluxQL would return 0 for a division by 0.
     query = influxql.render(Ratio(Difference(READS, READS), READS), INFLUX)
     assert query.startswith(
         'SELECT "part" / "whole" AS "value" FROM (SELECT (sum("v0") - sum("v1")) AS "part", sum("v2")'
     )
     assert query.endswith('fill(none)) WHERE "whole" > 0 GROUP BY "node"')
     assert all(f'mean("per_s") AS "v{number}"' in query for number in range(3))
-    # An outer time range that begins between two steps would drop them.
+    # The outer query has no time range: one that began in the middle of a step would drop that step.
     assert query.count("$timeFilter") == query.count("FROM") - 1
 
 
@@ -203,14 +203,14 @@ def test_grafana_variables_are_not_quoted_as_tags() -> None:
     )
 
 
-def test_labels_in_influxql() -> None:
+def test_labels_are_rendered_as_tags_in_influxql() -> None:
     query = influxql.render(gauge("a", where(b="x'", c=("y", "z/*"))), INFLUX)
     assert "\"b\" = 'x\\''" in query
     assert '"c" =~ /^(y|z\\/.*)$/' in query
 
 
 @pytest.mark.parametrize("signal", SIGNALS.values(), ids=SIGNALS)
-def test_a_signal_uses_metrics_of_the_right_kind_and_labels(signal: Signal) -> None:
+def test_a_signal_uses_metrics_with_the_right_kind_and_labels(signal: Signal) -> None:
     assert set(metrics_of(signal.expression)) <= families().keys()
     for part in _parts(signal.expression):
         kind, labels = families()[part.metric]

@@ -1,4 +1,4 @@
-"""Panels: layout, threshold steps, queries and descriptions, and the command that writes the files."""
+"""Panels: their layout, threshold steps, queries and descriptions, and the command that writes the files."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def test_panels_fit_the_dashboard_and_do_not_overlap(sizes: list[tuple[int, int]
         taken |= cells
 
 
-def test_a_panel_that_is_too_wide_is_refused() -> None:
+def test_a_panel_that_is_too_wide_is_rejected() -> None:
     with pytest.raises(ValueError, match="25 columns"):
         list(arrange([Panel(title="x", width=25)], 0))
 
@@ -57,7 +57,7 @@ def test_a_panel_that_is_too_wide_is_refused() -> None:
 @pytest.mark.parametrize(
     ("signal", "threshold", "expected"),
     [
-        # More than 30 compactions means at least 31.
+        # "More than 30 compactions" means at least 31.
         ("compactions_pending", Threshold(30, 100), [(None, GOOD), (31, WARNING), (101, CRITICAL)]),
         ("read_p99", Threshold(0.1, 1), [(None, GOOD), (0.1, WARNING), (1, CRITICAL)]),
         ("hints", Threshold(0), [(None, GOOD), (1e-9, WARNING)]),
@@ -83,18 +83,18 @@ def test_value_steps_begin_at_the_thresholds(
         (Threshold(0.1, 0.2), [(None, GOOD), (0.1, WARNING), (0.2, CRITICAL)]),
     ],
 )
-def test_a_line_has_the_colour_of_the_alert_beyond_it(
+def test_a_line_has_the_colour_of_the_alert_that_fires_beyond_it(
     threshold: Threshold, expected: list[tuple[float | None, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(THRESHOLDS, "disk_free_share", threshold)
     assert line_steps(Line("disk_free_share")) == expected
 
 
-def test_a_signal_without_threshold_is_green() -> None:
+def test_a_signal_without_a_threshold_is_green() -> None:
     assert value_steps(Line("jvm_threads")) == [(None, GOOD)]
 
 
-def test_the_worst_value_is_the_lowest_where_low_is_worse() -> None:
+def test_the_worst_value_is_the_lowest_if_low_values_are_bad() -> None:
     (query,) = Prometheus().queries(WorstTable(lines("disk_free_share"), split=Split.NODE), tables=False)
     assert query.text.startswith("bottomk($topn, min_over_time((")
     (query,) = Prometheus().queries(WorstTable(lines("disk_util"), split=Split.NODE), tables=False)
@@ -107,12 +107,12 @@ def test_the_worst_value_is_the_lowest_where_low_is_worse() -> None:
     assert query.text.startswith('SELECT min("value")')
 
 
-def test_low_values_are_the_bad_ones_for_panels_and_alerts_alike() -> None:
+def test_panels_and_alerts_agree_on_whether_low_values_are_bad() -> None:
     both = SIGNALS.keys() & THRESHOLDS.keys()
     assert {name for name in both if SIGNALS[name].low_is_worse} == {name for name in both if THRESHOLDS[name].below}
 
 
-def test_signals_aggregated_by_min_are_worse_when_low() -> None:
+def test_low_values_are_bad_for_signals_aggregated_by_min() -> None:
     lowest = {
         name for name, signal in SIGNALS.items() if getattr(signal.expression, "aggregation", None) is Aggregation.MIN
     }
@@ -127,7 +127,7 @@ def test_bounded_signals_are_clamped() -> None:
         if name not in PROMETHEUS_ONLY:
             *_, last = InfluxDB().queries(TimeSeries(lines(name)), tables=False)
             assert last.text.startswith(("SELECT (abs(", "(abs(")) == signal.bounded, name
-    # Sums over several collectors, sources or nodes may exceed 1.
+    # These are sums over several collectors, sources or nodes, and may exceed 1.
     unbounded = {name for name, signal in SIGNALS.items() if signal.unit is Unit.RATIO and not signal.bounded}
     assert unbounded == {"gc_share", "gc_pause_share", "source_wall"}
 
@@ -147,7 +147,7 @@ def test_a_heat_map_needs_buckets() -> None:
         Prometheus().queries(Heatmap(lines("reads")), tables=False)
 
 
-def test_influxdb_calculates_within_a_measurement_and_grafana_across() -> None:
+def test_influxdb_calculates_within_measurements_and_grafana_across_them() -> None:
     (within,) = InfluxDB().queries(TimeSeries(lines("cpu_busy")), tables=False)
     assert within.visible
     numerator, denominator, ratio, heap_used = InfluxDB().queries(
@@ -159,7 +159,7 @@ def test_influxdb_calculates_within_a_measurement_and_grafana_across() -> None:
     assert rest.text == "$A - $B"
 
 
-def test_steps_of_slow_metrics_end_with_the_time_range() -> None:
+def test_the_last_step_of_a_slow_metric_ends_at_the_end_of_the_time_range() -> None:
     (fast,) = InfluxDB().queries(TimeSeries(lines("reads")), tables=False)
     assert "GROUP BY time($__interval)," in fast.text
     (slow,) = InfluxDB().queries(TimeSeries(lines("load_bytes"), split=Split.CLUSTER), tables=False)
@@ -167,12 +167,12 @@ def test_steps_of_slow_metrics_end_with_the_time_range() -> None:
     assert slow.text.count("GROUP BY time($__interval, ${__to}ms),") == slow.text.count("FROM")
 
 
-def test_a_table_of_the_worst_in_influxdb_has_the_columns_of_its_panel() -> None:
+def test_a_worst_values_table_in_influxdb_has_the_columns_of_its_panel() -> None:
     (query,) = InfluxDB().queries(WorstTable(lines("max_partition"), split=Split.CLUSTER, labels=("table",)), True)
     assert query.text.endswith('GROUP BY "cluster", "table"')
 
 
-def test_panels_of_several_sizes_that_lose_a_neighbour_get_the_default_size() -> None:
+def test_panels_of_different_sizes_that_lose_a_neighbour_get_the_default_size() -> None:
     wide, narrow = TimeSeries(lines("reads"), width=12, height=9), TimeSeries(lines("writes"))
     heat = Heatmap(lines("read_p99"))
     sizes = []
@@ -189,7 +189,7 @@ def test_a_ratio_that_grafana_divides_is_absent_where_the_denominator_is_0() -> 
     assert ratio.form == "math"
 
 
-def test_influxdb_omits_unsupported_panels_and_explains_it() -> None:
+def test_influxdb_dashboards_omit_unsupported_panels_and_explain_why() -> None:
     heat, self_metrics, mixed = (
         Heatmap(lines("read_p99")),
         TimeSeries(lines("sink_lag")),
@@ -221,13 +221,13 @@ def test_alerts_link_to_published_runbooks(tmp_path: Path) -> None:
     assert "runbook_url: https://wiki.example/books/CassandraNodesUnreachable.md\n" in rules
 
 
-def test_runbooks_must_be_a_url(tmp_path: Path) -> None:
+def test_the_runbook_location_must_be_a_url(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, ["write", str(tmp_path), "--runbooks", "docs/runbooks"])
     assert result.exit_code == 2
     assert "'docs/runbooks' is not a URL" in result.output
 
 
-def test_written_rules_select_the_given_job(tmp_path: Path) -> None:
+def test_the_written_rules_select_the_given_job(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, ["write", str(tmp_path), "--job", "kubernetes-pods"])
     assert result.exit_code == 0, result.output
     rules = (tmp_path / "rules" / "casstat-cluster.yml").read_text()

@@ -1,4 +1,4 @@
-"""The rules: metrics, thresholds, labels, runbooks and the page docs/rules.md."""
+"""The rules: their metrics, thresholds, labels and runbooks, and the page docs/rules.md."""
 
 import json
 import os
@@ -38,7 +38,7 @@ NAMES = list(dict.fromkeys(alert.name for alert in alert_list()))
 # A metric in a query, with its matchers.
 SELECTED = re.compile(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}")
 RATE = re.compile(r"(?:rate|increase|deriv)\([^[]*\[(\d+)([mh])\]")
-# Lost data cannot be restored: these alerts fire on a single event, as warnings.
+# These alerts fire on a single event, as warnings, because lost data cannot be restored.
 EVENT_ALERTS = ("CasstatSinkLosing", "CasstatJournalLosing")
 MATCHED = re.compile(r"(\w+)(?:=~|!~|!=|=)\"")
 ids = [f"{alert.name}-{alert.severity}" for alert in alert_list()]
@@ -54,7 +54,7 @@ def series_labels() -> Mapping[str, set[str]]:
         labels_of.setdefault(name, {"job"}).update(dict(labels))
     for record in recording_rules():
         labels_of.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
-    # Served only after a series was refused, and only while a source is read.
+    # These are served only after a series has been refused and only while a source is being read, respectively.
     labels_of["casstat_series_refused"] = labels_of["casstat_series"] | {"metric"}
     labels_of["casstat_source_up"] = labels_of["casstat_series"] | {"source"}
     return labels_of
@@ -66,7 +66,7 @@ def test_no_two_alerts_have_the_same_name_and_severity() -> None:
 
 
 @each_alert
-def test_an_alert_selects_series_that_agents_serve(alert: Alert, series_labels: Mapping[str, set[str]]) -> None:
+def test_an_alert_selects_only_series_that_agents_serve(alert: Alert, series_labels: Mapping[str, set[str]]) -> None:
     selected = SELECTED.findall(alert.expr)
     assert selected
     for metric, matchers in selected:
@@ -139,7 +139,7 @@ def test_alert_panel_line_and_severity_change_with_the_threshold(
     assert critical.expr.endswith(signs[1])
     assert warning.for_s == critical.for_s == threshold.for_s
     drawn = {colour: value for value, colour in line_steps(Line(signal)) if value is not None}
-    # A step includes its value; a gauge that counts items is beyond 4 at 5.
+    # A step starts at its value, so for a gauge that counts items, "more than 4" becomes a step at 5.
     step = 1 if SIGNALS[signal].unit is Unit.COUNT else 0
     expected = {panel_colours.WARNING: threshold.warning, panel_colours.CRITICAL: threshold.critical}
     assert drawn == {colour: bound + step for colour, bound in expected.items() if bound is not None}
@@ -166,7 +166,7 @@ def test_an_alert_on_a_signal_compares_all_of_its_metrics(alert: Alert) -> None:
 
 @each_alert
 def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
-    """A single event keeps the rate up for the whole window."""
+    """Otherwise, a single event could cause the alert, because it raises the rate for the whole window."""
     compared = alert.expr.partition(f" {format_number(alert.bound)}")[0]
     if RATE.search(compared) and alert.name not in EVENT_ALERTS:
         windows = RATE.findall(alert.expr)
@@ -179,14 +179,14 @@ def test_a_single_event_does_not_page(name: str) -> None:
 
 
 @each_alert
-def test_a_summary_does_not_state_the_opposite(alert: Alert) -> None:
-    """The title of a signal whose low values are bad names the good state."""
+def test_the_summary_of_an_alert_on_low_values_does_not_repeat_the_title(alert: Alert) -> None:
+    """If low values are bad, the title describes the good state, and a summary that repeated it would mislead."""
     if THRESHOLDS[alert.threshold].below and alert.threshold in SIGNALS:
         assert SIGNALS[alert.threshold].title not in alert.summary
 
 
 @each_name
-def test_a_critical_alert_inhibits_only_the_warning_with_the_same_labels(name: str) -> None:
+def test_a_critical_alert_inhibits_only_the_warning_that_has_the_same_labels(name: str) -> None:
     """Alertmanager compares only the labels under `equal`, so each label that identifies an alert must be listed."""
     (labels,) = {alert.by for alert in alert_list() if alert.name == name}
     (block,) = re.findall(r"```yaml\n# alertmanager.yml\n(.*?)```", PAGE.read_text(), re.DOTALL)
@@ -199,7 +199,7 @@ def test_the_documented_inhibition_lists_no_other_labels() -> None:
 
 
 @each_alert
-def test_summary_and_description_are_templates_of_one_line(alert: Alert) -> None:
+def test_summary_and_description_are_one_line_templates(alert: Alert) -> None:
     assert alert.name.startswith(("Cassandra", "Casstat"))
     for text in (alert.summary, alert.description):
         assert text.count("{{") == text.count("}}")
@@ -231,7 +231,7 @@ def test_each_severity_has_a_long_and_a_short_window() -> None:
     assert WINDOWS == {WARNING: ("1d", "2h"), CRITICAL: ("1h", "5m")}
 
 
-def test_recorded_names_follow_the_convention() -> None:
+def test_the_names_of_recording_rules_follow_the_convention() -> None:
     for record in recording_rules():
         assert re.fullmatch(r"[a-z_]+:[a-z_]+:[a-z_]+\d+[mhd]", record.name)
 
@@ -250,7 +250,7 @@ def test_every_alert_has_a_runbook(name: str) -> None:
 
 
 def panel_titles() -> set[str]:
-    """Return the titles of all panels of the committed dashboards for Prometheus."""
+    """Return the titles of all panels on the committed Prometheus dashboards."""
     dashboards = (json.loads(path.read_text()) for path in DASHBOARDS.glob("*.json"))
     panels = [panel for dashboard in dashboards for panel in dashboard["panels"]]
     inside = [inner for panel in panels for inner in panel.get("panels", [])]
@@ -261,7 +261,7 @@ def test_every_runbook_has_an_alert() -> None:
     assert {path.stem for path in RUNBOOKS.glob("*.md")} == set(NAMES)
 
 
-def test_every_alert_has_a_case() -> None:
+def test_every_alert_has_a_test_case() -> None:
     assert CASES.keys() | ABSENCE.keys() == set(NAMES)
     for subject, alerts in ALERTS.items():
         tests = list(checks_of(alerts))
@@ -270,7 +270,7 @@ def test_every_alert_has_a_case() -> None:
 
 
 def test_committed_files_are_current() -> None:
-    """`python -m dashboards.rules` writes them."""
+    """If this test fails, run `python -m dashboards.rules` to write the files."""
     assert {path.name: path.read_text() for path in COMMITTED.glob("*.yml")} == dict(rule_files())
 
 

@@ -1,4 +1,4 @@
-"""Golden files: expected outputs. UPDATE_GOLDEN=1 rewrites them; review the difference."""
+"""Golden files, which hold expected output. UPDATE_GOLDEN=1 rewrites them; review the diff."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ FOLDER = Path(__file__).parent.parent / "golden"
 
 
 def check(name: str, text: str) -> None:
-    """Compare `text` with the golden file of this name; UPDATE_GOLDEN=1 rewrites the file."""
+    """Compare `text` with the golden file `name`, which UPDATE_GOLDEN=1 rewrites first."""
     path = FOLDER / name
     if os.environ.get("UPDATE_GOLDEN") == "1":
         FOLDER.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Sample data: a node under load, an interval without values, and views of this node."""
+"""Sample data: a node under load, an interval without values, and views of the node."""
 
 from collector.catalogue import CATALOGUE
 from collector.model.histogram import Buckets, upper_bounds_of
@@ -13,7 +13,7 @@ ELAPSED_S = 2.0
 
 
 def plain(**choices: object) -> View:
-    """Return a view of this disk and interface."""
+    """Return a view that shows `DISK` and `INTERFACE`."""
     return View(disk=DISK, interface=INTERFACE, **choices)  # type: ignore[arg-type]
 
 
@@ -26,7 +26,7 @@ def durations(filled: dict[int, int]) -> Buckets:
 
 
 def requests() -> dict[Series, Derived]:
-    """Return 4321.5 reads of 0.7 ms and 1200 writes of 0.25 ms a second."""
+    """Return 4321.5 reads per second of 0.7 ms each, and 1200 writes per second of 0.25 ms each."""
     values: dict[Series, Derived] = {}
     for operation, per_s, mean_s, filled in (
         ("Read", 4321.5, 0.7e-3, {28: 4000, 32: 4200, 40: 400, 50: 43}),
@@ -105,7 +105,7 @@ def others() -> dict[Series, Derived]:
 
 
 def busy() -> Sample:
-    """Return an interval with values in nearly all columns."""
+    """Return a sample with values in nearly all columns."""
     values = {**shown(), **requests(), **cpu(), **disk(), **network(), **compactions(), **others()}
     events = (Event("missed", "1 tick missed"), Event("disagreement", 'odd, "very" odd'))
     elapsed = {"cassandra": ELAPSED_S, "cpu": ELAPSED_S, "disk": ELAPSED_S}
@@ -113,5 +113,5 @@ def busy() -> Sample:
 
 
 def unknown() -> Sample:
-    """Return an interval without values."""
+    """Return a sample without values."""
     return Sample("10.0.0.1", Tick(TIME_S + 1), {}, {})

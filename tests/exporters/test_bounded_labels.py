@@ -1,4 +1,4 @@
-"""Stores have no ids of compactions as labels: all compactions of a table are one series."""
+"""Bounded labels: no store gets compaction ids as labels; all compactions of a table are one series."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ TICKS = 100
 
 
 def compactions(number: int) -> Values:
-    """Return the values of a node that starts two compactions of a table in every tick."""
+    """Return the values at this tick of a node that starts two compactions of a table in every tick."""
     ids = f"{number}-a", f"{number}-b"
     done: Values = {(DONE.name, compaction_id, "ks", "t", "Compaction"): 100 + number for compaction_id in ids}
     return {PENDING: number, **done, **{(SIZE.name, *series[1:]): 1000 for series in done}}
@@ -70,7 +70,7 @@ def test_a_page_has_one_series_for_all_compactions_of_a_table() -> None:
     of_table = {"keyspace": "ks", "table": "t", "type": "Compaction"}
     series = {name: dict(labels) for name, labels in exposition.values if name.startswith("cassandra_compaction_")}
     assert series == {PENDING[0]: {}, DONE.name: of_table, SIZE.name: of_table}
-    # Only running compactions count.
+    # Only running compactions are included.
     assert exposition.of(SIZE.name, **of_table) == 2000
     assert exposition.of(DONE.name, **of_table) == 2 * (100 + TICKS - 1)
 

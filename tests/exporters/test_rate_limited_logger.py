@@ -1,4 +1,4 @@
-"""The rate-limited logger: a new line at once, a repeated one once a minute, and a bounded number of lines."""
+"""The rate-limited logger: new lines appear at once, repeated ones once a minute, and their number is bounded."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +7,7 @@ from exporters.rate_limited_logger import MAX_LINES_PER_PERIOD, PERIOD_S, RateLi
 
 
 class Log:
-    """A logger with a clock that the test sets, and the lines it wrote."""
+    """A logger with a simulated clock, and the lines it has written."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -31,7 +31,7 @@ def test_a_different_line_is_written_at_once() -> None:
     assert log.lines == ["down", "up"]
 
 
-def test_suppressed_lines_of_a_kind_become_their_last_text_and_a_count() -> None:
+def test_suppressed_lines_of_a_kind_are_summarised_by_the_last_one_and_a_count() -> None:
     log = Log()
     for number in range(3):
         log.log(f"first {number}", kind="a")
@@ -56,7 +56,7 @@ def test_a_forgotten_kind_is_written_at_once() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 500), st.floats(0, 2), st.booleans()), max_size=500))
-def test_the_lines_of_a_minute_are_bounded(calls: list[tuple[int, float, bool]]) -> None:
+def test_the_number_of_lines_per_minute_is_bounded(calls: list[tuple[int, float, bool]]) -> None:
     log = Log()
     written_s: list[float] = []
     for number, elapsed_s, flushes in calls:
@@ -77,4 +77,4 @@ def test_the_lines_beyond_the_bound_are_counted() -> None:
         log.log(f"line {number}")
     log.now_s += PERIOD_S
     log.log("later")
-    assert log.lines[MAX_LINES_PER_PERIOD:] == ["40 further lines were suppressed within a minute", "later"]
+    assert log.lines[MAX_LINES_PER_PERIOD:] == ["suppressed 40 further lines within a minute", "later"]

@@ -79,7 +79,7 @@ class RunningAgent:
                 return line
 
     def wait_until_serving(self) -> "RunningAgent":
-        """Wait until the agent listens and has taken two ticks."""
+        """Wait until the agent is listening and has taken two ticks."""
         match = SERVING.search(self.wait_for_line("serving"))
         assert match
         self.base = f"http://{match[1]}:{match[2]}"
@@ -109,19 +109,19 @@ class RunningAgent:
             return json.loads(answer.read())
 
     def series(self) -> dict[str, float]:
-        """Return the values in /metrics by series."""
+        """Return the values on /metrics by series."""
         status, body = self.get("/metrics")
         assert status == 200
         lines = (line for line in body.decode().splitlines() if not line.startswith("#"))
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
     def values(self, name: str, *labels: str) -> list[float]:
-        """Return the values of the series of a metric with these labels, such as `operation="Read"`."""
+        """Return the values of all series of the metric that have labels such as `operation="Read"`."""
         series = self.series().items()
         return [v for s, v in series if s.partition("{")[0] == name and all(label in s for label in labels)]
 
     def value(self, name: str, *labels: str) -> float:
-        """Return the value of the only series of a metric with these labels."""
+        """Return the value of the only series of the metric that has these labels."""
         (value,) = self.values(name, *labels)
         return value
 

@@ -16,7 +16,7 @@ PATIENCE_S = 20.0
 
 
 class Api:
-    """A server in front of a scripted agent, and its log."""
+    """A server that serves a scripted agent, and the lines of its log."""
 
     def __init__(self, folder: Path, web_config: Path | None = None, most: int = 512) -> None:
         self.agent = Scripted(journal(folder / "journal"), b"up 1\n" * 60_000)
@@ -30,7 +30,7 @@ class Api:
         return socket.create_connection((HOST, self.port), timeout_s)
 
     def ask(self, request: bytes) -> bytes:
-        """Send bytes, and return everything until the connection ends; b"" if it is cut off."""
+        """Send bytes, and return everything received until the connection ends."""
         with self.connect() as stream:
             with contextlib.suppress(OSError):
                 stream.sendall(request)
@@ -42,7 +42,7 @@ class Api:
         return self.ask(f"{head}\r\n\r\n".encode())
 
     def is_sound(self) -> bool:
-        """Return whether the server still responds, and its log has only single lines without tracebacks."""
+        """Return whether the server is still responding and its log is free of tracebacks and multi-line entries."""
         answers = status(self.get("/metrics")) == 200 and status(self.get("/-/healthy")) == 200
         return answers and all(is_one_line(line) and "Traceback" not in line for line in self.log_lines)
 
@@ -58,7 +58,7 @@ def running(folder: Path, web_config: Path | None = None, most: int = 512) -> It
 
 
 def read_all(stream: socket.socket | ssl.SSLSocket) -> bytes:
-    """Return everything until the peer closes the connection."""
+    """Return everything received until the peer closes the connection."""
     received = b""
     with contextlib.suppress(ConnectionError, ssl.SSLError):
         while data := stream.recv(1 << 16):
@@ -67,7 +67,7 @@ def read_all(stream: socket.socket | ssl.SSLSocket) -> bytes:
 
 
 def read_until(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
-    """Return everything up to one of the given endings."""
+    """Return everything received up to the first of the given endings."""
     received = stream.recv(1 << 16)
     while not received.endswith(ends):
         more = stream.recv(1 << 16)
@@ -77,5 +77,5 @@ def read_until(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
 
 
 def status(answer: bytes) -> int:
-    """Return the status of a response; 0 for none."""
+    """Return the status of a response, or 0 if there is none."""
     return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else 0

@@ -21,7 +21,7 @@ PORT = 17199
 
 
 async def healthy(agent: "FakeAgent", head: str, _: Reader, writer: Writer) -> None:
-    """Answer like a real agent, with a tick every second."""
+    """Respond like a real agent, with a tick every second."""
     path = urlsplit(head.split(" ", 2)[1]).path
     if path == "/api/v1/node":
         await send_json(writer, agent.node())
@@ -46,7 +46,7 @@ async def hang(_: "FakeAgent", __: str, ___: Reader, ____: Writer) -> None:
 
 
 async def slow(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
-    """Send a response without an end, byte by byte."""
+    """Send a very long response, byte by byte."""
     for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"s" * 10000:
         writer.write(bytes([byte]))
         await writer.drain()
@@ -54,7 +54,7 @@ async def slow(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
 
 
 async def endless(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
-    """Send a response without an end, as fast as it is read."""
+    """Send an endless response as fast as the client reads it."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[")
     while True:
         writer.write(b"1," * 50_000)
@@ -62,7 +62,7 @@ async def endless(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
 
 
 async def flood(agent: "FakeAgent", head: str, reader: Reader, writer: Writer) -> None:
-    """Send ticks as fast as they are read."""
+    """Send ticks almost as fast as the client reads them."""
     if "text/event-stream" not in head:
         await healthy(agent, head, reader, writer)
         return
@@ -71,7 +71,7 @@ async def flood(agent: "FakeAgent", head: str, reader: Reader, writer: Writer) -
     while True:
         writer.write(body * 20)
         await writer.drain()
-        # The other agents run in the same event loop.
+        # Yield to the other agents, which run in the same event loop.
         await asyncio.sleep(0.02)
 
 
@@ -81,7 +81,7 @@ async def huge_head(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> Non
 
 
 async def not_http(_: "FakeAgent", __: str, ___: Reader, writer: Writer) -> None:
-    """Speak another protocol."""
+    """Respond in a protocol other than HTTP."""
     writer.write(b"220 mail ready \x1b]0;owned\x07\r\n" * 3)
     await writer.drain()
 
@@ -117,7 +117,7 @@ async def send_json(writer: Writer, content: Any, status: str = "200 OK") -> Non
 
 
 class FakeAgent:
-    """An agent whose `behaviour` may be changed at any time."""
+    """An agent with a `behaviour` that may be changed at any time."""
 
     def __init__(self, address: str, behaviour: Behaviour = healthy) -> None:
         self.address = address

@@ -1,4 +1,4 @@
-"""A Grafana that records requests and follows a script of responses; after its end it accepts everything."""
+"""A fake Grafana that records requests and returns scripted responses, then accepts everything."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ class Request:
 
 
 class FakeGrafana:
-    """Listens on loopback; `requests` holds the requests so far."""
+    """Listens on loopback and appends every request to `requests`."""
 
     def __init__(self, *script: Answer) -> None:
         answers, requests = list(script), list[Request]()
@@ -37,7 +37,7 @@ class FakeGrafana:
                 self.wfile.write(text)
 
             def log_message(self, *_: object) -> None:
-                """Log nothing."""
+                """Suppress the request log."""
 
         self.requests = requests
         self._server = ThreadingHTTPServer(("127.0.62.3", 0), Handler)

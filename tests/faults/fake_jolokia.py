@@ -13,7 +13,7 @@ from tests.faults.fake_node import FakeNode, Json
 
 @dataclass(frozen=True)
 class Exchange:
-    """A POST request: its connection, and the body of the correct response."""
+    """A POST request: its connection, the body of the correct response, and an event set when the server stops."""
 
     stream: socket.socket
     body: bytes
@@ -23,7 +23,7 @@ class Exchange:
         self.stream.sendall(data)
 
     def wait(self, seconds: float) -> bool:
-        """Wait, and return whether the server still runs."""
+        """Wait, and return whether the server is still running."""
         return not self.over.wait(seconds)
 
 
@@ -32,19 +32,19 @@ Fault = Callable[[Exchange], bool]
 
 
 def chunked(body: bytes) -> bytes:
-    """Return a complete HTTP response as Jolokia's JVM agent writes it."""
+    """Return a complete HTTP response like those of Jolokia's JVM agent."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-encoding: chunked\r\nContent-type: application/json; charset=utf-8\r\n\r\n"
     return b"%b%x\r\n%b\r\n0\r\n\r\n" % (head, len(body), body)
 
 
 def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
-    """Return a complete HTTP response as Jolokia in a servlet container, or a reverse proxy, writes it."""
+    """Return a complete HTTP response like those of Jolokia in a servlet container or behind a reverse proxy."""
     head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join([*head, "", ""]).encode("latin-1") + body
 
 
 class FakeJolokia:
-    """The server. If set, `fault` answers every POST request and `greeting` every new connection."""
+    """The server. If set, `fault` handles every POST request, and `greeting` every new connection."""
 
     def __init__(self, node: FakeNode | None = None) -> None:
         self.node = node or FakeNode()
@@ -54,7 +54,7 @@ class FakeJolokia:
         self.posts = 0
         self._lock = threading.Lock()
         self._streams: set[socket.socket] = set()
-        # Keeps the port for this server while it does not listen.
+        # Reserves the port while the server is not listening.
         self._reserved = socket.socket()
         self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._reserved.bind(("127.0.0.1", 0))
@@ -66,7 +66,7 @@ class FakeJolokia:
         return f"http://127.0.0.1:{self.port}/jolokia"
 
     def start(self) -> None:
-        """Listen on the port, which stays the same after `stop`."""
+        """Listen on the port, which is the same after a `stop`."""
         self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", self.port), backlog=16)
         threading.Thread(target=self._accept, args=(self._listener, self._over), daemon=True).start()
@@ -125,7 +125,7 @@ class FakeJolokia:
 
 
 def _post(incoming: BinaryIO) -> list[Json] | None:
-    """Return the requests in the next POST; None at the end of the connection."""
+    """Return the requests in the next POST, or None at the end of the connection."""
     if not incoming.readline().startswith(b"POST "):
         return None
     length = 0

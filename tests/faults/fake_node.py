@@ -1,4 +1,4 @@
-"""A small model of the MBeans of a Cassandra 5.0 node, controlled by the test."""
+"""A small model of a Cassandra 5.0 node's MBeans, controlled by the test."""
 
 import re
 import threading
@@ -11,9 +11,9 @@ METRICS = "org.apache.cassandra.metrics:"
 SERVICE = "org.apache.cassandra.db:type=StorageService"
 RUNTIME = "java.lang:type=Runtime"
 ADDRESS = "192.0.2.7"
-# Before any process on this machine started, so that the node matches none of them.
+# Earlier than the start of every process on this machine, so that none of them is taken for the node.
 FIRST_START_MS = 1_000_000_000_000
-# Counts before the first scrape; attributed to one interval they would be an obvious spike.
+# Operations before the first scrape. If they were attributed to an interval, the spike would be obvious.
 PAST = 1_000_000_000
 PAST_US = 400
 
@@ -34,7 +34,7 @@ OFFSETS_US = _offsets(127)
 
 
 class Timer:
-    """A latency timer: count, total time in microseconds, and the counts of 128 buckets."""
+    """A latency timer: a count, a total time in microseconds, and the counts of 128 buckets."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -48,7 +48,7 @@ class Timer:
 
 
 class FakeNode:
-    """A registry of MBeans; `override`, if set, replaces individual responses."""
+    """A registry of MBeans. If set, `override` may replace any response."""
 
     def __init__(self) -> None:
         self.override: Override | None = None
@@ -61,7 +61,7 @@ class FakeNode:
         self.add("Write", PAST, PAST_US)
 
     def restart(self) -> None:
-        """Restart: a new start time, and counters from zero."""
+        """Restart with a new start time and with all counters at zero."""
         with self._lock:
             self._start_ms += 60_000
             self._boot()
@@ -75,7 +75,7 @@ class FakeNode:
         self.add("Read", number, latency_us)
 
     def add(self, operation: str, number: int, latency_us: int, table: tuple[str, str] | None = None) -> None:
-        """Coordinate `number` operations; with a table, execute them locally too."""
+        """Coordinate `number` operations, and execute them locally if a table is given."""
         with self._lock:
             self._timers[f"ClientRequest {operation}"].add(number, latency_us)
             if table is not None:
@@ -188,7 +188,7 @@ def _attribute(name: str, attributes: Attributes) -> Any:
 
 
 def error(status: int, kind: str, text: str) -> Json:
-    """Return the response to a request that fails."""
+    """Return Jolokia's response to a request that fails."""
     return {"status": status, "error_type": kind, "error": f"{kind} : {text}"}
 
 
@@ -197,7 +197,7 @@ def properties(name: str) -> dict[str, str]:
 
 
 def canonical(name: str) -> str:
-    """Return the ObjectName with sorted keys, as Jolokia returns it."""
+    """Return the ObjectName with sorted keys, as Jolokia does."""
     ordered = sorted(properties(name).items())
     return f"{name.partition(':')[0]}:{','.join(f'{key}={value}' for key, value in ordered)}"
 

@@ -1,7 +1,4 @@
-"""An HTTP store that answers requests from a script; after its end it accepts everything.
-
-While `always` is set, it answers every request.
-"""
+"""An HTTP store that returns scripted responses, then the response `always`, or accepts everything if that is None."""
 
 import socket
 import ssl
@@ -14,7 +11,7 @@ Answer = Callable[[socket.socket], None]
 
 
 def status(code: int, *headers: str, body: bytes = b"") -> Answer:
-    """Return a response with a status."""
+    """Return a function that sends a response with this status."""
     lines = [f"HTTP/1.1 {code} x", f"Content-Length: {len(body)}", *headers, "", ""]
     return lambda stream: stream.sendall("\r\n".join(lines).encode() + body)
 
@@ -26,14 +23,14 @@ def black_hole(stream: socket.socket) -> None:
 
 
 def byte_by_byte(stream: socket.socket) -> None:
-    """Send a response without an end, slowly."""
+    """Send a very long response, byte by byte."""
     for byte in b"HTTP/1.1 204 No Content\r\nX-Slow: " + b"s" * 10000:
         stream.sendall(bytes([byte]))
         time.sleep(0.05)
 
 
 def endless(stream: socket.socket) -> None:
-    """Send a response without an end, as fast as it is read."""
+    """Send an endless response as fast as the client reads it."""
     stream.sendall(b"HTTP/1.1 500 x\r\n\r\n")
     while True:
         stream.sendall(b"x" * 65536)
@@ -44,12 +41,12 @@ def hang_up(stream: socket.socket) -> None:
 
 
 def not_http(stream: socket.socket) -> None:
-    """Speak another protocol."""
+    """Respond in a protocol other than HTTP."""
     stream.sendall(b"220 mail ready\r\n" * 3)
 
 
 class FakeStore:
-    """Listens on loopback; `accepted_lines` holds the points that it has accepted."""
+    """Listens on loopback and appends the points that it accepts to `accepted_lines`."""
 
     def __init__(self, *script: Answer, tls: ssl.SSLContext | None = None) -> None:
         self._script = list(script)
@@ -94,7 +91,7 @@ class FakeStore:
 
 
 def _request(stream: socket.socket) -> bytes | None:
-    """Return the body of the next request; None at the end of the connection."""
+    """Return the body of the next request, or None at the end of the connection."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = stream.recv(65536)

@@ -1,4 +1,4 @@
-"""Faults of an HTTP connection that a FakeJolokia shows instead of the correct response."""
+"""HTTP connection faults that a FakeJolokia can produce instead of the correct response."""
 
 import json
 import socket
@@ -50,7 +50,7 @@ def hang(exchange: Exchange) -> bool:
 
 
 def signalling(reached: threading.Event, fault: Fault) -> Fault:
-    """Return `fault` with an event that it sets when it begins."""
+    """Return a fault that sets `reached` and then behaves like `fault`."""
 
     def first(exchange: Exchange) -> bool:
         reached.set()
@@ -71,7 +71,7 @@ def reset(exchange: Exchange) -> bool:
 
 
 def status(line: str, *headers: str, body: bytes = b"no") -> Fault:
-    """Return a fault that responds with a status such as "404 Not Found" and keeps the connection."""
+    """Return a fault that responds with a status such as "404 Not Found" and keeps the connection open."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(http(body, line, *headers))
@@ -87,7 +87,7 @@ def with_length(exchange: Exchange) -> bool:
 
 
 def closing(head: str, *, with_length: bool) -> Fault:
-    """Send the correct response and close the connection; not a fault."""
+    """Return a function that sends the correct response, padded, and closes the connection; not a fault."""
 
     def fault(exchange: Exchange) -> bool:
         body = exchange.body + 3 * len(BLOCK) * b" "
@@ -99,7 +99,7 @@ def closing(head: str, *, with_length: bool) -> Fault:
 
 
 def body(change: Callable[[bytes], bytes]) -> Fault:
-    """Return a fault that responds with a changed body."""
+    """Return a fault that responds with the body that `change` returns."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(http(change(exchange.body)))
@@ -167,7 +167,7 @@ def _drip(exchange: Exchange, data: bytes) -> bool:
 
 
 def endless(head: bytes, repeated: bytes) -> Fault:
-    """Return a fault that sends `head`, then `repeated` without an end."""
+    """Return a fault that sends `head`, then `repeated` endlessly."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(head)
@@ -192,7 +192,7 @@ def large(size: int, *, announced: bool) -> Fault:
 
 
 def twice(sent: threading.Event) -> Fault:
-    """Return a fault that sends the response twice; the second one would match the next request too."""
+    """Return a fault that sends the response twice; the second copy would also be valid for the next request."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(chunked(exchange.body))

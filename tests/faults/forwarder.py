@@ -7,7 +7,7 @@ import threading
 
 
 class Forwarder:
-    """Listens on 127.0.0.1 and forwards each connection to `port`; with a context it accepts only TLS."""
+    """Listens on 127.0.0.1 and forwards each connection to `port`; with a TLS context, it accepts only TLS."""
 
     def __init__(self, port: int, context: ssl.SSLContext | None = None) -> None:
         self.connections = 0

@@ -1,4 +1,4 @@
-"""The real program in a subprocess whose rows are read as they are printed."""
+"""Runs the real program in a subprocess, and reads its rows as they are printed."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ PATIENCE_S = 20.0
 
 
 def environment(**environ: str) -> dict[str, str]:
-    """Return the current environment without variables that change casstat's output, updated with `environ`."""
+    """Return the current environment, updated with `environ`, without other variables that change casstat's output."""
     removed = ("CASSTAT_", "NO_COLOR", "COLUMNS", "LINES", "PYTHONUNBUFFERED", "PYTHONWARNINGS")
     return {**{key: value for key, value in os.environ.items() if not key.startswith(removed)}, **environ}
 
@@ -82,13 +82,13 @@ class Program:
         self._process.send_signal(number)
 
     def pause(self, seconds: float) -> None:
-        """Stop the process for some seconds, as Ctrl-Z and `fg` do."""
+        """Suspend the process for some seconds, as Ctrl-Z and `fg` do."""
         self.send(signal.SIGSTOP)
         threading.Event().wait(seconds)
         self.send(signal.SIGCONT)
 
     def unread_lines(self) -> list[str]:
-        """Return the lines that have not been read; the program must have ended."""
+        """Return the lines that have not been read yet; the program must have ended."""
         return _all(self._lines)
 
     def end(self, number: signal.Signals | None = signal.SIGINT) -> tuple[int, str]:
@@ -123,7 +123,7 @@ def _all(lines: "queue.Queue[str]") -> list[str]:
 
 
 class Load:
-    """Counts the reads of a fake node, and those in the rows of the program that measures it."""
+    """Lets a fake node do reads, and counts them and the reads in the program's rows."""
 
     def __init__(self, program: Program, node: FakeNode, per_row: int = 100) -> None:
         self.rows: list[Row] = []
@@ -133,7 +133,7 @@ class Load:
         self._per_row = per_row
 
     def next(self, *, busy: bool = True) -> Row:
-        """Return the next row; if `busy`, let the node do reads after it."""
+        """Return the next row; if `busy`, let the node do some reads afterwards."""
         row = self.program.row()
         self.rows.append(row)
         if busy:
@@ -142,23 +142,23 @@ class Load:
         return row
 
     def until(self, fits: Callable[[Row], bool], *, busy: bool = True) -> Row:
-        """Return the next row that `fits` accepts."""
+        """Return the first new row for which `fits` returns true."""
         ends_s = time.monotonic() + PATIENCE_S
         while not fits(row := self.next(busy=busy)):
             assert time.monotonic() < ends_s, f"no such row among {self.rows[-10:]}"
         return row
 
     def settle(self) -> None:
-        """Wait for the row of a tick after the last read, so that the rows contain all reads."""
+        """Wait for a row of a later tick, so that the rows contain all reads."""
         now_s = time.time()
         self.until(lambda row: row["time"] > now_s and has_reads(row), busy=False)
 
     def reads_reported(self) -> float:
-        """Return the number of reads in all rows."""
+        """Return the total number of reads in all rows."""
         return sum(increase(self.rows))
 
     def check(self) -> None:
-        """Assert that each read is in exactly one row and no row has more reads than were done."""
+        """Assert that each read is in exactly one row, and that no row has more reads than were done."""
         assert abs(self.reads_reported() - self.reads_done) < 1e-3 * self.reads_done + 1
         assert max(increase(self.rows), default=0) <= self.reads_done + 1
 
@@ -198,7 +198,7 @@ def is_one_line(message: str) -> bool:
 
 
 def is_clean(errors: str) -> bool:
-    """Return whether stderr contains only messages of casstat, one per line."""
+    """Return whether stderr contains only casstat's messages, one per line."""
     return all(line.startswith("casstat: ") and is_one_line(line) for line in errors.split("\n")[:-1]) and (
         errors == "" or errors.endswith("\n")
     )

@@ -1,4 +1,4 @@
-"""The path of the line from ticks to rows, with a simulated clock that never waits."""
+"""Runs the line, from ticks to rows, with a simulated clock that never waits."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ BEGAN_S = 1_700_000_000.25
 
 
 class ManualClock:
-    """A clock that advances only in `sleep`, which first calls `on_sleep(seconds)`; that may set the wall clock."""
+    """A clock that advances only in `sleep`, after a call to `on_sleep(seconds)`, which may set the wall clock."""
 
     def __init__(self) -> None:
         self.wall = BEGAN_S
@@ -43,7 +43,7 @@ class ManualClock:
     def sleep(self, seconds: float) -> None:
         assert seconds > 0
         assert len(self.slept) < 100_000, "endless wait"
-        # A real clock always advances.
+        # A real clock advances during every wait.
         seconds = max(seconds, 1e-6)
         self.slept.append(seconds)
         self.on_sleep(seconds)
@@ -52,7 +52,7 @@ class ManualClock:
 
 
 class Simulation:
-    """Rows of a line with a simulated clock. `with` takes the first row, which has no load."""
+    """The rows of a line with a simulated clock. A `with` statement takes the first row, which has no load."""
 
     def __init__(self, fake: FakeJolokia, interval_s: float = 1.0, keyspace: str = "", table: str = "") -> None:
         self.fake = fake
@@ -74,14 +74,14 @@ class Simulation:
         self._jolokia.close()
 
     def next(self, reads: int = 0, latency_us: int = 500) -> Row:
-        """Let the node do reads, and return the row of that interval."""
+        """Let the node do reads, and return the row of the interval that contains them."""
         self.fake.node.do_reads(reads, latency_us)
         self.reads_done += reads
         self.rows.append(next(self._stream))
         return self.rows[-1]
 
     def until(self, fits: Callable[[Row], bool], reads: int = 0, within: int = 70) -> Row:
-        """Return the next row that `fits` accepts, which must be among the next `within` rows."""
+        """Return the first new row for which `fits` returns true; it must be among the next `within` rows."""
         for _ in range(within):
             if fits(row := self.next(reads)):
                 return row

@@ -1,4 +1,4 @@
-"""The real program in a pseudo-terminal of a given size."""
+"""Runs the real program in a pseudo-terminal of a given size."""
 
 import contextlib
 import fcntl
@@ -47,12 +47,12 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The output so far."""
+        """All output so far."""
         return self._text
 
     @property
     def lines(self) -> list[str]:
-        """The complete lines of the output so far, with escape sequences."""
+        """All complete lines of output so far, with escape sequences."""
         return [line.rstrip("\r") for line in self._text.split("\n")[:-1]]
 
     def resize(self, columns: int, lines: int = 24) -> None:
@@ -67,7 +67,7 @@ class Terminal:
         return self.lines
 
     def read_until(self, text: str) -> None:
-        """Wait until the output contains a text."""
+        """Wait until the output contains `text`."""
         ends_s = time.monotonic() + PATIENCE_S
         while text not in self._text:
             assert time.monotonic() < ends_s, self._text

@@ -1,4 +1,4 @@
-"""Access control of Jolokia, TLS and proxies: errors have a hint and never contain a secret."""
+"""Jolokia's access control, TLS and proxies: errors have hints and never contain secrets."""
 
 import json
 import re
@@ -78,7 +78,7 @@ def test_every_post_sends_configured_credentials_and_no_others(fake: FakeJolokia
         (
             "401 Unauthorized",
             hinted(),
-            r"credentials required \(hint: give --jolokia-user and",
+            r"credentials required \(hint: use --jolokia-user and",
         ),
         (
             "401 Unauthorized",
@@ -86,7 +86,7 @@ def test_every_post_sends_configured_credentials_and_no_others(fake: FakeJolokia
             r"credentials of user 'me' rejected \(hint: check --jolokia-user and",
         ),
         ("403 Forbidden", hinted(), "policy denies this host or user$"),
-        ("400 Bad Request", hinted(), "if the server speaks TLS, give an https:// URL"),
+        ("400 Bad Request", hinted(), "if the server speaks TLS, use an https:// URL"),
     ],
 )
 def test_an_http_error_has_a_hint(fake: FakeJolokia, status: str, access: JolokiaAccess, words: str) -> None:
@@ -94,7 +94,7 @@ def test_an_http_error_has_a_hint(fake: FakeJolokia, status: str, access: Joloki
     assert re.search(words, error_of(Jolokia(fake.url, access)))
 
 
-def test_an_error_of_the_policy_is_attributed_to_it(fake: FakeJolokia) -> None:
+def test_a_policy_error_is_attributed_to_the_policy(fake: FakeJolokia) -> None:
     fake.fault = faults.value(error(403, "java.lang.Exception", "No access from client 127.0.0.1 allowed"))
     assert "refused by Jolokia's policy: java.lang.Exception : No access from client 127.0.0.1" in error_of(
         Jolokia(fake.url)
@@ -181,8 +181,9 @@ def test_a_certificate_of_an_unknown_authority_is_rejected(
     serve: Serve, stranger: Authority, server: Certificate
 ) -> None:
     url = serve(server).url
-    assert "not signed by a trusted authority (hint: give the authority's certificate with --jolokia-ca)" in error_of(
-        Jolokia(url, hinted())
+    assert (
+        "not signed by a trusted authority (hint: specify the authority's certificate with --jolokia-ca)"
+        in error_of(Jolokia(url, hinted()))
     )
     message = error_of(Jolokia(url, hinted(ca=stranger.file)))
     assert f"not signed by {stranger.file}" in message
@@ -217,7 +218,7 @@ def test_a_missing_or_rejected_client_certificate_has_a_hint(
     forwarder = serve(server, clients=authority.file)
     required = error_of(Jolokia(forwarder.url, hinted(ca=authority.file)))
     assert "the server may require a client certificate" in required
-    assert "(hint: give --jolokia-cert and --jolokia-key)" in required
+    assert "(hint: use --jolokia-cert and --jolokia-key)" in required
     strange = stranger.sign("client", "extendedKeyUsage=clientAuth")
     rejected = error_of(
         Jolokia(forwarder.url, hinted(ca=authority.file, certificate=strange.file, key=strange.key)),
@@ -243,28 +244,28 @@ def test_an_unusable_key_is_an_error_without_a_password_prompt(authority: Author
 
 def test_plain_http_to_a_tls_port_has_a_hint(serve: Serve, server: Certificate) -> None:
     url = serve(server).url.replace("https:", "http:")
-    assert "give an https:// URL" in error_of(Jolokia(url, hinted()))
+    assert "use an https:// URL" in error_of(Jolokia(url, hinted()))
 
 
 @pytest.mark.parametrize("reply", [http(b"", "400 Bad Request"), b"SSH-2.0-OpenSSH_9.6\r\n"])
 def test_tls_to_a_port_without_tls_has_a_hint(reply: bytes, fake: FakeJolokia) -> None:
     fake.greeting = faults.raw(reply)
-    assert "the server speaks no TLS (hint: give an http:// URL)" in error_of(
+    assert "the server does not speak TLS (hint: use an http:// URL)" in error_of(
         Jolokia(fake.url.replace("http:", "https:"), hinted())
     )
 
 
 def test_a_tls_handshake_without_a_reply_times_out_with_a_hint(fake: FakeJolokia) -> None:
-    # Java's HTTP server does this: it waits for the end of a line.
+    # Java's HTTP server behaves like this, because it waits for the end of a line.
     fake.greeting = faults.hang
     message = error_of(Jolokia(fake.url.replace("http:", "https:"), hinted()), SHORT_S)
-    assert "no TLS handshake in time (hint: if the server speaks no TLS, give an http:// URL)" in message
+    assert "no TLS handshake in time (hint: if the server does not speak TLS, use an http:// URL)" in message
 
 
 def test_an_endless_tls_handshake_ends_in_time(fake: FakeJolokia) -> None:
     fake.greeting = faults.endless(b"\x16\x03\x03\x3f\xff\x02", b"\0")
     message = error_of(Jolokia(fake.url.replace("http:", "https:"), hinted()), SHORT_S)
-    # A complete record is malformed; whether it arrives in time depends on the machine.
+    # Once complete, the TLS record is malformed, but on a slow machine it may not arrive in time.
     assert "no TLS handshake in time" in message or "no TLS connection" in message
 
 
@@ -287,7 +288,7 @@ def test_connecting_and_the_handshake_share_one_deadline(
 
 
 class Proxy:
-    """A Jolokia proxy: reads `node` for requests with a target, and its own JVM for others."""
+    """A Jolokia proxy that answers requests with a target from `node`, and all others from its own JVM."""
 
     def __init__(self, server: FakeJolokia, version: int) -> None:
         self.node, self.own, self.version = server.node, FakeNode(), version
@@ -325,7 +326,7 @@ def test_a_proxy_reads_only_the_target_and_its_names(version: int, fake: FakeJol
     assert set(map(json.dumps, proxy.targets)) == {json.dumps({"url": url, "user": "you", "password": OTHER_SECRET})}
 
 
-def test_errors_of_the_target_are_passed_through(fake: FakeJolokia) -> None:
+def test_errors_from_the_target_are_passed_through(fake: FakeJolokia) -> None:
     proxy = Proxy(fake, 2)
     proxy.node.override = lambda request, answer: (
         error(403, "java.lang.Exception", "no") if "ClientRequest" in request["mbean"] else answer
@@ -337,13 +338,13 @@ def test_errors_of_the_target_are_passed_through(fake: FakeJolokia) -> None:
 
 def test_answers_of_the_proxys_own_jvm_are_rejected(fake: FakeJolokia) -> None:
     fake.node.override = lambda request, answer: {**answer, "request": request}
-    assert "not a proxy: it answers for its own JVM" in error_of(Jolokia(fake.url, PROXIED))
+    assert "not a proxy: it reports its own JVM" in error_of(Jolokia(fake.url, PROXIED))
 
 
 @pytest.mark.parametrize(
     ("target_error", "words"),
     [
-        ("java.lang.Exception : Authentication failed! Invalid username or password", "give --jolokia-target-user"),
+        ("java.lang.Exception : Authentication failed! Invalid username or password", "use --jolokia-target-user"),
         (
             "java.io.IOException : Failed to retrieve RMIServer stub:\nConnection refused",
             r"refused \(hint: check --jolokia-target\)",

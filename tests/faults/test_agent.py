@@ -1,4 +1,4 @@
-"""The agent when its node, disk, port, settings or another agent fails."""
+"""The agent when its node or disk fails, and when its port, journal or settings cannot be used."""
 
 import os
 import resource
@@ -15,12 +15,12 @@ from tests.faults.agents import RunningAgent
 from tests.faults.fake_jolokia import FakeJolokia
 
 READS = "cassandra_client_requests_total"
-# The agent exits within two seconds of SIGTERM; a busy machine needs longer.
+# The agent exits within two seconds of SIGTERM; the rest is a margin for busy machines.
 EXIT_S = 6.0
 
 
 def missed(entries: list[Entry]) -> int:
-    """Return the number of ticks missing between the first and the last of each session."""
+    """Return the number of ticks missing between the first and the last tick of each session."""
     by_session: dict[str, list[int]] = {}
     for entry in entries:
         by_session.setdefault(entry.head.session, []).append(round(entry.snapshot.tick.time_s * 10))
@@ -119,7 +119,7 @@ def test_reloading_settings_loses_no_tick(fake: FakeJolokia, tmp_path: Path) -> 
     assert missed(entries) == sum(entry.snapshot.tick.missed for entry in entries)
 
 
-def test_a_stopped_node_is_absent_until_it_answers_again(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_values_of_a_stopped_node_are_absent_until_it_responds_again(fake: FakeJolokia, tmp_path: Path) -> None:
     with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2") as agent:
         agent.wait_until_serving()
         fake.stop()

@@ -1,4 +1,4 @@
-"""The agent's API under attack: it keeps responding, logs single lines, and bounds its memory."""
+"""The agent's API under attack: it keeps responding, logs only single lines, and uses bounded memory."""
 
 import base64
 import json
@@ -48,7 +48,7 @@ def test_thousands_of_silent_connections_do_not_block_others(api: Api) -> None:
             if number % 1000 == 999:
                 with within(2):
                     assert status(api.get("/metrics")) == 200
-        # Clients and server share this process.
+        # The clients and the server are in the same process.
         assert descriptors() < count + 512 + 500
         assert psutil.Process().memory_info().rss - before < 64 << 20
         assert len(api.server._serving._connections) <= 512
@@ -141,7 +141,7 @@ def test_the_agent_responds_after_corrupted_requests(api: Api) -> None:
             stream.sendall(request)
             stream.shutdown(socket.SHUT_WR)
             stream.settimeout(2)
-            # A response, or a closed connection, in time: `read_all` fails at the timeout.
+            # The server must respond or close the connection in time; otherwise `read_all` times out.
             assert status(read_all(stream)) in (0, 200, 400, 403, 404, 405)
         assert status(api.get("/-/healthy")) == 200
 
@@ -169,7 +169,7 @@ def test_heads_and_bodies_are_bounded(api: Api, request_: bytes, expected: int) 
     with api.connect() as stream, within(3):
         if not expected:
             stream.sendall(request_ + request_[request_.index(b"4000") :] * 9)
-            # The size of a chunked body is known only at its end; a response sent earlier is cut off.
+            # A chunked body's size is known only at its end; a response sent before that may be cut off.
             assert status(read_all(stream)) in (0, 200, 413)
             return
         stream.sendall(request_)
@@ -207,7 +207,7 @@ def test_pipelined_requests_are_answered_in_order(api: Api) -> None:
     single = f"GET /-/healthy HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
     last = single.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     assert api.ask(single * 20 + last).count(b"healthy\n") == 21
-    # More pipelined requests than the limit.
+    # This exceeds the limit on pipelined requests.
     assert api.ask(single * 5000 + last).count(b"healthy\n") < 5001
 
 
@@ -243,7 +243,7 @@ def test_a_thousand_wrong_passwords_do_not_delay_other_users(tmp_path: Path) -> 
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
-            # A user who has logged in gets a response at once.
+            # A user who has already logged in gets a response at once.
             with within(1):
                 assert status(api.get("/-/ready", right)) == 200
         assert len(statuses) == GUESSES
@@ -302,7 +302,7 @@ def test_a_slow_event_stream_is_closed(api: Api, monkeypatch: pytest.MonkeyPatch
         eventually(lambda: len(api.agent.recent._listeners) == 1)
 
         def is_dropped() -> bool:
-            # Nobody reads: the socket buffers fill up, then nothing more is sent.
+            # The client does not read: once the socket buffers are full, nothing more can be sent.
             api.agent.tick(2)
             return not api.agent.recent._listeners
 
@@ -338,7 +338,7 @@ def test_the_documented_curl_lines_begin_mark_and_end_a_run(api: Api) -> None:
     assert (run["name"], run["marks"][0]["text"], run["end_s"] is not None) == ("ramp", "100 clients", True)
 
 
-def test_a_failing_handler_is_one_log_line_and_status_500(api: Api) -> None:
+def test_a_failing_handler_causes_one_log_line_and_status_500(api: Api) -> None:
     def broken() -> str:
         raise RuntimeError("two\nlines")
 

@@ -32,10 +32,10 @@ def test_the_served_description_is_the_tested_one(api: Api) -> None:
 @schema.parametrize()
 @settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 def test_responses_conform_to_the_description(api: Api, case: Any) -> None:
-    # An event stream never ends.
+    # Without this header, the response cannot be an event stream, which would never end.
     case.headers.pop("Accept", None)
     answer = case.call(base_url=f"http://{HOST}:{api.port}", timeout=10)
-    # The description states only in words that names are printable; oversized requests are not parsed.
+    # The description requires printable names only in prose, and oversized requests are not parsed.
     excluded = [positive_data_acceptance] if case.method == "POST" else []
     excluded += [negative_data_rejection] if answer.status_code in (413, 431) else []
     case.validate_response(answer, excluded_checks=excluded)

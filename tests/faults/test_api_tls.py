@@ -1,4 +1,4 @@
-"""The agent's API with TLS, certificates and passwords, used with curl, and reloads of its files."""
+"""The agent's API with TLS, client certificates and passwords, and the reloading of their files."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ CLIENT = "extendedKeyUsage=clientAuth\nsubjectAltName=DNS:prometheus.example"
 
 @dataclass(frozen=True)
 class Keys:
-    """The authorities and certificates of a test."""
+    """The authorities and certificates that a test uses."""
 
     authority: Authority
     stranger: Authority
@@ -58,7 +58,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
 
 
 def write(folder: Path, certificate: Certificate, authority: Authority, rest: str = "", sans: str = "") -> Path:
-    """Write a web configuration and its files, each replaced atomically."""
+    """Write a web configuration and the files it refers to, replacing each atomically."""
     replace_file(folder / "server.pem", certificate.file.read_text())
     replace_file(folder / "server.key", certificate.key.read_text())
     replace_file(folder / "ca.pem", authority.file.read_text())
@@ -98,7 +98,7 @@ def cert_options(certificate: Certificate | None) -> list[str]:
 
 
 def curl(api: Api, ca: Path, path: str, *options: str) -> tuple[int, str]:
-    """Return the status and body that curl received; status 0 for no response."""
+    """Return the status and body that curl received; the status is 0 if there was no response."""
     done = subprocess.run(
         [*CURL, "--cacert", str(ca), *options, f"https://{HOST}:{api.port}{path}"],
         capture_output=True,
@@ -118,7 +118,7 @@ LIVE = ("-H", "Accept: text/event-stream", "--max-time", "1")
 
 
 def requests() -> list[tuple[str, tuple[str, ...], int]]:
-    """Return a request for every method of every path, with its status if access is granted."""
+    """Return a request for each path and method: path, curl options, and the status if access is granted."""
     return [
         *[(path, (), 200) for path in ("/", "/metrics", "/-/healthy", "/-/ready", "/api/v1/openapi.json")],
         *[(f"/api/v1/{path}", (), 200) for path in ("node", "time", "samples", "journal", "runs")],
@@ -181,7 +181,7 @@ def test_only_certificates_with_an_allowed_name_are_accepted(tmp_path: Path, key
 
 def secured(api: Api, keys: Keys, ca: Path) -> ssl.SSLSocket:
     context = ssl.create_default_context(cafile=ca)
-    # From Python 3.13 on, an authority needs extensions that ours lacks.
+    # Since Python 3.13, an authority must have extensions that ours lacks.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.load_cert_chain(keys.client.file, keys.client.key)
     return context.wrap_socket(socket.create_connection((HOST, api.port), 10), server_hostname=HOST)

@@ -1,4 +1,4 @@
-"""`Jolokia.post` with every kind of faulty server: a one-line error in time, and correct answers afterwards."""
+"""`Jolokia.post` with faulty servers: it fails in time with a one-line error, and works again afterwards."""
 
 import json
 import re
@@ -23,15 +23,15 @@ QUESTION = json.dumps({"type": "read", "mbean": READS, "attribute": "Count"})
 SHORT_S, LONG_S = 0.2, 10.0
 
 AT_ONCE: dict[str, tuple[Fault, str]] = {
-    "an SSH server": (faults.raw(faults.SSH), "not an HTTP answer"),
-    "a CQL server": (faults.raw(faults.CQL), "not an HTTP answer"),
-    "garbage": (faults.raw(bytes(range(256)) * 4), "not an HTTP answer"),
-    "HTTP/0.9": (faults.raw(b"<html>hello</html>\n"), "not an HTTP answer"),
-    "a status that is not a number": (faults.raw(b"HTTP/1.1 abc OK\r\n\r\n"), "not an HTTP answer"),
-    "an unsupported HTTP version": (faults.raw(b"HTTP/9 200 OK\r\n\r\n"), "not an HTTP answer"),
-    "a header of a megabyte": (faults.raw(b"HTTP/1.1 200 OK\r\nX: " + b"x" * (1 << 20)), "not an HTTP answer"),
-    "endless headers": (faults.endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 100), "not an HTTP answer"),
-    "an endless status line": (faults.endless(b"HTTP/1.1 200 ", b"O" * 4096), "not an HTTP answer"),
+    "an SSH server": (faults.raw(faults.SSH), "not an HTTP response"),
+    "a CQL server": (faults.raw(faults.CQL), "not an HTTP response"),
+    "garbage": (faults.raw(bytes(range(256)) * 4), "not an HTTP response"),
+    "HTTP/0.9": (faults.raw(b"<html>hello</html>\n"), "not an HTTP response"),
+    "a status that is not a number": (faults.raw(b"HTTP/1.1 abc OK\r\n\r\n"), "not an HTTP response"),
+    "an unsupported HTTP version": (faults.raw(b"HTTP/9 200 OK\r\n\r\n"), "not an HTTP response"),
+    "a header of a megabyte": (faults.raw(b"HTTP/1.1 200 OK\r\nX: " + b"x" * (1 << 20)), "not an HTTP response"),
+    "endless headers": (faults.endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 100), "not an HTTP response"),
+    "an endless status line": (faults.endless(b"HTTP/1.1 200 ", b"O" * 4096), "not an HTTP response"),
     "401": (faults.status("401 Unauthorized", "WWW-Authenticate: Basic"), "HTTP 401.*credentials"),
     "403": (faults.status("403 Forbidden"), "HTTP 403.*policy"),
     "404": (faults.status("404 Not Found"), "HTTP 404.*path not found"),
@@ -44,8 +44,8 @@ AT_ONCE: dict[str, tuple[Fault, str]] = {
         "HTTP 500",
     ),
     "a very long reason": (faults.raw(b"HTTP/1.1 500 " + b"x" * 60_000 + b"\r\n\r\n"), "HTTP 500"),
-    "no response": (faults.close, "connection closed without an answer"),
-    "a reset": (faults.reset, "connection closed without an answer|reset"),
+    "no response": (faults.close, "connection closed without a response"),
+    "a reset": (faults.reset, "connection closed without a response|reset"),
     "a truncated response": (faults.truncated, "truncated"),
     "truncated chunks": (faults.truncated_chunks, "truncated"),
     "a chunk size that is not a number": (faults.raw(faults.CHUNKED + b"xyz\r\n[]\r\n0\r\n\r\n"), "truncated"),
@@ -132,7 +132,7 @@ def test_a_malformed_response_on_a_reused_connection_is_an_error(name: str, fake
 def test_an_endless_response_times_out_and_the_next_request_succeeds(name: str, fake: FakeJolokia) -> None:
     with closing(Jolokia(fake.url)) as jolokia:
         fake.fault = ENDLESS[name]
-        assert "no complete answer in time" in error_of(jolokia, SHORT_S)
+        assert "no complete response in time" in error_of(jolokia, SHORT_S)
         fake.fault = None
         assert read_count(jolokia) == PAST
 
@@ -163,7 +163,7 @@ def test_a_response_of_millions_of_values_takes_bounded_memory_and_time(fake: Fa
 
 
 def ask_in_subprocess(url: str) -> tuple[str, int, float]:
-    """Send a request from a subprocess within a second; return its message, memory growth in MiB and duration."""
+    """Send a request from a subprocess; return its error message, memory growth in MiB and duration in seconds."""
     result = subprocess.run(
         [sys.executable, "-c", MEMORY, url, QUESTION], capture_output=True, text=True, timeout=60, check=False
     )
@@ -178,14 +178,14 @@ def test_a_closed_port_is_an_error(refusing_url: str) -> None:
 
 def test_a_listener_that_does_not_accept_times_out() -> None:
     with full_listener() as port:
-        assert "no complete answer in time" in error_of(Jolokia(f"http://127.0.0.1:{port}/jolokia"), SHORT_S)
+        assert "no complete response in time" in error_of(Jolokia(f"http://127.0.0.1:{port}/jolokia"), SHORT_S)
 
 
 def test_the_addresses_of_a_name_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     with full_listener() as port:
         address = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_: 8 * [address])
-        assert "no complete answer in time" in error_of(Jolokia(f"http://many.example:{port}/jolokia"), SHORT_S)
+        assert "no complete response in time" in error_of(Jolokia(f"http://many.example:{port}/jolokia"), SHORT_S)
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 64 + ".example"])
@@ -279,7 +279,7 @@ def test_a_duplicate_response_is_not_matched_to_the_next_request(fake: FakeJolok
 
 @contextmanager
 def full_listener() -> Iterator[int]:
-    """Yield a port with a full backlog: a new connection neither succeeds nor fails."""
+    """Yield a port with a full backlog, where attempts to connect neither succeed nor fail."""
     with socket.socket() as listener, ExitStack() as stack:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)

@@ -86,8 +86,8 @@ def test_a_provisioned_dashboard_is_reported(token: Path, capsys: pytest.Capture
 
 
 FAULTS: dict[str, tuple[Answer, str]] = {
-    "black hole": (black_hole, "no complete answer in time"),
-    "byte by byte": (byte_by_byte, "no complete answer in time"),
+    "black hole": (black_hole, "no complete response in time"),
+    "byte by byte": (byte_by_byte, "no complete response in time"),
     "endless": (endless, "HTTP 500"),
     "hang up": (hang_up, "without a response"),
     "nonsense": (not_http, "not an HTTP response"),

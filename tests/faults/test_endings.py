@@ -1,4 +1,4 @@
-"""How the program ends: closed pipes, full disks and signals."""
+"""The end of the program: closed pipes, full disks and signals."""
 
 import os
 import re
@@ -56,7 +56,7 @@ def test_events_after_the_pipe_is_closed_are_in_the_events_file(fake: FakeJoloki
     log_options = ["-d", str(log), "-l", str(events)]
     with running_process("0.5", *log_options, "--jolokia", fake.url, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        # The header and a row; later log lines belong to the next row.
+        # The header and the first row; new log lines belong to the second row.
         assert process.stdout.readline() != b""
         assert process.stdout.readline() != b""
         log.write_bytes(down(2))
@@ -150,7 +150,7 @@ def test_a_signal_ends_json_and_csv_after_a_complete_row(form: str, number: sign
 def test_a_signal_ends_the_program_at_once_while_the_node_hangs(number: signal.Signals, fake: FakeJolokia) -> None:
     reached = threading.Event()
     with Program("5", "--jolokia", fake.url, "--format", "json") as program:
-        # The node answers the first request, but not the first tick.
+        # The node responds to the first request, but hangs at the first tick.
         fake.node.override = lambda _request, answer: answer_then_hang(fake, reached, answer)
         assert reached.wait(PATIENCE_S)
         with within(0.5):
@@ -160,7 +160,7 @@ def test_a_signal_ends_the_program_at_once_while_the_node_hangs(number: signal.S
 
 
 def answer_then_hang(fake: FakeJolokia, reached: threading.Event, answer: Json) -> Json:
-    """Return the response, and let the node hang after the first one."""
+    """Return the response; from the second POST request on, let the node hang."""
     if fake.posts > 1:
         fake.fault = faults.signalling(reached, faults.hang)
     return answer

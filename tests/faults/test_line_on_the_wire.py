@@ -26,15 +26,15 @@ INTERVAL = "0.2"
 REMOTE_NODE = r"casstat: the node runs on another machine: .*\n"
 
 FAULTS: dict[str, tuple[Fault, str]] = {
-    "no response": (faults.hang, "no complete answer in time"),
-    "a body byte by byte": (faults.dripping_body, "no complete answer in time"),
+    "no response": (faults.hang, "no complete response in time"),
+    "a body byte by byte": (faults.dripping_body, "no complete response in time"),
     "endless chunks": (
         faults.endless(faults.CHUNKED, b"10000\r\n" + faults.BLOCK + b"\r\n"),
-        "larger than|no complete answer in time",
+        "larger than|no complete response in time",
     ),
     "a closed connection": (faults.close, "connection closed"),
     "a truncated response": (faults.truncated, "truncated"),
-    "garbage": (faults.raw(faults.SSH), "not an HTTP answer"),
+    "garbage": (faults.raw(faults.SSH), "not an HTTP response"),
     "503": (faults.status("503 Service Unavailable"), "HTTP 503"),
     "a redirect": (faults.status("302 Found", "Location: http://127.0.0.1:1/"), "HTTP 302"),
     "not JSON": (faults.body(lambda _: b"<html>"), "is not JSON"),
@@ -71,7 +71,7 @@ def started() -> Iterator[list[Running]]:
 
 @pytest.fixture
 def running(started: list[Running]) -> Running:
-    """Return a line that serves one test after another; a new one when the last one has ended."""
+    """Return a running line that tests share; start a new one if the last one has ended."""
     if not started or not started[-1].load.program.alive:
         started.append(Running())
     started[-1].load.until(has_reads)
@@ -98,7 +98,7 @@ def test_rows_of_failed_scrapes_have_no_values_and_no_read_is_lost(name: str, ru
 
 
 def without_values(row: Row) -> bool:
-    """Return whether a row has no values of the node, not even zeros."""
+    """Return whether all of the node's values are absent in a row."""
     return all(value is None for name, value in row.items() if re.match("read|write|compact|cpu|disk|net", name))
 
 
@@ -129,7 +129,7 @@ def test_responses_with_a_content_length_are_read(fake: FakeJolokia) -> None:
 
 
 @pytest.mark.parametrize("name", ["no response", "garbage", "an object"])
-def test_a_port_that_never_answers_is_one_message_and_rows_continue(name: str, fake: FakeJolokia) -> None:
+def test_a_port_that_never_responds_causes_one_message_and_rows_continue(name: str, fake: FakeJolokia) -> None:
     fake.fault, words = FAULTS[name]
     result = run("0.1", "3", "--format", "csv", "--jolokia", fake.url)
     assert result.returncode == 1

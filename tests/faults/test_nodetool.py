@@ -1,4 +1,4 @@
-"""The line with nodetool as its only source, and faults of nodetool."""
+"""The line with nodetool as its only source, and with nodetool faults."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ TRACE = """error: null
 -- StackTrace --
 java.lang.NullPointerException
 \tat org.apache.cassandra.tools.NodeProbe.getThing(NodeProbe.java:7)"""
-# Prints captured reports; while the file `faulty` exists, it runs the lines of the fault first.
+# A nodetool that prints captured reports; while the file `faulty` exists, it runs the lines of a fault first.
 SCRIPT = """#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift 2; done
 if [ -e '{folder}/faulty' ]; then
@@ -32,13 +32,13 @@ Line = Callable[[str], Program]
 
 @pytest.fixture
 def faulty(tmp_path: Path) -> Path:
-    """Return the file whose existence switches the fault on."""
+    """Return the path of the file that switches the fault on while it exists."""
     return tmp_path / "faulty"
 
 
 @pytest.fixture
 def line(tmp_path: Path) -> Line:
-    """Return a function that starts the line with a nodetool that has a fault."""
+    """Return a function that starts the line with a nodetool that can have a fault."""
 
     def run(fault: str) -> Program:
         path = tmp_path / "nodetool"
@@ -51,7 +51,7 @@ def line(tmp_path: Path) -> Line:
 
 
 def until(program: Program, fits: Callable[[Row], bool]) -> Row:
-    """Return the next row that `fits` accepts; all rows must have values of the host."""
+    """Return the first new row for which `fits` returns true; all rows but the first must have host values."""
     for number in range(120):
         row = program.row()
         assert row["cpu_idle_pct"] is not None or number == 0
@@ -129,7 +129,7 @@ def test_a_missing_nodetool_is_an_error_and_rows_have_host_values(tmp_path: Path
         rows = [program.row(), program.row()]
         code, errors = program.end(None)
     assert code == 1
-    assert f"{missing}: No such file or directory (hint: give --nodetool PATH)" in errors
+    assert f"{missing}: No such file or directory (hint: use --nodetool PATH)" in errors
     assert all(row["reads_per_s"] is None for row in rows)
     assert rows[1]["cpu_idle_pct"] is not None
 

@@ -1,4 +1,4 @@
-"""Nodetool processes: their output or a one-line error, and no process left running."""
+"""Nodetool processes: they return output or a one-line error, and none is left running."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ Script = Callable[..., Nodetool]
 
 @pytest.fixture
 def script(tmp_path: Path) -> Script:
-    """Return a function that makes a nodetool from the lines of a shell script."""
+    """Return a function that turns the lines of a shell script into a nodetool."""
 
     def make(*lines: str, connection: Connection | None = None, **environ: str) -> Nodetool:
         path = tmp_path / "nodetool"
@@ -39,7 +39,7 @@ def _no_process_is_left(tmp_path: Path) -> Iterator[None]:
 
 
 def wait_for_end(pid: int) -> None:
-    """Wait until a killed process has ended; fail if it runs on."""
+    """Wait until a killed process has ended; fail if it keeps running."""
     deadline_s = time.monotonic() + LONG_S
     with contextlib.suppress(psutil.NoSuchProcess):
         while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
@@ -127,7 +127,7 @@ def test_stdin_is_empty(script: Script) -> None:
         ([], "nodetool info: exit code 3"),
     ],
 )
-def test_a_failure_is_nodetools_message_in_one_line(lines: list[str], expected: str, script: Script) -> None:
+def test_a_failure_is_reported_with_nodetools_message(lines: list[str], expected: str, script: Script) -> None:
     assert error_of(script(*lines, "exit 3")) == expected
 
 
@@ -162,12 +162,13 @@ def test_a_run_that_ignores_signals_is_killed(script: Script) -> None:
 
 def test_a_run_that_closes_its_output_and_continues_is_killed(script: Script) -> None:
     assert (
-        error_of(script("echo all", "exec >&- 2>&-", "sleep 1000"), SHORT_S) == "nodetool info: no exit in time, killed"
+        error_of(script("echo all", "exec >&- 2>&-", "sleep 1000"), SHORT_S)
+        == "nodetool info: did not exit in time, killed"
     )
 
 
 def test_children_of_a_killed_run_are_killed(script: Script, tmp_path: Path) -> None:
-    # Like the nodetool script and its JVM.
+    # A shell script with a child, like the nodetool script and its JVM.
     tool = script(f"sh -c 'echo $$ > {tmp_path}/child; sleep 1000; echo {tmp_path}'", "echo never")
     assert "no answer in time" in error_of(tool, 2.0)
     wait_for_end(int((tmp_path / "child").read_text()))
@@ -180,15 +181,15 @@ def test_a_child_that_outlives_the_run_and_holds_its_output_is_killed(script: Sc
 
 
 @pytest.mark.parametrize("stream", ["", " >&2"])
-def test_endless_output_is_killed(stream: str, script: Script) -> None:
+def test_a_run_with_endless_output_is_killed(stream: str, script: Script) -> None:
     assert "killed" in error_of(script(f"exec yes{stream}"), 2.0)
 
 
-def test_endless_slow_output_is_killed(script: Script) -> None:
+def test_a_run_with_endless_slow_output_is_killed(script: Script) -> None:
     assert "no answer in time" in error_of(script("while :; do echo x; sleep 0.01; done"), SHORT_S)
 
 
-def test_output_over_the_limit_is_killed(script: Script) -> None:
+def test_a_run_with_output_over_the_limit_is_killed(script: Script) -> None:
     tool = script("exec cat /dev/zero")
     assert error_of(tool) == f"nodetool info: output larger than {MAX_OUTPUT_BYTES >> 20} MiB, killed"
 
@@ -235,5 +236,5 @@ def test_closing_kills_running_processes_and_prevents_new_ones(script: Script, t
     tool.close()
     thread.join()
     assert errors[0].startswith("nodetool info: ")
-    assert error_of(tool) == "nodetool info: canceled"
+    assert error_of(tool) == "nodetool info: cancelled"
     tool.close()

@@ -1,4 +1,4 @@
-"""Invalid options and arguments are refused with code 2 and a message before the first tick."""
+"""Invalid options and arguments are refused with exit code 2 and a message before the first tick."""
 
 import re
 

@@ -20,7 +20,7 @@ UNIT = PACKAGING / "systemd" / "casstat-agent.service"
 MANIFESTS = sorted((PACKAGING / "kubernetes").glob("*.yaml"))
 PROMETHEUS = PACKAGING / "prometheus"
 PROGRAMS = Path(sys.executable).parent
-# Tenths of systemd's scale from 0.0 to 10.0; the unit explains which restrictions are missing.
+# In tenths on systemd's scale from 0.0 to 10.0; the unit file explains which restrictions are missing.
 EXPOSURE = 25
 
 
@@ -37,7 +37,7 @@ def test_systemd_reports_no_problem_in_the_unit(tmp_path: Path) -> None:
     assert [line for line in messages.splitlines() if UNIT.name in line] == []
 
 
-def test_the_exposure_of_the_service_is_below_the_threshold() -> None:
+def test_the_services_exposure_is_below_the_threshold() -> None:
     output_of("systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE}", UNIT)
 
 
@@ -74,7 +74,7 @@ def test_no_pod_has_a_token_for_the_kubernetes_api(manifest: Path) -> None:
 
 
 def labels_and_port(manifest: Path) -> tuple[dict[str, str], str]:
-    """Return the labels of the pods in a manifest, and the name of the agent's port."""
+    """Return a manifest's pod labels and the name of the agent's port."""
     (template,) = (doc["spec"]["template"] for doc in yaml.safe_load_all(manifest.read_text()) if "spec" in doc)
     (agent,) = (container for container in template["spec"]["containers"] if container["name"] == "casstat")
     (port,) = (port["name"] for port in agent["ports"] if port["containerPort"] == 17199)

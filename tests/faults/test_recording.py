@@ -1,4 +1,4 @@
-"""Recording by the real program with a full disk, a second recorder or a faulty node."""
+"""The real program records with a full disk, a second recorder or a faulty node."""
 
 import json
 import resource
@@ -36,7 +36,7 @@ def test_a_second_recorder_of_the_same_node_is_refused(fake: FakeJolokia, tmp_pa
 
 
 def test_a_second_sigterm_does_not_prevent_the_footer(fake: FakeJolokia, tmp_path: Path) -> None:
-    """As with `timeout`, which signals both the process and its group."""
+    """Signals arrive twice under `timeout`, which signals both the process and its group."""
     with Program("0.2", "--format=json", "--jolokia", fake.url, "-w", str(tmp_path)) as program:
         for _ in range(3):
             program.row()
@@ -81,7 +81,7 @@ def test_on_a_full_disk_the_line_continues(fake: FakeJolokia, tmp_path: Path, mo
 @pytest.mark.parametrize(
     "number", ["NaN", "1e999", "-1e999", str(10**30), str(10**400), '"\\ud800"', "[" * 9 + "]" * 9]
 )
-def test_malformed_values_of_a_node_are_recorded_or_left_out(fake: FakeJolokia, tmp_path: Path, number: str) -> None:
+def test_a_nodes_malformed_values_are_recorded_or_left_out(fake: FakeJolokia, tmp_path: Path, number: str) -> None:
     def override(request: Json, answer: Json) -> Json:
         if "Compaction,name=PendingTasks" in request.get("mbean", "") or "PendingTasks" in json.dumps(request):
             value = json.loads(number)

@@ -11,7 +11,7 @@ from tests.faults.program import Load, Program, has_reads, run
 
 @pytest.fixture
 def recorded(fake: FakeJolokia, tmp_path: Path) -> tuple[Path, list[str]]:
-    """Return the folder of a recording, and the rows printed while it was made."""
+    """Return a recording's folder, and the rows that were printed during the recording."""
     lines: list[str] = []
     folder = tmp_path / "recording"
     with Program("0.2", "--format=json", "--jolokia", fake.url, "-w", str(folder)) as program:
@@ -41,7 +41,7 @@ def test_replay_at_a_longer_interval_keeps_all_reads(recorded: tuple[Path, list[
     compared_rows = 0
     for row in rows:
         parts = [part for part in short if row["time"] - 1 < part["time"] <= row["time"] and part["interval_s"]]
-        # Other rows are at the ends, or contain a part that begins before them.
+        # The other rows are at either end, or include a part that begins before the row does.
         if sum(part["interval_s"] for part in parts) == pytest.approx(1.0, abs=0.1):
             reads = sum(part["reads_per_s"] * part["interval_s"] for part in parts)
             assert row["reads_per_s"] * row["interval_s"] == pytest.approx(reads, abs=0.1)

@@ -1,4 +1,4 @@
-"""Restarts, hangs and outages of a node, and schema changes, while the line runs."""
+"""Node restarts, hangs and outages, and schema changes, while the line is running."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from tests.faults.simulated import Simulation
 TABLE = ("ks", "t")
 
 
-def test_a_restart_between_two_ticks_is_one_row_without_rates(fake: FakeJolokia) -> None:
+def test_a_restart_between_two_ticks_leaves_one_row_without_rates(fake: FakeJolokia) -> None:
     with Simulation(fake) as line:
         assert line.next(1000)["reads_per_s"] == 1000
         fake.node.restart()
@@ -51,7 +51,7 @@ def test_every_restart_is_detected(fake: FakeJolokia) -> None:
     assert sum(increase(line.rows)) == 400
 
 
-def test_a_restart_after_an_outage_of_an_hour_is_detected(fake: FakeJolokia) -> None:
+def test_a_restart_after_an_hour_long_outage_is_detected(fake: FakeJolokia) -> None:
     with Simulation(fake, interval_s=60) as line:
         line.next(600)
         fake.stop()
@@ -64,7 +64,7 @@ def test_a_restart_after_an_outage_of_an_hour_is_detected(fake: FakeJolokia) -> 
         assert line.next(600)["reads_per_s"] == 10
 
 
-def test_after_an_outage_without_restart_one_row_covers_the_gap(fake: FakeJolokia) -> None:
+def test_after_an_outage_without_a_restart_one_row_covers_the_gap(fake: FakeJolokia) -> None:
     with Simulation(fake, interval_s=60) as line:
         line.next(600)
         fake.stop()
@@ -108,7 +108,7 @@ def test_the_program_continues_after_a_hang(fake: FakeJolokia) -> None:
         fake.fault = None
         first_row = load.until(has_reads)
         load.settle()
-    assert all(lacks_reads(row) and "no complete answer in time" in event_texts(row) for row in rows)
+    assert all(lacks_reads(row) and "no complete response in time" in event_texts(row) for row in rows)
     assert first_row["interval_s"] > 0.9
     load.check()
 
@@ -187,10 +187,13 @@ def test_wait_accepts_a_name_that_does_not_exist_yet(flags: list[str], name: str
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["-k", "nosuch"], "no keyspace 'nosuch': the node has ks (hint: --wait waits for it)"),
-        (["-k", "nosuch", "-c", "t"], "no keyspace 'nosuch': the node has ks (hint: --wait waits for it)"),
-        (["-k", "ks", "-c", "nosuch"], "no table 'nosuch' in keyspace 'ks': it has t (hint: --wait waits for it)"),
-        (["-k", "no*"], "no keyspace 'no*': the node has ks (hint: --wait waits for it)"),
+        (["-k", "nosuch"], "no keyspace 'nosuch': the node has ks (hint: use --wait to wait for it)"),
+        (["-k", "nosuch", "-c", "t"], "no keyspace 'nosuch': the node has ks (hint: use --wait to wait for it)"),
+        (
+            ["-k", "ks", "-c", "nosuch"],
+            "no table 'nosuch' in keyspace 'ks': it has t (hint: use --wait to wait for it)",
+        ),
+        (["-k", "no*"], "no keyspace 'no*': the node has ks (hint: use --wait to wait for it)"),
     ],
 )
 def test_an_unknown_name_is_an_error_that_lists_the_existing_names(

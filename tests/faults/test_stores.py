@@ -1,4 +1,4 @@
-"""Stores that are down, slow or refuse points: log messages, and complete delivery afterwards."""
+"""Stores that are down or slow, or refuse points: log messages, and complete delivery afterwards."""
 
 import re
 import socket
@@ -90,7 +90,7 @@ FAULTS: dict[str, tuple[Answer, str]] = {
 def test_after_a_fault_everything_arrives_once_and_in_order(node: Node, fault: str) -> None:
     answer, message = FAULTS[fault]
     with closing(FakeStore(answer, status(204), answer)) as store:
-        # The fake does not store what its script answers with 204, so `first` skips the points of that request.
+        # The fake does not keep points to which its script responds with 204, so `first` skips that request's points.
         url = f"influxdb+http://127.0.62.3:{store.port}/b"
         expected = expected_lines(node, url)
         node.store = sink_of(url)  # type: ignore[assignment]
@@ -122,12 +122,12 @@ def test_a_store_that_is_down_is_unavailable(node: Node) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["influxdb+http", "blueflood+http"])
-def test_a_request_ends_at_its_deadline_however_slow_the_answer(scheme: str) -> None:
+def test_a_request_ends_at_its_deadline_however_slow_the_response_is(scheme: str) -> None:
     with closing(FakeStore(byte_by_byte)) as store, closing(sink_of(f"{scheme}://127.0.62.3:{store.port}/x")) as sink:
         began_s = time.monotonic()
         with pytest.raises(UnavailableError, match="in time"):
             sink.send([b"a b=1 1"], 1.0)
-        # The response would take minutes.
+        # The complete response would take minutes.
         assert time.monotonic() - began_s < 30
 
 
@@ -161,7 +161,7 @@ def test_refusals_of_some_points_differ_from_refusals_of_all() -> None:
             assert len(str(caught.value)) < 300
 
 
-def test_partial_errors_of_blueflood_are_refusals() -> None:
+def test_partial_blueflood_errors_are_refusals() -> None:
     body = b'{"errors":[{"tenantId":"t","metricName":"a","source":null,"message":"in the future","timestamp":1}]}'
     with (
         closing(FakeStore(status(207, body=body), status(207), status(202), status(200))) as store,
@@ -250,7 +250,7 @@ def test_a_graphite_batch_is_delivered_once_the_store_closes_the_connection() ->
         with closing(sink_of(f"graphite://127.0.62.3:{listener.getsockname()[1]}/p")) as sink:
             sink.send([b"a 1 1", b"b 2 2"], 5.0)
             assert b"".join(received) == b"a 1 1\nb 2 2\n"
-            # The second connection reads a single byte.
+            # On the second connection, the store reads a single byte.
             with pytest.raises(UnavailableError, match=r"in time|reset"):
                 sink.send([b"x" * 1000] * 100000, 0.5)
 
@@ -278,7 +278,7 @@ def test_ship_sends_a_recording_and_resumes_at_its_state(node: Node, tmp_path: P
         result = casstat(node.folder, "--to", url, *times)
         assert "shipped 10 ticks" in result.stdout
         assert [line for line in expected if re.search(rb" 17950000(1\d)000000000$", line)] == store.accepted_lines
-        # All ticks have been shipped.
+        # The state is at the end of the recording.
         assert "shipped 0 ticks" in casstat(node.folder, "--to", url, "--state", state).stdout
         result = casstat(
             node.folder, "--to", f"influxdb+http://127.0.62.3:{broken.port}/b", "--to", url, "--patience", "1"

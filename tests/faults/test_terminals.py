@@ -88,13 +88,13 @@ def test_a_terminal_that_is_resized_gets_a_new_header_and_rows_that_fit(fake: Fa
 def test_a_terminal_without_a_size_gets_rows(fake: FakeJolokia) -> None:
     with Terminal(0, "0.1", "3", "--jolokia", fake.url, lines=0) as terminal:
         assert terminal.end(None)[0] == 0
-    # A header, three rows and the average.
+    # The header, three rows and the average.
     assert len([line for line in map(plain, terminal.lines) if line]) == 5
 
 
 @pytest.mark.alone
 def test_the_header_is_repeated_on_every_screen(fake: FakeJolokia) -> None:
-    # Wide enough for the annotation of a missed tick.
+    # The terminal is wide enough for the annotation of a missed tick.
     with Terminal(200, "0.1", "13", "--jolokia", fake.url, lines=8) as terminal:
         assert terminal.end(None)[0] == 0
     assert [number for number, line in enumerate(terminal.lines) if "Rds/s" in line] == [0, 7, 14]
@@ -121,7 +121,7 @@ def test_colours_can_be_switched_off(name: str, value: str, fake: FakeJolokia) -
 def test_a_pipe_gets_no_colours_and_one_header(fake: FakeJolokia) -> None:
     fake.fault = faults.close
     result = run("0.1", "4", "--jolokia", fake.url, TERM="xterm-256color", COLUMNS="20", CLICOLOR_FORCE="1")
-    # Cassandra never answered.
+    # The exit code is 1 because Cassandra never answered.
     assert result.returncode == 1
     assert "\x1b" not in result.stdout + result.stderr
     header, *rows = result.stdout.splitlines()
@@ -140,7 +140,7 @@ def test_a_signal_prints_the_average_on_a_separate_line(number: signal.Signals, 
 
 
 @pytest.mark.alone
-def test_control_characters_of_a_server_are_not_printed(fake: FakeJolokia) -> None:
+def test_control_characters_from_a_server_are_not_printed(fake: FakeJolokia) -> None:
     with Terminal(100, "0.1", "6", "--jolokia", fake.url, NO_COLOR="1") as terminal:
         terminal.read(2)
         fake.fault = faults.raw(b"HTTP/1.1 500 \x1b]0;owned\x07\x1b[2J\r\n\r\n")

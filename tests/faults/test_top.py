@@ -42,7 +42,7 @@ FAULTS = {
     "huge head": (fake_agents.huge_head, "response head larger than 32 KiB"),
     "not HTTP": (fake_agents.not_http, "malformed HTTP response"),
     "closed": (fake_agents.hang_up, "connection closed"),
-    "password": (fake_agents.require_password, "HTTP 401: credentials required (hint: give --agent-user"),
+    "password": (fake_agents.require_password, "HTTP 401: credentials required (hint: use --agent-user"),
     "not JSON": (respond_with(b"<html>"), "the response is not JSON: is this an agent?"),
     "other JSON": (respond_with(b'{"a": 1}'), "the response is not a list of samples: is this an agent?"),
     "deep JSON": (respond_with(b"[" * 100_000), "the response is not JSON: is this an agent?"),
@@ -61,7 +61,7 @@ def test_a_faulty_agent_is_gone_and_does_not_delay_the_others(name: str, pair: F
         rows = [program.row() for _ in range(4)]
         while why not in str(node_row(rows[-1], FAULTY)["why"]):
             rows.append(program.row())
-        # On a busy machine some ticks of the healthy agent are late.
+        # On a busy machine, some of the healthy agent's ticks are late.
         while len(rows) < 20 and sum(node_row(row, HEALTHY)["reads_per_s"] is None for row in rows) >= len(rows) / 2:
             rows.append(program.row())
         reads = [node_row(row, HEALTHY)["reads_per_s"] for row in rows]
@@ -73,7 +73,8 @@ def test_a_faulty_agent_is_gone_and_does_not_delay_the_others(name: str, pair: F
         assert node_row(row, FAULTY)["state"] == "gone"
         assert node_row(row, DOWN)["state"] == "gone"
         assert node_row(row, DOWN)["why"] == (
-            f"no agent listens at {DOWN}:17199 (hint: run 'casstat agent' there, or give the URL of a Jolokia agent)"
+            f"no agent is listening at {DOWN}:17199 "
+            "(hint: run 'casstat agent' there, or use the URL of a Jolokia agent)"
         )
         # The agent recovers.
         pair.agents[1].behaviour = fake_agents.healthy
@@ -98,10 +99,10 @@ def test_once_prints_one_table(pair: FakeAgents) -> None:
     assert any(DOWN in line and "gone" in line for line in nodes)
 
 
-def test_once_without_an_answer_is_an_error() -> None:
+def test_once_without_a_response_is_an_error() -> None:
     result = run("top", DOWN, "--once")
     assert result.returncode == 1
-    assert "no node answers" in result.stderr
+    assert "no node is answering" in result.stderr
     assert is_clean(result.stderr.split("\n")[-2] + "\n")
 
 
@@ -113,14 +114,14 @@ def test_the_message_about_a_refused_connection_stays_the_same(refusing_url: str
     assert reasons == {f"{refusing_url}: Connection refused"}
     result = run("top", refusing_url, "--once")
     assert result.returncode == 1
-    assert result.stderr == f"casstat: no node answers: {refusing_url}: Connection refused\n"
+    assert result.stderr == f"casstat: no node is answering: {refusing_url}: Connection refused\n"
 
 
 def test_once_waits_for_a_slow_jolokia(fake: FakeJolokia) -> None:
     fake.node.do_reads(1)
 
     def late(exchange: Exchange) -> bool:
-        # The first four scrapes, after identification and discovery, take longer than a tick.
+        # The first four scrapes, after identification and discovery, take longer than an interval.
         if 2 < fake.posts <= 6:
             exchange.wait(1.5)
         exchange.send(chunked(exchange.body))
@@ -231,7 +232,7 @@ def test_keys_change_the_screen(pair: FakeAgents) -> None:
 def test_sigterm_restores_the_terminal(pair: FakeAgents) -> None:
     with Screen(80, 24, "top", HEALTHY) as screen:
         screen.until(lambda text: "1 of 1 nodes" in text)
-        # Once keys work, the signal handlers are installed too.
+        # Once a key press has an effect, the signal handlers have been installed, too.
         screen.press("?")
         screen.until(lambda text: "states" in text)
         os.kill(screen.pid, signal.SIGTERM)

@@ -21,7 +21,7 @@ CLIENT = "extendedKeyUsage=clientAuth\nsubjectAltName=DNS:operator.example"
 
 @dataclass(frozen=True)
 class SecuredAgent:
-    """The port of an agent, and the credentials it accepts."""
+    """An agent's port, credentials that it accepts, and an authority that it does not know."""
 
     port: int
     authority: Authority
@@ -58,7 +58,7 @@ basic_auth_users:
 
 
 def options(secured: SecuredAgent, *without: str, **instead: str) -> list[str]:
-    """Return the options with valid credentials, except those in `without`, updated with `instead`."""
+    """Return the options for valid credentials, updated with `instead`, but not those in `without`."""
     values = {
         "ca": str(secured.authority.file),
         "cert": str(secured.client.file),
@@ -73,7 +73,7 @@ def options(secured: SecuredAgent, *without: str, **instead: str) -> list[str]:
 def test_valid_credentials_are_accepted(address: str, secured: SecuredAgent) -> None:
     node = address.format(HOST, secured.port)
     with Program("top", node, "--format", "json", *options(secured)) as program:
-        # The agent has no node, only values of the host.
+        # The agent has only host values, because its node is down.
         row = program.row()["nodes"][0]
         while row["cpu_user_pct"] is None:
             row = program.row()["nodes"][0]
@@ -88,10 +88,10 @@ REFUSED = {
     "no certificate": (
         ("cert", "key"),
         {},
-        "client certificate (hint: give --agent-cert and --agent-key)",
+        "client certificate (hint: use --agent-cert and --agent-key)",
     ),
     "an unknown authority": ((), {"ca": STRANGER}, "the server's certificate is not signed by"),
-    "no password": (("user", "password-file"), {}, "HTTP 401: credentials required (hint: give --agent-user"),
+    "no password": (("user", "password-file"), {}, "HTTP 401: credentials required (hint: use --agent-user"),
     "another user": ((), {"user": "bob"}, "credentials of user 'bob' rejected (hint: check --agent-user"),
 }
 
@@ -116,5 +116,5 @@ def test_plain_http_to_a_tls_agent_has_a_hint(secured: SecuredAgent) -> None:
         row = program.row()["nodes"][0]
         while row["state"] != "gone":
             row = program.row()["nodes"][0]
-        assert row["why"].endswith("(hint: if the server speaks TLS, give an https:// URL)")
+        assert row["why"].endswith("(hint: if the server speaks TLS, use an https:// URL)")
         assert program.end()[0] == 0

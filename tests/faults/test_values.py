@@ -1,4 +1,4 @@
-"""Malformed responses for single MBeans leave their cells empty, all others correct, and no number wrong."""
+"""Malformed responses for some MBeans leave their cells empty and all other cells correct."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ from tests.faults.simulated import Simulation
 COUNT = "type=ClientRequest,scope=Read,name=Latency"
 TOTAL = "type=ClientRequest,scope=Read,name=TotalLatency"
 PERCENTILES = ("read_p50_ms", "read_p95_ms", "read_p99_ms", "read_max_ms")
-# A latency of 500 µs is in the bucket from 446 to 535 µs.
+# A latency of 500 µs falls into the bucket from 446 to 535 µs.
 LOW_MS, HIGH_MS = 0.446, 0.536
 
 NOT_A_NUMBER: dict[str, Any] = {
@@ -57,7 +57,7 @@ FAILED: dict[str, Json] = {
 
 
 def replaced(kind: str, names: str, value: Any) -> Override:
-    """Return an override that replaces the value in responses for an MBean."""
+    """Return an override that replaces the value in all responses about an MBean."""
     return changed(kind, names, lambda _: value)
 
 
@@ -74,7 +74,7 @@ def instead(kind: str, names: str, other: Json) -> Override:
 
 @pytest.fixture
 def line(fake: FakeJolokia) -> Iterator[Simulation]:
-    """Yield a running line of a node that does reads."""
+    """Yield a running line of a node that has done reads."""
     with Simulation(fake) as line:
         assert with_percentiles(line.next(2000))
         yield line
@@ -165,8 +165,8 @@ def test_buckets_are_not_compared_across_a_change_of_length(line: Simulation) ->
     assert_correct(line)
 
 
-def test_buckets_of_another_unit_are_reported_and_ignored(fake: FakeJolokia) -> None:
-    # The node counts 500 µs in the bucket for 500,000: nanoseconds in a microsecond layout.
+def test_buckets_in_another_unit_are_reported_and_ignored(fake: FakeJolokia) -> None:
+    # The node counts 500 µs in the bucket for 500,000 µs, as if the layout were in nanoseconds.
     fake.node.reset()
     fake.node.do_reads(5000, 500_000)
     fake.node.override = changed("read", TOTAL, lambda total: total // 1000)
@@ -182,11 +182,11 @@ def test_buckets_that_disagree_with_the_count_are_reported_and_ignored(line: Sim
     line.fake.node.override = changed("exec", COUNT, lambda buckets: [next(counts), *buckets[1:]])
     rows = [line.next(2000) for _ in range(3)]
     assert all(without_percentiles(row) for row in rows)
-    assert all(re.search(r"\d+ values in the buckets, 2000 counted", event_texts(row)) for row in rows)
+    assert all(re.search(r"the buckets contain \d+ values, the counter 2000", event_texts(row)) for row in rows)
     assert_correct(line)
 
 
-def test_a_counter_reset_is_absent_for_one_row(line: Simulation) -> None:
+def test_a_counter_reset_leaves_one_row_without_values(line: Simulation) -> None:
     line.fake.node.reset()
     row = line.next(500)
     assert lacks_reads(row)
@@ -197,7 +197,7 @@ def test_a_counter_reset_is_absent_for_one_row(line: Simulation) -> None:
 
 
 @pytest.mark.parametrize("name", FAILED)
-def test_a_node_with_only_errors_is_a_row_without_values(name: str, line: Simulation) -> None:
+def test_a_node_that_returns_only_errors_has_rows_without_values(name: str, line: Simulation) -> None:
     line.fake.node.override = lambda _request, _answer: FAILED[name]
     rows = [line.next(2000) for _ in range(3)]
     line.fake.node.override = None
@@ -209,7 +209,7 @@ def test_a_node_with_only_errors_is_a_row_without_values(name: str, line: Simula
 
 
 @pytest.mark.parametrize("name", ["failed", "refused by policy"])
-def test_a_failed_answer_is_an_empty_cell_in_the_real_program(name: str, fake: FakeJolokia) -> None:
+def test_a_failed_response_leaves_an_empty_cell_in_the_real_program(name: str, fake: FakeJolokia) -> None:
     with Program("0.1", "--format", "json", "--jolokia", fake.url) as program:
         load = Load(program, fake.node)
         load.until(has_reads)

@@ -1,4 +1,4 @@
-"""The real program in a terminal emulated by tmux, with key presses and screen contents."""
+"""Runs the real program in a terminal emulated by tmux, sends keys and reads the screen."""
 
 import shlex
 import subprocess
@@ -15,16 +15,16 @@ PATIENCE_S = 30.0
 
 
 class Screen:
-    """`casstat ARGUMENTS` in its own tmux server of `width` by `height`; killed when the `with` block ends."""
+    """`casstat ARGUMENTS` in its own tmux server, `width` by `height` in size; killed when the `with` block ends."""
 
     def __init__(self, width: int, height: int, *arguments: str, **environ: str) -> None:
         self._server = f"casstat-{uuid.uuid4().hex[:12]}"
         self.width, self.height = width, height
         program = shlex.join(command(*arguments))
-        # The shell stays, so that the screen can be read after the program has ended.
+        # The shell keeps running, so that the screen can be read after the program has ended.
         shell_command = f"{program}; echo left with $?; sleep 600"
         size = ["-x", str(width), "-y", str(height)]
-        # No saved view is carried from one test to the next.
+        # The state directory is unusable, so that no test starts with the saved view of another.
         defaults = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": "/dev/null"}
         variables = environment(**{**defaults, **environ})
         started = ["tmux", "-L", self._server, "-f", "/dev/null", "-u", "new-session", "-d", *size, shell_command]
@@ -44,7 +44,7 @@ class Screen:
 
     @property
     def lines(self) -> list[str]:
-        """The lines of the screen."""
+        """The lines on the screen."""
         return self._tmux("capture-pane", "-p").split("\n")[: self.height]
 
     @property
@@ -53,17 +53,17 @@ class Screen:
 
     @property
     def styled(self) -> str:
-        """The screen with escape sequences."""
+        """The contents of the screen, with escape sequences."""
         return self._tmux("capture-pane", "-p", "-e")
 
     @property
     def pid(self) -> int:
-        """The process id of the program."""
+        """The program's process id."""
         shell = psutil.Process(int(self._tmux("list-panes", "-F", "#{pane_pid}")))
         return next(child.pid for child in shell.children(recursive=True) if "cli" in child.cmdline())
 
     def press(self, *keys: str) -> None:
-        """Send keys, named as in tmux."""
+        """Send keys, given by their tmux names."""
         self._tmux("send-keys", *keys)
 
     def resize(self, width: int, height: int) -> None:
@@ -71,7 +71,7 @@ class Screen:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
 
     def until(self, holds: Callable[[str], bool], patience_s: float = PATIENCE_S) -> str:
-        """Wait until a condition holds for the text of the screen, and return the text."""
+        """Wait until a condition holds for the text on the screen, and return the text."""
         ends_s = time.monotonic() + patience_s
         while not holds(text := self.text):
             assert time.monotonic() < ends_s, text
@@ -79,5 +79,5 @@ class Screen:
         return text
 
     def row(self, name: str) -> str:
-        """Return the line of a node; "" if the screen has none."""
+        """Return a node's line on the screen, or "" if there is none."""
         return next((line for line in self.lines if line[2:].strip().startswith(name)), "")

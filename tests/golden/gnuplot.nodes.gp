@@ -1,4 +1,4 @@
-# nodes: operations and p99 of each node on the same scales, or a band for many nodes.
+# nodes: each node's operations and p99 on the same scales, or a band if there are many nodes.
 # Draws nodes.png and nodes.svg, from nodes.tsv: gnuplot nodes.gp
 # Only one of them: gnuplot -e "kind='png'" nodes.gp
 
@@ -25,7 +25,7 @@ blue = '#0072B2'
 vermillion = '#D55E00'
 purple = '#CC79A7'
 
-# Formats: font sizes of an SVG are in pixels.
+# Formats: SVG font sizes are in pixels.
 if (kind eq 'png') set terminal pngcairo size 1200,740 noenhanced background rgb background font 'DejaVu Sans,9'
 if (kind eq 'svg') set terminal svg size 1200,740 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'nodes'
 title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'

@@ -1,4 +1,4 @@
-# overview: operations, latency, GC and compactions, CPU, disk and network of the cluster on a common time axis.
+# overview: the cluster's operations, latency, GC, compactions, CPU, disk and network on a common time axis.
 # Draws overview.png and overview.svg, from overview.tsv: gnuplot overview.gp
 # Only one of them: gnuplot -e "kind='png'" overview.gp
 
@@ -25,7 +25,7 @@ blue = '#0072B2'
 vermillion = '#D55E00'
 purple = '#CC79A7'
 
-# Formats: font sizes of an SVG are in pixels.
+# Formats: SVG font sizes are in pixels.
 if (kind eq 'png') set terminal pngcairo size 1200,1500 noenhanced background rgb background font 'DejaVu Sans,9'
 if (kind eq 'svg') set terminal svg size 1200,1500 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'overview'
 title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'
@@ -91,7 +91,7 @@ plot 'overview.tsv' using (x(1)):(column(24)) with lines lc rgb reads lw 0.7 dt 
      for [i=1:hover] 'overview.tsv' every 1 using (x(1)):(column('writes_per_s')):(clock(0).sprintf('\nreads, each node %.5g\nwrites, each node %.5g\nreads, sum %.5g\nwrites, sum %.5g', column(24), column(27), column('reads_per_s'), column('writes_per_s'))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label
 
-# Read latency over the requests of all nodes.
+# Read latency across all nodes.
 set lmargin at screen 0.0650; set rmargin at screen 0.8600
 set tmargin at screen 0.8122; set bmargin at screen 0.6937
 set label 9001 'read latency, ms' at screen 0.0133, screen 0.7530 center rotate tc rgb ink
@@ -105,7 +105,7 @@ plot 'overview.tsv' using (x(1)):(column('read_max_ms')) with lines lc rgb faint
      'overview.tsv' using (x(1)):(column('read_p50_ms')) with linespoints lc rgb green lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'p50', \
      for [i=1:hover] 'overview.tsv' every 1 using (x(1)):(column('read_p50_ms')):(clock(0).sprintf('\nmax %.5g\np99 %.5g\np95 %.5g\np50 %.5g', column('read_max_ms'), column('read_p99_ms'), column('read_p95_ms'), column('read_p50_ms'))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 
-# Write latency over the requests of all nodes.
+# Write latency across all nodes.
 set lmargin at screen 0.0650; set rmargin at screen 0.8600
 set tmargin at screen 0.6844; set bmargin at screen 0.5659
 set label 9001 'write latency, ms' at screen 0.0133, screen 0.6251 center rotate tc rgb ink

@@ -25,7 +25,7 @@ blue = '#0072B2'
 vermillion = '#D55E00'
 purple = '#CC79A7'
 
-# Formats: font sizes of an SVG are in pixels.
+# Formats: SVG font sizes are in pixels.
 if (kind eq 'png') set terminal pngcairo size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9'
 if (kind eq 'svg') set terminal svg size 1200,700 noenhanced background rgb background font 'DejaVu Sans,9' fontscale 1.333 mouse standalone name 'throughput_latency'
 title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,14' : 'DejaVu Sans,14'
@@ -57,7 +57,7 @@ set tmargin at screen 0.9086; set bmargin at screen 0.1171
 unset logscale x
 set xrange [0:2000]
 set xtics ('0' 0, '500' 500, '1000' 1000, '1500' 1500, '2000' 2000)
-set xlabel 'reads and writes of the cluster, operations/s' tc rgb ink
+set xlabel 'cluster reads and writes, operations/s' tc rgb ink
 set label 9001 'read latency, ms' at screen 0.0133, screen 0.5129 center rotate tc rgb ink
 set yrange [1:200]
 set logscale y
@@ -77,7 +77,7 @@ set tmargin at screen 0.9086; set bmargin at screen 0.1171
 unset logscale x
 set xrange [0:2000]
 set xtics ('0' 0, '500' 500, '1000' 1000, '1500' 1500, '2000' 2000)
-set xlabel 'reads and writes of the cluster, operations/s' tc rgb ink
+set xlabel 'cluster reads and writes, operations/s' tc rgb ink
 set label 9001 'write latency, ms' at screen 0.4450, screen 0.5129 center rotate tc rgb ink
 set yrange [1:200]
 set logscale y

@@ -14,7 +14,7 @@ from cli.demo.java_runtime import JOLOKIA, fetch_jolokia
 from tests.real.nodes import light, no_progress, spec_of
 from tests.real.programs import PATIENCE_S
 
-# Both major versions in use.
+# One release of each major version in use.
 JOLOKIA_VERSIONS = (JOLOKIA, "1.7.2")
 VERSION = "5.0.8"
 ADDRESS = "127.0.152.1"
@@ -29,7 +29,7 @@ class BareNode:
         self._node = Node(spec_of(VERSION, ADDRESS, home, JMX_PORT, bare=True, cluster="casstat-access"))
 
     def for_jolokia(self, version: str) -> Node:
-        """Return the node, restarted if another version was attached: the classes of a version stay in the JVM."""
+        """Return the node, restarted if another version has been attached, as a version's classes stay in the JVM."""
         if self._version not in ("", version):
             self._node.kill()
         self._version = version
@@ -44,7 +44,7 @@ class BareNode:
 
 
 def jar_of(version: str) -> Path:
-    """Return the JVM agent of a version of Jolokia."""
+    """Return the JAR file of Jolokia's JVM agent in the given version."""
     return fetch_jolokia(cache_folder(os.environ), no_progress, version)
 
 
@@ -55,7 +55,7 @@ def pid_of(node: Node) -> int:
 
 
 class JolokiaLauncher:
-    """Jolokia's launcher, with options such as a policy that `casstat attach` does not offer."""
+    """Jolokia's own launcher, which has options that `casstat attach` does not offer, such as a policy."""
 
     def __init__(self, java: Path, jar: Path) -> None:
         self._command: list[str | Path] = [java, *SMALL, "-jar", jar]
@@ -64,7 +64,7 @@ class JolokiaLauncher:
     def within(self, pid: int, port: int, *options: str | Path, host: str = "127.0.0.1") -> Iterator[None]:
         """Attach an agent to a JVM until the `with` block ends."""
         started, output = self._run("--host", host, "--port", str(port), *options, "start", str(pid))
-        # The launcher waits half a second; a busy JVM starts the agent later.
+        # The launcher waits only half a second, but a busy JVM may start the agent later.
         late = not started and "Couldn't start agent" in output
         assert started or (late and self._is_attached(pid)), output
         try:
@@ -74,7 +74,7 @@ class JolokiaLauncher:
             assert stopped, output
 
     def _is_attached(self, pid: int) -> bool:
-        """Return whether the JVM starts an agent within `PATIENCE_S`."""
+        """Wait up to `PATIENCE_S` for an agent in the JVM, and return whether it has started."""
         deadline_s = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline_s:
             attached, _ = self._run("status", str(pid))
@@ -83,7 +83,7 @@ class JolokiaLauncher:
         return False
 
     def _run(self, *arguments: str | Path) -> tuple[bool, str]:
-        """Run the launcher, and return whether it succeeded and its output."""
+        """Run the launcher; return whether it succeeded, and its output."""
         result = subprocess.run(
             [*self._command, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )

@@ -1,4 +1,4 @@
-"""Real nodes: one of each supported version of Cassandra, started on first use."""
+"""Real nodes: one for each supported Cassandra version, started on first use."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -25,9 +25,9 @@ StartNodes = Callable[[], list[Node]]
 
 @pytest.fixture(scope="session")
 def start_node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[StartNode]:
-    """Return a function that returns a running node of a version."""
+    """Return a function that returns a running node of the given version."""
     nodes: dict[str, Node] = {}
-    # Tests with the mark `beside` run at the same time and use their own nodes.
+    # Tests marked `beside` run at the same time as the others, and use their own nodes.
     number = 2 if pytestconfig.getoption("markexpr") == BESIDE else 1
 
     def start(version: str) -> Node:
@@ -42,13 +42,13 @@ def start_node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Co
 
     yield start
     for node in nodes.values():
-        # The data is not needed, and a regular stop takes seconds.
+        # The data is not needed, and a clean shutdown takes seconds.
         node.kill()
 
 
 @pytest.fixture(scope="session")
 def start_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNodes]:
-    """Return a function that returns the three running nodes of a cluster; each has a copy of all data."""
+    """Return a function that returns the three running nodes of a cluster, each with a copy of all data."""
     cluster = LocalCluster(tmp_path_factory.mktemp("three") / "cluster", cache_folder(os.environ))
     nodes: list[Node] = []
 
@@ -69,7 +69,7 @@ def start_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNod
 
 
 def _create_keyspace() -> None:
-    # The load generator would derive the replication factor from the nodes known so far.
+    # If the load generator created the keyspace, its replication factor would depend on the nodes known by then.
     with Cluster([CLUSTER.address], schema_metadata_enabled=False) as driver, driver.connect() as session:
         copies = f"{{'class': 'SimpleStrategy', 'replication_factor': {CLUSTER.nodes}}}"
         session.execute(f"CREATE KEYSPACE demo WITH replication = {copies}", timeout=60)
@@ -77,25 +77,25 @@ def _create_keyspace() -> None:
 
 @pytest.fixture
 def three_nodes(start_cluster: StartNodes) -> list[Node]:
-    """Return the nodes of the cluster, all running."""
+    """Return the cluster's nodes, all running."""
     return start_cluster()
 
 
 @pytest.fixture(params=WITH_JOLOKIA)
 def jolokia_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
-    """Return a node of each version that runs with Jolokia."""
+    """Return a running node, once for each version that supports Jolokia."""
     return start_node(request.param)
 
 
 @pytest.fixture(params=list(VERSIONS))
 def any_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
-    """Return a node of each version, with or without Jolokia."""
+    """Return a running node, once for each version, with or without Jolokia."""
     return start_node(request.param)
 
 
 @pytest.fixture
 def node(start_node: StartNode) -> Node:
-    """Return a node of the newest version."""
+    """Return a running node of the newest version."""
     return start_node("5.0.8")
 
 
@@ -104,7 +104,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.real)
-            # The first test may have to fetch Cassandra.
+            # The first test may have to download Cassandra.
             item.add_marker(pytest.mark.timeout(1500))
-    # The cluster is started last, so that it takes no CPU from the other tests.
+    # The cluster is started last, so that it takes no CPU time away from the other tests.
     items.sort(key=lambda item: "start_cluster" in getattr(item, "fixturenames", ()))

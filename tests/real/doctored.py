@@ -18,12 +18,12 @@ from tests.real.programs import PATIENCE_S
 Finding = dict[str, str]
 CASSTAT = (sys.executable, "-m", "cli")
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
-# Like Cassandra's script: options that cassandra-env.sh adds to JVM_OPTS are passed to the JVM.
+# Like Cassandra's script, it passes the options that cassandra-env.sh adds to JVM_OPTS to the JVM.
 SCRIPT = """#!/bin/sh
 . {env}
 exec {java} $JVM_OPTS {rest}
 """
-# Like Cassandra's script: Java is found by JAVA_HOME or on the PATH.
+# Like Cassandra's script, it finds Java in JAVA_HOME or on the PATH.
 STOCK_NODETOOL = """#!/bin/sh
 if [ -n "$JAVA_HOME" ]; then JAVA="$JAVA_HOME/bin/java"; else JAVA="`command -v java`"; fi
 if [ "x$JAVA" = "x" ]; then
@@ -35,7 +35,7 @@ exec "$JAVA" {rest}
 
 
 class ScriptedNode:
-    """A node whose JVM options, including any Jolokia agent, come from its conf/cassandra-env.sh."""
+    """A node that takes its JVM options, including any Jolokia agent, from its conf/cassandra-env.sh."""
 
     def __init__(self, spec: NodeSpec) -> None:
         self.node = Node(spec)
@@ -61,7 +61,7 @@ class ScriptedNode:
         directories = "".join(f', "{directory}"' for directory in self.more_data)
         text = yaml.read_text().replace('/data"]', f'/data"{directories}]')
         if self.announced:
-            # As behind a router: no interface has the address that other nodes use.
+            # As behind a router, no interface has the address at which other nodes reach this one.
             text = text.replace(f'seeds: "{self.spec.seeds}"', f'seeds: "{self.announced}"')
             text += f"broadcast_address: {self.announced}\n"
         yaml.write_text(text)
@@ -85,7 +85,7 @@ class ScriptedNode:
         self.node.wait()
 
     def stop(self) -> None:
-        # A regular stop takes seconds, and the doctor does not depend on it.
+        # A clean shutdown takes seconds, and the doctor does not depend on one.
         self.node.kill()
         if self._child is not None:
             self._child.wait(PATIENCE_S)
@@ -95,7 +95,7 @@ class ScriptedNode:
         self.start()
 
     def stock_nodetool(self) -> Path:
-        """Return a nodetool of the node that finds Java like Cassandra's script."""
+        """Return a nodetool for this node that finds Java as Cassandra's own script does."""
         rest = self.spec.nodetool.read_text().partition(f"exec {self.spec.java} ")[2]
         port = f"port={self.spec.jmx_port}\n" + '[ "$1" = -p ] && port=$2 && shift 2\n'
         path = self.spec.nodetool.with_name("stock-nodetool")
@@ -105,7 +105,7 @@ class ScriptedNode:
 
 
 class Doctor:
-    """The findings of `casstat doctor` with options."""
+    """Runs `casstat doctor` with options and holds its findings."""
 
     def __init__(self, *options: str, environ: Mapping[str, str] | None = None, before: Iterable[str] = ()) -> None:
         self.options = options
@@ -121,14 +121,14 @@ class Doctor:
         self.output = result.stdout
 
     def finding(self, subject: str, words: str) -> Finding:
-        """Return the only finding about a subject that contains `words`; it must be a problem with advice."""
+        """Return the only finding about a subject that contains `words`; it must not be ok, and must have advice."""
         (finding,) = [f for f in self.findings if f["subject"] == subject and words in f["what"]]
         assert finding["state"] != "ok", finding
         assert fixes(finding), finding
         return finding
 
     def has(self, subject: str, words: str = "") -> bool:
-        """Return whether a subject has a finding other than ok that contains `words`."""
+        """Return whether a subject has a finding that contains `words` and is not ok."""
         return any(f["state"] != "ok" for f in self.findings if f["subject"] == subject and words in f["what"])
 
     def assert_fixed(self, subject: str, words: str = "") -> None:
@@ -139,7 +139,7 @@ class Doctor:
 
 
 def fixes(finding: Finding) -> list[str]:
-    """Return the advice of a finding line by line, without the words that join the lines."""
+    """Return the lines of a finding's advice, without the words that join them."""
     return [line.removeprefix("then: ").removeprefix("or: ") for line in finding["mend"].splitlines()]
 
 
@@ -167,7 +167,7 @@ def advised_doctor(line: str, **more: Any) -> Doctor:
 
 
 def apply_advice(line: str, *, instead: Path | None = None) -> None:
-    """Write a suggested line into the file that the suggestion names, or into `instead`; in XML into its element."""
+    """Write a suggested line into the suggested file or into `instead`; in XML, into the suggested element."""
     location, _, text = line.partition(", and restart the node: ")
     assert text, line
     name, _, element = location.removeprefix("in ").partition(", inside ")
@@ -180,7 +180,7 @@ def apply_advice(line: str, *, instead: Path | None = None) -> None:
 
 
 def without_java(folder: Path) -> str:
-    """Return a PATH with the programs that scripts need, but without java."""
+    """Return a value for PATH that provides the programs that scripts need, but not java."""
     folder.mkdir()
     for name in ("sh", "command", "env", "cat", "dirname"):
         if program := shutil.which(name):

@@ -1,6 +1,6 @@
-"""Fetch and build the programs that the tests on real servers use, before they are needed.
+"""Fetches and builds the programs that the tests on real servers need.
 
-Runs next to tests that mostly wait: on a new machine this takes minutes.
+On a new machine this takes minutes, so it runs in advance, alongside tests that mostly wait.
 """
 
 import os
@@ -16,7 +16,7 @@ from tests.real.stores import influxd
 
 
 def from_maven() -> None:
-    """Fetch all versions of Cassandra and Jolokia, one after the other: they share Maven's repository."""
+    """Fetch all versions of Cassandra and Jolokia one after another, because they share Maven's repository."""
     for jolokia in JOLOKIA_VERSIONS:
         jar_of(jolokia)
     for version in VERSIONS:
@@ -24,7 +24,7 @@ def from_maven() -> None:
 
 
 def built_by_go() -> None:
-    """Build InfluxDB and percli, one after the other: each uses all cores."""
+    """Build InfluxDB and percli one after the other, because each build uses all cores."""
     influxd()
     percli()
 

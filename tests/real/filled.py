@@ -56,7 +56,7 @@ class FilledStores:
 
 @contextmanager
 def filled_stores(folder: Path, nodes: Sequence[Node]) -> Iterator[FilledStores]:
-    """Fill the stores, stop the agents and the load, and yield the stores, which run until the block ends."""
+    """Fill the stores, stop the agents and the load, and yield the stores, which keep running until the block ends."""
     influxdb = InfluxDB(folder / "influxdb")
     with ExitStack() as stack:
         stack.callback(influxdb.stop)
@@ -76,7 +76,7 @@ def filled_stores(folder: Path, nodes: Sequence[Node]) -> Iterator[FilledStores]
         running.enter_context(_load(nodes, client))
         run_started = agents[0].post("/api/v1/runs", {"name": "a run"})
         agents[0].post(f"/api/v1/runs/{run_started['id']}/marks", {"text": "warm"})
-        # Rows of the merge end at multiples of their interval.
+        # Merged rows end at multiples of their interval.
         to_s = float(SPAN_S * ceil((time.time() + WARM_S) / SPAN_S) + SPAN_S)
         eventually(lambda: time.time() > to_s + 1, 4 * SPAN_S)
         agents[0].post(f"/api/v1/runs/{run_started['id']}/end", {})

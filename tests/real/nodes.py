@@ -1,4 +1,4 @@
-"""Specification and JVM options of the nodes that tests start."""
+"""Specifications and JVM options for the nodes that tests start."""
 
 import os
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from cli.demo.demo_cluster import cache_folder
 from cli.demo.demo_node import NodeSpec
 from cli.demo.java_runtime import fetch_cassandra, fetch_jolokia, find_java, has_http_server
 
-# With less compilation a node starts in half the time.
+# With less JIT compilation, a node starts in half the time.
 FAST_START = "-XX:TieredStopAtLevel=1"
-# Without it, a node flushes its schema after each created table, which takes most of the time.
+# Without this option, a node flushes its schema after creating each table, which takes most of the time.
 FAST_SCHEMA = "-Dcassandra.test.flush_local_schema_changes=false"
-# Threads of a loaded node poll every 60 µs, which takes most of a CPU; with this timer slack, every millisecond.
+# A loaded node's threads poll every 60 µs, which uses most of a CPU; this timer slack makes it every millisecond.
 SLACK_NS = 1_000_000
 
 
 @contextmanager
 def light(*options: str) -> Iterator[None]:
-    """Start nodes in this block with low CPU use, and with further JVM options."""
+    """Start the nodes in this block with settings that save CPU time, and with additional JVM options."""
     slack = Path("/proc/self/timerslack_ns")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", " ".join([FAST_START, *options]))
@@ -30,16 +30,16 @@ def light(*options: str) -> Iterator[None]:
         try:
             yield
         finally:
-            # 0 restores the default.
+            # Writing 0 restores the default.
             slack.write_text("0")
 
 
 def no_progress(_message: str) -> None:
-    """Ignore progress messages of downloads and starts."""
+    """Ignore the progress messages of downloads and node starts."""
 
 
 def spec_of(version: str, address: str, home: Path, jmx_port: int, *, bare: bool = False, **more: Any) -> NodeSpec:
-    """Return the specification of a node, with Jolokia if its Java supports it and it is not `bare`."""
+    """Return the specification of a node, with Jolokia if its Java supports it and the node is not `bare`."""
     cache = cache_folder(os.environ)
     java = find_java(os.environ, version)
     return NodeSpec(

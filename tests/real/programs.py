@@ -1,4 +1,4 @@
-"""casstat and the load generator in subprocesses."""
+"""Runs casstat and the load generator in subprocesses."""
 
 import json
 import signal
@@ -50,7 +50,7 @@ class Casstat:
                 raise AssertionError(f"the condition did not hold, {self._ended=}; last rows: {self.rows[-3:]}")
 
     def wait_for_rows(self, more: int) -> None:
-        """Wait for `more` further rows."""
+        """Wait for `more` additional rows."""
         wanted = len(self.rows) + more
         self.wait_for(lambda rows: len(rows) >= wanted)
 
@@ -67,7 +67,7 @@ class Casstat:
 
 @contextmanager
 def casstat(*arguments: str) -> Iterator[Casstat]:
-    """Run casstat until the `with` block ends; it must exit with 0."""
+    """Run casstat until the `with` block ends; it must exit with code 0."""
     running = Casstat(*arguments)
     try:
         yield running
@@ -79,7 +79,7 @@ def casstat(*arguments: str) -> Iterator[Casstat]:
 
 @contextmanager
 def text_of_casstat(*arguments: str) -> Iterator[list[str]]:
-    """Run casstat until the `with` block ends; afterwards the list holds its output lines."""
+    """Run casstat until the `with` block ends, and then add its output lines to the list."""
     lines: list[str] = []
     with subprocess.Popen([sys.executable, "-m", "cli", *arguments], stdout=subprocess.PIPE, text=True) as running:
         try:
@@ -91,7 +91,7 @@ def text_of_casstat(*arguments: str) -> Iterator[list[str]]:
 
 
 class Load:
-    """A running load generator, which counts its operations."""
+    """A running load generator that counts its operations."""
 
     def __init__(self, node: Node, rate: float, seconds: float = 1e9, *more: str) -> None:
         command = [sys.executable, "-m", "cli.demo.load_generator", node.spec.address, "--only-these"]
@@ -99,20 +99,20 @@ class Load:
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def wait(self) -> dict[str, int]:
-        """Wait for the end of the load, and return its counts."""
+        """Wait until the load ends, and return its operation counts."""
         out, _ = self._process.communicate(timeout=PATIENCE_S)
         counts: dict[str, int] = json.loads(out)
         return counts
 
     def end(self) -> dict[str, int]:
-        """Stop the load, and return its counts."""
+        """Stop the load, and return its operation counts."""
         self._process.terminate()
         return self.wait()
 
 
 @contextmanager
 def load(node: Node, rate: float, *more: str) -> Iterator[Load]:
-    """Load the node until the `with` block ends."""
+    """Put the node under load until the `with` block ends."""
     running = Load(node, rate, 1e9, *more)
     try:
         yield running
@@ -122,7 +122,7 @@ def load(node: Node, rate: float, *more: str) -> Iterator[Load]:
 
 
 def prepare(node: Node, *more: str) -> None:
-    """Create the schema of the load and warm the node up, once per process of the node."""
+    """Create the load's schema and warm up the node, once for each of its processes."""
     _prepare(node, node.process(), more)
 
 
@@ -132,7 +132,7 @@ def _prepare(node: Node, _process: psutil.Process | None, more: tuple[str, ...])
 
 
 def write(node: Node) -> None:
-    """Write rows that can be flushed into the first table of the load."""
+    """Write rows into the load's first table, so that there is something to flush."""
     Load(node, 500, 1).wait()
 
 
@@ -144,7 +144,7 @@ def ask(node: Node, request: dict[str, Any]) -> Any:
 
 
 def nodetool(node: Node, *arguments: str) -> str:
-    """Return the output of the node's nodetool."""
+    """Run the node's nodetool and return its output."""
     result = subprocess.run([node.spec.nodetool, *arguments], capture_output=True, text=True, check=True, timeout=120)
     return result.stdout
 
@@ -157,5 +157,5 @@ def bucket_counts(node: Node, scope: str) -> list[int]:
 
 
 def increase(rows: list[Row], rate: str) -> float:
-    """Return the increase that the rates of the rows add up to."""
+    """Return the total increase that the rates in the rows add up to."""
     return sum(float(row[rate] * row["interval_s"]) for row in rows if row[rate] is not None)

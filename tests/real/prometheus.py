@@ -15,7 +15,7 @@ class Prometheus(StoreProcess):
     """A Prometheus that scrapes its jobs every second."""
 
     def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]], rules: Sequence[Path] = ()) -> None:
-        """Take scrape jobs by name, as in the configuration of Prometheus, and rule files."""
+        """Take scrape jobs by name, as in Prometheus's configuration, and rule files."""
         self.address = f"http://{HOST}:{free_port()}"
         folder.mkdir()
         more = {"rule_files": [str(path) for path in rules]} if rules else {}
@@ -34,11 +34,11 @@ class Prometheus(StoreProcess):
         return series
 
     def rules(self) -> Result:
-        """Return the rule groups with the result of the last evaluation of each rule."""
+        """Return the rule groups, with the result of each rule's last evaluation."""
         groups: Result = json.loads(fetched(f"{self.address}/api/v1/rules"))["data"]["groups"]
         return groups
 
     def value(self, text: str, time_s: float) -> float:
-        """Return the value of the only series of an instant query."""
+        """Return the value of the only series in the result of an instant query."""
         (series,) = self.query(text, time_s)
         return float(series["value"][1])

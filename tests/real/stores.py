@@ -18,12 +18,12 @@ from tests.waiting import eventually
 INFLUXD = "github.com/influxdata/influxdb/cmd/influxd@v1.8.10"
 HOST = "127.0.62.4"
 BUILD_S, START_S, STOP_S = 1200.0, 60.0, 30.0
-# Fields by time in milliseconds, by series name.
+# For each series name, the fields by time in milliseconds.
 Points = dict[str, dict[int, dict[str, float]]]
 
 
 def influxd() -> Path:
-    """Return the program of InfluxDB 1.8; build it if it does not exist."""
+    """Return the path of the InfluxDB 1.8 server; build it if it does not exist."""
     folder = cache_folder(os.environ) / "influxdb-1.8.10"
     program = folder / "influxd"
     if not program.exists():
@@ -124,7 +124,7 @@ class InfluxDB(StoreProcess):
 
 
 class VictoriaMetrics(StoreProcess):
-    """Single-node VictoriaMetrics; with `jobs` it scrapes like Prometheus."""
+    """Single-node VictoriaMetrics. With `jobs`, it also scrapes targets as Prometheus does."""
 
     def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         port, graphite = free_port(), free_port()
@@ -133,9 +133,9 @@ class VictoriaMetrics(StoreProcess):
         self.graphite_url = f"graphite://{HOST}:{graphite}/casstat?tags=1"
         folder.mkdir()
         command = ["/usr/bin/env", "victoria-metrics", f"-storageDataPath={folder}/data", "-retentionPeriod=100y"]
-        # By default, queries do not return the last 30 s.
+        # By default, queries leave out the last 30 s.
         command += ["-search.latencyOffset=0s"]
-        # Count points only once if they are sent again after a lost response.
+        # Points that are sent again after a lost response are to be counted only once.
         command += ["-dedup.minScrapeInterval=1ms"]
         command += [f"-httpListenAddr={HOST}:{port}", f"-graphiteListenAddr={HOST}:{graphite}"]
         if jobs:
@@ -144,13 +144,13 @@ class VictoriaMetrics(StoreProcess):
         super().__init__(command, folder / "log", lambda: fetched(f"{self.address}/health") == b"OK")
 
     def points(self) -> dict[str, dict[int, float]]:
-        """Return values by metric name with field, and time in milliseconds."""
+        """Return the values by series, with the field in the metric name, and by time in milliseconds."""
         fetched(f"{self.address}/internal/force_flush")
         points: dict[str, dict[int, float]] = {}
         for line in fetched(f"{self.address}/api/v1/export?" + urlencode({"match[]": '{__name__!=""}'})).splitlines():
             series = json.loads(line)
             if series["metric"]["__name__"] == "casstat_events_text":
-                # It does not store text fields.
+                # VictoriaMetrics does not store text, so this field is not compared.
                 continue
             labels = {key: value for key, value in series["metric"].items() if key not in ("__name__", "db")}
             pairs = list(zip(series["timestamps"], series["values"], strict=True))
@@ -162,7 +162,7 @@ class VictoriaMetrics(StoreProcess):
 def scrape_config(jobs: Mapping[str, Mapping[str, Any]], **more: Any) -> str:
     """Return a Prometheus configuration that scrapes the jobs every second."""
     scraped = [{"job_name": name, **job} for name, job in jobs.items()]
-    # JSON is YAML.
+    # JSON is valid YAML.
     return json.dumps({"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": scraped, **more})
 
 
@@ -182,7 +182,7 @@ PICKLE_RECEIVER_PORT = {pickle}
 CACHE_QUERY_INTERFACE = {host}
 CACHE_QUERY_PORT = {query}
 """
-# The library is installed for the system's Python, not in the tests' environment.
+# The whisper library is installed for the system's Python, not in the tests' environment.
 FETCH = """
 import json, sys, whisper
 values_by_path = {}
@@ -226,5 +226,5 @@ def _listens(port: int) -> bool:
 
 
 def name(metric: str, labels: dict[str, str]) -> str:
-    """Return a series name with its labels in order."""
+    """Return a series name with its labels, sorted."""
     return f"{metric} {sorted((key, value) for key, value in labels.items() if value)}"

@@ -52,13 +52,13 @@ def folders(pid: int) -> set[str]:
 def test_attach_and_detach_leave_nothing_behind(node: Node) -> None:
     jar, pid, before = jar_of("2.3.0"), pid_of(node), folders(pid_of(node))
     url = f"http://127.0.0.1:{PORT}/jolokia"
-    message = f"{url} answers for {ADDRESS}, Cassandra {VERSION} (hint: run 'casstat --jolokia {url}')\n"
+    message = f"{url} serves Cassandra {VERSION} at {ADDRESS} (hint: run 'casstat --jolokia {url}')\n"
     assert attach("--jar", jar, str(pid)) == (0, f"attached Jolokia to process {pid}: {message}", "")
     assert attach("--jar", jar, str(pid)) == (0, f"Jolokia is already attached to process {pid}: {message}", "")
     with closing(Jolokia(url)) as jolokia:
         assert read_facts(jolokia, TIMEOUT_S).address == ADDRESS
     assert attach("--jar", jar, str(pid), "--detach") == (0, f"detached Jolokia from process {pid}\n", "")
-    assert attach("--jar", jar, str(pid), "--detach") == (0, f"no Jolokia is attached to process {pid}\n", "")
+    assert attach("--jar", jar, str(pid), "--detach") == (0, f"Jolokia is not attached to process {pid}\n", "")
     with pytest.raises(JolokiaError, match="Connection refused"):
         read_facts(Jolokia(url), TIMEOUT_S)
     assert folders(pid) == before
@@ -123,7 +123,7 @@ def test_an_agent_attached_by_other_means_is_reported(node: Node) -> None:
     jar, pid = jar_of("2.3.0"), str(pid_of(node))
     with attached(node, jar) as url:
         code, message, _ = attach("--jar", jar, pid)
-        assert (code, message.split(" answers")[0]) == (0, f"Jolokia is already attached to process {pid}: {url}")
+        assert (code, message.split(" serves")[0]) == (0, f"Jolokia is already attached to process {pid}: {url}")
 
 
 def test_a_port_in_use_is_an_error(node: Node) -> None:
@@ -139,7 +139,7 @@ def test_a_process_other_than_cassandra_is_refused() -> None:
     assert "Cassandra" in errors
 
 
-# Looks like Cassandra to `casstat attach`, for tests that do not depend on Cassandra itself.
+# To `casstat attach`, this program looks like Cassandra, so that some tests need no real node.
 IDLE = """public class Idle {
     public static void main(String[] arguments) throws Exception {
         System.out.println("up");
@@ -154,7 +154,7 @@ AS_NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"
 
 @dataclass(frozen=True)
 class Idle:
-    """An idle JVM with the name of Cassandra's main class; every user can read it and Jolokia's jar."""
+    """An idle JVM that looks like Cassandra; every user can read its class and Jolokia's JAR file."""
 
     command: tuple[str, ...]
     jar: Path
@@ -198,7 +198,7 @@ def test_a_jvm_in_another_network_namespace_is_an_error(idle: Idle) -> None:
     with idle.running(*OWN_FILES, "--net") as pid:
         code, _, errors = attach("--jar", idle.jar, str(pid))
     assert code == 1
-    assert "a separate network" in errors
+    assert "a separate network namespace" in errors
 
 
 NAMESPACES: dict[str, list[str]] = {
@@ -206,7 +206,7 @@ NAMESPACES: dict[str, list[str]] = {
     "numbers and files of its own": [*OWN_FILES, "--pid", "--fork", "--mount-proc", *OWN_TMP],
 }
 if AS_ROOT:
-    # Only root can start and enter these; tests/cli covers the messages for other users.
+    # Only root can start these JVMs and enter their namespaces; tests/cli covers the messages for other users.
     NAMESPACES |= {"a user of its own": AS_NOBODY, "files and a user of its own": [*OWN_FILES, *OWN_TMP, *AS_NOBODY]}
 
 
@@ -225,4 +225,4 @@ def test_a_jvm_that_cannot_read_the_jar_is_an_error(idle: Idle) -> None:
     with idle.running(*OWN_FILES, *OWN_TMP) as pid, TemporaryDirectory(dir="/tmp") as folder:
         code, _, errors = attach("--jar", shutil.copy(idle.jar, folder), str(pid))
     assert code == 1
-    assert "does not see" in errors
+    assert "cannot see" in errors

@@ -1,4 +1,4 @@
-"""Every metric of the catalogue is read from real nodes, except listed ones."""
+"""Every metric in the catalogue is read from real nodes, except those listed here."""
 
 from cli.demo.demo_node import Node
 from collector.cassandra.decaying_percentiles import DECAYED
@@ -10,7 +10,7 @@ from collector.sampling.selection import DEFAULT_TABLES, Selection
 from tests.real.node_snapshots import snapshots
 from tests.real.programs import Load, prepare
 
-# Appear on first use: delivered hints, streams, and metrics that need a peer or SSTables.
+# These metrics appear on first use: delivered hints, streams, and metrics that need a peer or SSTables.
 ON_FIRST_USE = {
     "cassandra_hints_succeeded_total",
     "cassandra_hints_failed_total",
@@ -33,10 +33,10 @@ SINCE_4_1 = {
     "cassandra_pool_oldest_task_seconds",
     "cassandra_native_pauses_total",
 }
-# Present only in a control group with limits.
+# These metrics are present only in a control group with limits.
 LIMITS = {"casstat_cgroup_memory_limit_bytes", "casstat_cgroup_cpu_limit"}
 KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup", "timekeeping") for metric in part.metrics}
-# Read only by nodetool, and Cassandra's percentiles, which are read only where the buckets are refused.
+# Metrics that only nodetool reads, and Cassandra's percentiles, which are read only if the buckets are refused.
 BY_JOLOKIA = {bean.metric.name for bean in BEANS} | {metric.name for part in HOST for metric in part.metrics}
 OTHER_SOURCES = set(CATALOGUE) - BY_JOLOKIA | {bean.metric.name for bean in BEANS if bean.metric.name in DECAYED}
 
@@ -56,7 +56,7 @@ def test_every_metric_is_read_or_listed_as_absent(jolokia_node: Node) -> None:
     hourly = {name for name, metric in CATALOGUE.items() if metric.scrape_interval is ScrapeInterval.HOURLY}
     old = SINCE_4_1 if jolokia_node.spec.version.startswith("4.0") else set()
     assert set(CATALOGUE) - read - ON_FIRST_USE - LIMITS - KERNEL - OTHER_SOURCES == hourly | old
-    # Read once a minute: the first rate needs two minutes.
+    # Metrics that are read once a minute take two minutes until their first rate.
     slow = {bean.metric.name for bean in BEANS if is_slow(bean)}
     assert read - derived <= slow
 

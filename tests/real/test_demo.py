@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     run(tmp_path / "demo", "down")
 
 
-def test_nodes_start_under_load_are_measured_and_leave_nothing_behind(folder: Path) -> None:
+def test_nodes_are_measured_under_load_and_leave_nothing_behind(folder: Path) -> None:
     with light():
         up = run(folder, "up", "--nodes", "2", "--load", "200", "--address", FIRST_ADDRESS, "--heap", "400M")
     assert up.returncode == 0, up.stderr
@@ -92,7 +92,7 @@ def test_only_loopback_addresses_are_accepted(folder: Path) -> None:
     assert "is not a loopback address" in result.stderr
 
 
-def test_counts_of_the_load_are_written_as_json(tmp_path: Path) -> None:
+def test_load_counts_are_written_as_json(tmp_path: Path) -> None:
     from cli.demo.load_generator import Counts, write_counts
 
     write_counts(tmp_path / "counts", Counts(reads=1, writes=2, errors=3))

@@ -23,15 +23,15 @@ from tests.waiting import eventually
 ADDRESSES = ["127.0.174.1", "127.0.174.2"]
 URL = f"http://{ADDRESSES[0]}:9090"
 PATIENCE_S = 240.0
-# The `for` of alerts is divided by this.
+# Every alert's `for` is divided by this.
 SPEED_UP = 60
 # Alerts that may fire because of the machine that runs the tests.
 OF_THE_MACHINE = {alert.name for alert in ALERTS["machine"]} | {"CasstatTicksLate", "CasstatTicksMissed"}
-# Slow requests at the start count for a day.
+# Slow requests during startup count for a day.
 OF_THE_MACHINE |= {"CassandraReadsSlow", "CassandraWritesSlow"}
 # A metric with its labels in a query.
 SELECTOR = re.compile(r"[a-z_:][\w:]*\{[^}]*\}")
-# Present only after an event, with an option, or depending on the kernel.
+# These metrics are present only after an event, with an option, or on some kernels.
 NOT_YET: tuple[str, ...] = (
     "cassandra_hints_",
     "cassandra_operation_mode",
@@ -44,7 +44,7 @@ GONE = {"CassandraNodesUnreachable", "CassandraNodeDown", "CasstatNodeUnread"}
 
 
 class Demo:
-    """The demo in a subprocess."""
+    """A demo that runs in a subprocess."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,7 +71,7 @@ class Demo:
         return code
 
     def shorten_waits(self) -> None:
-        """Shorten the `for` of all alerts."""
+        """Shorten every alert's `for`."""
         for path in (self.folder / "prometheus" / "rules").glob("*.yml"):
             text = re.sub(r"for: (\d+)s", lambda match: f"for: {max(int(match[1]) // SPEED_UP, 1)}s", path.read_text())
             path.write_text(text)
@@ -120,7 +120,7 @@ def test_rules_on_a_real_cluster(demo: Demo) -> None:
     assert set(demo.cluster.running()) == {"node1", "node2", "load", "agent-node1", "agent-node2", "prometheus"}
     demo.shorten_waits()
     _check_scrapes_and_rules()
-    # Errors during the start stay in the rates for five minutes.
+    # Errors during startup stay in the rates for five minutes.
     eventually(lambda: names() <= OF_THE_MACHINE, 2 * PATIENCE_S)
     _check_metrics_of_alerts()
     _kill_a_node(demo)
@@ -147,7 +147,7 @@ def _check_scrapes_and_rules() -> None:
 
 
 def _check_metrics_of_alerts() -> None:
-    """Assert that all metrics in alerts exist: an alert on a missing metric never fires."""
+    """Assert that all metrics in alerts exist, because an alert on a missing metric never fires."""
     wanted = {
         selector
         for alert in alert_list()
@@ -182,7 +182,7 @@ def _remove_the_node(demo: Demo) -> None:
     nodetool = demo.folder / "node1" / "bin" / "nodetool"
     subprocess.run([nodetool, "assassinate", ADDRESSES[1]], capture_output=True, check=True, timeout=PATIENCE_S)
     eventually(lambda: "CassandraNodesUnreachable" not in names(), PATIENCE_S)
-    # The failure detector reports it as down for three days.
+    # The failure detector keeps reporting it as down for three days.
     assert float(series("max(cassandra_endpoints_down)")[0]["value"][1]) == 1
     write_configuration(demo.folder / "prometheus", [f"{ADDRESSES[0]}:17199"], "")
     demo.shorten_waits()

@@ -1,4 +1,4 @@
-"""Each fault that the doctor reports is created, its advice applied, and the doctor run again."""
+"""For each fault that the doctor reports: create it, apply the advice, and run the doctor again."""
 
 import os
 import re
@@ -29,7 +29,7 @@ NO_EXEC = "<restrict>\n<commands><command>read</command><command>search</command
 NO_SEARCH = "<restrict>\n<commands><command>read</command><command>exec</command></commands>\n</restrict>\n"
 NO_READ = "<restrict>\n<commands><command>search</command><command>exec</command></commands>\n</restrict>\n"
 NOT_US = "<restrict>\n<remote><host>192.0.2.1</host>\n</remote>\n</restrict>\n"
-# Only chosen MBeans may be read.
+# Allows reads of a few MBeans only.
 CHOSEN = """<restrict>
 <commands><command>search</command><command>exec</command></commands>
 <allow><mbean><name>java.lang:*</name><attribute>*</attribute></mbean>
@@ -66,7 +66,7 @@ def the_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedNode]
 def scripted(the_node: ScriptedNode, node: Node) -> ScriptedNode:
     """Return the running node without Jolokia; tests extend its cassandra-env.sh as the doctor advises.
 
-    Another node runs on the same machine.
+    Another node is running on the same machine.
     """
     assert node.process() is not None
     if the_node.node.process() is None:
@@ -74,7 +74,7 @@ def scripted(the_node: ScriptedNode, node: Node) -> ScriptedNode:
     return the_node
 
 
-def test_fixing_a_missing_jolokia_and_slow_answers(scripted: ScriptedNode) -> None:
+def test_fixing_a_missing_jolokia_and_slow_responses(scripted: ScriptedNode) -> None:
     """Attach as suggested; responses are slow until the suggested JVM option is set and the node restarted."""
     report = Doctor("-m", PORT)
     missing = report.finding("jolokia", "started without a Jolokia agent")
@@ -83,21 +83,21 @@ def test_fixing_a_missing_jolokia_and_slow_answers(scripted: ScriptedNode) -> No
     assert f"attached Jolokia to process {scripted.pid}" in run_advised(attach)
     attached = advised_doctor(watch)
     attached.assert_fixed("jolokia", "started without a Jolokia agent")
-    (option,) = fixes(attached.finding("jolokia", "for the smallest answer"))
+    (option,) = fixes(attached.finding("jolokia", "for the smallest response"))
     apply_advice(option)
     assert str(scripted.env) in option
     scripted.restart()
     attach, watch, _ = fixes(Doctor("-m", PORT).finding("jolokia", "started without a Jolokia agent"))
     run_advised(attach)
-    advised_doctor(watch).assert_fixed("jolokia", "for the smallest answer")
+    advised_doctor(watch).assert_fixed("jolokia", "for the smallest response")
     run_advised(f"{attach} --detach")
 
 
 def test_fixing_slow_nodetool(scripted: ScriptedNode) -> None:
-    finding = Doctor("-m", PORT).finding("nodetool", "answers within")
+    finding = Doctor("-m", PORT).finding("nodetool", "responds in")
     assert finding["state"] == "warning"
     advised = advised_doctor(*fixes(finding))
-    # On a busy machine the next reports may take longer than those that the advice is based on.
+    # On a busy machine, the next reports may take longer than those on which the advice is based.
     if advised.has("nodetool", "answers within"):
         advised = advised_doctor(*fixes(advised.finding("nodetool", "answers within")))
     advised.assert_fixed("nodetool")
@@ -144,7 +144,7 @@ def test_fixing_an_unselected_node(scripted: ScriptedNode, node: Node) -> None:
 
 
 def test_fixing_a_host_without_a_node(scripted: ScriptedNode, agents: JolokiaLauncher) -> None:
-    """In another PID namespace no process is visible; the network is shared."""
+    """In a separate PID namespace, no process is visible, but the network is shared."""
     with agents.within(scripted.pid, AGENT_PORT):
         root = [] if os.geteuid() == 0 else ["--map-root-user"]
         alone = ["unshare", *root, "--mount", "--pid", "--fork", "--mount-proc"]
@@ -163,7 +163,7 @@ def test_fixing_an_unreadable_process(scripted: ScriptedNode, agents: JolokiaLau
     within = ["unshare", "--user", "--map-root-user"]
     with agents.within(scripted.pid, AGENT_PORT):
         fix = fixes(Doctor(*options, before=within).finding("cassandra", "is not readable"))
-        assert "outside of this container" in fix[0]
+        assert "outside this container" in fix[0]
         Doctor(*options).assert_fixed("cassandra")
 
 
@@ -209,7 +209,7 @@ def test_fixing_a_policy_that_hides_or_denies_mbeans(
 
 
 def test_fixing_credentials(scripted: ScriptedNode, agents: JolokiaLauncher, tmp_path: Path) -> None:
-    """Missing, wrong and correct credentials, and a password file that others can read."""
+    """Try missing, wrong and correct credentials, and a password file that others can read."""
     secret = tmp_path / "password"
     secret.write_text("s3cret of jolokia\n")
     secret.chmod(0o644)
@@ -255,21 +255,23 @@ def test_fixing_the_jolokia_of_another_program(scripted: ScriptedNode, jar: Path
     command = [str(java), "-Xmx64m", agent, str(tmp_path / "Sleep.java")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as other:
         try:
-            eventually(lambda: "another program" in Doctor("-m", PORT, "--jolokia", URL).output)
-            attach, watch, *_ = fixes(Doctor("-m", PORT, "--jolokia", URL).finding("jolokia", "another program"))
+            eventually(lambda: "program other than Cassandra" in Doctor("-m", PORT, "--jolokia", URL).output)
+            attach, watch, *_ = fixes(
+                Doctor("-m", PORT, "--jolokia", URL).finding("jolokia", "program other than Cassandra")
+            )
         finally:
             other.kill()
     run_advised(attach)
-    advised_doctor(watch).assert_fixed("jolokia", "another program")
+    advised_doctor(watch).assert_fixed("jolokia", "program other than Cassandra")
     run_advised(f"{attach} --detach")
 
 
 def test_fixing_the_jolokia_of_another_node(scripted: ScriptedNode, node: Node) -> None:
-    finding = Doctor("-m", PORT, "--jolokia", node.spec.jolokia_url).finding("jolokia", "not for process")
+    finding = Doctor("-m", PORT, "--jolokia", node.spec.jolokia_url).finding("jolokia", "not process")
     attach, watch, *_, other = fixes(finding)
-    advised_doctor(other).assert_fixed("jolokia", "not for process")
+    advised_doctor(other).assert_fixed("jolokia", "not process")
     run_advised(attach)
-    advised_doctor(watch).assert_fixed("jolokia", "not for process")
+    advised_doctor(watch).assert_fixed("jolokia", "not process")
     run_advised(f"{attach} --detach")
 
 
@@ -299,7 +301,7 @@ def test_fixing_the_log(scripted: ScriptedNode, tmp_path: Path) -> None:
 
 
 def test_fixing_jolokia_at_start_jmx_credentials_devices_and_interface(scripted: ScriptedNode, tmp_path: Path) -> None:
-    """Four faults with one restart: no Jolokia, JMX authentication, a second device, an address without interface."""
+    """Four faults in one restart: no Jolokia, JMX authentication, a second device, an address without an interface."""
     before = scripted.env.read_text()
     apply_advice(fixes(Doctor("-m", PORT).finding("jolokia", "started without"))[-1])
     passwords, mine = tmp_path / "jmx.password", tmp_path / "mine"
@@ -313,7 +315,7 @@ def test_fixing_jolokia_at_start_jmx_credentials_devices_and_interface(scripted:
         f"-Dcom.sun.management.jmxremote.password.file={passwords}",
     ]
     scripted.env.write_text(f'{scripted.env.read_text()}\nJVM_OPTS="$JVM_OPTS {" ".join(options)}"\n')
-    # A file system without a block device.
+    # This file system has no block device.
     scripted.more_data = (Path(tempfile.mkdtemp(prefix="casstat-", dir="/dev/shm")),)
     scripted.announced = "203.0.113.7"
     try:

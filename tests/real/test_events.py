@@ -1,4 +1,4 @@
-"""Events in the log of a real cluster are in the row of their tick."""
+"""Events in a real cluster's logs appear in the rows of their ticks."""
 
 import subprocess
 import sys
@@ -75,7 +75,7 @@ def test_a_full_disk_for_events_is_an_error_and_the_line_continues(three_nodes: 
     command_line = [sys.executable, "-m", "cli", *command, "--format", "json"]
     with subprocess.Popen(command_line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout
-        # The log is followed from the first row on.
+        # From the first row on, the log is followed.
         rows = [running.stdout.readline()]
         write(three_nodes[0])
         nodetool(three_nodes[0], "flush", "demo")

@@ -17,7 +17,7 @@ def reads(node: Node) -> int:
     return int(ask(node, {"type": "read", "mbean": name, "attribute": "Count"}))
 
 
-def test_an_outage_has_events_and_the_restart_no_spike(node: Node) -> None:
+def test_an_outage_causes_events_and_the_restart_no_spike(node: Node) -> None:
     prepare(node)
     with casstat("1", "--wide", "--jolokia", node.spec.jolokia_url) as line, load(node, RATE):
         line.wait_for(lambda rows: bool(rows) and (rows[-1]["reads_per_s"] or 0) > 50)
@@ -32,7 +32,7 @@ def test_an_outage_has_events_and_the_restart_no_spike(node: Node) -> None:
     assert [row for row in outage_rows if row["cpu_user_pct"] is None or row["net_rx_kbit_per_s"] is None] == []
     first_row = next(row for row in line.rows if marked(row, "restart"))
     assert first_row["reads_per_s"] is None
-    # Retries of the driver may exceed the rate a little; a counter since start would exceed it by far.
+    # With the driver's retries, the rate may be a little higher; a count since the start would be far higher.
     assert max(row["reads_per_s"] or 0 for row in line.rows) < 3 * RATE
     assert {row["node"] for row in line.rows} == {node.spec.address}
 
@@ -55,7 +55,7 @@ def test_a_suspended_node_loses_no_operation(node: Node) -> None:
     gap_row = next(row for row in line.rows if row["interval_s"] > 2.5)
     assert gap_row["reads_per_s"] is not None
     assert increase(line.rows, "reads_per_s") == pytest.approx(after - before, rel=0.005)
-    # Ticks continue every second.
+    # There is a tick every second without interruption.
     times = [row["time"] for row in line.rows]
     assert times == list(range(times[0], times[0] + len(times)))
 

@@ -49,14 +49,14 @@ class AttachableNode:
             return jolokia.post([json.dumps(request) for request in requests], TIMEOUT_S)
 
     def error_of(self, url: str, access: JolokiaAccess | None = None) -> str:
-        """Return the message of a request that fails."""
+        """Return the error message of a request, which must fail."""
         with pytest.raises(JolokiaError) as caught:
             self.ask(url, COUNT, access=access)
         assert SECRET not in str(caught.value)
         return str(caught.value)
 
     def with_policy(self, folder: Path, restrictions: str) -> tuple[str, str]:
-        """Return the options for a policy with these restrictions."""
+        """Return the agent's options for a policy with these restrictions."""
         path = folder / "jolokia-access.xml"
         path.write_text(f'<?xml version="1.0" encoding="utf-8"?>\n<restrict>{restrictions}</restrict>\n')
         return "--policyLocation", f"file:{path}"
@@ -70,7 +70,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BareNode]:
 
 @pytest.fixture(scope="module", params=JOLOKIA_VERSIONS)
 def host(request: pytest.FixtureRequest, bare: BareNode) -> AttachableNode:
-    """Return the node with each version of Jolokia."""
+    """Return the node, once for each version of Jolokia."""
     node = bare.for_jolokia(request.param)
     Load(node, 200, 1).wait()
     return AttachableNode(node, request.param, jar_of(request.param))
@@ -100,7 +100,7 @@ def test_both_versions_return_all_metrics(host: AttachableNode) -> None:
 
 def test_a_password_is_required_and_accepted(host: AttachableNode) -> None:
     with attached(host.node, host.jar, "--user", "me", "--password", SECRET) as url:
-        assert "HTTP 401: credentials required (hint: give --jolokia-user" in host.error_of(url)
+        assert "HTTP 401: credentials required (hint: use --jolokia-user" in host.error_of(url)
         assert "HTTP 401: credentials of user 'me' rejected" in host.error_of(url, JolokiaAccess("me", "wrong"))
         (answer,) = host.ask(url, COUNT, access=JolokiaAccess("me", SECRET))
         assert answer["value"] > 0
@@ -109,9 +109,9 @@ def test_a_password_is_required_and_accepted(host: AttachableNode) -> None:
 def test_tls_with_a_private_authority_reuses_its_connection(host: AttachableNode, authority: Authority) -> None:
     server = authority.sign("server", f"subjectAltName=IP:{ADDRESS}")
     with attached(host.node, host.jar, *tls_options(server), "--user", "me", "--password", SECRET) as url:
-        assert "give the authority's certificate with --jolokia-ca" in host.error_of(url)
+        assert "specify the authority's certificate with --jolokia-ca" in host.error_of(url)
         assert "HTTP 401" in host.error_of(url, JolokiaAccess(ca=authority.file))
-        assert "give an https:// URL" in host.error_of(url.replace("https:", "http:"))
+        assert "use an https:// URL" in host.error_of(url.replace("https:", "http:"))
         with closing(Jolokia(url, JolokiaAccess("me", SECRET, ca=authority.file))) as jolokia:
             connections = set()
             for _ in range(3):
@@ -139,7 +139,7 @@ def test_tls_to_a_port_without_tls_has_a_hint_in_time(host: AttachableNode) -> N
     access = JolokiaAccess(hint=hint_for(JOLOKIA))
     with (
         attached(host.node, host.jar) as url,
-        pytest.raises(JolokiaError, match="give an http:// URL"),
+        pytest.raises(JolokiaError, match="use an http:// URL"),
     ):
         Jolokia(url.replace("http:", "https:"), access).post([json.dumps(COUNT)], 0.5)
 
@@ -156,7 +156,7 @@ def test_a_client_certificate_is_required_and_accepted(host: AttachableNode, aut
         authority.file,
         "--useSslClientAuthentication",
     ) as url:
-        assert "client certificate (hint: give --jolokia-cert and --jolokia-key)" in host.error_of(
+        assert "client certificate (hint: use --jolokia-cert and --jolokia-key)" in host.error_of(
             url, JolokiaAccess(ca=authority.file)
         )
         other = JolokiaAccess(ca=authority.file, certificate=strange.file, key=strange.key)
@@ -214,14 +214,14 @@ def test_answers_of_the_proxys_own_jvm_are_rejected(host: AttachableNode) -> Non
             host.error_of(url, JolokiaAccess(target=f"127.0.0.1:{JMX_PORT}")),
             host.error_of(url, JolokiaAccess(target="[::1]:1")),
         )
-    assert "not a proxy: it answers for its own JVM" in own_jvm
-    # Version 1 ignores the target.
+    assert "not a proxy: it reports its own JVM" in own_jvm
+    # Jolokia 1 ignores the target.
     assert ("Connection refused" if host.version.startswith("2.") else "not a proxy") in closed_port
 
 
 @pytest.fixture(scope="module")
 def guarded_port(host: AttachableNode, tmp_path_factory: pytest.TempPathFactory) -> int:
-    """Return another JMX port of the node, which requires a password."""
+    """Return a second JMX port of the node that requires a password."""
     folder = tmp_path_factory.mktemp("jmx")
     for name, text in [("password", f"me {SECRET[2:]}\n"), ("access", "me readonly\n")]:
         (folder / name).write_text(text)
@@ -260,9 +260,9 @@ def test_a_proxy_passes_the_jmx_credentials_to_its_target(
 ) -> None:
     proxy, target = start_node("4.1.9").spec.jolokia_url, f"127.0.0.1:{guarded_port}"
     anonymous = JolokiaAccess(target=target)
-    assert "give --jolokia-target-user and --jolokia-target-password-file" in host.error_of(proxy, anonymous)
+    assert "use --jolokia-target-user and --jolokia-target-password-file" in host.error_of(proxy, anonymous)
     wrong = JolokiaAccess(target=target, target_user="me", target_password=SECRET)
-    assert "give --jolokia-target-user and --jolokia-target-password-file" in host.error_of(proxy, wrong)
+    assert "use --jolokia-target-user and --jolokia-target-password-file" in host.error_of(proxy, wrong)
     right = JolokiaAccess(target=target, target_user="me", target_password=SECRET[2:])
     (count,) = host.ask(proxy, COUNT, access=right)
     assert count["value"] > 0

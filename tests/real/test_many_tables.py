@@ -34,7 +34,7 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         node.start()
     try:
         node.wait()
-        # Otherwise the driver reads the complete schema after each table.
+        # With metadata enabled, the driver would read the complete schema after creating each table.
         with Cluster([ADDRESS], schema_metadata_enabled=False) as cluster:
             session = cluster.connect()
             session.execute(
@@ -59,13 +59,13 @@ def samples(big: Node) -> Iterator[Iterator[Sample]]:
 
 
 def selected_tables(sample: Sample) -> set[str]:
-    """Return the tables with their own row."""
+    """Return the tables that have a row of their own with values."""
     rows = tables(sample)
     return {row["table"] for row in rows if row["table"] != OTHERS and row["reads_per_s"] is not None}
 
 
 def operations(sample: Sample, metric: str) -> float:
-    """Return the reads and writes of the keyspace in all series of a metric."""
+    """Return the keyspace's reads and writes in this interval, summed over all series of a metric."""
     return sum(
         rate.increase
         for series, rate in sample.values.items()
@@ -77,7 +77,7 @@ def operations(sample: Sample, metric: str) -> float:
 
 
 def is_of_interval(sample: Sample, series: tuple[str, ...], rate: Rate) -> bool:
-    """Return whether a rate is of this interval; earlier operations of a table are counted among the others."""
+    """Return whether a rate covers this interval only; a table's earlier operations are counted in the remainder."""
     return series[0] != TABLE_COUNT or OTHERS in series or rate.elapsed_s in sample.elapsed_s.values()
 
 
@@ -120,7 +120,7 @@ def test_busy_tables_are_selected_and_sums_are_complete(big: Node, samples: Iter
 
 
 def test_created_and_dropped_tables_appear_and_disappear_without_a_spike(big: Node, samples: Iterator[Sample]) -> None:
-    """Rates stay within the rate of the load."""
+    """No rate is higher than twice the load's rate."""
     next(samples)
     with Cluster([ADDRESS], schema_metadata_enabled=False) as cluster:
         session = cluster.connect()

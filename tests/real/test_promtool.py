@@ -29,7 +29,7 @@ TICKS = 3
 
 
 def page_of(taken: Iterator[Snapshot], *, machine: bool) -> Page:
-    """Return the page after `TICKS` ticks."""
+    """Return the /metrics page after `TICKS` ticks."""
     clock, identity = SystemClock(), Identity()
     page = Page(Options(machine=machine), CollectorRegistry(), lambda: HEALTH, print, clock.monotonic_s)
     for _, current in zip(range(TICKS), taken, strict=False):
@@ -67,7 +67,7 @@ def is_node_exporters(complaint: str) -> bool:
 
 
 def check(with_host: Page, without_host: Page) -> None:
-    """Assert that promtool accepts pages with and without metrics of node_exporter."""
+    """Assert that promtool accepts both pages, except for the spelling of node_exporter's metric names."""
     assert complaints(without_host) == []
     assert [line for line in complaints(with_host) if not is_node_exporters(line)] == []
     for page in (with_host, without_host):

@@ -1,4 +1,4 @@
-"""Every query of every dashboard returns values from stores that real agents filled, and they match the merge."""
+"""Every dashboard query returns values from stores filled by real agents, and the values match the merge."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.real.prometheus import Prometheus
 from tests.real.stores import InfluxDB, VictoriaMetrics
 
 STEP_S, SCRAPE_S = 5, 1
-# Share of queries that must return values on a healthy cluster under load, with any choice of variables.
+# The share of queries that must return values on a healthy cluster under load, with any choice of variables.
 SHARE = 0.8
 CHOICES = ("all", "one", "several")
 BOARDS = {(store, board["uid"]): board for store in dashboard_files.STORES for board in queries.dashboards(store)}
@@ -34,7 +34,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory, start_cluster: StartNodes) 
 
 
 def choice(name: str, of: FilledStores) -> Choice:
-    """Return the values of the dashboard variables."""
+    """Return values for the dashboard variables."""
     by = {"all": "node", "one": "node", "several": "cluster"}[name]
     everything = Choice(by=by, from_s=of.from_s, to_s=of.to_s, interval_s=STEP_S, rate_interval_s=15)
     if name == "all":
@@ -59,7 +59,7 @@ def query_values(store: Any, query: Query, text: str, of: FilledStores) -> list[
 
 
 def absences(board: Json) -> dict[str, str]:
-    """Return the descriptions of the panels that may be empty, by title."""
+    """Return the descriptions of the panels that may be empty, by panel title."""
     descriptions = {panel["title"]: panel["description"] for panel in queries.panels(board)}
     return {title: text for title, text in descriptions.items() if "Absent" in text}
 
@@ -90,7 +90,7 @@ def test_annotation_queries_are_accepted(stores: FilledStores, store: str, uid: 
             query_values(queried, query, text, stores)
 
 
-# The agents read their nodes through Jolokia.
+# These rules stay empty, because the agents read their nodes through Jolokia.
 ONLY_THROUGH_NODETOOL = {
     "cluster:cassandra_gcstats_interval_seconds:sum",
     "cluster:cassandra_gcstats_total_seconds:sum",
@@ -107,7 +107,7 @@ def test_every_rule_is_evaluated_and_records_a_value(stores: FilledStores) -> No
     assert empty == ONLY_THROUGH_NODETOOL
 
 
-# A signal, per node or of the cluster, and the matching column of the merge with its scale.
+# Signals, each per node or for the cluster, with the matching column of the merge and its scale.
 EQUAL: tuple[tuple[str, str, str, float], ...] = (
     ("reads", "cluster", "reads_per_s", 1),
     ("writes", "cluster", "writes_per_s", 1),
@@ -120,7 +120,7 @@ EQUAL: tuple[tuple[str, str, str, float], ...] = (
     ("connections", "node", "native_connections", 1),
     ("net_sent", "node", "net_tx_kbit_per_s", KBIT),
     ("net_received", "node", "net_rx_kbit_per_s", KBIT),
-    # The nodes share one machine, which counts once.
+    # The nodes share one machine, which is counted once.
     ("cpu_user", "cluster", "cpu_user_pct", PCT),
     ("net_sent", "cluster", "net_tx_kbit_per_s", KBIT),
 )
@@ -146,8 +146,8 @@ def test_query_results_match_the_merge(
     for store, found in answers.items():
         scaled = {node: scale * value for node, value in found.items()}
         for node, value in wanted.items():
-            # Points in InfluxDB have the time of their tick. A scrape next to a tick may see the one before it: either
-            # end of the window then moves by a tick, and the mean by at most the highest value of a second.
+            # Points in InfluxDB have the times of their ticks. A scrape close to a tick may still see the previous one;
+            # an end of the window then moves by a tick, and the mean by at most the highest value of any second.
             stray = 0.0 if isinstance(store, InfluxDB) else max(seconds[node]) / SPAN_S
             assert scaled[node] == pytest.approx(value, rel=0.01, abs=0.01 * value + stray), (
                 type(store).__name__,
@@ -159,7 +159,7 @@ def test_query_results_match_the_merge(
 def prometheus_values(
     store: Prometheus | VictoriaMetrics, expression: Expression, by: str, of: FilledStores
 ) -> dict[str, float]:
-    # A tick is seen by the scrape after it, up to a second late. Prometheus wants the first one within the window too.
+    # Scrapes see a tick up to a second late. For Prometheus, the first scrape must be within the window, too.
     window_s = SPAN_S + SCRAPE_S if isinstance(store, Prometheus) else SPAN_S
     text = promql.render(expression, promql.Scope('node=~".+"', (by,), f"{window_s}s"))
     series_list = query_at(store, text, of.to_s + SCRAPE_S)
@@ -167,15 +167,15 @@ def prometheus_values(
 
 
 def influxdb_values(store: InfluxDB, expression: Expression, by: str, of: FilledStores) -> dict[str, float]:
-    # The points of its ticks: the first ends a second after it has begun.
+    # The window excludes its start, because that tick belongs to the previous window.
     time = f"time > {round(MS * of.from_s)}ms and time <= {round(MS * of.to_s)}ms"
     text = influxql.render(expression, influxql.Scope("", (by,), time, "1000d"))
     series_list = store.query(text)["series"]
     return {each["tags"]["node"] if by == "node" else "cluster": each["values"][0][1] for each in series_list}
 
 
-def test_percentiles_of_a_node_match_the_merge(stores: FilledStores, tmp_path: Path) -> None:
-    """InfluxDB stores the percentiles of every tick."""
+def test_a_nodes_percentiles_match_the_merge(stores: FilledStores, tmp_path: Path) -> None:
+    """InfluxDB stores percentiles for every tick, so they are compared tick by tick."""
     rows = stores.merged(tmp_path / "merged", 1)
     node = stores.addresses[0]
     for name, column in (("read_p50", "read_p50_ms"), ("read_p95", "read_p95_ms"), ("write_p99", "write_p99_ms")):
@@ -184,7 +184,7 @@ def test_percentiles_of_a_node_match_the_merge(stores: FilledStores, tmp_path: P
         scope = influxql.Scope(f"\"node\" = '{node}'", ("node",), time, "1s")
         (series,) = stores.influxdb.query(influxql.render(SIGNALS[name].expression, scope))["series"]
         percentiles = {at_ms / MS: MS * value for at_ms, value in series["values"]}
-        # The merge writes four digits.
+        # The merge writes four decimals.
         assert percentiles == pytest.approx(wanted, rel=1e-3, abs=1e-4)
 
 

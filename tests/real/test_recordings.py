@@ -24,7 +24,7 @@ from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, prepare
 
 RATE = 300
-# A third of the load: before the kill, without the node, and while it starts.
+# The length of each third of the load: before the kill, without the node, and while it is starting.
 THIRD_S = 12
 KILLS = 25
 AT_ONCE = 5
@@ -45,7 +45,7 @@ def output(*arguments: str | Path) -> str:
 
 @contextmanager
 def loaded(nodes: Sequence[Node], seconds: float) -> Iterator[dict[str, int]]:
-    """Load all nodes for `seconds`; after the block the dictionary holds the counts of the client."""
+    """Put all nodes under load for `seconds`; after the block, the dictionary holds the client's counts."""
     addresses = [node.spec.address for node in nodes]
     command = [
         sys.executable,
@@ -82,7 +82,7 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def before_the_first_tick(folder: Path, killed_s: float) -> float:
-    """Return how many operations a restarted node served before its first scrape; no interval covers them."""
+    """Return the number of operations that a restarted node served before its first scrape: no interval covers them."""
     counts: dict[tuple[str, ...], Any] = {}
     origin = ""
     for entry in entries(folder):
@@ -123,7 +123,7 @@ def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node
             line.wait_for_rows(3)
         ended_s = time.time()
 
-    # While all three nodes ran, the percentiles are those of the sum of the nodes' buckets.
+    # While all three nodes were running, the percentiles are computed from the sum of the nodes' buckets.
     rows = merged(recording, tmp_path / "whole", "-i", "86400", "--from", str(whole_s), "--until", str(killed_from_s))
     (row,) = [row for row in rows if row["node"] == "cluster"]
     assert (row["nodes"], row["nodes_missing"]) == ("3", "0")
@@ -139,7 +139,7 @@ def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node
             assert float(row[f"{word}_p{q}_ms"]) == pytest.approx(1000 * expected_s, abs=0.00006)
         assert float(row[f"{word}s"]) == sum(increase)
 
-    # The killed node has a gap; the rows of the cluster continue and count one missing node.
+    # The killed node has a gap; the cluster rows continue and count one missing node.
     rows = merged(recording, tmp_path / "killed", "--from", str(killed_from_s), "--until", str(ended_s))
     third, killed = nodes[2].spec.address, int(killed_s)
     within = [row for row in rows if killed + 5 < float(row["time"]) <= killed + THIRD_S]
@@ -148,14 +148,14 @@ def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node
     assert all(float(row["reads_per_s"]) > RATE / 4 for row in within if row["node"] == "cluster")
     unseen = before_the_first_tick(recording / third, killed_s)
     client = counted["reads"] + counted["writes"]
-    # Operations that the killed node coordinated after its last tick are missing: at most one second of its share
-    # (a third) of the load.
+    # The operations that the killed node coordinated after its last tick are missing: at most its share of the load
+    # (a third) for one second.
     counted_operations = total(rows, "cluster") + unseen
     assert total(rows, "cluster") == sum(total(rows, node.spec.address) for node in nodes)
     assert client * 0.995 - RATE / 3 <= counted_operations <= client * 1.005
     assert unseen < 0.05 * client
 
-    # The plot has the gap, too.
+    # The plot shows the gap, too.
     output("plot", recording, "-o", tmp_path / "plots", "--from", str(killed_from_s), "-i", "1")
     assert (tmp_path / "plots" / "nodes.png").stat().st_size > 10_000
     with (tmp_path / "plots" / "nodes.tsv").open(newline="") as file:
@@ -189,7 +189,7 @@ def test_a_replay_prints_the_rows_of_nodetool(node: Node, tmp_path: Path) -> Non
 
 
 def kill_at_random(node: Node, folder: Path, after_s: float) -> tuple[float, float]:
-    """Kill a recorder; return the times of its last printed row and of its last readable tick."""
+    """Kill a recorder, and return the times of its last printed row and its last readable tick."""
     command = program("0.1", "--jolokia", node.spec.jolokia_url, "-w", folder, "--format", "json")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as recorder:
         assert recorder.stdout is not None

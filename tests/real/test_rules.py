@@ -40,7 +40,7 @@ def test_promtool_reports_no_problem_in_the_rules(folder: Path) -> None:
 
 @pytest.mark.parametrize("subject", ALERTS)
 def test_every_alert_passes_its_rule_tests(folder: Path, subject: str) -> None:
-    """Each alert gets files of its own: promtool evaluates all rules in the files of a test every minute."""
+    """Each alert gets its own files, because promtool evaluates all rules in a test's files every minute."""
     (group,) = yaml.safe_load((folder / f"casstat-{subject}.yml").read_text())["groups"]
     paths = []
     for test in checks_of(ALERTS[subject]):
@@ -49,12 +49,12 @@ def test_every_alert_passes_its_rule_tests(folder: Path, subject: str) -> None:
         recording = (
             [RECORDING] if any(record.name in rule["expr"] for rule in rules for record in recording_rules()) else []
         )
-        # JSON is YAML.
+        # JSON is valid YAML.
         (folder / f"{name}.rules.json").write_text(json.dumps({"groups": [{"name": name, "rules": rules}]}))
         tests = {
             "rule_files": [f"{name}.rules.json", *(f"{group_name}.yml" for group_name in recording)],
             "evaluation_interval": "1m",
-            # The alert may use series of the recording group.
+            # The alert may use series from the recording group.
             "group_eval_order": [*recording, name],
             "tests": [test],
         }

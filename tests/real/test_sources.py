@@ -1,4 +1,4 @@
-"""Both sources of a node, Jolokia and nodetool, and the command line of the old script."""
+"""A node's two sources, Jolokia and nodetool, and the old script's command line."""
 
 import subprocess
 import sys
@@ -18,10 +18,10 @@ RATE = 300
 
 
 def old_command(node: Node, events: Path, rows: int) -> list[str]:
-    """Return a command line with every flag of the old script."""
+    """Return a command line with every flag that the old script had."""
     disk = disk_of(node.spec.home, Path("/proc/self"))
     shown = f"-e -k demo -c t000 -o {disk} -f lo -p -s -r -j -i 2 -n {rows} -m {node.spec.jmx_port}"
-    # Before 4.0, flushes are only in debug.log.
+    # Before 4.0, flushes are logged only in debug.log.
     return [*shown.split(), "-d", str(node.spec.log.with_name("debug.log")), "-l", str(events)]
 
 
@@ -37,7 +37,7 @@ def assert_complete(out: str, wanted: int) -> None:
     rows = [dict(zip(header, line.partition("#")[0].split(), strict=False)) for line in lines[1:]]
     assert len(rows) == wanted + 1
     assert rows[-1]["Epoch"] == "Average"
-    # Each column has a value in some row, except for the cache columns: the caches may be unused.
+    # Every column has a value in some row, except the cache columns, because the caches may be unused.
     for name in header:
         if name not in ("KeyHit%", "RowHit%"):
             assert any(row[name] != "-" for row in rows), name
@@ -48,7 +48,7 @@ def assert_complete(out: str, wanted: int) -> None:
 @pytest.mark.parametrize("source", ["nodetool", "jolokia"])
 def test_the_old_command_line_works(any_node: Node, source: str, tmp_path: Path) -> None:
     if source == "jolokia" and any_node.spec.jolokia is None:
-        # Jolokia does not run in the Java that runs 3.11.
+        # Jolokia does not run in the Java version that runs Cassandra 3.11.
         return
     prepare(any_node)
     write(any_node)
@@ -63,9 +63,9 @@ def test_the_old_command_line_works(any_node: Node, source: str, tmp_path: Path)
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
     ):
         assert running.stdout
-        # After the header and a row, the log is followed.
+        # Once the header and a row have been printed, the log is being followed.
         out = running.stdout.readline() + running.stdout.readline()
-        # Flushes at once, without a nodetool that would compete for the CPU.
+        # This flushes at once, without a nodetool process that would compete for the CPU.
         session.execute("TRUNCATE demo.t000")
         rest, errors = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, errors
@@ -106,13 +106,13 @@ def known(rows: list[Row]) -> bool:
     return bool(rows) and rows[-1]["reads_per_s"] is not None
 
 
-def test_both_sources_agree_on_compactions_that_run(jolokia_node: Node) -> None:
+def test_both_sources_agree_on_running_compactions(jolokia_node: Node) -> None:
     prepare(jolokia_node)
     slow, quick = source_options(jolokia_node)
     for _ in range(2):
         Load(jolokia_node, 400, 4, "--payload", "20000").wait()
         nodetool(jolokia_node, "flush", "demo")
-    # About 30 MB at 1 MB/s take long enough.
+    # At 1 MB/s, compacting about 30 MB takes long enough.
     nodetool(jolokia_node, "setcompactionthroughput", "1")
     compaction = subprocess.Popen([jolokia_node.spec.nodetool, "compact", "demo"], stdout=subprocess.DEVNULL)
     try:

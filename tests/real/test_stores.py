@@ -1,4 +1,4 @@
-"""Real stores have every tick of every recorded series, once, and with equal values."""
+"""Real stores hold every tick of every recorded series exactly once, with equal values."""
 
 import subprocess
 import sys
@@ -56,7 +56,7 @@ def carbon(tmp_path: Path) -> Iterator[Carbon]:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
-    """Yield a node whose recording ends now: stores refuse points in the distant past or in the future."""
+    """Yield a node with a recording that ends now, as stores refuse points in the distant past or in the future."""
     made = Node(tmp_path / "node", step_s=float(int(time.time()) - TICKS) - BEGIN_S, limits=Limits(sync="never"))
     yield made
     made.journal.close()
@@ -90,12 +90,12 @@ def assert_equal(found: dict[str, dict[int, float]], wanted: dict[str, dict[int,
 
 
 def assert_refused(url: str, point: bytes, reason: str) -> None:
-    """Assert that the store's refusal of a point is recognised."""
+    """Assert that the sink recognises the store's refusal of a point."""
     with closing(sink_of(url)) as sink, pytest.raises(RefusedError, match=reason):
         sink.send([point], 10.0)
 
 
-def test_influxdb_has_all_of_a_recording(node: Node, influxdb: InfluxDB) -> None:
+def test_influxdb_receives_a_complete_recording(node: Node, influxdb: InfluxDB) -> None:
     node.record(TICKS)
     ship(node, influxdb.url)
     assert_equal(by_field(influxdb.points()), by_field(expected(node)))
@@ -105,14 +105,14 @@ def test_influxdb_has_all_of_a_recording(node: Node, influxdb: InfluxDB) -> None
     assert_refused(influxdb.url, b"no line at all", "unable to parse")
 
 
-def test_victoria_metrics_has_all_of_a_recording(node: Node, victoria_metrics: VictoriaMetrics) -> None:
+def test_victoria_metrics_receives_a_complete_recording(node: Node, victoria_metrics: VictoriaMetrics) -> None:
     node.record(TICKS)
     ship(node, victoria_metrics.url)
     assert_equal(victoria_metrics.points(), by_field(expected(node)))
     assert_refused(victoria_metrics.url, b"x" * (1 << 20) + b" value=1", "too long line")
 
 
-def test_victoria_metrics_has_all_of_a_recording_sent_as_graphite(
+def test_victoria_metrics_receives_a_complete_recording_as_graphite(
     node: Node, victoria_metrics: VictoriaMetrics
 ) -> None:
     node.record(TICKS)
@@ -130,7 +130,7 @@ def test_victoria_metrics_has_all_of_a_recording_sent_as_graphite(
     assert len(points) == len(wanted)
 
 
-def test_carbon_has_all_of_a_recording(node: Node, carbon: Carbon) -> None:
+def test_carbon_receives_a_complete_recording(node: Node, carbon: Carbon) -> None:
     node.record(TICKS)
     wanted: dict[str, dict[int, float]] = {}
     for sample in samples_of(node):

@@ -1,8 +1,8 @@
-"""The columns of the host match iostat and sar over the same interval.
+"""The host columns match iostat and sar over the same interval.
 
-The kernel's files are captured twice, some busy seconds apart. The programs of sysstat read the two captures
-(put over /proc and /sys/block in a mount namespace of their own, swapped between their two reads), and so do
-casstat's sources.
+The kernel's files are captured twice, a few busy seconds apart. casstat's sources read both captures. sysstat's
+programs also read both: in a separate mount namespace, the first capture is mounted over /proc and /sys/block, and
+the second one replaces it between the two reads.
 """
 
 import os
@@ -35,7 +35,7 @@ INTERFACE = interface_of("127.0.0.1", Path("/proc/self/net"))
 
 
 def capture(root: Path) -> float:
-    """Copy the kernel's files, and return the uptime of the copy in seconds."""
+    """Copy the kernel's files, and return the machine's uptime at that moment in seconds."""
     folder = root / "proc"
     for name in FILES:
         to = folder / name
@@ -125,7 +125,7 @@ sys.exit(running.wait())
 
 
 def of_sysstat(captures: tuple[Path, Path, float], tmp_path: Path, swap_after: str, command: list[str]) -> str:
-    """Run a program of sysstat over the first capture until it has printed `swap_after`, then over the second."""
+    """Run a sysstat program on the first capture until it has printed `swap_after`, then on the second."""
     first = tmp_path / "seen"
     shutil.copytree(captures[0], first)
     inner = [sys.executable, "-c", SWAPPED, str(captures[1]), swap_after, *command]
@@ -151,7 +151,7 @@ def table(text: str, first: str) -> Iterator[dict[str, str]]:
 
 
 def assert_same(columns: dict[Column, str], sample: Sample, factors: dict[str, float] | None = None) -> None:
-    """Assert that each column equals sysstat's value within its two decimals."""
+    """Assert that each column equals sysstat's value to two decimals."""
     for column, text in columns.items():
         value = column.of(sample)
         factor = (factors or {}).get(column.name, 1.0)
@@ -196,7 +196,7 @@ def test_network_matches_sar(captures: tuple[Path, Path, float], tmp_path: Path)
         "net_rx_packets_per_s": "rxpck/s",
         "net_tx_packets_per_s": "txpck/s",
     }
-    # sar's kB are 1024 bytes, the columns' kbit 1000 bits.
+    # A kB in sar is 1024 bytes, and a kbit in the columns is 1000 bits.
     factors = {"net_rx_kbit_per_s": 8.192, "net_tx_kbit_per_s": 8.192}
     row = next(row for row in table(text, "IFACE") if row["IFACE"] == INTERFACE)
     shown = [column for column in network_columns(INTERFACE) if column.name in names]

@@ -65,7 +65,7 @@ def total(row: dict[str, Any]) -> float:
 
 
 def settled(*arguments: str) -> dict[str, Any]:
-    """Return a row with all nodes and the rate of the load, which may be exceeded while the load catches up."""
+    """Return the first row with all nodes and the load's rate, which is higher while the load catches up."""
     with Program("top", *arguments, "--format", "json") as program:
         ends_s = time.monotonic() + PATIENCE_S
         row = program.row()
@@ -89,20 +89,20 @@ def test_a_jolokia_url_as_the_seed_discovers_the_cluster(cluster: Cluster) -> No
     assert row["cluster"]["read_p99_ms"] > 0
 
 
-def test_the_percentile_of_the_cluster_matches_the_merged_buckets_of_the_agents(cluster: Cluster) -> None:
+def test_the_cluster_percentile_matches_the_merged_buckets_of_the_agents(cluster: Cluster) -> None:
     from collector.cluster.live.interval_assembler import IntervalAssembler
     from collector.model.sample_json import decoded
     from exporters.live.live_columns import EVERY, value
     from exporters.live.live_frames import Wanted, frame_of
 
-    # The load is running.
+    # Wait until the load is running.
     settled("--seed", ADDRESSES[0])
     assembler = IntervalAssembler(1.0)
     samples_by_time = [
         {sample.tick.time_s: sample for sample in map(decoded, agent.json("/api/v1/samples?since=0"))}
         for agent in cluster.agents
     ]
-    # On a busy machine a tick may be missing.
+    # On a busy machine, an agent may have missed a tick.
     tick_s = max(set(samples_by_time[0]) & set(samples_by_time[1]))
     samples = [by_time[tick_s] for by_time in samples_by_time]
     for agent, sample in zip(cluster.agents, samples, strict=True):
@@ -124,11 +124,11 @@ def test_the_screen_shows_a_killed_node_and_its_recovery(cluster: Cluster) -> No
             screen.until(lambda text: "3 of 3 nodes" in text, PATIENCE_S)
         node.kill()
         for screen in (small, large):
-            screen.until(lambda _, of=screen: "Cassandra does not answer for" in of.row(ADDRESSES[1]), PATIENCE_S)  # type: ignore[misc]
+            screen.until(lambda _, of=screen: "Cassandra has not answered for" in of.row(ADDRESSES[1]), PATIENCE_S)  # type: ignore[misc]
             screen.until(lambda text: "2 of 3 nodes" in text, PATIENCE_S)
-            # The filter for nodes with problems keeps it.
+            # The filter for nodes with problems still shows it.
             screen.press("f")
-            screen.until(lambda _, of=screen: "Cassandra does not answer" in of.row(ADDRESSES[1]), PATIENCE_S)  # type: ignore[misc]
+            screen.until(lambda _, of=screen: "Cassandra has not answered" in of.row(ADDRESSES[1]), PATIENCE_S)  # type: ignore[misc]
             screen.press("Escape")
         start(node)
         for screen in (small, large):
@@ -153,13 +153,13 @@ def test_tables_and_the_view_of_one_node(cluster: Cluster) -> None:
         screen.until(lambda text: "left with 0" in text)
 
 
-def test_top_replays_the_recordings_of_the_agents(cluster: Cluster) -> None:
+def test_top_replays_the_agents_recordings(cluster: Cluster) -> None:
     with Screen(120, 40, "top", "--replay", str(cluster.journals), "-i", "1") as screen:
         screen.until(lambda text: ADDRESSES[0] in text and ADDRESSES[1] in text, PATIENCE_S)
         screen.press("Space")
         screen.until(lambda text: "PAUSED" in text)
         screen.press("S")
-        # The agents keep recording: at the end, not all of them have written the last tick.
+        # The agents are still recording, so at the end some of them have not written the last tick yet.
         screen.press("1", "0", "Enter")
         screen.until(lambda text: "PAUSED" in text and "3 of 3 nodes" in text)
         screen.press("q")

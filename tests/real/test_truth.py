@@ -1,4 +1,4 @@
-"""casstat's values match the counts of the client and the buckets of the node."""
+"""casstat's values match the client's counts and the node's buckets."""
 
 from collections.abc import Callable
 from itertools import accumulate
@@ -25,7 +25,7 @@ SECONDS = 15
 
 
 def reference_offsets(number: int) -> list[int]:
-    """Return Cassandra's bucket offsets, implemented independently."""
+    """Return Cassandra's bucket offsets, computed independently of casstat."""
     offsets = [1]
     while len(offsets) < number:
         offsets.append(max(offsets[-1] + 1, int(offsets[-1] * 1.2 + 0.5)))
@@ -33,7 +33,7 @@ def reference_offsets(number: int) -> list[int]:
 
 
 def reference_percentile_bucket(before: list[int], after: list[int], q: float) -> int:
-    """Return the index of the bucket with the percentile of the values between two readings."""
+    """Return the index of the bucket that contains the percentile of the values counted between two readings."""
     counts = [b - a for a, b in zip(before, after, strict=True)]
     rank = q * sum(counts)
     return next(index for index, sum_so_far in enumerate(accumulate(counts)) if sum_so_far >= rank)
@@ -95,7 +95,7 @@ def test_percentiles_are_absent_once_the_load_has_stopped(node: Node) -> None:
     with casstat("1", "--jolokia", node.spec.jolokia_url) as line:
         with load(node, 200):
             line.wait_for(lambda rows: bool(rows) and (rows[-1]["reads_per_s"] or 0) > 50)
-        # The last operations are in the row of the moment when the load stopped.
+        # The row of the interval in which the load stopped contains the last operations.
         line.wait_for_rows(1)
         seen = len(line.rows)
         line.wait_for_rows(3)
@@ -111,20 +111,20 @@ def test_percentiles_recover_in_the_first_rows_after_a_heavy_phase(node: Node) -
         return 0.7 * LIGHT / 2 < (row["reads_per_s"] or 0) < 1.3 * LIGHT / 2
 
     def median_p99_ms(line: Casstat, rate: float, is_of_phase: Callable[[Row], bool], number: int) -> float:
-        """Return the median over the last 12 of `number` rows of a phase; the JVM still compiles during the first."""
+        """Return the median of a phase's last 12 rows out of `number`; the JVM is still compiling in the first ones."""
         start = len(line.rows)
         with load(node, rate):
             line.wait_for(lambda rows: sum(map(is_of_phase, rows[start:])) >= number)
         return float(sorted(row["read_p99_ms"] for row in [*filter(is_of_phase, line.rows[start:])][-12:])[6])
 
     with casstat("1", "--jolokia", node.spec.jolokia_url) as line:
-        # The phases only differ on a machine without much other load.
+        # The phases differ only if there is little other load on the machine.
         for _ in range(3):
             typical_ms = median_p99_ms(line, LIGHT, is_light, 25)
             heavy_ms = median_p99_ms(line, 1e6, lambda row: (row["reads_per_s"] or 0) > LIGHT, 12)
             if heavy_ms > 2 * typical_ms:
                 break
-        # A row that holds only the end of the heavy phase may have as few reads as a light one.
+        # A row with only the end of the heavy phase may have as few reads as a row of the light phase.
         line.wait_for(lambda rows: rows[-1]["reads_per_s"] == 0)
         start, before = len(line.rows), bucket_counts(node, "Read")
         with load(node, LIGHT):
@@ -136,13 +136,13 @@ def test_percentiles_recover_in_the_first_rows_after_a_heavy_phase(node: Node) -
     assert heavy_ms > 2 * typical_ms
     # The attribute that other tools show still includes the heavy phase.
     assert decayed_ms > halfway_ms
-    # One slow read raises the p99 of its second, but no row exceeds the slowest read since the heavy phase.
+    # A single slow read raises the p99 of its second, but no row exceeds the slowest read since the heavy phase.
     assert sorted(light_again)[2] < halfway_ms
     assert max(light_again) <= 1.001 * highest_bound_ms(before, after)
 
 
 def highest_bound_ms(before: list[int], after: list[int]) -> float:
-    """Return the upper bound of the highest bucket that counted between two readings."""
+    """Return the upper bound of the highest bucket in which a value was counted between two readings."""
     index = max(index for index, (a, b) in enumerate(zip(before, after, strict=True)) if b > a)
     per_ms = {128: 1e3, 165: 1e6}[len(before)]
     return reference_offsets(len(before) - 1)[index] / per_ms

@@ -1,7 +1,7 @@
-"""Tests that last minutes and mostly wait, so that other tests run at the same time.
+"""Tests that take minutes but mostly wait, so that other tests run at the same time.
 
-With CASSTAT_SOAK_MIN the soak test lasts that many minutes, with a fault in each. Without it every fault occurs once,
-and both the faults and the recovery times are shorter.
+With CASSTAT_SOAK_MIN, the soak test takes that many minutes, with a fault in each. Without it, every fault occurs
+once, and both the faults and the recovery times are shorter.
 """
 
 import os
@@ -19,7 +19,7 @@ __all__ = ["fake", "plain_environment"]
 
 MINUTES = int(os.environ.get("CASSTAT_SOAK_MIN", "0"))
 PACE = Pace(MINUTES, 12.0, 48.0) if MINUTES else Pace(len(FAULTS), 6.0, 14.0)
-# Differs from the addresses of tests/real, which run at the same time, and between test processes.
+# Makes addresses differ from those of tests/real, which run at the same time, and between test processes.
 NUMBER = 1 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 VERSION, ADDRESS, JMX_PORT = "5.0.8", f"127.0.159.{NUMBER}", 27289 + NUMBER
 
@@ -46,5 +46,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            # The first test may have to fetch Cassandra.
+            # The first test may have to download Cassandra.
             item.add_marker(pytest.mark.timeout(PACE.total_s + 1500))

@@ -15,12 +15,12 @@ FAULTS = (
     "agent_is_stopped",
     "store_is_busy",
 )
-"""The methods of `Soak` that cause them, in this order."""
+"""The names of the `Soak` methods that cause the faults, in order."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """A number of rounds, each a fault followed by a rest to recover."""
+    """A number of rounds, each with a fault and then time to recover."""
 
     rounds: int
     fault_s: float

@@ -1,4 +1,4 @@
-"""The contents of a journal, derived like `casstat replay` does, and the points that a store must have."""
+"""Derives samples from a journal as `casstat replay` does, and the points that a store must have."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.real.stores import Points, name
 
 
 def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
-    """Return the samples of a journal, session by session, like `casstat replay`."""
+    """Return a journal's samples, session by session, as `casstat replay` derives them."""
     samples: list[tuple[Identity, Placement, Sample]] = []
     identity, where, session, sampling = Identity(), NOWHERE, "", None
     for entry in (each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)):
@@ -31,7 +31,7 @@ def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
 
 
 def expected(folder: Path) -> Points:
-    """Return the numbers without the texts of events, which are for people."""
+    """Return the points that a store must have; only the number of events is compared, not their texts."""
     points: Points = {}
     for identity, where, sample in recorded(folder):
         for kind, texts in events(sample).items():

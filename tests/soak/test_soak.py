@@ -23,7 +23,7 @@ from tests.soak.recorded import expected
 
 INTERVAL_S = 0.5
 READS_PER_S = 50
-# Variation of Python's allocator.
+# Allows for variation in Python's allocator.
 SLACK, SLACK_BYTES = 1.04, 1 << 20
 
 
@@ -53,7 +53,7 @@ class Soak:
             return Resources(self.process.memory_info().rss, self.process.num_threads(), self.process.num_fds())
 
     def cause(self, number: int) -> None:
-        """Cause one fault and end it."""
+        """Cause one fault, and end it after a while."""
         fault: Callable[[], None] = getattr(self, FAULTS[number % len(FAULTS)])
         fault()
 
@@ -141,7 +141,7 @@ def test_resources_do_not_grow_and_every_lost_tick_is_reported(fake: FakeJolokia
         began_s = time.monotonic()
         for number in range(pace.rounds):
             soak.cause(number)
-            # Scrape like Prometheus.
+            # Scrape regularly, as Prometheus does.
             ends_s = began_s + pace.round_s * (number + 1)
             while time.monotonic() < ends_s:
                 agent.series()
@@ -157,14 +157,14 @@ def test_resources_do_not_grow_and_every_lost_tick_is_reported(fake: FakeJolokia
     store.close()
     sys.stdout.write("".join(f"\n{measurements}" for measurements in soak.measurements))
     check_growth(soak.measurements)
-    # Every due time has a tick, or was reported as missed or as lost by the journal.
+    # Every tick that was due is in the journal, or was reported as missed, or as lost by the journal.
     times = [entry.snapshot.tick.time_s for entry in entries]
     points = round((times[-1] - times[0]) / INTERVAL_S) + 1
     missed = sum(entry.snapshot.tick.missed for entry in entries)
     assert points - len(times) - missed == total(shown, "casstat_journal_lost_ticks_total")
     assert len(set(times)) == len(times)
     assert total(shown, "casstat_ticks_missed_total") == missed
-    # The store has all ticks of the journal, and those that the full disk lost; repeated points are equal.
+    # The store has all ticks in the journal, and those lost because of the full disk; repeated points are equal.
     sent = {int(line.rpartition(b" ")[2]) // 1_000_000 for line in store.accepted_lines}
     has = {at_ms for times in expected(tmp_path / "journal").values() for at_ms in times}
     assert {at_ms for at_ms in has if at_ms <= max(sent)} <= sent
@@ -174,7 +174,7 @@ def test_resources_do_not_grow_and_every_lost_tick_is_reported(fake: FakeJolokia
 
 
 def point(line: bytes) -> tuple[bytes, bytes]:
-    """Return the series and time of a line; spaces in tags are escaped, and the fields have none."""
+    """Return a line's series and time; spaces in tags are escaped, and fields contain no spaces."""
     series, _, time_ns = line.rsplit(b" ", 2)
     return series, time_ns
 
@@ -184,7 +184,7 @@ def total(shown: dict[str, float], metric: str) -> float:
 
 
 def check_growth(measurements: list[Resources]) -> None:
-    """Compare the last measurements with those after ten rounds, in a short run after four rounds."""
+    """Compare the last measurements with those after ten rounds, or in a short run after four rounds."""
     warm = 10 if len(measurements) > 20 else 4
     begin, end = measurements[warm - 3 : warm], measurements[-3:]
     assert statistics.median(used.rss for used in end) <= SLACK * max(used.rss for used in begin) + SLACK_BYTES

@@ -1,1 +1,1 @@
-"""The columnar merge: vectorised, with the same results as the reference merge in `collector.cluster`."""
+"""The columnar merge: a vectorised implementation with the same results as the reference merge."""

@@ -1,4 +1,4 @@
-"""The types of numpy arrays in the columnar merge."""
+"""The numpy array types used in the columnar merge."""
 
 from array import array
 from collections.abc import Sequence
@@ -12,5 +12,5 @@ Bools = npt.NDArray[np.bool_]
 
 
 def integers(numbers: Sequence[int]) -> Ints:
-    """Return integers as an array. Raises TypeError for other types, OverflowError beyond 64 bits."""
+    """Return integers as an array. Raises TypeError for other types, and OverflowError for more than 64 bits."""
     return np.frombuffer(array("q", numbers), np.int64)

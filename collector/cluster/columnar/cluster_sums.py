@@ -20,7 +20,7 @@ from collector.model.snapshot import Tick
 
 Array = TypeVar("Array", Ints, Floats, Bools)
 Sum = TypeVar("Sum")
-# The function that combines two nodes, and its neutral element; a mean is a sum until it is divided.
+# The function that combines two nodes, and its neutral element; a mean is kept as a sum until the final division.
 _GAUGES: Mapping[Aggregation, tuple[np.ufunc, float]] = {
     Aggregation.SUM: (np.add, 0.0),
     Aggregation.MEAN: (np.add, 0.0),
@@ -30,23 +30,23 @@ _GAUGES: Mapping[Aggregation, tuple[np.ufunc, float]] = {
 
 
 def _between_known(known: Bools) -> Bools:
-    """Return a mask of the rows from the first known one to the last."""
+    """Return a mask of the rows from the first known row to the last."""
     inside: Bools = np.logical_or.accumulate(known) & np.logical_or.accumulate(known[::-1])[::-1]
     return inside
 
 
 @dataclass
 class ClusterSums:
-    """Sums over nodes; each array has a row for each of the intervals `indices`, which ascend.
+    """Sums over nodes; each array has one row per interval in `indices`, which are in ascending order.
 
     metrics     the metrics of the series.
-    counters    increase, rate, longest elapsed time, number of nodes, number of nodes with an increase.
-    averaged    the number of nodes by metric, for counters with averaged rates.
-    gauges      number of nodes, aggregate of their means, lowest and highest value.
-    lacking     intervals without a node's summed gauge that it reports before and after.
+    counters    total increase, total rate, longest elapsed time, number of nodes, number of nodes with an increase.
+    averaged    number of nodes by metric, for counters whose rates are averaged.
+    gauges      number of nodes, aggregate of their means, lowest value, highest value.
+    lacking     whether a responding node lacks the summed gauge in the interval but reports it before and after.
     histograms  counts, by number of buckets.
-    histogram_nodes, busy_histogram_nodes  number of nodes with the histogram, and of those with an increase.
-    texts       the text that all nodes report; None if they differ.
+    histogram_nodes, busy_histogram_nodes  number of nodes with the histogram; number of those with an increase.
+    texts       the text that all nodes report, or None if they disagree.
     """
 
     indices: Ints
@@ -74,7 +74,7 @@ class ClusterSums:
         return np.full(len(self.indices), value)
 
     def add(self, node: NodeColumns) -> None:
-        """Add a node, without the machine series that another node on the same machine has reported."""
+        """Add a node, except for machine series that another node on the same machine has already reported."""
         indices = np.asarray(node.indices, np.int64)
         self._extend(indices)
         rows = np.searchsorted(self.indices, indices)
@@ -178,7 +178,7 @@ class ClusterSums:
         total = self.histograms.setdefault(series, {})
         for length, (number, counts) in layouts.items():
             if not number.any():
-                # Without counts, the bucket layout need not be known.
+                # A layout without counts may be unknown, so skip it.
                 continue
             if length not in total:
                 total[length] = np.zeros((len(self.indices), length), np.int64)
@@ -190,7 +190,7 @@ class ClusterSums:
             busy_nodes[rows] += known & busy
 
     def join(self, other: "ClusterSums") -> None:
-        """Add the sums of other nodes, which run on other machines."""
+        """Add the sums of other nodes, which must run on other machines."""
         self._extend(other.indices)
         other._extend(self.indices)
         self.nodes += other.nodes
@@ -218,7 +218,7 @@ class ClusterSums:
         interval_texts[series] = text if interval_texts.get(series, text) == text else None
 
     def cluster_samples(self, grid: Grid) -> dict[int, ClusterSample]:
-        """Return the cluster's sample of each interval with at least one node."""
+        """Return the cluster's sample for each interval with at least one node."""
         rows = np.nonzero(self.nodes)[0].tolist()
         values: dict[int, dict[Series, Derived]] = {row: {} for row in rows}
         spread: dict[int, dict[Series, tuple[float, float]]] = {row: {} for row in rows}
@@ -254,7 +254,7 @@ class ClusterSums:
         layouts: Mapping[int, Ints],
         values: dict[int, dict[Series, Derived]],
     ) -> None:
-        """Add a histogram to the intervals where every node with a counter increase has buckets."""
+        """Add a histogram to the intervals in which every node with a counter increase also has buckets."""
         metric = self.metrics[series[0]]
         counter = self.counters.get((metric.count, *series[1:]))
         total: Bools = np.asarray(self.histogram_nodes[series] > 0)
@@ -272,7 +272,7 @@ Key = TypeVar("Key", Series, str)
 
 
 def _join_arrays(target: dict[Key, Array], addends: Mapping[Key, Array], combine: np.ufunc) -> None:
-    """Combine arrays by key, element by element."""
+    """Combine arrays with equal keys, element by element."""
     for key, array in addends.items():
         target[key] = combine(target[key], array) if key in target else array
 
@@ -281,7 +281,7 @@ Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
 def _join_series(target: dict[Series, Arrays], series: Series, addends: Arrays, functions: Sequence[np.ufunc]) -> None:
-    """Combine the arrays of a series, each with its own function."""
+    """Combine a series' arrays, each with its own function."""
     if series not in target:
         target[series] = addends
         return

@@ -1,4 +1,4 @@
-"""The columnar merge: recordings on one grid, with numpy and several processes."""
+"""The columnar merge: puts recordings onto one grid, using numpy and several processes."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -9,14 +9,14 @@ from collector.cluster.columnar.worker import gc_paused, interval_span, merge_no
 from collector.cluster.merge_job import Job, Merged, NodeResult, Product, catalogue_of
 from collector.cluster.recordings import Recording
 
-# Recordings per task; starting a process for fewer costs more than it saves.
+# Maximum number of recordings per task; for fewer, starting a process costs more than it saves.
 NODES_PER_TASK = 8
 
 
 def columnar_merge(
     recordings: Sequence[Recording], job: Job[Product], processes: int, done: Callable[[int], None]
 ) -> Merged[Product]:
-    """Merge recordings onto one grid. Raises OSError, UnsupportedError, TooManySeriesError."""
+    """Merge recordings onto one grid. Raises OSError, UnsupportedError and TooManySeriesError."""
     metrics = catalogue_of(recordings)
     span = interval_span(recordings, job.grid, job.offsets)
     total = ClusterSums(span, metrics)
@@ -42,7 +42,7 @@ def columnar_merge(
 
 
 def _tasks(recordings: Sequence[Recording]) -> list[list[Recording]]:
-    """Return the recordings in groups; nodes on one machine share a group."""
+    """Return the recordings in groups; nodes on the same machine are in the same group."""
     by_machine = sorted(recordings, key=_machine)
     tasks: list[list[Recording]] = []
     for boot, group in groupby(by_machine, key=_machine):
@@ -56,5 +56,5 @@ def _tasks(recordings: Sequence[Recording]) -> list[list[Recording]]:
 
 
 def _machine(recording: Recording) -> str:
-    """Return the boot id of the node's machine; "" when it is unknown."""
+    """Return the boot id of the node's machine; "" if it is unknown."""
     return recording.sessions[-1].head.boot

@@ -1,6 +1,6 @@
 """Decodes blocks of records into flat arrays; a block is a full record and the records that depend on it.
 
-The loop over lines only collects the changes of all lines in long lists, which numpy then processes at once.
+The loop over the lines only collects the changes from all lines in long lists; numpy then processes each list at once.
 """
 
 import re
@@ -39,21 +39,21 @@ FIRST_DIGIT = ord("a")
 _NUMBER = re.compile(r"-?\d+,")
 _DIGITS = len(delta_codec.LETTERS)
 _NUMBER_MARK = chr(FIRST_DIGIT + _DIGITS)
-# Sums below this fit into 64 bits at every step.
+# Running sums below this limit cannot overflow 64 bits.
 MAX_SUM = 1 << 62
 
 
 class UnsupportedError(Exception):
-    """Valid input that no recorder writes: only the reference merge supports it."""
+    """The input is not written by any recorder, and only the reference merge supports it."""
 
 
 @dataclass
 class Changes:
-    """The changed series of all lines.
+    """The changed series on all lines.
 
-    counts     number of changed series, by line.
-    distances  of each changed series: its number minus the previous number in the line.
-    values     of each changed series: the change, or nothing if the change has no value.
+    counts     for each line, the number of changed series.
+    distances  for each changed series, its number minus the previous number on the line.
+    values     for each changed series, the change; empty for changes without values.
     """
 
     counts: list[int] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Changes:
     values: list[Any] = field(default_factory=list)
 
     def add(self, distances: Sequence[int], values: Sequence[Any] | None = None) -> None:
-        """Add the changes of the next line. Raises CodingError unless there is one value per series."""
+        """Add the changes from the next line. Raises CodingError unless there is one value per changed series."""
         if values is None:
             values = ()
         elif len(values) != len(distances):
@@ -71,7 +71,7 @@ class Changes:
         self.values += values
 
     def positions(self) -> tuple[Ints, Ints]:
-        """Return line and number of each changed series. Raises CodingError unless the numbers of a line ascend."""
+        """Return each changed series' line and number. Raises CodingError unless the numbers on each line ascend."""
         counts = np.asarray(self.counts, np.int64)
         lines = np.repeat(np.arange(len(counts)), counts)
         distances = integers(self.distances)
@@ -80,7 +80,7 @@ class Changes:
         is_line_start = np.zeros(len(distances), bool)
         is_line_start[starts[counts > 0]] = True
         if (distances < 0).any() or ((distances == 0) & ~is_line_start).any():
-            raise CodingError("numbers of series that do not ascend")
+            raise CodingError("series numbers not in ascending order")
         line_bases = np.where(starts > 0, summed[starts - 1] if len(summed) else 0, 0)
         return lines, summed - np.repeat(line_bases, counts)
 
@@ -89,14 +89,14 @@ class Changes:
 class Block:
     """A full record and the records that depend on it, one per line.
 
-    start      the identity of the file; None in format 1.
+    start      the file's identity; None in format 1.
     first      the sequence number of the first line; 0 in format 1.
-    series     by number: source and series.
-    at         the completion time of each source, by line, in seconds.
+    series     source and series, indexed by series number.
+    at         for each line, the completion time of each source, in seconds.
     origins    new origins of sources: line, source, origin.
-    others     changed values that are not integers: line, number, value.
-    lengths    new histograms and layouts: line, number, number of buckets.
-    events     the recorded events of each line, without those derived from values.
+    others     changed values that are not integers: line, series number, value.
+    lengths    new histograms and new layouts: line, series number, number of buckets.
+    events     for each line, the recorded events, without those derived from values.
     """
 
     head: Header
@@ -166,9 +166,9 @@ class Block:
         return [event for source_events in events for event in source_events]
 
     def bucket_increases(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return the line, series number, bucket and increase of each bucket that changed, ordered by series number.
+        """Return the line, series number, bucket and increase for each bucket that changed, ordered by series number.
 
-        Raises CodingError, ValueError.
+        Raises CodingError and ValueError.
         """
         lines, numbers = self.histograms.positions()
         first_lines = np.full(len(self.series), len(self.ticks))
@@ -193,7 +193,7 @@ def _decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
     """Return the number of increases in each text, and all increases; see `delta_codec`. Raises CodingError."""
     parts, numbers = [], list[str]()
     for text in texts:
-        # Each decimal number is replaced by a mark, which is resolved below.
+        # Replace each decimal number by a mark; the marks are resolved below.
         if not text.isalpha():
             numbers += _NUMBER.findall(text)
             text = _NUMBER.sub(_NUMBER_MARK, text)
@@ -201,13 +201,13 @@ def _decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
     increase = np.frombuffer("".join(parts).encode(), np.uint8).astype(np.int64) - FIRST_DIGIT
     marks = np.nonzero(increase == _DIGITS)[0]
     if len(marks) != len(numbers) or (increase < 0).any() or (increase > _DIGITS).any():
-        raise CodingError("malformed increase of a bucket")
+        raise CodingError("malformed bucket increase")
     increase[marks] = integers([int(number[:-1]) for number in numbers])
     return np.asarray([len(part) for part in parts], np.int64), increase
 
 
 def blocks(lines: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Block | Damage | Footer]:
-    """Yield the blocks, damage and footers of a file in order; after damage, continue with the next full record.
+    """Yield a file's blocks, damage and footers in order; after damage, continue with the next full record.
 
     Raises TooManySeriesError, and UnsupportedError for a malformed record with a valid checksum.
     """

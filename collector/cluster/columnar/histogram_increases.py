@@ -1,4 +1,4 @@
-"""The increases of a block's histograms as flat arrays, without those that contradict the counters."""
+"""Histogram increases in a block as flat arrays, without those that contradict the counters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,18 +24,18 @@ from collector.model.rates import (
 
 Buckets = tuple[Ints, Ints, Ints, Ints]
 Entries = tuple[Ints, Ints, Ints]
-"""Line, bucket and increase of one histogram."""
+"""Lines, buckets and increases for one histogram."""
 
 
 @dataclass(frozen=True)
 class HistogramIncreases:
-    """The increases of a block's histograms.
+    """Histogram increases in a block.
 
-    parts          for each histogram: line, column, bucket and increase.
-    counted        lines and columns with known and consistent increases.
-    lengths        number of buckets by column.
-    totals         counts after the last line, by column.
-    disagreements  lines with a histogram that contradicts its counters, and the reason.
+    parts          for each histogram: lines, columns, buckets and increases.
+    counted        for each line and column, whether the increases are known and consistent.
+    lengths        for each column, the number of buckets.
+    totals         for each column, the counts after the last line.
+    disagreements  each line on which a histogram contradicts its counters, with the reason.
     """
 
     parts: list[Buckets]
@@ -63,7 +63,7 @@ def histogram_increases(
     elapsed: Floats,
     present: Bools,
 ) -> HistogramIncreases:
-    """Return the increases of the histograms where they continue. Raises CodingError, ValueError."""
+    """Return the histogram increases on the lines where the series continues. Raises CodingError and ValueError."""
     all_increases, counted = block.bucket_increases(), continues.copy()
     result = HistogramIncreases([], counted, {}, {}, [])
     column_indices = {key: column_index for column_index, key in enumerate(block.series)}
@@ -103,7 +103,7 @@ def histogram_increases(
 
 
 def _layouts_by_column(block: Block) -> dict[int, list[tuple[int, int]]]:
-    """Return, for each histogram, the line at which each layout begins and its number of buckets."""
+    """Return the layouts of each histogram: the line on which each one begins, and its number of buckets."""
     layouts: dict[int, list[tuple[int, int]]] = {}
     for line, column_index, length in block.lengths:
         layouts.setdefault(column_index, []).append((line, length))
@@ -113,7 +113,7 @@ def _layouts_by_column(block: Block) -> dict[int, list[tuple[int, int]]]:
 def _since_last(absolute: Entries, layouts: Sequence[tuple[int, int]], before: Ints | None, counted: Bools) -> Entries:
     """Return a histogram's increases; the lines of `layouts` contain absolute counts.
 
-    `before` contains the counts before the first line. If it is unknown or does not match, `counted` becomes False.
+    `before` contains the counts before the first line. If they are unknown or do not fit, `counted` becomes False.
     """
     line, bucket, gain = absolute
     parts = []
@@ -135,7 +135,7 @@ def _since_last(absolute: Entries, layouts: Sequence[tuple[int, int]], before: I
 
 
 def _total(absolute: Entries, begin: int, length: int) -> Ints:
-    """Return the counts after the last line. Raises CodingError for a bucket beyond `length`."""
+    """Return the counts after the last line. Raises CodingError if a bucket is outside `length`."""
     line, bucket, gain = absolute
     if len(bucket) and not 0 <= bucket.min() <= bucket.max() < length:
         raise CodingError(f"increase beyond {length} buckets")
@@ -145,7 +145,7 @@ def _total(absolute: Entries, begin: int, length: int) -> Ints:
 
 @dataclass(frozen=True)
 class _Check:
-    """Checks a histogram against the counters beside it, as `collector.model.rates` does."""
+    """Checks a histogram against its counters, as `collector.model.rates` does."""
 
     column_index: int
     counter: int | None

@@ -1,4 +1,4 @@
-"""The last reading of every series, which one block of lines hands to the next."""
+"""The last reading of every series, which is passed from one block of lines to the next."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ SourceSeries = tuple[str, Series]
 
 @dataclass(frozen=True)
 class LastReading:
-    """The last reading of a series; `counts` are the buckets of a histogram."""
+    """A series' last reading; `counts` contains the bucket counts if it is a histogram."""
 
     value: float | int | None
     at_s: float
@@ -20,4 +20,4 @@ class LastReading:
 
 
 LastReadings = dict[SourceSeries, LastReading]
-"""The last reading of every series of a session."""
+"""The last reading of every series in a session."""

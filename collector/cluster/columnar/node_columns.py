@@ -1,4 +1,4 @@
-"""A node's intervals as columns: one array per series."""
+"""A node's intervals in columnar form, with one array per series."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,11 +21,11 @@ Sum = TypeVar("Sum")
 
 @dataclass
 class IntervalSums:
-    """The sums of a node's series; each array has one element per interval.
+    """Sums over the ticks in each interval, by series; each array has one row per interval.
 
-    counters    increase and elapsed time, in base units; both 0 in an interval without values.
-    gauges      number of readings, their sum, the lowest and the highest.
-    histograms  by number of buckets: the number of ticks, and the counts (interval x bucket).
+    counters    increase and elapsed time, in base units; both are 0 in an interval without values.
+    gauges      number of readings, and their sum, minimum and maximum.
+    histograms  for each number of buckets, the number of ticks and the counts (interval x bucket).
     """
 
     counters: dict[Series, tuple[Floats, Floats]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class IntervalSums:
 
 @dataclass
 class NodeColumns:
-    """A node's intervals as columns; `indices` contains the interval of each row."""
+    """A node's intervals in columnar form; `indices` contains the interval index for each row."""
 
     node: str
     head: Header
@@ -51,7 +51,7 @@ class NodeColumns:
     integrity: Integrity
 
     def intervals(self, grid: Grid, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
-        """Return the same intervals as `node_intervals`, with only the `wanted` metrics and series; None for all."""
+        """Return the intervals that `node_intervals` would, with only the `wanted` metrics and series (None: all)."""
         values, spread = self._values(wanted)
         covered = {source: elapsed.tolist() for source, elapsed in self.elapsed.items()}
         intervals = {}
@@ -87,7 +87,7 @@ class NodeColumns:
         return values, spread
 
     def buckets(self, series: Series, layouts: Mapping[int, tuple[Ints, Ints]]) -> Iterable[tuple[int, Buckets]]:
-        """Yield the rows with a known histogram, and its buckets."""
+        """Yield each row in which the histogram is known, and its buckets."""
         unit = self.units[series[0]]
         upper_bounds = {
             length: histogram.upper_bounds_of(unit, length) for length, (number, _) in layouts.items() if number.any()

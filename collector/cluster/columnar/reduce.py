@@ -1,6 +1,6 @@
 """Reduces a node's recording to the intervals of a grid, one block at a time; equivalent to `node_intervals`.
 
-Needs numpy and orjson, which casstat[analysis] installs and which processes that sample never load.
+Needs numpy and orjson. Both come with casstat[analysis], and sampling processes never load them.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from collector.model.snapshot import Event, Tick
 def reduced(recording: Recording, grid: Grid, offset_s: float, max_series: int = MAX_SERIES) -> NodeColumns:
     """Return a node on the grid; its clock is ahead by `offset_s`.
 
-    Raises OSError, UnsupportedError, TooManySeriesError.
+    Raises OSError, UnsupportedError and TooManySeriesError.
     """
     reducer = _NodeReducer(grid, offset_s, SeriesLimit(max_series, recording.node))
     for session in recording.sessions:
@@ -43,7 +43,7 @@ def reduced(recording: Recording, grid: Grid, offset_s: float, max_series: int =
 
 @dataclass
 class _BlockSums:
-    """The sums of one block: intervals, series and values."""
+    """The sums over one block: intervals, series and values."""
 
     indices: Ints
     counters: tuple[list[Series], Floats, Floats]
@@ -79,7 +79,7 @@ class _NodeReducer:
         self._sequence = TickOrder()
 
     def read(self, path: Path, session: str) -> None:
-        """Add the blocks of a file that belong to a session. Raises OSError, UnsupportedError."""
+        """Add a session's blocks from a file. Raises OSError, UnsupportedError and TooManySeriesError."""
         for item in blocks(read_lines(path), self._limit):
             if isinstance(item, Damage):
                 self._integrity += Integrity(damaged=1)
@@ -99,7 +99,7 @@ class _NodeReducer:
         for name, metric in head.catalogue.items():
             self._units[name] = metric.unit
             if self._meanings.setdefault(name, metric.meaning) != metric.meaning:
-                raise UnsupportedError(f"two meanings of {name}")
+                raise UnsupportedError(f"conflicting definitions of {name}")
         indices = [self._grid.index_of(tick.time_s - self._offset_s, head.interval_s) for tick in block.ticks]
         if self._begins:
             indices[0], self._begins = None, False
@@ -114,7 +114,7 @@ class _NodeReducer:
         self._parts.append(_block_sums(block, rates, np.asarray(order), interval_indices[starts], starts))
 
     def _add_events_and_texts(self, line: int, index: int, block: Block, rates: BlockRates) -> None:
-        """Add the tick, the events and the texts of a line."""
+        """Add a line's tick, events and texts."""
         tick = block.ticks[line]
         self._ticks.setdefault(index, []).append(tick)
         events = self._events.setdefault(index, [])
@@ -153,7 +153,7 @@ class _NodeReducer:
 
 
 def is_repeated(block: Block, sequence: TickOrder) -> bool:
-    """Return whether a block is a repeat. Raises UnsupportedError if only part of it is."""
+    """Return whether a block repeats earlier ticks. Raises UnsupportedError if only some of its ticks are repeated."""
     count = len(block.ticks)
     repeated = sequence.take(block.head.session, block.start, block.first, count)
     if 0 < repeated < count:
@@ -162,7 +162,7 @@ def is_repeated(block: Block, sequence: TickOrder) -> bool:
 
 
 def _block_sums(block: Block, rates: BlockRates, order: Ints, indices: Ints, starts: Ints) -> _BlockSums:
-    """Return the sums of a block; `order` sorts its lines by interval, and each interval begins at one of `starts`."""
+    """Return a block's sums; `order` sorts its lines by interval, and `starts` contains each interval's first index."""
     metrics = block.head.catalogue
     kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in rates.keys]
     scale = np.asarray([metrics[s[0]].scale if s[0] in metrics else 1.0 for _, s in rates.keys], np.float64)
@@ -219,7 +219,7 @@ def _histograms(
 
 
 def _add(sums: IntervalSums, elapsed: dict[str, Floats], part: _BlockSums, rows: Ints, height: int) -> None:
-    """Add the sums of a block; each interval occurs once."""
+    """Add a block's sums; each interval must occur only once in `rows`."""
     for column_index, series in enumerate(part.counters[0]):
         if series not in sums.counters:
             sums.counters[series] = np.zeros(height), np.zeros(height)

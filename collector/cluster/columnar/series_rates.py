@@ -1,6 +1,6 @@
-"""The rates of a block's series as matrices: a row for each line, a column for each series.
+"""Rates for all series in a block, as matrices with a row for each line and a column for each series.
 
-Equivalent to `collector.model.rates`, which works tick by tick; a property test compares the two.
+The results are equal to those of `collector.model.rates`, which works tick by tick; a property test compares the two.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,18 +18,18 @@ from collector.model.metric import Kind, Metric
 
 @dataclass(frozen=True)
 class BlockRates:
-    """The rates of a block: matrices with a row for each line and a column for each key.
+    """A block's rates, as matrices with a row for each line and a column for each key.
 
-    keys       sources and series.
+    keys       the source and series of each column.
     present    whether a line contains a series.
-    exact      the last integer of each series; the numbers of `mixed` columns are only in `values`.
+    exact      the last integer value of each series; for `mixed` columns, the numbers are only in `values`.
     valid      whether a counter's raw `increase` and `elapsed` are known.
     known      whether a gauge's raw value is in `values`.
     counted    whether a histogram's increases are known; `buckets` contains their line, column, bucket and increase.
-    lengths    the number of buckets by column.
-    restarted  the sources with a counter reset, by line.
-    texts      columns and their texts, by line.
-    disagreements  lines with a series that contradicts another, and the reason.
+    lengths    for each histogram column, the number of buckets.
+    restarted  for each line, the sources with a counter reset.
+    texts      for each line, columns and their texts.
+    disagreements  each line on which a series contradicts another, with the reason.
     """
 
     keys: Sequence[SourceSeries]
@@ -50,7 +50,7 @@ class BlockRates:
 
 
 def rates_of(block: Block, last_readings: LastReadings, metrics: Mapping[str, Metric]) -> BlockRates:
-    """Return the rates of a block, and update `last_readings`. Raises CodingError."""
+    """Return a block's rates, and update `last_readings`. Raises CodingError."""
     present = _presence(block)
     columns = _Previous(block, last_readings, present)
     kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in block.series]
@@ -97,7 +97,7 @@ def _texts(block: Block, present: Bools, kinds: Sequence[Kind | None]) -> dict[i
 
 
 def _presence(block: Block) -> Bools:
-    """Return whether each line contains each series."""
+    """Return a matrix that tells whether each line contains each series."""
     toggles = np.zeros((len(block.ticks), len(block.series)), np.uint8)
     toggles[block.presence.positions()] = 1
     present: Bools = np.bitwise_xor.accumulate(toggles, axis=0).astype(bool)
@@ -105,7 +105,7 @@ def _presence(block: Block) -> Bools:
 
 
 class _Previous:
-    """The previous reading of each series in each line: elapsed time, and whether the series continues."""
+    """For each line and series, the time elapsed since the previous reading, and whether the series continues."""
 
     def __init__(self, block: Block, last_readings: LastReadings, present: Bools) -> None:
         lines, number = present.shape
@@ -135,7 +135,7 @@ class _Previous:
             self.continues: Bools = known & same & (self.elapsed > 0)
 
     def _readings(self, block: Block) -> tuple[Floats, Ints]:
-        """Return completion time and origin of each line and column; origins are indices of `names`."""
+        """Return the completion time and origin for each line and column; origins are indices into `names`."""
         sources = list(dict.fromkeys(source for source, _ in block.series))
         column_index = {source: number for number, source in enumerate(sources)}
         at = np.asarray([[times.get(source, np.nan) for source in sources] for times in block.at], np.float64)
@@ -149,7 +149,7 @@ class _Previous:
         return at.reshape(len(block.ticks), len(sources))[:, source_indices], origins[:, source_indices]
 
     def _restarts(self, block: Block, known: Bools, same: Bools, before: Ints, origin_before: Ints) -> None:
-        """Find the restarts; readings from before a restart are discarded."""
+        """Find the restarts, and discard readings from before each restart."""
         lines, columns = np.nonzero(known & ~same)
         for line, column in zip(lines.tolist(), columns.tolist(), strict=True):
             if not known[line, column]:
@@ -168,7 +168,7 @@ class _Previous:
 def _values(
     block: Block, last_readings: LastReadings, present: Bools, kinds: Sequence[Kind | None]
 ) -> tuple[Floats, Floats, Ints]:
-    """Return the last number (NaN for none), its increase and the last integer of each line and series.
+    """Return, for each line and series, the latest number (NaN if none), its increase and the latest integer.
 
     Raises CodingError.
     """
@@ -219,7 +219,7 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], at: Ints,
         raise CodingError("series without a value")
     seen = set(np.unique(column).tolist())
     if bucketed & (seen | mixed) or any(kinds[column_index] is Kind.TEXT for column_index in seen):
-        raise CodingError("series of two kinds")
+        raise CodingError("series with values of two kinds")
     if len(changed) and np.bincount(column, np.abs(changed.astype(np.float64))).max() > MAX_SUM:
         raise CodingError("numbers beyond 64 bits")
     if len(set(block.series)) < len(block.series):
@@ -231,7 +231,7 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], at: Ints,
 
 
 def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: int) -> list[float]:
-    """Return the numbers of a series with integers and other values; NaN for text."""
+    """Return the numbers in a series that mixes integers with other values; NaN stands for text."""
     numbers = []
     value: object = None
     for line in range(lines):
@@ -258,7 +258,7 @@ def _remember(
         del last_readings[key]
     mixed = {column_index for _, column_index, _ in block.others}
     last = columns.last[-1].tolist()
-    # A histogram that changed its layout has two columns; the later reading wins.
+    # A series that occurs in two columns, such as a histogram whose layout changed, keeps its later reading.
     for line, column_index in sorted(zip(last, range(len(last)), strict=True)):
         if line < 0:
             continue

@@ -1,4 +1,4 @@
-"""One task of the columnar merge: some recordings as columns, and their sums."""
+"""One task of the columnar merge: reduces a group of recordings to columns and sums them."""
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from collector.model.metric import Metric
 
 
 def interval_span(recordings: Sequence[Recording], grid: Grid, offsets: Mapping[str, float]) -> Ints:
-    """Return the indices from each session's first tick to its last; ticks after a clock step may lie outside."""
+    """Return the interval indices that the sessions span; ticks around a clock step may lie outside."""
     ranges: list[tuple[int, int]] = []
     for recording in recordings:
         offset_s = offsets.get(recording.node, 0.0)
@@ -25,7 +25,7 @@ def interval_span(recordings: Sequence[Recording], grid: Grid, offsets: Mapping[
             begin_s = max(session.begin_s - offset_s, grid.begin_s)
             end_s = min(session.end_s - offset_s, grid.end_s)
             first, last = (floor(time_s / grid.interval_s) for time_s in (begin_s, end_s))
-            # More intervals than bytes: the clock stepped by years, so most intervals are empty.
+            # If a span has more intervals than bytes, the clock stepped by years and most intervals would be empty.
             if 0 <= last - first <= sum(path.stat().st_size for path in session.files):
                 ranges.append((first - 1, last))
     spans = [np.zeros(0, np.int64)]
@@ -38,7 +38,7 @@ def interval_span(recordings: Sequence[Recording], grid: Grid, offsets: Mapping[
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause Python's cyclic garbage collector, which would take a third of the time of a merge and find no cycles."""
+    """Pause Python's cyclic garbage collector; it would take a third of the merge time without finding any cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -52,9 +52,9 @@ def gc_paused() -> Iterator[None]:
 def merge_nodes(
     recordings: Sequence[Recording], job: Job[Product], metrics: Mapping[str, Metric], indices: Ints
 ) -> tuple[list[NodeResult[Product]], ClusterSums]:
-    """Return the result of each recording, and their sums.
+    """Return the result for each recording, and the sums over all of them.
 
-    Raises OSError, UnsupportedError, TooManySeriesError.
+    Raises OSError, UnsupportedError and TooManySeriesError.
     """
     sums = ClusterSums(indices, metrics)
     results = []

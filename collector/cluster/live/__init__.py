@@ -1,1 +1,1 @@
-"""The live cluster: samples from agents and Jolokia agents, assembled into intervals."""
+"""The live cluster: samples from casstat agents and Jolokia agents, assembled into intervals."""

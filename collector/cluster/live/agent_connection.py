@@ -1,7 +1,7 @@
 """An HTTP connection to an agent: complete responses and server-sent events, bounded in size and time.
 
-A connection has no timer, because hundreds of timers are expensive: the owner periodically compares `deadline_s` of all
-connections with the loop's time.
+Connections have no timers of their own, because hundreds of timers would be expensive. Instead, the owner periodically
+compares each connection's `deadline_s` with the loop's time.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ import httptools
 MAX_BODY_BYTES = 4 << 20
 MAX_HEAD_BYTES = 32 << 10
 RESPONSE_TIMEOUT_S = 5.0
-# An agent without new samples sends a comment every 15 s.
+# An agent that has no new samples sends a comment every 15 s.
 IDLE_TIMEOUT_S = 20.0
-# An agent has at most ten ticks a second, and keeps twenty.
+# An agent produces at most ten samples per second and keeps the last twenty.
 MAX_EVENTS_PER_S = 64
 OK = 200
 
@@ -24,12 +24,12 @@ EventHandler = Callable[[bytes], None]
 
 
 class AgentError(Exception):
-    """The peer does not behave like an agent; the message is one line."""
+    """The peer does not behave like an agent; the message is a single line."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response; header names are in lower case, and an event stream has an empty body."""
+    """An HTTP response; header names are in lower case, and the body of an event stream is empty."""
 
     status: int
     reason: str
@@ -38,7 +38,7 @@ class Response:
 
 
 class AgentConnection(asyncio.Protocol):
-    """A client connection; `deadline_s` is in the time of `clock`, the event loop's clock."""
+    """A client connection; `deadline_s` is a time on `clock`, the event loop's clock."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -58,8 +58,8 @@ class AgentConnection(asyncio.Protocol):
     def send(self, request: bytes, on_event: EventHandler | None = None) -> "asyncio.Future[Response]":
         """Send a request and return its response.
 
-        With `on_event`, the response to an event stream completes with its head, and `on_event` receives the data of
-        each event.
+        With `on_event`, the response for an event stream is complete once its head has arrived; `on_event` is then
+        called with the data of each event.
         """
         self._parser = httptools.HttpResponseParser(self)
         self._response = asyncio.get_running_loop().create_future()
@@ -74,7 +74,7 @@ class AgentConnection(asyncio.Protocol):
         return self._response
 
     def fail(self, error: Exception) -> None:
-        """Abort the connection; a pending response raises the error."""
+        """Abort the connection; awaiting a pending response raises the error."""
         self.failure = self.failure or error
         self.deadline_s = inf
         if self._response is not None and not self._response.done():
@@ -84,22 +84,22 @@ class AgentConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # Callbacks of asyncio.
+    # Callbacks from asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport."""
+        """Store the transport for sending requests."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - true for streams
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes."""
+        """Parse the received bytes."""
         if self._parser is None or self.failure is not None:
             self.fail(AgentError("unexpected data before a request"))
             return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
-            # The exception of a callback: an AgentError, or an unexpected one.
+            # The exception raised by one of the callbacks below: an AgentError or an unexpected one.
             cause = error.__context__
             self.fail(cause if isinstance(cause, Exception) else AgentError("malformed HTTP response"))
         except httptools.HttpParserError:
@@ -109,27 +109,27 @@ class AgentConnection(asyncio.Protocol):
         """Fail the pending response."""
         self.fail(exc or ConnectionResetError())
 
-    # Callbacks of httptools.
+    # Callbacks from httptools.
 
     def on_status(self, status: bytes) -> None:
         """Append to the reason phrase."""
         self._reason += status.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Store a header. Raises AgentError when the head is too large."""
+        """Store a header. Raises AgentError if the head is too large."""
         self._head_bytes += len(name) + len(value)
         if self._head_bytes > MAX_HEAD_BYTES:
             raise AgentError(f"response head larger than {MAX_HEAD_BYTES >> 10} KiB")
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """Complete the response of an event stream."""
+        """Complete the response now if it is an event stream."""
         if self._is_event_stream():
             self.deadline_s = self._clock() + IDLE_TIMEOUT_S
             self._complete(b"")
 
     def on_body(self, body: bytes) -> None:
-        """Append to the body. Raises AgentError when it is too large."""
+        """Append to the body. Raises AgentError if it is too large."""
         self._buffer += body
         if self._is_event_stream():
             self._dispatch_events()
@@ -163,7 +163,7 @@ class AgentConnection(asyncio.Protocol):
             self.deadline_s = now_s + IDLE_TIMEOUT_S
             self._limit_rate(len(events), int(now_s))
         if incomplete:
-            # The rest of an incomplete event is due within the response timeout, not the idle timeout.
+            # The rest of an incomplete event must arrive within the response timeout, not just the idle timeout.
             self.deadline_s = min(self.deadline_s, now_s + RESPONSE_TIMEOUT_S)
         for event in events:
             data = b"".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))

@@ -1,4 +1,4 @@
-"""Follows a node through its agent: reads the last sample, receives every new one, and reconnects after failures."""
+"""Follows a node through its agent: reads the last sample, receives each new one, and reconnects after failures."""
 
 import asyncio
 import errno
@@ -20,33 +20,33 @@ from collector.printable import one_line
 
 CONNECT_TIMEOUT_S = 3.0
 MIN_DELAY_S, MAX_DELAY_S = 0.5, 5.0
-# A connection that lasted this long resets the backoff.
+# A connection that has lasted this long resets the backoff.
 STEADY_S = 10.0
 NOT_FOUND, UNAUTHORIZED = 404, 401
 JSON, EVENTS = "application/json", "text/event-stream"
 MAX_PEERS, MAX_ADDRESS_CHARS = 2000, 64
-# Errors of connections and malformed responses.
+# Errors caused by failed connections and malformed responses.
 EXPECTED = (AgentError, OSError, MalformedSampleError, TimeoutError, asyncio.TimeoutError)
 
 
 class FeedListener(Protocol):
-    """Receives samples, properties and failures from feeds; called from any thread, with the node's key."""
+    """Receives samples, properties and failures from feeds, with the node's key. May be called from any thread."""
 
     def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
-        """Take a sample; `is_last` marks the most recent one from before the connection."""
+        """Receive a sample; `is_last` marks the latest one that the agent had before the connection."""
 
     def on_node(self, key: str, info: NodeInfo, address: str, peers: Sequence[str]) -> None:
-        """Take the node's properties, its own address, and the addresses of all nodes of its cluster."""
+        """Receive the node's properties, its own address, and the addresses of all nodes in its cluster."""
 
     def on_failure(self, key: str, reason: str) -> None:
-        """Take the reason why the node or its agent does not answer."""
+        """Receive the reason why the node or its agent is not answering."""
 
 
 class AgentFeed:
-    """Follows one agent until it is cancelled.
+    """Follows one agent until cancelled.
 
-    connections    the set of open connections, for deadline checks.
-    select_values  filters the values of a sample before they are decoded.
+    connections    the set of open connections, shared with the owner for deadline checks.
+    select_values  filters a sample's values before they are decoded.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class AgentFeed:
         self._ever_answered = False
 
     def request(self, patterns: Sequence[str]) -> None:
-        """Request metrics with these names from now on."""
+        """Request the metrics that match these patterns from now on."""
         if patterns != self._patterns:
             self._patterns = patterns
             self._request_changed = True
@@ -97,9 +97,9 @@ class AgentFeed:
                     continue
                 self._listener.on_failure(self._key, self._failure_reason(error))
             except Exception as error:
-                # The task must not end silently.
+                # Report the error, because the task must not end silently.
                 self._listener.on_failure(self._key, unexpected_text(error))
-            # Another node may answer at this address next time.
+            # A different node may answer at this address next time.
             self._is_introduced = False
             if loop.time() - began_s > STEADY_S:
                 self._delay_s = MIN_DELAY_S
@@ -107,7 +107,7 @@ class AgentFeed:
             self._delay_s = min(2 * self._delay_s, MAX_DELAY_S)
 
     async def refresh_node(self) -> None:
-        """Read the node's properties and peers again; a failure is ignored."""
+        """Read the node's properties and peers again; ordinary failures are ignored."""
         try:
             connection = await self._connect()
         except (OSError, asyncio.TimeoutError):
@@ -117,7 +117,7 @@ class AgentFeed:
         except EXPECTED:
             return
         except Exception as error:
-            # The caller's task must not end silently.
+            # Report the error, because the caller's task must not end silently.
             self._listener.on_failure(self._key, unexpected_text(error))
         finally:
             self._disconnect(connection)
@@ -220,16 +220,17 @@ class AgentFeed:
         if response.status == UNAUTHORIZED:
             return self._diagnostics.of_status(response.status, response.reason).message(self._hint)
         if response.status in (OK, NOT_FOUND):
-            return "not a casstat agent: for a Jolokia agent give its complete URL"
+            return "not a casstat agent (hint: for a Jolokia agent, use its complete URL)"
         return f"HTTP {response.status} {self._diagnostics.quoted(response.reason)}"
 
     def _failure_reason(self, error: Exception) -> str:
         if isinstance(error, AgentError):
             return str(error)
-        # For a name with several addresses asyncio puts all errors into one text.
+        # If a name has several addresses, asyncio joins all errors in one text.
         if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):
             listen = self._address.authority
-            return f"no agent listens at {listen} (hint: run 'casstat agent' there, or give the URL of a Jolokia agent)"
+            hint = "run 'casstat agent' there, or use the URL of a Jolokia agent"
+            return f"no agent is listening at {listen} (hint: {hint})"
         if isinstance(error, TimeoutError | asyncio.TimeoutError):
             return "no answer in time"
         if (
@@ -247,12 +248,12 @@ class AgentFeed:
 
 
 def unexpected_text(error: Exception) -> str:
-    """Describe an unexpected failure (a bug)."""
+    """Return the message for an unexpected exception, which is always a bug."""
     return f"unexpected {type(error).__name__}: {one_line(error)}; this is a bug in casstat"
 
 
 def node_info(content: Mapping[str, Any]) -> NodeInfo:
-    """Return a node's properties from the agent's JSON; those of a wrong type are absent."""
+    """Return a node's properties from the agent's JSON; properties of the wrong type are omitted."""
     interval_s = content.get("interval_s")
     is_valid = isinstance(interval_s, int | float) and 0.01 <= interval_s <= 86400
     return NodeInfo(

@@ -1,4 +1,4 @@
-"""Samples of all nodes of a cluster in one interval."""
+"""The samples from all nodes in a cluster for one interval."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -9,21 +9,21 @@ from collector.model.sample import Sample
 
 
 class State(Enum):
-    """State of a node."""
+    """A node's state."""
 
     UP = "up"
     CHANGING = "changing"
-    """Cassandra answers, and is joining, leaving, starting or drained."""
+    """Cassandra is answering, but is joining, leaving, starting or drained."""
     SILENT = "silent"
-    """The agent answers, Cassandra does not."""
+    """The agent is answering, but Cassandra is not."""
     GONE = "gone"
-    """Neither Cassandra nor an agent answers."""
+    """Neither Cassandra nor an agent is answering."""
     NEW = "new"
     """Not contacted yet."""
 
 
 class ClusterEvent(NamedTuple):
-    """An event of a node; `time_s` is in seconds since the epoch."""
+    """An event on a node; `time_s` is in seconds since the epoch."""
 
     time_s: float
     node: str
@@ -32,19 +32,19 @@ class ClusterEvent(NamedTuple):
 
 
 def dc_rack(dc: str, rack: str) -> str:
-    """Return data centre and rack as `dc/rack`, without unknown parts."""
+    """Return the data centre and rack as `dc/rack`, omitting unknown parts."""
     return "/".join(filter(None, (dc, rack)))
 
 
 @dataclass(frozen=True)
 class NodeInfo:
-    """Properties of a node that its samples do not contain; "" for an unknown one.
+    """Node properties that the node's samples do not contain; "" if unknown.
 
     location    data centre and rack, as `dc/rack`.
     local       whether only local reads and writes are available, because the node is read through nodetool.
-    interval_s  time between two samples; 0 where unknown.
-    machine     boot id of the machine, and `network` the network namespace on it.
-    disk        the watched disk, and `interface` the watched network interface.
+    interval_s  time between two samples; 0 if unknown.
+    machine     boot id of the machine; `network` is the network namespace on it.
+    disk        the watched disk; `interface` is the watched network interface.
     """
 
     cluster: str = ""
@@ -58,19 +58,20 @@ class NodeInfo:
 
     @property
     def placement(self) -> Placement:
-        """Where the node runs."""
+        """The node's machine, network namespace and devices."""
         return Placement(self.machine, self.network, self.disk, self.interface)
 
 
 @dataclass(frozen=True)
 class NodeStatus:
-    """State and sample of a node in one interval.
+    """A node's state and sample in one interval.
 
-    sample      None where the node reported nothing. A node whose own interval is longer than the cluster's keeps its
-                last sample until the next one.
+    sample      the sample, or None if the node reported nothing. A node whose own interval is longer than the
+                cluster's keeps its last sample until the next one arrives.
     is_current  whether the sample belongs to this interval; only then is it part of the cluster's sample.
-    reason      the problem in one line, or "".
-    age_s       time since the node last answered (for a silent node, since its Cassandra did); None for now or never.
+    reason      the problem as one line, or "".
+    age_s       time since the node's last answer (for a silent node, Cassandra's last answer); None if it is answering
+                now or never has.
     """
 
     name: str
@@ -86,10 +87,10 @@ class NodeStatus:
 class ClusterInterval:
     """One interval of a cluster. A node has the same index in `nodes` in every interval.
 
-    name     of the cluster; "" where it is unknown or the nodes disagree.
-    cluster  the nodes' samples merged.
-    counted  number of nodes in `cluster` whose Cassandra answers.
-    local    whether only local reads and writes are available for all of them.
+    name     the cluster's name; "" if it is unknown or the nodes disagree.
+    cluster  the nodes' samples, merged into one.
+    counted  number of nodes in `cluster` whose Cassandra is answering.
+    local    whether all nodes in `cluster` provide only local reads and writes.
     """
 
     end_s: float

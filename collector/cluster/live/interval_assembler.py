@@ -1,7 +1,7 @@
-"""Assembles the samples of many nodes into cluster intervals.
+"""Assembles samples from many nodes into cluster intervals.
 
-An interval contains the samples that arrived before it was closed, and the number of nodes they come from. A node that
-is late, gone or has a wrong clock is left out; its values are not estimated.
+An interval contains the samples that arrived before it was closed, and the number of nodes that they came from. A node
+that is late or gone, or whose clock is wrong, is left out; its values are not estimated.
 """
 
 from collections import deque
@@ -27,18 +27,18 @@ from collector.model.sample import Sample
 from collector.model.snapshot import Tick
 from collector.printable import one_line
 
-# The shortest delay of the last DELAYS samples is the estimate of a node's clock offset.
+# The shortest delay among the last DELAYS samples serves as the estimate of a node's clock offset.
 DELAYS = 5
-# A sample that is early by more than this share of an interval comes from a wrong clock.
+# A sample that is early by more than this fraction of an interval must come from a wrong clock.
 EARLY = 0.1
-# Number of intervals without a sample after which a node counts as gone.
+# Number of intervals without a sample after which a node is considered gone.
 GONE_AFTER = 5
-# Maximum number of open intervals per node; times DELAYS, of samples per open interval.
+# Maximum number of open intervals per node. An open interval holds at most MAX_OPEN * DELAYS samples.
 MAX_OPEN = 16
 
 
 class _Node:
-    """Samples and state of one node."""
+    """One node's samples and state."""
 
     def __init__(self, name: str, summed_gauges: frozenset[str]) -> None:
         self.name = name
@@ -57,20 +57,20 @@ class _Node:
         self._reported: frozenset[Series] = frozenset()
 
     def missing_gauges(self, sample: Sample) -> frozenset[Series]:
-        """Return the summed gauges that the node reported before, but not in this sample."""
+        """Return the summed gauges that the node has reported before but lacks in this sample."""
         current = {series for series in sample.values if series[0] in self._summed_gauges}
         before = self._reported
         self._reported = before | current
         return before - current if self.state in (State.UP, State.CHANGING) else frozenset()
 
     def add_state_change(self, before: State, time_s: float) -> None:
-        """Add an event if the state differs from the one before."""
+        """Add an event if the state differs from `before`."""
         if before is not self.state and State.NEW not in (before, self.state):
             text = self._reason() or f"is {self.state.value} again"
             self.events.append(ClusterEvent(time_s, self.name, self.state.value, text))
 
     def status(self, sample: Sample | None, age_s: float | None, *, is_current: bool) -> NodeStatus:
-        """Return the node's status in an interval."""
+        """Return the node's status for an interval, with its sample."""
         return NodeStatus(self.name, self.info, self.state, sample, is_current, self._reason(), age_s)
 
     def _reason(self) -> str:
@@ -78,9 +78,9 @@ class _Node:
 
 
 class IntervalAssembler:
-    """Takes samples and failures of nodes, each identified by a key, and closes intervals.
+    """Collects the samples and failures of nodes, each identified by a key, and closes intervals.
 
-    `summed_gauges` are the metrics whose sum is omitted if a node is missing, rather than shown as a drop.
+    `summed_gauges` contains the gauges whose sum is omitted if a node lacks them, since the sum would seem to drop.
     """
 
     def __init__(self, interval_s: float, summed_gauges: frozenset[str] = frozenset()) -> None:
@@ -110,7 +110,7 @@ class IntervalAssembler:
         return self._nodes[key].info
 
     def add_sample(self, key: str, sample: Sample, now_s: float) -> None:
-        """Add a sample that arrived at `now_s` (wall time)."""
+        """Add a sample that arrived at `now_s` (wall-clock time)."""
         if not 0 <= sample.tick.time_s <= MAX_TIME_S:
             self.add_failure(key, "its clock is implausible")
             return
@@ -120,7 +120,7 @@ class IntervalAssembler:
         node.delays.append(now_s - sample.tick.time_s)
         index = self._index(node, sample)
         if not has_request_rates(node.last_sample):
-            # The first sample counts in the next interval: otherwise a node that always answers late never appears.
+            # Count the first sample in the next interval; otherwise, a node that is always late would never appear.
             index = max(index, self._closed + 1)
         if index > self._closed and len(node.open) < MAX_OPEN:
             samples = node.open.setdefault(index, [])
@@ -142,14 +142,14 @@ class IntervalAssembler:
             node.open.setdefault(self._open, []).append(sanitised(sample))
 
     def add_failure(self, key: str, reason: str) -> None:
-        """Record that a node or its agent does not answer."""
+        """Record that a node or its agent is not answering."""
         node = self._nodes[key]
         node.problem = one_line(reason)
         if node.received_s is None:
             node.state = State.GONE
 
     def _index(self, node: _Node, sample: Sample) -> int:
-        """Return the interval of a sample, its time corrected by the node's clock offset."""
+        """Return the index of a sample's interval, after correcting its time by the node's clock offset."""
         step_s = self._interval_s
         offset_s = round((min(node.delays) - EARLY * step_s) / step_s) * step_s
         covered_s = min(node.info.interval_s or step_s, step_s)
@@ -157,20 +157,20 @@ class IntervalAssembler:
         return self._closed if index is None else index
 
     def is_complete(self, index: int, *, first: bool = False) -> bool:
-        """Return whether every reachable node has reported an interval; in the `first` one new nodes count too."""
+        """Return whether all reachable nodes have reported for an interval; new nodes count only in the `first`."""
         self._open = index
         nodes = (node for node in self._nodes.values() if not node.problem and (first or node.state is not State.NEW))
         return all(index in node.open for node in nodes)
 
     def rewind(self, index: int) -> None:
-        """Continue with an earlier interval, after the local clock was set back."""
+        """Continue with an earlier interval after the local clock has been set back."""
         self._closed = index - 1
         for node in self._nodes.values():
             node.open.clear()
             node.delays.clear()
 
     def close(self, index: int, now_s: float) -> ClusterInterval:
-        """Return an interval; samples of it that arrive later are discarded."""
+        """Close an interval and return it; samples for it that arrive later are discarded."""
         self._closed = index
         end_s = self.grid.end_of(index)
         nodes = list(self._nodes.values())
@@ -193,7 +193,7 @@ class IntervalAssembler:
         )
 
     def _take(self, node: _Node, index: int) -> Sample | None:
-        """Return a node's sample of an interval, and discard those of earlier intervals."""
+        """Return a node's sample for an interval, and discard its samples for earlier intervals."""
         samples = node.open.pop(index, [])
         for late in [late for late in node.open if late < index]:
             del node.open[late]
@@ -207,7 +207,7 @@ class IntervalAssembler:
         return None if total is None else replace(total, events=last.events, last_known=last.last_known)
 
     def _find_duplicates(self) -> None:
-        """Mark nodes that were added under two addresses."""
+        """Mark nodes that were added more than once, under different addresses."""
         key_by_name: dict[str, str] = {}
         for key, node in self._nodes.items():
             if node.received_s is not None:
@@ -232,7 +232,7 @@ class IntervalAssembler:
 
     @staticmethod
     def _update(node: _Node, sample: Sample, now_s: float) -> float | None:
-        """Update a node from its sample; return how long its Cassandra has been silent."""
+        """Update a node from its sample; return how long Cassandra has been silent (None if it is not or unknown)."""
         node.last_sample = sample
         node.state, node.reason = state_of(sample)
         if node.state is not State.SILENT:
@@ -248,7 +248,7 @@ class IntervalAssembler:
 
 
 def _merged(nodes: Sequence[tuple[_Node, Sample]], tick: Tick) -> Sample:
-    """Return the nodes' samples as one."""
+    """Return the nodes' samples, merged into one."""
     parts = [(node, _with_last_gauges(sample)) for node, sample in nodes]
     missing = frozenset[Series]().union(*(node.missing_gauges(sample) for node, sample in parts))
     once = aggregation.counted_once(CATALOGUE, ((node.info.placement, sample) for node, sample in parts))
@@ -256,6 +256,6 @@ def _merged(nodes: Sequence[tuple[_Node, Sample]], tick: Tick) -> Sample:
 
 
 def _with_last_gauges(sample: Sample) -> Sample:
-    """Return the sample with the last known gauges of sources that report less often than every tick."""
+    """Return the sample with the last known gauges from sources that do not report on every tick."""
     gauges = {series: value for series, value in sample.last_known.items() if isinstance(value, float)}
     return replace(sample, values={**gauges, **sample.values}) if gauges else sample

@@ -1,4 +1,4 @@
-"""Follows a node through its Jolokia: samples it in a thread, because reading may block."""
+"""Follows a node through its Jolokia; sampling runs in a thread because reads may block."""
 
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -33,7 +33,7 @@ class _Clock(SystemClock):
         self._stop = stop
 
     def sleep(self, seconds: float) -> None:
-        """Return after at least `seconds`. Raises _Stopped."""
+        """Sleep for at least `seconds`. Raises _Stopped if the feed is stopped."""
         if self._stop.wait(seconds):
             raise _Stopped
 
@@ -52,13 +52,13 @@ class JolokiaFeed:
         self._thread = threading.Thread(target=self._run, name=f"top {key}", daemon=True)
 
     def request(self, metrics: frozenset[str], *, with_tables: bool) -> None:
-        """Read these metrics from now on; a new one has its first rate after two ticks."""
+        """Read these metrics from now on; a new metric's first rate appears after two ticks."""
         self._request = metrics, with_tables
         if not self._thread.is_alive() and not self._stop.is_set():
             self._thread.start()
 
     def stop(self) -> None:
-        """Request the thread to end, without waiting for it."""
+        """Ask the thread to end, without waiting for it."""
         self._stop.set()
 
     def _run(self) -> None:
@@ -70,7 +70,7 @@ class JolokiaFeed:
                 except _Stopped:
                     raise
                 except Exception as error:
-                    # The thread must not end silently.
+                    # Report the error, because the thread must not end silently.
                     self._listener.on_failure(self._key, unexpected_text(error))
                     clock.sleep(RETRY_S)
 
@@ -110,7 +110,7 @@ class JolokiaFeed:
                     return
 
     def _report_sample(self, sample: Sample, problem: str) -> None:
-        """Pass on the sample, or the problem when Cassandra did not answer."""
+        """Pass the sample to the listener, or the problem if Cassandra did not answer."""
         if problem:
             self._listener.on_failure(self._key, problem)
         else:
@@ -127,7 +127,7 @@ class JolokiaFeed:
 
 
 def problem_of(snapshot: Snapshot, sources: Collection[str]) -> str:
-    """Return why none of these sources has values in a snapshot; "" when one has."""
+    """Return the reason why these sources have no values in a snapshot; "" if any source has values."""
     scrapes = [scrape for scrape in snapshot.scrapes if scrape.source in sources]
     if any(scrape.values for scrape in scrapes):
         return ""

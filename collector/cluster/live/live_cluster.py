@@ -1,4 +1,4 @@
-"""Follows many nodes in a thread: connections, deadlines, and the closing of each interval."""
+"""Follows many nodes in a thread: manages connections and deadlines, and closes each interval."""
 
 import asyncio
 import ssl
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from collector.cluster.live.jolokia_feed import JolokiaFeed
     from collector.jolokia.client import Jolokia
 
-# An interval is closed once all nodes have reported, or WAIT_SHARE of an interval (at most WAIT_S) after its end.
+# An interval is closed when all nodes have reported, but no later than WAIT_SHARE of an interval (at most WAIT_S)
+# after its end.
 WAIT_SHARE, WAIT_S = 0.7, 2.0
 POLL_S = 0.04
 # Maximum wait for the first interval.
 FIRST_WAIT_S = 0.35
-# Intervals that ended longer ago than this, as after a suspend, are skipped.
+# When more intervals than this are overdue, for example after a suspend, the oldest ones are skipped.
 MAX_INTERVALS_BEHIND = 5
 DEADLINE_CHECK_S = 0.25
 PEERS_INTERVAL_S = 15.0
 MAX_NODES = 2000
-# These match all metrics: an agent accepts a limited number of patterns.
+# Patterns that together match all metrics; agents accept only a limited number of patterns.
 ALL_PATTERNS = ("cass*", "node_*")
-# Metrics that reveal changes in the cluster of a Jolokia agent used as a seed.
+# Metrics that reveal cluster membership changes if a Jolokia agent is used as a seed.
 MEMBERS = frozenset({"cassandra_endpoints_live", "cassandra_endpoints_unreachable"})
 
 
@@ -42,8 +43,8 @@ class Request:
     """The metrics to request from the nodes.
 
     patterns       metric names and patterns for agents.
-    metrics        metrics to read through Jolokia, and `table_metrics` those of tables.
-    node           index of the node to request all metrics of; None for none.
+    metrics        metrics to read through Jolokia; `table_metrics` contains table metrics.
+    node           index of the node from which to request all metrics; None for none.
     """
 
     patterns: tuple[str, ...]
@@ -54,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Plan:
-    """The nodes to follow, and how to connect: the peers of `seeds` are followed too; `access` applies to agents."""
+    """The nodes to follow, including the peers of `seeds`, and how to connect; `access` and `tls` apply to agents."""
 
     nodes: tuple[NodeAddress, ...]
     seeds: tuple[NodeAddress, ...]
@@ -67,8 +68,8 @@ class Plan:
 class LiveCluster:
     """Follows nodes from `start` to `stop`; calls `on_interval` with each interval, from its own thread.
 
-    summed_gauges  as for IntervalAssembler.
-    select_values  filters the values of an agent's sample before they are decoded.
+    summed_gauges  the gauges described in IntervalAssembler.
+    select_values  filters the values in an agent's sample before they are decoded.
     """
 
     def __init__(
@@ -109,23 +110,23 @@ class LiveCluster:
             self._thread.join(2.0)
 
     def request(self, request: Request) -> None:
-        """Replace the request; may be called from any thread."""
+        """Replace the request. May be called from any thread."""
         self._request = request
         self._loop.call_soon_threadsafe(self._send_request)
 
-    # FeedListener, called by feeds from any thread.
+    # Methods of FeedListener, which feeds may call from any thread.
 
     def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
-        """Take a sample; see FeedListener."""
+        """Receive a sample; see FeedListener."""
         add = self._assembler.add_last_sample if is_last else self._assembler.add_sample
         self._call_in_thread(add, key, sample, self._clock())
 
     def on_failure(self, key: str, reason: str) -> None:
-        """Take a failure; see FeedListener."""
+        """Receive a failure; see FeedListener."""
         self._call_in_thread(self._assembler.add_failure, key, reason)
 
     def on_node(self, key: str, info: NodeInfo, address: str, peers: Sequence[str]) -> None:
-        """Take a node's properties; see FeedListener."""
+        """Receive a node's properties; see FeedListener."""
         self._call_in_thread(self._assembler.set_info, key, info)
         node = self._addresses[key]
         if node in self._plan.seeds:
@@ -183,13 +184,13 @@ class LiveCluster:
             self._agents[key] = feed
             self._start_task(feed.follow())
         else:
-            # Imported on first use: it loads all modules that sample a node.
+            # Imported on first use because it loads all modules needed to sample a node.
             from collector.cluster.live.jolokia_feed import JolokiaFeed
 
             self._jolokias[key] = JolokiaFeed(key, lambda: self._plan.connect(key), self._plan.interval_s, self)
 
     def _add_peers(self, seed: NodeAddress, address: str, peers: Sequence[str]) -> None:
-        """Follow the peers of a seed, except the seed itself, which is among them by the address it announces."""
+        """Follow a seed's peers. The list also contains the seed's own address, which is skipped."""
         if address:
             self._seed_hosts.add(address)
         count = len(self._addresses)
@@ -221,7 +222,7 @@ class LiveCluster:
                     connection.fail(AgentError("no answer in time"))
 
     async def _refresh_peers(self) -> None:
-        """Read the peers of seeds again, and the properties of nodes that their agents did not know yet."""
+        """Periodically read the seeds' peers again, and node properties that the agents did not yet know."""
         while True:
             await asyncio.sleep(PEERS_INTERVAL_S)
             for key, feed in list(self._agents.items()):
@@ -230,7 +231,7 @@ class LiveCluster:
 
     async def _close_intervals(self) -> None:
         step_s = self._plan.interval_s
-        # The first interval is the one before now: its samples exist already.
+        # Start with the interval before the current one, because its samples already exist.
         index = floor(self._clock() / step_s) - 1
         await self._wait(index, self._clock() + FIRST_WAIT_S, first=True)
         while True:
@@ -243,9 +244,9 @@ class LiveCluster:
             await self._wait(index, self._assembler.grid.end_of(index) + min(WAIT_SHARE * step_s, WAIT_S))
 
     async def _wait(self, index: int, latest_s: float, *, first: bool = False) -> None:
-        """Wait until all nodes have reported an interval, or until `latest_s` (wall time)."""
+        """Wait until all nodes have reported for an interval, but no later than `latest_s` (wall-clock time)."""
         end_s = self._assembler.grid.end_of(index)
-        # Also bounded by the monotonic clock, in case the wall clock is set back.
+        # The wait is also bounded by the monotonic clock, in case the wall clock is set back.
         limit_s = self._loop.time() + 2 * self._plan.interval_s + WAIT_S
         while self._clock() < latest_s and self._loop.time() < limit_s:
             if self._assembler.is_complete(index, first=first) and self._clock() >= end_s:

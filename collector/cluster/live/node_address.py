@@ -1,4 +1,4 @@
-"""Addresses of nodes on the command line: a casstat agent or a Jolokia agent."""
+"""Node addresses on the command line, each of a casstat agent or a Jolokia agent."""
 
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
@@ -11,12 +11,12 @@ EXAMPLES = "use an address such as 10.0.0.7, https://10.0.0.7:17199 or http://10
 
 
 class NodeAddressError(ValueError):
-    """The address of a node is invalid; the one-line message contains the reason and a hint."""
+    """A node's address is invalid; the one-line message contains the reason and a hint."""
 
 
 @dataclass(frozen=True)
 class NodeAddress:
-    """Address of a casstat agent or a Jolokia agent; `path` is "" for a casstat agent."""
+    """The address of a casstat agent or a Jolokia agent; `path` is "" for a casstat agent."""
 
     scheme: str
     host: str
@@ -25,7 +25,7 @@ class NodeAddress:
 
     @property
     def is_agent(self) -> bool:
-        """Whether this is a casstat agent, not a Jolokia agent."""
+        """Whether this is a casstat agent rather than a Jolokia agent."""
         return not self.path
 
     @property
@@ -35,24 +35,24 @@ class NodeAddress:
 
     @property
     def authority(self) -> str:
-        """HOST:PORT, with brackets around an IPv6 address."""
+        """The address as HOST:PORT, with brackets around an IPv6 address."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
     def with_host(self, host: str) -> "NodeAddress":
-        """Return the same address on another host."""
+        """Return the same address, but on another host."""
         return replace(self, host=host)
 
 
 def parse_address(text: str, scheme: str = "http") -> NodeAddress:
-    """Return a node's address: a URL with a path or Jolokia's port is a Jolokia agent, everything else a casstat agent.
+    """Parse a node's address: with a path or Jolokia's port, it means a Jolokia agent, otherwise a casstat agent.
 
-    `scheme` applies to an address without one. Raises NodeAddressError.
+    `scheme` is used if the address has no scheme. Raises NodeAddressError.
     """
     if "@" in text:
         raise NodeAddressError("a node's address must not contain a user and password: other local users can read it")
     invalid = NodeAddressError(f"'{one_line(text)}' is not a node's address: {EXAMPLES}")
-    # More than one colon without brackets: a bare IPv6 address.
+    # An address with more than one colon and no brackets is a bare IPv6 address.
     bare = f"[{text}]" if text.count(":") > 1 and "://" not in text and not text.startswith("[") else text
     try:
         parts = urlsplit(bare if "://" in bare else f"{scheme}://{bare}")

@@ -1,4 +1,4 @@
-"""Validation of samples received over the network: state, events and plausible values only."""
+"""Sanitises samples received over the network: keeps only plausible values, and derives states and events."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -19,12 +19,12 @@ REQUEST_COUNTERS = frozenset({"cassandra_client_requests_total", "cassandra_loca
 MAX_EVENTS, MAX_NAME_CHARS, MAX_TEXT_CHARS = 20, 64, 256
 # Larger values are implausible, and their sums may overflow.
 MAX_VALUE, MAX_BUCKETS = 1e30, 512
-# Latest plausible time of any clock: the year 2096.
+# The latest plausible time on any clock is in the year 2096.
 MAX_TIME_S = 4e9
 
 
 def state_of(sample: Sample) -> tuple[State, str]:
-    """Return the node's state and the reason, in one line; "" for no reason."""
+    """Return the node's state, and the reason for it as one line ("" if there is none)."""
     mode = sample.values.get(OPERATION_MODE, sample.last_known.get(OPERATION_MODE))
     reason = next((event.text for event in sample.events if event.kind == "no_answer"), "")
     if mode is None and not _has_cassandra_values(sample):
@@ -39,7 +39,7 @@ def _has_cassandra_values(sample: Sample) -> bool:
 
 
 def has_request_rates(sample: Sample | None) -> bool:
-    """Return whether the rate of client requests is known; a first interval has no rates."""
+    """Return whether the sample contains a request rate; there are no rates in a first interval."""
     return sample is not None and any(
         series[0] in REQUEST_COUNTERS and isinstance(value, Rate)
         for values in (sample.values, sample.last_known)
@@ -48,7 +48,7 @@ def has_request_rates(sample: Sample | None) -> bool:
 
 
 def cluster_event(node: str, event: Event, sample: Sample) -> ClusterEvent | None:
-    """Return an event ready for display; None for `no_answer`, which the node's state shows."""
+    """Return an event that is safe to display, or None for `no_answer`, which the node's state already shows."""
     if event.kind == "no_answer":
         return None
     time_s = event.time_s
@@ -58,7 +58,7 @@ def cluster_event(node: str, event: Event, sample: Sample) -> ClusterEvent | Non
 
 
 def sanitised(sample: Sample) -> Sample:
-    """Return the sample without unknown metrics and implausible values; its disk and interface are called WATCHED."""
+    """Return the sample without unknown metrics and implausible values, and with its devices labelled WATCHED."""
     return replace(sample, values=_plausible(sample.values.items()), last_known=_plausible(sample.last_known.items()))
 
 

@@ -1,7 +1,7 @@
-"""Parsers of nodetool's reports, one file per command: pure functions from its output to values.
+"""Parsers of nodetool's reports, one file per command: pure functions that convert output to values.
 
-Each file has `ARGUMENTS` (the arguments to call nodetool with), `FILLS` (the metrics it has values for), `METRICS`
-(those of them that no MBean provides) and `parse`. `parse` accepts the output of every version from 3.11 on, as text
+Each file has `ARGUMENTS` (the arguments to call nodetool with), `FILLS` (the metrics it provides), `METRICS`
+(those that no MBean provides) and `parse`. `parse` accepts the output of every version from 3.11 on, as text
 and, where nodetool supports it, as JSON. It finds values by their labels, never by position, and raises nothing:
 a malformed value is absent, and `Report.problems` contains the reason.
 """

@@ -24,7 +24,7 @@ _BY_TABLE = "cassandra_compaction_pending_by_table"
 _PROGRESS = "cassandra_compaction_progress"
 _SIZE = "cassandra_compaction_size"
 _LABELS = ("id", "compaction type", "keyspace", "table", "completed", "total", "unit", "progress")
-# Tasks that do not belong to a table have neither.
+# Both cells are empty for tasks that do not belong to a table.
 _MAY_BE_EMPTY = ("keyspace", "table")
 
 # Up to 4.1 the lines are `pending tasks: 2` and `- keyspace.table: 2`; 5.0 and later print columns without colons.
@@ -41,7 +41,7 @@ _ROUNDED = re.compile(r"[0-9.,]+ ([KMGT]iB|bytes)")
 
 
 def parse(text: str) -> Report:
-    """Return pending and running compactions; without progress if nodetool was called with -H, which rounds it."""
+    """Return pending and running compactions, without their progress if nodetool rounded it (option -H)."""
     draft = Draft(text)
     table: Columns | None = None
     summary = []
@@ -75,7 +75,7 @@ def _pending(draft: Draft, lines: Sequence[str]) -> None:
         if "" not in [other.strip() for other in lines[lines.index(line) :]]:
             draft.problem("truncated before the running compactions")
     else:
-        # Keyspace and table are in two columns; other lines of two words and a number are not aligned like them.
+        # Keyspace and table are two aligned columns; other lines of two words and a number are aligned differently.
         second = match.start(2)
         by_table = [
             table_match
@@ -130,7 +130,7 @@ def _exact(raw: object) -> int:
 
 
 def _check(completed: int, total: int, progress: str) -> None:
-    """Raise ValueError if the progress does not match the two numbers."""
+    """Raise ValueError if the progress does not match `completed` and `total`."""
     match = _PERCENT.fullmatch(progress)
     percent = int(match[1]) + int(match[2]) / 100 if match else -1.0
     fits = abs(percent - 100 * completed / total) < 0.011 if total else progress == "n/a"

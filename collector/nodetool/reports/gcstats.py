@@ -51,7 +51,7 @@ FILLS = frozenset(
 
 
 def parse(text: str) -> Report:
-    """Return the values of the interval that this call ended."""
+    """Return the values of the interval that ended with this call."""
     draft = Draft(text)
     header: Columns | None = None
     rows = 0

@@ -22,7 +22,7 @@ FILLS = frozenset(
 )
 
 _CACHES = {"Key Cache": "KeyCache", "Row Cache": "RowCache", "Counter Cache": "CounterCache"}
-# Depends on the settings of the node.
+# Whether nodetool prints this cache depends on the node's settings.
 _CHUNKS = "Chunk Cache"
 _HEAP = "Heap Memory (MB)"
 _PROPERTIES = {
@@ -52,7 +52,7 @@ def parse(text: str) -> Report:
     if _HEAP in values:
         _heap(draft, values[_HEAP])
     if values and not any(parted(line)[0] == "Token" for line in draft.lines):
-        # Every version prints this line last: with it, a missing cache is not due to truncation.
+        # Every version prints this line last: if it is present, a cache is not missing because of truncation.
         draft.problem("missing 'Token', the last line of a complete report")
     chunks = unique(draft.lines, (_CHUNKS,), draft)
     for label, cache in {**_CACHES, _CHUNKS: "ChunkCache"}.items():
@@ -93,7 +93,7 @@ def _cache(draft: Draft, cache: str, value: str) -> None:
     hits, misses, requests = (_single_match(pattern, parts) for pattern in (_HITS, _MISSES, _REQUESTS))
     draft.take(("cassandra_cache_requests_total", cache), whole, requests, "the number of requests", cache)
     if misses and not hits:
-        # The chunk cache counts misses instead of hits.
+        # For the chunk cache, nodetool prints misses instead of hits.
         try:
             hits = str(whole(requests) - whole(misses))
         except ValueError:

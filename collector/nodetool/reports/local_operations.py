@@ -1,4 +1,4 @@
-"""Sums of `tablestats`: local operations of a node, since no report of nodetool counts coordinated requests."""
+"""Sums of `tablestats`: a node's local operations, because no nodetool report counts coordinated requests."""
 
 from collector.cassandra.tables import is_system_keyspace
 from collector.model.metric import Kind, Metric, Series, Values

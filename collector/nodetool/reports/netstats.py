@@ -1,4 +1,4 @@
-"""`nodetool netstats`: the operation mode of the node and its read repairs."""
+"""`nodetool netstats`: the node's operation mode and its read repairs."""
 
 import re
 

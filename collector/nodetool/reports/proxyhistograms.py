@@ -27,7 +27,7 @@ _OPERATIONS = {
 
 
 def parse(text: str) -> Report:
-    """Return the percentiles of each operation; those of operations without recent requests are absent."""
+    """Return the percentiles of each operation; operations without recent requests are absent."""
     draft = Draft(text)
     for histogram in histograms(draft, _HEADING, _OPERATIONS):
         for column, operation in _OPERATIONS.items():

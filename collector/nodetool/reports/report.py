@@ -1,4 +1,4 @@
-"""The result of the parsers of nodetool's reports, and their common parts: lines, numbers, problems and tables."""
+"""The result of the nodetool report parsers, and their shared code for lines, numbers, problems and tables."""
 
 import json
 import math
@@ -26,7 +26,7 @@ _SHOWN = 100
 class Report:
     """The content of one report.
 
-    values      raw values, before their metric's scale.
+    values      raw values, before they are multiplied by their metric's scale.
     problems    one line each, with the malformed item and its location.
     properties  texts that identify the node, such as its host id.
     """
@@ -37,7 +37,7 @@ class Report:
 
 
 class Draft:
-    """Collects a report. A series with two different values is ambiguous, and therefore absent."""
+    """Collects a report. A series with two different values is ambiguous and therefore absent."""
 
     def __init__(self, text: str) -> None:
         *self.lines, unterminated = (line.rstrip("\r") for line in text.split("\n"))
@@ -47,20 +47,20 @@ class Draft:
         self._problems: dict[str, list[str]] = {}
         self.recognised = False
         if unterminated.strip():
-            # A truncated number looks like a different number.
+            # A truncated number cannot be distinguished from a smaller one.
             self.problem("the last line is truncated and ignored")
         for line in self.lines:
             if _ERROR.match(line):
                 self.problem(f"nodetool printed {shown(line)}")
 
     def problem(self, message: str, location: str = "") -> None:
-        """Add a problem. If it occurs at several locations, the report names the first and counts the others."""
+        """Add a problem. If it occurs at several locations, the report names the first one and counts the others."""
         locations = self._problems.setdefault(message, [])
         if location and location not in locations:
             locations.append(location)
 
     def put(self, series: Series, value: Value | None) -> None:
-        """Add a value; None if the report states that it is unknown, such as the mean of no operations."""
+        """Add a value; None if the report states that it is unknown, such as the mean when there were no operations."""
         self.recognised = True
         if value is None or series in self._doubtful:
             return
@@ -101,7 +101,7 @@ def shown(raw: object) -> str:
 
 
 def whole(raw: object) -> int:
-    """Return a count. Raises ValueError for anything but digits."""
+    """Return a count. Raises ValueError for anything other than digits."""
     if isinstance(raw, str) and _WHOLE.fullmatch(raw):
         raw = int(raw)
     if type(raw) is int and 0 <= raw <= MAX_NUMBER:
@@ -110,7 +110,7 @@ def whole(raw: object) -> int:
 
 
 def decimal(raw: object) -> float | None:
-    """Return a number with a decimal point, None for NaN. Raises ValueError for other formats, such as a comma."""
+    """Return a number with a decimal point, or None for NaN. Raises ValueError for other formats, such as a comma."""
     if raw is None or raw == "NaN":
         return None
     if isinstance(raw, str) and _DECIMAL.fullmatch(raw):
@@ -121,7 +121,7 @@ def decimal(raw: object) -> float | None:
 
 
 def milliseconds(raw: object) -> float | None:
-    """Return the number before `ms`, None for NaN. Raises ValueError for other formats."""
+    """Return the number before `ms`, or None for NaN. Raises ValueError for other formats."""
     if isinstance(raw, str) and raw.endswith("ms"):
         with suppress(ValueError):
             number = decimal(raw[:-2].rstrip())
@@ -131,7 +131,7 @@ def milliseconds(raw: object) -> float | None:
 
 
 def size(raw: object) -> int:
-    """Return a size in bytes, as precise as nodetool's rounding. Raises ValueError for other units and formats."""
+    """Return a size in bytes, which nodetool may have rounded. Raises ValueError for other units and formats."""
     if isinstance(raw, str):
         if human := _SIZE.fullmatch(raw):
             return round(float(human[1]) * _UNITS[human[2]])
@@ -143,7 +143,7 @@ def size(raw: object) -> int:
 
 
 def parted(line: str) -> tuple[str, str]:
-    """Return the label before the first colon, with single spaces, and the value after it; ("", "") without a colon."""
+    """Split a line at the first colon into a label, with single spaces, and a value; ("", "") if it has no colon."""
     label, colon, value = line.partition(":")
     return (" ".join(label.split()), value.strip()) if colon else ("", "")
 
@@ -170,7 +170,7 @@ class Columns:
     ends: tuple[int, ...]
 
     def cells(self, row: str) -> dict[str, str] | None:
-        """Return the cells of a row by label, if no cell contains blanks; None unless there is one cell per label."""
+        """Return a row's cells by label, split at blanks or else by position; None if they do not match the labels."""
         cells = list(re.finditer(r"\S+", row))
         if len(cells) != len(self.labels) or not (all(self.labels) or self._over(cells)):
             # An unknown label may consist of several words above a single cell.
@@ -183,7 +183,7 @@ class Columns:
         return all(cell.start() == start or cell.end() == end for cell, (start, end) in zip(cells, labels, strict=True))
 
     def aligned(self, row: str, may_be_empty: Iterable[str] = ()) -> dict[str, str] | None:
-        """Return the cells of a row by label, if each begins below its label; None if one does not."""
+        """Return a row's cells by label if they are aligned with the header, otherwise None."""
         cells = {}
         for label, start, end in zip(self.labels, self.starts, [*self.starts[1:], None], strict=True):
             if not label:
@@ -203,7 +203,7 @@ def columns(header: str, labels: Iterable[str], required: Iterable[str]) -> Colu
     A word that does not belong to a label counts as a separate column.
     """
     longest_first = sorted(labels, key=len, reverse=True)
-    # In the header of gcstats, some labels follow the unit of the previous one without a blank.
+    # In the gcstats header, some labels follow the unit of the previous label without a blank.
     words = [
         r"\s+".join(map(re.escape, label.split())) + ("" if label.endswith(")") else r"(?!\S)")
         for label in longest_first
@@ -226,7 +226,7 @@ def objects(text: str) -> list[dict[str, Any]]:
             content, end = _JSON.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             continue
-        # Text after the end means that a line of the object is missing: its nesting is wrong.
+        # Text after the object's end means that one of its lines is missing, so that its nesting is wrong.
         if not _CONTINUES.match(text, end):
             result.append(content)
         position = end

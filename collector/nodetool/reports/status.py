@@ -25,7 +25,7 @@ _WORD = re.compile(r"(?<!\S)\S+")
 
 @dataclass(frozen=True)
 class Node:
-    """A row: the state (two letters), address and host id of a node; the id is "" until it is known."""
+    """A row of the report: a node's state (two letters), address and host id; the id is "" until it is known."""
 
     state: str
     address: str
@@ -33,7 +33,7 @@ class Node:
 
 
 def parse(text: str) -> Report:
-    """Return the numbers of nodes up and down, and the address of each node by its host id.
+    """Return the numbers of nodes up and down, and the nodes' addresses by host id.
 
     The numbers are absent unless every line is recognised: an omitted node would make them wrong.
     """
@@ -43,13 +43,13 @@ def parse(text: str) -> Report:
         for name, state in (("cassandra_endpoints_up", "U"), ("cassandra_endpoints_down", "D")):
             draft.put((name,), sum(node.state.startswith(state) for node in nodes))
     elif draft.recognised:
-        draft.problem("numbers of nodes up and down are unknown: part of the report was not recognised")
+        draft.problem("the numbers of nodes up and down are unknown: part of the report was not recognised")
     id_counts = Counter(node.host_id for node in nodes)
     return draft.report({node.host_id: node.address for node in nodes if node.host_id and id_counts[node.host_id] == 1})
 
 
 def _nodes(draft: Draft) -> tuple[list[Node], bool]:
-    """Return the nodes, and whether they are complete."""
+    """Return the nodes, and whether the list is complete."""
     nodes: list[Node] = []
     header: Columns | None = None
     is_sound, ended = True, False

@@ -27,7 +27,7 @@ FILLS = frozenset(
 
 
 def arguments(keyspace: str, table: str) -> tuple[str, ...]:
-    """Return nodetool's arguments for one table; none unless keyspace and table are names."""
+    """Return nodetool's arguments for one table; empty unless the keyspace and the table are given as names."""
     named = keyspace and table and not is_pattern(keyspace) and not is_pattern(table)
     return (*ARGUMENTS, keyspace, table) if named else ()
 
@@ -49,7 +49,7 @@ class Histogram:
 
 
 def parse(text: str) -> Report:
-    """Return the percentiles of each table; those of tables without recent operations are absent."""
+    """Return the percentiles of each table; tables without recent operations are absent."""
     draft = Draft(text)
     for histogram in histograms(draft, _HEADING, _LABELS):
         keyspace, table = histogram.heading.groups()
@@ -93,7 +93,7 @@ def _is_recent(longest: str) -> bool:
 
 
 def _duration(cell: object) -> float | None:
-    # No operation takes no time: 0 means that there were no operations.
+    # Every operation takes some time, so 0 means that there were no operations.
     return _hundredths(cell) or None
 
 
@@ -104,7 +104,7 @@ def _hundredths(cell: object) -> float | None:
 
 
 def histograms(draft: Draft, heading: re.Pattern[str], labels: Iterable[str]) -> list[Histogram]:
-    """Return the well-formed histograms of a report; each heading names the subject."""
+    """Return the well-formed histograms of a report, each with the table that its heading names."""
     labels = ("Percentile", *labels)
     sections: list[tuple[re.Match[str], list[str]]] = []
     in_section = False
@@ -125,7 +125,7 @@ def _histogram(draft: Draft, heading: re.Match[str], lines: Sequence[str], label
     headers = [(header, number) for number, line in enumerate(lines) if (header := columns(line, labels, labels[:1]))]
     units = [line.split() for line in lines if set(line.split()) <= _UNITS]
     if len(headers) != 1 or len(units) != 1:
-        draft.problem("histogram without header or units", heading[0])
+        draft.problem("histogram without a header or units", heading[0])
         return None
     header, number = headers[0]
     if units[0].count("(micros)") != sum(label.endswith("Latency") for label in header.labels):

@@ -1,4 +1,4 @@
-"""`nodetool tablestats`: local operations on keyspaces and tables since the start of the node, and their sizes."""
+"""`nodetool tablestats`: local operations on keyspaces and tables since the node's start, and table sizes."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -59,7 +59,7 @@ _RULE = re.compile(r"-{4,}")
 
 def _ratio(raw: object) -> float | None:
     number = decimal(raw)
-    # -1 for an empty or uncompressed table.
+    # The value is -1 for an empty or uncompressed table.
     return number if number is not None and number >= 0 else None
 
 
@@ -85,7 +85,7 @@ _OF_KEYSPACE = ("Read Count", "Read Latency", "Write Count", "Write Latency", "P
 
 @dataclass(frozen=True)
 class Section:
-    """The values of a keyspace (`table` is "") or a table by label; a well-formed report has one value per label."""
+    """The values of a keyspace (with `table` "") or a table, by label; a well-formed report has one value per label."""
 
     keyspace: str
     table: str
@@ -98,7 +98,7 @@ class Section:
 
 
 def parse(text: str) -> Report:
-    """Return the values of every keyspace and table, from JSON or text, without indexes."""
+    """Return the values of every keyspace and table from JSON or text; indexes are ignored."""
     draft = Draft(text)
     reports = [content for content in objects(text) if "total_number_of_tables" in content]
     if len(reports) == 1:
@@ -120,7 +120,7 @@ def parse(text: str) -> Report:
 def _take(draft: Draft, section: Section) -> None:
     labels = _OF_TABLE if section.table else _OF_KEYSPACE
     if any(len(values) > 1 for values in section.values.values()):
-        # A heading is missing, so that two tables look like one.
+        # A heading is missing, which makes two tables look like one.
         draft.problem("duplicate label; all values are ignored", section.name)
         return
     values_by_label = {label: values[0] for label, values in section.values.items() if label in labels}
@@ -154,7 +154,7 @@ def _keyspace(draft: Draft, section: Section, values: Mapping[str, object]) -> N
 
 
 def _microseconds(raw: object) -> int:
-    """Return the total time of the operations: the mean of a keyspace covers all operations since the start."""
+    """Return the total time of the operations: a keyspace's mean covers all operations since the node's start."""
     count, mean = raw if isinstance(raw, tuple) else (raw, None)
     number = whole(count)
     if number == 0:
@@ -162,7 +162,8 @@ def _microseconds(raw: object) -> int:
     if (mean_ms := milliseconds(mean)) is None:
         raise ValueError("is missing, although the count is not 0")
     total = mean_ms * number * 1000
-    # Cassandra divides a sum of whole microseconds: a total that is not close to one comes from another kind of mean.
+    # Cassandra divides a whole number of microseconds by the count. If the total is not close to a whole number, the
+    # mean is of another kind.
     if abs(total - round(total)) > 0.001 + total * 1e-15:
         raise ValueError("is not a mean of that many operations since the start")
     return round(total)
@@ -198,7 +199,7 @@ def _section(keyspace: str, table: str, figures: Mapping[str, object], labels: I
 
 
 class _Reader:
-    """Takes the text line by line and assigns values to headings. The section of an index is discarded."""
+    """Takes the text line by line and assigns values to headings. Sections about indexes are discarded."""
 
     def __init__(self, draft: Draft) -> None:
         self.sections: list[Section] = []
@@ -232,7 +233,7 @@ class _Reader:
 
     def _field(self, label: str, value: str) -> None:
         if label in _OF_KEYSPACE and (self._current is None or self._current.table):
-            # The heading of another keyspace is missing: the following lines do not belong to the previous one.
+            # The next keyspace's heading is missing: the following lines do not belong to the previous keyspace.
             self._discard()
             self._keyspace = ""
         elif self._current is None or (label in _OF_TABLE and not self._current.table):

@@ -32,7 +32,7 @@ _DROPPED = "cassandra_messages_dropped_total"
 _POOL_COLUMNS = ("Pool Name", *(column for _, column, _ in _POOL))
 _MESSAGE_COLUMNS = ("Message type", "Dropped", "50%", "95%", "99%", "Max")
 
-# The report lacks the path of a pool, which MBeans have. These are all pools of 3.11 to 5.0.
+# The report lacks a pool's path, which is part of the MBean name. These are all pools of 3.11 to 5.0.
 _PATHS = {
     "request": (
         "CounterMutationStage",
@@ -74,13 +74,13 @@ _PATHS = {
 }
 _PATH = {pool: path for path, pools in _PATHS.items() for pool in pools}
 _MESSAGE = re.compile(r"[A-Z0-9_]+")
-# The line above the second table; rows continue after an empty line.
+# The line above the second table; an empty line does not end the first table.
 _TITLE = "Latencies waiting in queue"
 _NUMBERED = ("PerDiskMemtableFlushWriter_", "Repair#")
 
 
 def parse(text: str) -> Report:
-    """Return pools and dropped messages, from JSON or text."""
+    """Return thread pools and dropped messages, from JSON or text."""
     draft = Draft(text)
     reports = [content for content in objects(text) if isinstance(content.get("ThreadPools"), dict)]
     if len(reports) == 1:

@@ -1,1 +1,1 @@
-"""The definitions of the dashboards, one per file."""
+"""The dashboard definitions, one per file."""

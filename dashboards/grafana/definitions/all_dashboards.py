@@ -1,4 +1,4 @@
-"""All dashboards in the order of their links."""
+"""All dashboards, in the order in which they are linked."""
 
 from dashboards.grafana.definitions import agent, jvm, latency, load, node, overview, storage, tables
 

@@ -1,4 +1,4 @@
-"""Cassandra's JVM: garbage collection, memory, threads and files."""
+"""The JVM dashboard: garbage collection, memory, threads and files."""
 
 from dashboards.grafana.panel_model import Dashboard, Row, Split, Stat, TimeSeries, WorstTable, lines
 

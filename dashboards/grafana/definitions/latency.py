@@ -1,4 +1,4 @@
-"""Request latency: distribution and percentiles, of all nodes combined and of each node."""
+"""The latency dashboard: distributions and percentiles, for all nodes combined and for each node."""
 
 from dashboards.grafana.panel_model import Dashboard, Heatmap, Line, Row, Split, Spread, TimeSeries, lines
 

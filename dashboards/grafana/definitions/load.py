@@ -1,4 +1,4 @@
-"""A load test: client and server measurements side by side."""
+"""The load test dashboard: client and server measurements side by side."""
 
 from dashboards.grafana.panel_model import Dashboard, Heatmap, Row, Split, TimeSeries, lines
 

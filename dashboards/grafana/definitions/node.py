@@ -1,4 +1,4 @@
-"""One or more nodes in detail: requests, queues and machine."""
+"""The node dashboard: one or more nodes in detail, with requests, queues and machine."""
 
 from dashboards.grafana.panel_model import Dashboard, Row, Split, StateTimeline, TimeSeries, lines
 

@@ -1,4 +1,4 @@
-"""Keyspaces and tables: activity, latency, size and read cost."""
+"""The tables dashboard: activity, latency, size and read cost."""
 
 from dashboards.grafana.panel_model import Dashboard, Row, Split, TimeSeries, WorstTable, lines
 

@@ -1,4 +1,4 @@
-"""Alerts on cluster membership: nodes that are down, restart or disagree."""
+"""Alerts on cluster membership: nodes that are down, have restarted, or disagree."""
 
 from collector.model.metric import Aggregation
 from dashboards.expression import Gauge, where
@@ -29,7 +29,7 @@ _LIVE = "cassandra_endpoints_live"
 _AGENT = f'casstat_build_info{{{MATCH},cluster!=""}}'
 _RECENT_AGENTS = aggregate("count", f"last_over_time({_AGENT}[1h])", (*CLUSTER, "node"))
 _CURRENT_AGENTS = aggregate("count", _AGENT, (*CLUSTER, "node"))
-# `unless` also works when no agent is left; a count of the remaining agents would be absent.
+# `unless` also works when no agent is left, whereas a count of the remaining agents would be absent.
 _GONE = aggregate("count", f"{_RECENT_AGENTS} unless {_CURRENT_AGENTS}", CLUSTER)
 _MISSING = f"{_GONE} / {aggregate('count', _RECENT_AGENTS, CLUSTER)}"
 _MISSING_SUMMARY = "Agents of {{ $labels.cluster }} are missing"
@@ -80,7 +80,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraNodesUnreachable",
         "nodes_unreachable",
-        "A node of {{ $labels.cluster }} cannot reach {{ $value | humanize }} others.",
+        "A node of {{ $labels.cluster }} cannot reach {{ $value | humanize }} of the others.",
         by=CLUSTER,
     ),
     *threshold_alerts(
@@ -89,7 +89,7 @@ ALERTS = (
         ANSWERS,
         "Cassandra is down on {{ $labels.node }}",
         f"The agent of {WHERE} gets no response from Cassandra, and no other node reports that all nodes are up.",
-        # While the other nodes see it, only casstat cannot read it: CasstatNodeUnread.
+        # While the other nodes see it as up, CasstatNodeUnread fires instead: only casstat cannot read the node.
         also=f"unless on (cluster) {_UNREACHABLE} == 0",
     ),
     *threshold_alerts(
@@ -107,7 +107,7 @@ ALERTS = (
         "nodes_live_spread",
         f"{rule_query(Gauge(_LIVE, aggregation=Aggregation.MAX), CLUSTER)} - {rule_query(Gauge(_LIVE), CLUSTER)}",
         "Nodes of {{ $labels.cluster }} disagree about live nodes",
-        "Some nodes of {{ $labels.cluster }} see {{ $value | humanize }} more live nodes than others.",
+        "The numbers of live nodes that the nodes of {{ $labels.cluster }} see differ by {{ $value | humanize }}.",
         by=CLUSTER,
     ),
     *threshold_alerts(
@@ -115,7 +115,7 @@ ALERTS = (
         "restarts",
         aggregate("max", f"changes({selector('cassandra_jvm_start_time_seconds', (), MATCH)}[30m])"),
         "Cassandra restarted on {{ $labels.node }}",
-        f"Cassandra on {WHERE} restarted {{{{ $value | humanize }}}} times within half an hour.",
+        f"Cassandra on {WHERE} restarted within half an hour (restart count {{{{ $value | humanize }}}}).",
     ),
     *threshold_alerts(
         "CassandraSchemaDisagreement",

@@ -1,4 +1,4 @@
-"""Alerts on the machines of the nodes: disks, CPU, memory, clock."""
+"""Alerts on the nodes' machines: disks, CPU, memory, clock."""
 
 from dashboards.promql import NODE_LABELS, selector
 from dashboards.rules.alert import MATCH, WHERE, agent_series, aggregate, rule_query, signal_alerts, threshold_alerts
@@ -24,9 +24,10 @@ ALERTS = (
         f"{aggregate('sum', _FREE, (*NODE_LABELS, *_MOUNT))} / "
         f"({aggregate('sum', f'deriv({_FREE}[6h])', (*NODE_LABELS, *_MOUNT))} < 0) * -1",
         "A disk of {{ $labels.node }} is filling up",
-        f"At the current rate {{{{ $labels.mountpoint }}}} of {WHERE} is full in {{{{ $value | humanizeDuration }}}}.",
+        f"At the current rate, {{{{ $labels.mountpoint }}}} of {WHERE} will be full in "
+        "{{ $value | humanizeDuration }}.",
         by=(*NODE_LABELS, *_MOUNT),
-        # Not urgent: a disk that is half empty, or one that has stopped filling up.
+        # Does not fire for a disk that is still half empty or has stopped filling up.
         also=f"and {_FREE_SHARE} < 0.5 and {aggregate('sum', f'deriv({_FREE}[1h])', (*NODE_LABELS, *_MOUNT))} < 0",
     ),
     *signal_alerts(

@@ -31,7 +31,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraPoolBlocked",
         "pools_blocked",
-        f"The full queue of {{{{ $labels.pool }}}} is blocking {_VALUE} tasks on {WHERE}.",
+        f"The queue of {{{{ $labels.pool }}}} on {WHERE} is full and is blocking tasks (currently {_VALUE}).",
         ("pool",),
     ),
     *signal_alerts(

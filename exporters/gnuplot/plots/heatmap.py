@@ -18,7 +18,7 @@ _VIRIDIS = (
     *("#1F9E89", "#35B779", "#6DCD59", "#B4DE2C", "#FDE725"),
 )
 _MS = 1000.0
-# Narrower cells are indistinguishable, and slow to draw.
+# Narrower cells would be indistinguishable and slow to draw.
 _CELL_PX = 1.5
 
 
@@ -86,7 +86,7 @@ def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
 
 
 def _cells(run: Run, operation: str, size: int) -> Columns:
-    """Return the non-empty cells, `size` intervals each."""
+    """Return the non-empty cells, each of which spans `size` intervals."""
     buckets = run.buckets.get(operation) or [None] * len(run.times)
     columns: dict[str, list[float | None]] = {name: [] for name in ("time", "end", "low_ms", "high_ms", "count")}
     for start in range(0, len(run.times), size):

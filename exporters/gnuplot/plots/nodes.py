@@ -1,4 +1,4 @@
-"""One cell per node, all on the same scales; many nodes as a band."""
+"""Draws one cell per node, all on the same scales, or a band if there are many nodes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MAX_NODES = 12
 _ROW_PX = 300
 _BETWEEN_PX = 36
 _NAME_PX = 20
-# The columns of each node in the data file, with title and style.
+# Each node's columns in the data file, with their titles and styles.
 _READS, _WRITES = LineStyle("reads", 7), LineStyle("writes", 9)
 _COLUMNS = (
     ("reads_per_s", "reads", _READS),
@@ -33,7 +33,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """The cell of one node: its index, its box, and the edges of the plot that it touches."""
+    """One node's cell: its index, its box, and the edges of the plot that it touches."""
 
     index: int
     box: Box
@@ -77,7 +77,7 @@ def _subtitle(run: Run) -> str:
 
 
 def _grid(nodes: int) -> tuple[int, int]:
-    """Return the number of columns and rows of cells."""
+    """Return the numbers of columns and rows in which the cells are arranged."""
     columns = max(nodes, 1) if nodes <= 3 else 2 if nodes == 4 else 3 if nodes <= 9 else 4
     return columns, ceil(max(nodes, 1) / columns)
 
@@ -107,7 +107,7 @@ def _data(run: Run, limit: int) -> Columns:
 
 
 def _lines(data: Columns, index: int) -> list[Line]:
-    """Return a node's lines: reads, writes, and the p99 of both."""
+    """Return a node's lines: reads, writes, and the p99 latency of each."""
     first = 1 + index * len(_COLUMNS)
     values = list(data.values())[first:]
     return [
@@ -129,7 +129,7 @@ def _node(page: Page, cell: Cell, lines: Sequence[Line], scales: tuple[Scale, Sc
         "unset arrow; unset object",
         *Timeline(page, x_axis, run.phases, gaps_of(run, node), marks).lines(),
         page.label(name, (box.left + box.right) / 2, box.top - 8, "center tc rgb ink"),
-        # Only the names of phases: other labels have no room.
+        # Only phase names: there is no room for other labels.
         *(Timeline(page, x_axis, run.phases, (), ()).label_commands(box.top - _NAME_PX / 2) if cell.upper else ()),
         *(legend(page, Box(0, box.top, page.width - RIGHT_PX, 0)) if cell.index == 0 else ["unset key"]),
     ]

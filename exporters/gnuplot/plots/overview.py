@@ -9,7 +9,7 @@ from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
 from exporters.gnuplot.value_axis import linear
 
-# Lines of more nodes would be unreadable; the plot `nodes` shows them.
+# With more nodes, their lines would be unreadable; the plot `nodes` shows them instead.
 MAX_NODES = 12
 PANELS = 7
 _LATENCY = (
@@ -18,7 +18,7 @@ _LATENCY = (
     ("p99", LineStyle("tail", 9, width=1.8)),
     ("max", LineStyle("faint", 0, "'.'", 1.2)),
 )
-# From the bottom of the stack to its top, with the colour of each part.
+# The parts from the bottom to the top of the stack, each with its colour.
 _CPU = (("user", "blue"), ("nice", "yellow"), ("system", "vermillion"), ("iowait", "sky"), ("steal", "ink"))
 _DISK = ("disk_read_mb_per_s", "disk_write_mb_per_s")
 _NETWORK = ("net_rx_kbit_per_s", "net_tx_kbit_per_s")
@@ -47,8 +47,8 @@ def draw(page: Page) -> Drawing:
     boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), PANELS)
     panels = [
         ("Operations; the sum over all nodes is bold.", _operations(page, boxes[0], data)),
-        ("Read latency over the requests of all nodes.", _latency(page, boxes[1], data, "read")),
-        ("Write latency over the requests of all nodes.", _latency(page, boxes[2], data, "write")),
+        ("Read latency across all nodes.", _latency(page, boxes[1], data, "read")),
+        ("Write latency across all nodes.", _latency(page, boxes[2], data, "write")),
         ("Garbage collection and pending compactions.", _upkeep(page, boxes[3], data)),
         ("CPU, stacked.", _cpu(page, boxes[4], data)),
         ("Disk.", _machine(page, boxes[5], data, "disk, MB/s", _DISK, ("read", "written"))),

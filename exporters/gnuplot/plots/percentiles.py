@@ -1,4 +1,4 @@
-"""Latency of the whole run by percentile; the tail is stretched, as in HdrHistogram's plots."""
+"""The whole run's latency by percentile; the tail is stretched, as in HdrHistogram's plots."""
 
 from math import floor, log10
 
@@ -11,7 +11,7 @@ from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot
 from exporters.gnuplot.text_escaping import quoted
 
 _STEPS = 20
-# 99.9999999 %: floating point cannot resolve more.
+# 99.9999999 %: floating-point numbers cannot resolve higher percentiles.
 _MAX_DECADES = 9.0
 _WORDS = (("read", "reads", 7), ("write", "writes", 9))
 _NAMED = (0.0, 50.0, 90.0, 95.0)
@@ -58,7 +58,7 @@ def draw(page: Page) -> Drawing:
 
 
 def _total(run: Run, word: str) -> Buckets | None:
-    """Return the merged buckets of all intervals outside the warm-up; None without any operation."""
+    """Return the merged buckets of all intervals outside the warm-up; None if they contain no operations."""
     counted = [
         buckets
         for time_s, buckets in zip(run.times, run.buckets.get(word, ()), strict=False)
@@ -90,13 +90,13 @@ def _longest(merged: dict[str, Buckets | None]) -> str:
 
 
 def _decades(buckets: Buckets) -> float:
-    """Return the last position on the axis, in nines, that this number of values supports."""
+    """Return the highest percentile that this number of values supports, as a position on the axis in nines."""
     return min(max(log10(buckets.total), 1.0), _MAX_DECADES)
 
 
 def _curves(merged: dict[str, Buckets | None]) -> Columns:
     far = max((_decades(buckets) for buckets in merged.values() if buckets), default=0.0)
-    # Finer at the beginning, where most operations are.
+    # The steps are finer at the beginning, where most operations are.
     steps = [*(step / 200 for step in range(10)), *(step / _STEPS for step in range(1, floor(far * _STEPS) + 1))]
     ends = {_decades(buckets) for buckets in merged.values() if buckets}
     counted: dict[str, list[float | None]] = {"percentile": [], **{f"{word}_ms": [] for word in merged}}

@@ -40,7 +40,7 @@ def draw(page: Page) -> Drawing:
             f"# {word.capitalize()}s.",
             *page.margins(box),
             *x_axis.commands("x"),
-            "set xlabel 'reads and writes of the cluster, operations/s' tc rgb ink",
+            "set xlabel 'cluster reads and writes, operations/s' tc rgb ink",
             *axis(page, box, f"{word} latency, ms", scale),
             *(legend(page, box) if word == "write" else ["unset key"]),
             *plot(_plots(page, data, word)),
@@ -65,7 +65,7 @@ def _data(page: Page) -> Columns:
 
 
 def _visible(columns: Columns) -> Columns:
-    """Return the visible rows: those with a point that no earlier point of its kind covers."""
+    """Return the visible rows: those with a point that is not covered by an earlier point of the same kind."""
     rows = list(zip(*columns.values(), strict=True))
     if len(rows) <= _MANY:
         return columns
@@ -85,7 +85,7 @@ def _visible(columns: Columns) -> Columns:
 
 
 def _sums(reads: Values, writes: Values) -> list[float | None]:
-    """Return the sums of reads and writes; a column without any value is left out of the sum."""
+    """Return the sums of reads and writes; a column that has no values at all is left out of the sums."""
     pairs = zip(reads, writes, strict=True)
     if present(reads) and present(writes):
         return [read + write if read is not None and write is not None else None for read, write in pairs]

@@ -1,4 +1,4 @@
-"""Dotted names of series, for stores without labels."""
+"""Dotted series names for stores without labels."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def part(text: str) -> str:
 
 
 def path(prefix: str, metric: Metric, identity: Identity, series: Series) -> str:
-    """Return PREFIX.cluster.dc.rack.node.metric.labels, always with as many parts, so that patterns match."""
+    """Return PREFIX.cluster.dc.rack.node.metric.labels; a metric's names all have the same number of parts."""
     words = [identity.cluster, identity.dc, identity.rack, identity.node, metric.name, *series[1:]]
     return ".".join([*([prefix] if prefix else []), *map(part, words)])
 

@@ -14,7 +14,7 @@ from exporters.sinks.parts.points import EVENTS, events, histogram_fields, owner
 # A line feed would end the point, and the others are not allowed in names.
 BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}
 ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
-# InfluxDB and VictoriaMetrics disagree on a backslash before another, before an escaped character, and at the end.
+# InfluxDB and VictoriaMetrics disagree on a backslash before another one, before an escaped character, and at the end.
 ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
 QUOTED = {ord("\\"): "/", ord('"'): "'"}
 MAX_TEXT_CHARS = 1000
@@ -35,13 +35,13 @@ class LineEncoder:
     def encode(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
     ) -> list[bytes]:
-        """Return a line without line feed for each series of `exporters.sinks.parts.points.rows`."""
+        """Return a line, without a line feed, for each series that `exporters.sinks.parts.points.rows` would yield."""
         self._prepare(catalogue, identity, sample, placement)
         lines = []
         tail = b" %d000000" % time_ms(sample)
-        # Most counters did not change in the last second, and concatenation is faster than formatting.
+        # Most counters do not change within a second, and concatenation is faster than formatting.
         zero_rate, zero_value = b"per_s=0" + tail, b"value=0.0" + tail
-        # The same as `rows` without an object per series, which would take half of the time.
+        # This does the same as `rows`, but without an object per series, which would take half of the time.
         for head, series, value in zip(self._heads, self._series, sample.values.values(), strict=True):
             if not head:
                 continue
@@ -52,7 +52,7 @@ class LineEncoder:
                     continue
                 number = increase / elapsed_s if aggregated is None else aggregated
                 if number - number == 0:
-                    # The elapsed time has five significant digits, and formatting all 17 takes twice as long.
+                    # The elapsed time has only five significant digits, and formatting all 17 takes twice as long.
                     lines.append(b"%bper_s=%.12g%b" % (head, number, tail))
             elif type(value) is float:
                 if not value:
@@ -75,7 +75,7 @@ class LineEncoder:
         if all_series == self._series:
             return
         if len(known) > 2 * len(all_series) + SPARE:
-            # Compactions and tables come and go: drop the others.
+            # Compactions and tables come and go: drop those that are gone.
             self._known = known = {series: known[series] for series in all_series if series in known}
         for series in all_series:
             if series not in known:
@@ -94,7 +94,7 @@ def _event_lines(identity: Identity, sample: Sample) -> Iterator[bytes]:
 
 @lru_cache(maxsize=16)
 def _template(names: tuple[str, ...]) -> bytes:
-    """Return a format string for a head, the fields of a histogram, and a tail."""
+    """Return a format string for a line's head, a histogram's fields, and the line's tail."""
     return b"%b" + ",".join(f"{name}=%.12g" for name in names).encode() + b"%b"
 
 
@@ -103,7 +103,7 @@ def _head(catalogue: Mapping[str, Metric], identity: Identity, placement: Placem
     metric = catalogue.get(series[0])
     if metric is None or len(series) != len(metric.labels) + 1:
         return b""
-    # A label of the series takes precedence over a label of the node.
+    # A series label takes precedence over a node label.
     labels = dict([*identity.labels().items(), *owner_tags(metric, placement), *tags(metric, series)])
     words = [f"{key(name)}={key(value)}" for name, value in labels.items()]
     head = ",".join([NO_NAME.sub("_", metric.name), *words]) + " "
@@ -112,5 +112,5 @@ def _head(catalogue: Mapping[str, Metric], identity: Identity, placement: Placem
 
 
 def key(text: str) -> str:
-    """Escape a tag's name or value."""
+    """Escape a tag name or value."""
     return ODD_BACKSLASH.sub("/", text.translate(BLANKS)).translate(ESCAPED)

@@ -1,7 +1,8 @@
 """Samples as points for time series stores: each series with its fields.
 
-A counter has `per_s`; a gauge `value`; a histogram `count` and, unless empty, `p50` to `p999`, `max`, and the `mean` of
-the counters beside it. Texts are not points: the node's identity becomes the points' tags.
+A counter has the field `per_s`; a gauge has `value`; a histogram has `count` and, unless it is empty, `p50` to `p999`,
+`max`, and the `mean` computed from the counters that belong to it. Texts do not become points, but the node's identity
+becomes the points' tags.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +38,7 @@ def rows(catalogue: Mapping[str, Metric], sample: Sample) -> Iterator[tuple[Seri
 
 
 def histogram_fields(metric: Metric, series: Series, buckets: Buckets, sample: Sample) -> Fields:
-    """Return the fields of a histogram over the interval."""
+    """Return a histogram's fields for the interval."""
     fields = {"count": float(buckets.total)}
     mean = ratio(sample, (metric.total, *series[1:]), (metric.count, *series[1:]))
     if mean is not None and isfinite(mean):
@@ -49,7 +50,7 @@ def histogram_fields(metric: Metric, series: Series, buckets: Buckets, sample: S
 
 
 def events(sample: Sample) -> dict[str, list[str]]:
-    """Return the texts of each kind of event, without the one that repeats in every tick of an outage."""
+    """Return the texts of each kind of event, except the kind that repeats on every tick of an outage."""
     fields: dict[str, list[str]] = {}
     for event in sample.events:
         if event.kind != NO_ANSWER:
@@ -58,19 +59,19 @@ def events(sample: Sample) -> dict[str, list[str]]:
 
 
 def time_ms(sample: Sample) -> int:
-    """Return the time of a sample's points: its tick's, in milliseconds since the epoch."""
+    """Return the time of a sample's points, which is that of its tick, in milliseconds since the epoch."""
     return round(sample.tick.time_s * MS)
 
 
 def tags(metric: Metric, series: Series) -> list[tuple[str, str]]:
-    """Return the labels of a series with their values, without empty ones."""
+    """Return the labels of a series with their values, omitting those without a value."""
     return [(name, value) for name, value in zip(metric.labels, series[1:], strict=True) if value]
 
 
 def owner_tags(metric: Metric, placement: Placement) -> list[tuple[str, str]]:
-    """Return the tags that identify the owner of a series which nodes on one machine share.
+    """Return the tags that identify the owner of a series that nodes on one machine share.
 
-    They are empty for a node's own series and for an unknown machine. The machine's value changes when it reboots.
+    There are none for a node's own series and for an unknown machine. The machine's tag changes when it reboots.
     """
     if metric.owner is Owner.NODE or not placement.machine:
         return []

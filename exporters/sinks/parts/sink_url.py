@@ -16,8 +16,8 @@ MAX_PORT = 65535
 class Target:
     """A parsed sink URL.
 
-    scheme      of the sink, such as `influxdb+https`.
-    path        without the leading slash, unescaped.
+    scheme      the sink's URL scheme, such as `influxdb+https`.
+    path        the path without its leading slash, unescaped.
     parameters  the query parameters.
     """
 
@@ -43,11 +43,11 @@ class Target:
         return self.scheme.endswith("+https")
 
     def require_known(self, *known: str) -> None:
-        """Raise SinkUrlError if the URL has another parameter."""
+        """Raise SinkUrlError if the URL has any other parameter."""
         for name in self.parameters:
             if name not in known:
                 near = get_close_matches(name, known, 1, 0.0)
-                hint = f"did you mean {near[0]}?" if near else "this sink has none"
+                hint = f"did you mean {near[0]}?" if near else "this sink takes no parameters"
                 raise SinkUrlError(f"{self.name}: unknown parameter {name!r} (hint: {hint})")
 
     def flag(self, name: str) -> bool:
@@ -58,7 +58,7 @@ class Target:
         return value == "1"
 
     def secret(self, name: str) -> str:
-        """Return the first line of the file that a parameter names, or "". Raises SinkUrlError."""
+        """Return the first line of the file that a parameter names; "" without the parameter. Raises SinkUrlError."""
         if name not in self.parameters:
             return ""
         try:
@@ -96,7 +96,7 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
         raise SinkUrlError(f"{parts.scheme}://: no host or invalid port (hint: {parts.scheme}://HOST:PORT/…)")
     parameters = parse_qsl(parts.query, keep_blank_values=True)
     if len(dict(parameters)) < len(parameters) or parts.fragment:
-        raise SinkUrlError(f"{parts.scheme}://{parts.hostname}: duplicate parameter, or a '#'")
+        raise SinkUrlError(f"{parts.scheme}://{parts.hostname}: duplicate parameter, or '#' in the URL")
     return Target(parts.scheme, parts.hostname, port, unquote(parts.path[1:]), dict(parameters))
 
 

@@ -29,7 +29,7 @@ from exporters.sinks.sink import RefusedError, TooLargeError, UnavailableError
 MAX_RESPONSE_BYTES = 1 << 18
 MAX_RETRY_AFTER_S = 300.0
 MAX_CAUSES = 8
-# In the store's own responses, these concern the points: some are invalid (207), all are, or they are too many.
+# In the store's own responses, these statuses concern the points: some or all are invalid, or there are too many.
 VERDICTS = (207, 400, 413, 422)
 TOO_LARGE = 413
 STORED = (200, 201, 204)
@@ -53,7 +53,7 @@ class StoreResponse:
 
     @property
     def stored(self) -> bool:
-        """Whether the points are stored; a success with a body is not from the store."""
+        """Whether the points are stored; a successful response with a body does not come from the store."""
         return self.status in STORED and not self.body.strip()
 
     def without(self, secret: str) -> "StoreResponse":
@@ -62,7 +62,7 @@ class StoreResponse:
 
 
 class Pools(urllib3.PoolManager):
-    """A pool of one persistent connection. As `pool_manager` of influxdb_client, it bounds its requests, too."""
+    """A pool with one persistent connection; as influxdb_client's `pool_manager`, it bounds that client's requests."""
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
@@ -203,7 +203,7 @@ class _Reading:
         finally:
             # A connection with unread data cannot be reused.
             response.close() if response.length_remaining or not response.isclosed() else response.release_conn()
-        # influxdb_client decodes it as UTF-8 without checking.
+        # influxdb_client decodes the body as UTF-8 without handling errors.
         text = body.decode(errors="replace").encode()
         return urllib3.HTTPResponse(
             io.BytesIO(text), response.headers, response.status, enforce_content_length=False, decode_content=False

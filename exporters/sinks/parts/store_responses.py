@@ -1,6 +1,6 @@
 """Interprets response bodies: the store's own errors, as opposed to those of proxies and other servers.
 
-`influxdb` and `blueflood` return the store's message about the points, or None for a body that the store never writes.
+`influxdb` and `blueflood` return the store's message about the points, or None if the body is not such a message.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 # InfluxDB 2's error codes that concern the points; 1.8 and 3 have no codes.
 CODES = frozenset({"invalid", "request too large", "too large", "unprocessable entity"})
 VICTORIA_METRICS = re.compile(r'remoteAddr: "[^"]*"[^;]*; requestURI: [^;]*; (.*)', re.DOTALL)
-# This message concerns the URL.
+# This message concerns the URL, not the points.
 UNSUPPORTED = "unsupported path"
 BLUEFLOOD_TEXTS = ("Cannot parse content", "No valid metrics", "Invalid data", "Error converting JSON payload")
 
@@ -30,7 +30,7 @@ def influxdb(body: str) -> str | None:
 
 
 def blueflood(body: str) -> str | None:
-    """Return Blueflood's message: {"errors": [{"message": "…"}, …]}, or one of a few texts of older versions."""
+    """Return Blueflood's message: {"errors": [{"message": "…"}, …]}, or one of the few texts of older versions."""
     if body.startswith(BLUEFLOOD_TEXTS):
         return body
     errors = _object(body).get("errors")

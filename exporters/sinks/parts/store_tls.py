@@ -1,4 +1,4 @@
-"""TLS to a store: the parameters of its URL that set it, and advice in their names."""
+"""TLS for connections to a store: the URL parameters that configure it, and advice that mentions them."""
 
 import ssl
 
@@ -11,9 +11,9 @@ from exporters.sinks.sink import SinkUrlError
 CA, CERTIFICATE, KEY = PARAMETERS = ("ca_file", "cert_file", "key_file")
 NAMES = {"ca": CA, "certificate": CERTIFICATE, "key": KEY}
 HINTS = {
-    Reason.UNKNOWN_AUTHORITY: f"give the authority's certificate with {CA}=PATH",
-    Reason.PLAIN_HTTP: "give a URL with +http",
-    Reason.CLIENT_CERTIFICATE_REQUIRED: f"give {CERTIFICATE}=PATH and {KEY}=PATH",
+    Reason.UNKNOWN_AUTHORITY: f"specify the authority's certificate with {CA}=PATH",
+    Reason.PLAIN_HTTP: "use a URL with +http",
+    Reason.CLIENT_CERTIFICATE_REQUIRED: f"use {CERTIFICATE}=PATH and {KEY}=PATH",
 }
 
 
@@ -23,10 +23,10 @@ def hint(reason: Reason) -> str:
 
 
 def context_of(target: Target) -> ssl.SSLContext | None:
-    """Return the TLS context for connections to a store; None for one without TLS. Raises SinkUrlError."""
+    """Return the TLS context for connections to a store; None for a store without TLS. Raises SinkUrlError."""
     if not target.tls:
         if odd := [name for name in PARAMETERS if name in target.parameters]:
-            raise SinkUrlError(f"{target.name}: {odd[0]} requires TLS (hint: give a URL with +https)")
+            raise SinkUrlError(f"{target.name}: {odd[0]} requires TLS (hint: use a URL with +https)")
         return None
     if KEY in target.parameters and CERTIFICATE not in target.parameters:
         raise SinkUrlError(f"{target.name}: {KEY} needs {CERTIFICATE}")

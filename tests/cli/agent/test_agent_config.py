@@ -1,4 +1,4 @@
-"""Settings of the agent: one name as a flag, a variable and a file entry, in this order; invalid ones are rejected."""
+"""The agent's settings: each is a flag, an environment variable and a file entry, with precedence in that order."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from cli.main import main
 
 
 def printed(*arguments: str, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the output of --print-config: by key, the value and its source."""
+    """Return the output of --print-config: each key with its value and source."""
     result = CliRunner().invoke(command, [*arguments, "--print-config"], env=environ, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     rows = [line.partition(" = ") for line in result.stdout.splitlines() if not line.startswith("#")]
@@ -73,14 +73,14 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
         ("zzzzzz = 2", "unknown setting 'zzzzzz' (hint: choose from allow_host, buckets, "),
         ("config = 'x'", "unknown setting 'config'"),
         ("interval = 0.01", "'interval': '0.01' is out of range: 0.1 s to 3600 s"),
-        ("interval = true", "'interval' is a number of seconds or a duration such as \"30s\", not true"),
+        ("interval = true", "'interval' must be a number of seconds or a duration such as \"30s\", not true"),
         ("interval = '1x'", "'interval': '1x' is not a duration such as 30, 30s, 5m or 1.5h"),
-        ("tables = 1.5", "'tables' is a whole number, not 1.5"),
-        ("tables = true", "'tables' is a whole number, not true"),
-        ("node_metrics = 1", "'node_metrics' is true or false, not 1"),
-        ("listen = 17199", "'listen' is a text, not 17199"),
+        ("tables = 1.5", "'tables' must be a whole number, not 1.5"),
+        ("tables = true", "'tables' must be a whole number, not true"),
+        ("node_metrics = 1", "'node_metrics' must be true or false, not 1"),
+        ("listen = 17199", "'listen' must be a string, not 17199"),
         ("to = 'graphite://h:1'", "'to' must be a list"),
-        ("to = [1]", "'to' is a text, not [1]"),
+        ("to = [1]", "'to' must be a string, not [1]"),
         ("journal_limit = 'much'", "'journal_limit': 'much' is not a size"),
         ("source = 'telepathy'", "'source': 'telepathy' is not one of"),
         ("[agent]\nlisten = ':1'", "unknown setting 'agent'"),
@@ -124,5 +124,5 @@ def test_an_endless_file_is_an_error(capsys: pytest.CaptureFixture[str]) -> None
         ({"CASSTAT_JOURNAL_DIR": "/run/c", "STATE_DIRECTORY": "/run/a"}, "/run/c"),
     ],
 )
-def test_the_journal_is_in_the_directory_of_the_service_manager(environ: dict[str, str], folder: str) -> None:
+def test_the_journal_defaults_to_the_service_managers_directory(environ: dict[str, str], folder: str) -> None:
     assert printed(environ=environ)["journal_dir"].startswith(f'"{folder}"')

@@ -5,7 +5,7 @@ from tests.collector.fakes import FakeClock
 
 
 class Node:
-    """A node that answers or not in each second, and the lines logged about it."""
+    """A node that either answers or does not answer in each second, and the lines logged about it."""
 
     def __init__(self, *, answered: bool) -> None:
         self.clock = FakeClock()
@@ -13,7 +13,7 @@ class Node:
         self.availability = Availability(self.lines.append, self.clock.monotonic_s, answered=answered)
 
     def tick(self, seconds: int, *, answers: bool, origin: str = "") -> list[str]:
-        """Return the lines logged within these seconds."""
+        """Simulate a number of seconds, and return the lines logged in that time."""
         self.lines.clear()
         for _ in range(seconds):
             self.clock.busy(1)
@@ -21,7 +21,7 @@ class Node:
         return list(self.lines)
 
 
-def test_an_outage_is_two_lines_with_its_reason_and_duration() -> None:
+def test_an_outage_logs_two_lines_with_its_reason_and_duration() -> None:
     node = Node(answered=True)
     assert node.tick(30, answers=True, origin="1") == []
     assert node.tick(20, answers=False) == ["Cassandra stopped answering after 30 s: cassandra: connection refused"]

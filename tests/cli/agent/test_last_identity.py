@@ -1,4 +1,4 @@
-"""The identity stored beside the journal: the last one that the node reported, even with a damaged file."""
+"""The identity stored beside the journal is the last one that the node reported; damaged files are ignored."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Messages to the service manager: readiness after the first tick, the watchdog after each, and the end."""
+"""Messages to the service manager: readiness after the first tick, a watchdog ping after each tick, and the end."""
 
 import os
 import socket
@@ -47,7 +47,7 @@ def test_the_first_tick_reports_readiness_and_each_tick_feeds_the_watchdog(manag
 
 
 @pytest.mark.parametrize("environ", [{}, {"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "often"}])
-def test_the_watchdog_of_another_process_is_not_fed(manager: Manager, address: str, environ: dict[str, str]) -> None:
+def test_the_watchdog_is_fed_only_for_this_process(manager: Manager, address: str, environ: dict[str, str]) -> None:
     Notifier({"NOTIFY_SOCKET": address, **environ}).alive("here")
     assert manager.received() == ["STATUS=here", "READY=1"]
 

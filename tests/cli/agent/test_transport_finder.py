@@ -1,4 +1,4 @@
-"""While the node does not answer, other transports are tried periodically, and one that answers is used."""
+"""While the node is not answering, other transports are tried periodically, and one that answers is used."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ NOBODY = "http://127.0.0.1:1/jolokia"
 
 
 class FakeTransports:
-    """Two transports; nodetool may answer. Counts the attempts."""
+    """Two transports, of which only nodetool may answer. Counts the attempts."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()

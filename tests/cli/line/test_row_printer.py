@@ -19,7 +19,7 @@ MACHINE = {"cpu", "disk"}
 
 
 def run_of(answers: str) -> list[Sample]:
-    """Return one sample a second: "+" for an interval with data from Cassandra, "-" for one without."""
+    """Return one sample per second: "+" for an interval with data from Cassandra, "-" for one without."""
     samples = []
     for second, answer in enumerate(answers):
         names = {"cassandra", *MACHINE} if answer == "+" else MACHINE
@@ -119,7 +119,7 @@ def test_columns_are_selected_by_name_or_header() -> None:
         ("reads_per_sec", "unknown column 'reads_per_sec' (hint: did you mean 'reads_per_s'?)"),
         ("Rds/s,%usr", "unknown column '%usr' (hint: did you mean '%user'?)"),
         ("qqqqqqqqq", "unknown column 'qqqqqqqqq' (hint: use 'help' for a list)"),
-        (",", "',' names no column (hint: use 'help' for a list)"),
+        (",", "',' does not name a column (hint: use 'help' for a list)"),
     ],
 )
 def test_an_unknown_column_gets_a_suggestion(columns: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The Jolokia options: the same for every command, with passwords from safe places only."""
+"""The Jolokia options are the same for every command; passwords come only from safe places."""
 
 from pathlib import Path
 from typing import Any
@@ -85,11 +85,11 @@ def test_without_a_file_the_password_comes_from_the_environment(tmp_path: Path) 
     ("settings", "words"),
     [
         (JolokiaSettings(jolokia_user="me"), f"--jolokia-password-file, or set {PASSWORD}"),
-        (JolokiaSettings(jolokia_target_user="me", jolokia_target="n"), "give --jolokia-target-password-file"),
+        (JolokiaSettings(jolokia_target_user="me", jolokia_target="n"), "use --jolokia-target-password-file"),
         (JolokiaSettings(jolokia_password_file=Path("none")), "requires --jolokia-user"),
         (JolokiaSettings(jolokia_target_password_file=Path("none")), "requires --jolokia-target-user"),
         (JolokiaSettings(jolokia_user="me", jolokia_password_file=Path("/none")), "--jolokia-password-file: /none: No"),
-        (JolokiaSettings(jolokia_key=Path("key.pem")), "give --jolokia-cert"),
+        (JolokiaSettings(jolokia_key=Path("key.pem")), "use --jolokia-cert"),
         (JolokiaSettings(jolokia_ca=Path("ca.pem")), "https://"),
         (JolokiaSettings(jolokia_target="no node"), "--jolokia-target"),
     ],

@@ -1,4 +1,4 @@
-"""Limits for reading recordings: one-line errors, and failures of one recording do not affect others."""
+"""Limits on reading recordings: one-line errors that affect no other recording."""
 
 import json
 import shutil

@@ -20,7 +20,7 @@ NOBODY = 65534
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Yield the folder of an open recording, which every user may read except for its lock."""
+    """Yield the folder of an open recording; every user may read its files except the lock."""
     # tmp_path is below a folder that other users may not enter.
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -34,8 +34,8 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def as_stranger(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[None]:
-    """Make the test a user who may not open the lock."""
-    # Imports everything that the commands need, which this user may not be able to read.
+    """Run the test as a user who may not open the lock."""
+    # This imports all modules that the commands need, before the test becomes a user who may be unable to read them.
     assert main(["journal", "check", str(folder)]) == main(["replay", str(folder)]) == 0
     assert "open" in capsys.readouterr().out
     if os.geteuid():
@@ -55,7 +55,7 @@ def test_the_state_of_a_forbidden_lock_is_unknown(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("as_stranger")
-def test_check_and_replay_say_that_they_cannot_tell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_and_replay_report_that_they_cannot_tell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     owner = (folder / LOCK).owner()
     users = "root" if owner == "root" else f"{owner} or root"
     text = (

@@ -45,7 +45,7 @@ def rec(tmp_path: Path) -> Path:
         ("-k ks? -c t2", "no table 't2' in keyspace 'ks?': the recording has t3"),
     ],
 )
-def test_missing_names_end_the_command(run: Run, rec: Path, command: str, arguments: str, message: str) -> None:
+def test_missing_names_are_an_error(run: Run, rec: Path, command: str, arguments: str, message: str) -> None:
     assert run(*command.split(), *arguments.split()) == (1, "", f"casstat: {message}\n")
     assert not list(rec.parent.glob("out/*"))
 
@@ -65,7 +65,7 @@ def test_existing_names_are_shown(run: Run, rec: Path, command: str, names: str)
     assert len(rows.splitlines()) > 5
 
 
-def test_a_recording_without_keyspaces_has_none(run: Run, tmp_path: Path) -> None:
+def test_an_error_states_that_a_recording_has_no_keyspaces(run: Run, tmp_path: Path) -> None:
     record(tmp_path / "rec", busy("a", 5))
     assert run("replay", "rec", "-k", "ks") == (1, "", "casstat: no keyspace 'ks': the recording has none\n")
 
@@ -112,7 +112,7 @@ def test_a_recording_between_two_multiples_has_no_complete_interval(run: Run, tm
     assert "covers 79 s, but no complete interval of 60 s: intervals end at multiples of 60 s" in errors
 
 
-def test_a_recording_of_two_multiples_has_a_row(run: Run, tmp_path: Path) -> None:
+def test_a_recording_that_spans_two_multiples_has_a_row(run: Run, tmp_path: Path) -> None:
     record(tmp_path / "rec", busy("a", 61, begin_s=1_795_000_020.0))
     code, out, errors = run("replay", "rec", "-i", "60", "--format", "json")
     assert (code, errors) == (0, "")

@@ -1,4 +1,4 @@
-"""The merge, `top --replay` and live `top` aggregate nodes in the same way."""
+"""`casstat merge`, `top --replay` and live `top` aggregate nodes in the same way."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,7 +88,7 @@ def clusters(draw: st.DrawFn) -> list[Node]:
 
 
 def snapshots(node: Node) -> Iterator[Snapshot]:
-    """Yield the ticks of a node. Values of a machine or network are the same for all its nodes."""
+    """Yield a node's ticks. All nodes on the same machine or network report the same values for it."""
     chance, counts, starts = Random(node.seed), dict[Series, int](), 0  # noqa: S311
     for tick in range(TICKS):
         if tick in node.restarts:
@@ -98,7 +98,7 @@ def snapshots(node: Node) -> Iterator[Snapshot]:
             metric = CATALOGUE[series[0]]
             if series[0].startswith(("cassandra_", "casstat_process")):
                 values[series] = _value(metric.kind, series, counts, chance)
-        # A node that just came back has no previous value.
+        # The gauge must not be lacking right after an outage or a restart, when there is no previous value.
         if tick in node.lacking and tick - 1 not in node.down and tick not in node.restarts:
             del values["cassandra_compaction_pending",]
         scrapes = [Scrape("cassandra", 50.0 + tick, values, str(starts))] if tick not in node.down else []
@@ -138,7 +138,7 @@ def recorded(nodes: Sequence[Node], folder: Path) -> Path:
 
 
 def merge_rows(folder: Path, interval_s: float) -> dict[float, Row]:
-    """Return the cluster's rows of `casstat merge`, by their time."""
+    """Return the cluster's rows from `casstat merge`, by time."""
     run, choice = merged(MergeSettings((folder,), interval_s), lambda _, node: node.node)
     return rows_of(run, choice)
 
@@ -157,13 +157,13 @@ def rows_of(run: Merged[Any], choice: Choice) -> dict[float, Row]:
 
 
 def top_rows(folder: Path, interval_s: float) -> dict[float, Row]:
-    """Return the cluster's rows of `casstat top --replay --format json`."""
+    """Return the cluster's rows from `casstat top --replay --format json`, by time."""
     frames = RecordedFrames(MergeSettings((folder,), interval_s)).history.frames
     return {frame.time_s: json.loads(json_text(frame, (None, None), EVERY))["cluster"] for frame in frames}
 
 
 def live_rows(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
-    """Return the cluster's rows of live `casstat top`, fed with the samples of the nodes."""
+    """Return the cluster's rows from live `casstat top` when it receives the nodes' samples, by time."""
     assembler = IntervalAssembler(run.grid.interval_s, SUMMED)
     for node in nodes:
         assembler.add_node(node.name, node.name)
@@ -181,7 +181,7 @@ def live_rows(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
 
 
 def differences(left: Mapping[float, Row], right: Mapping[float, Row]) -> list[tuple[float, str]]:
-    """Return the times and common columns of cells that differ."""
+    """Return the time and column of each cell that differs; only columns present on both sides are compared."""
 
     def same(a: float | None, b: float | None) -> bool:
         if a is None or b is None:
@@ -216,7 +216,7 @@ def test_merge_replay_and_live_show_the_same_cluster(nodes: list[Node], interval
 TWO = [Node(f"n{n}", "m1", "net1", "vda", COLLECTORS[n], frozenset(), frozenset(), frozenset(), n) for n in (0, 1)]
 
 
-def test_pending_compactions_and_heap_are_sums_and_shares_are_means(tmp_path: Path) -> None:
+def test_pending_compactions_and_heap_are_summed_and_shares_are_averaged(tmp_path: Path) -> None:
     recording = recorded(TWO, tmp_path)
     merge = plain_merge(recording, 5.0)
     (row, *_), (index, *_) = merge_rows(recording, 5.0).values(), merge.cluster
@@ -235,7 +235,7 @@ def test_pending_compactions_and_heap_are_sums_and_shares_are_means(tmp_path: Pa
 
 
 @pytest.mark.parametrize("implementation", ["reference", "columnar", "machine"])
-def test_changing_one_implementation_is_noticed(
+def test_a_change_to_one_implementation_is_noticed(
     implementation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes: dict[str, Callable[[], None]] = {

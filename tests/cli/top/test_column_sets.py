@@ -1,4 +1,4 @@
-"""Column sets: their columns exist, and agents accept the request for each set."""
+"""Column sets: every column exists, and agents accept the request for each set."""
 
 import pytest
 
@@ -9,12 +9,12 @@ from exporters.live.live_frames import request_of
 
 
 @pytest.mark.parametrize("number", range(len(SETS)))
-def test_the_patterns_of_a_set_are_within_an_agents_limits(number: int) -> None:
+def test_the_patterns_of_each_set_are_within_the_agents_limits(number: int) -> None:
     patterns = request_of(wanted(number)).patterns
-    # Two more columns may be requested: the one sorted by and the transposed one.
+    # Leave room for two more columns: the sort column and the one shown in the transposed view.
     assert len(patterns) <= MAX_PATTERNS - 8
     assert all(len(pattern) <= MAX_PATTERN_CHARS for pattern in patterns)
 
 
-def test_all_columns_of_the_sets_exist() -> None:
+def test_every_column_of_every_set_exists() -> None:
     assert all(name in COLUMN_INDEX for columns in SETS for name in (*columns.columns, *columns.worst))

@@ -1,4 +1,4 @@
-"""The effect of each key, and that every sequence of keys leads to a valid screen."""
+"""Each key has its effect, and every sequence of keys leads to a valid screen."""
 
 import pytest
 from hypothesis import given
@@ -93,7 +93,7 @@ def test_a_paused_screen_stays_at_its_tick_while_new_ones_arrive() -> None:
     assert "PAUSED, 11 s ago" in lines[0]
 
 
-def test_seeking_by_age_or_time() -> None:
+def test_seeking_accepts_an_age_or_a_time() -> None:
     times = [frame.time_s for frame in FRAMES]
     assert after(*typed("S", "12", "enter")).at_s == times[-13]
     assert after(*typed("S", "99999", "enter")).at_s == times[0]
@@ -104,7 +104,7 @@ def test_seeking_by_age_or_time() -> None:
     assert after(*typed("S", "12", "escape")).at_s is None
 
 
-def test_seeking_a_time_of_day() -> None:
+def test_seeking_accepts_a_time_of_day() -> None:
     with local_zone("UTC0"):
         # The first frame ends at 22:13:20.
         assert after(*typed("S", "22:13:30", "enter")).at_s == FRAMES[10].time_s
@@ -134,11 +134,11 @@ def test_rows_are_sorted_by_the_selected_column() -> None:
 
 
 def test_the_worst_nodes_come_first() -> None:
-    # Node 3 is gone, 2 is silent, 5 and 1 are slow; the others are sorted by their latency.
+    # Node 3 is gone, node 2 is silent, and nodes 5 and 1 are slow; the others are sorted by latency.
     assert RenderContext(FRAMES, ViewState(), 80, 24).order == [3, 2, 5, 1, 0, 4]
 
 
-def test_f_shows_only_nodes_with_faults() -> None:
+def test_f_shows_only_faulty_nodes() -> None:
     view = after("f")
     assert set(RenderContext(FRAMES, view, 80, 24).order) == {1, 2, 3, 5}
     assert after("escape", view=view) == ViewState()

@@ -20,7 +20,7 @@ GONE = NodeFrame("a", State.GONE, NOTHING, "Connection refused", None, "")
 
 
 def frames_waited(*nodes: NodeFrame, step_s: float = 1.0) -> int | None:
-    """Return the number of frames after which waiting ends; the last state repeats."""
+    """Return the number of frames before waiting ends, or None if it does not; the last state is repeated."""
     patience = Patience(2.0)
     base = frames(1, 1)[0]
     for number in range(40):
@@ -44,7 +44,7 @@ def frames_waited(*nodes: NodeFrame, step_s: float = 1.0) -> int | None:
         ([NEW], 22),
     ],
 )
-def test_waiting_ends_with_an_answer_or_a_persistent_failure(nodes: list[NodeFrame], frame: int) -> None:
+def test_waiting_ends_with_a_response_or_a_persistent_failure(nodes: list[NodeFrame], frame: int) -> None:
     assert frames_waited(*nodes) == frame
 
 
@@ -54,9 +54,9 @@ def test_a_failing_node_beside_one_that_answers_is_retried_once() -> None:
     assert [patience.is_over(frame, waited_s) for waited_s in (1.0, 2.0)] == [False, True]
 
 
-def test_a_node_without_an_answer_shows_the_reason() -> None:
+def test_a_node_that_does_not_respond_shows_the_reason() -> None:
     assert why_not(NEW, ASCII) == "no answer yet"
     assert why_not(FIRST_INTERVAL, ASCII) == "first interval"
     assert (
-        why_not(replace(GONE, state=State.SILENT, reason="", age_s=3.0), ASCII) == "Cassandra does not answer for 3 s"
+        why_not(replace(GONE, state=State.SILENT, reason="", age_s=3.0), ASCII) == "Cassandra has not answered for 3 s"
     )

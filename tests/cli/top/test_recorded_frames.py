@@ -1,4 +1,4 @@
-"""`top --replay` shows the same values as `casstat merge`, and none where the recording has none."""
+"""`top --replay` shows the same values as `casstat merge`, and no values where the recording has a gap."""
 
 import csv
 from pathlib import Path
@@ -21,7 +21,7 @@ def rec(tmp_path: Path) -> Path:
     return tmp_path / "rec"
 
 
-def test_replay_shows_the_values_of_the_merge(rec: Path, tmp_path: Path) -> None:
+def test_replay_shows_the_same_values_as_the_merge(rec: Path, tmp_path: Path) -> None:
     assert main(["merge", str(rec), "-i", "1", "-o", str(tmp_path / "merged")]) == 0
     with next((tmp_path / "merged").glob("rows.tsv*")).open(newline="") as file:
         rows = {(row["node"], float(row["time"])): row for row in csv.DictReader(file, delimiter="\t")}
@@ -41,7 +41,7 @@ def test_replay_shows_the_values_of_the_merge(rec: Path, tmp_path: Path) -> None
     assert compared > 100
 
 
-def test_a_node_is_gone_without_values_after_the_end_of_its_recording(rec: Path) -> None:
+def test_after_its_recording_ends_a_node_is_gone_and_has_no_values(rec: Path) -> None:
     frames = RecordedFrames(MergeSettings((rec,), 1.0)).history.frames
     assert frames[0].time_s > BEGIN_S
     ended = frames[-1].nodes[1]

@@ -1,4 +1,4 @@
-"""The view that top saves when it exits, and its reaction to damaged files."""
+"""The view that top saves when it exits, including the handling of damaged files."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Screens of top: golden files, and exactly the size of the terminal."""
+"""top's screens match their golden files and fill the terminal exactly."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -68,11 +68,11 @@ def test_ascii_screens_match_their_golden_file() -> None:
     golden.check("top.ascii.txt", "\n".join([*lines[:24], ""]))
 
 
-def test_the_text_of_once_matches_its_golden_file() -> None:
+def test_the_text_output_of_once_matches_its_golden_file() -> None:
     golden.check("top.once.txt", batch.table_text(FRAMES[-1], ViewState()))
 
 
-def test_the_json_of_once_matches_its_golden_file() -> None:
+def test_the_json_output_of_once_matches_its_golden_file() -> None:
     names = frozenset({"reads_per_s", "read_p99_ms", "compactions_pending"})
     golden.check("top.once.json", batch.json_text(FRAMES[-1], (3.21, 61.5), names) + "\n")
 
@@ -84,13 +84,13 @@ def test_the_json_of_once_matches_its_golden_file() -> None:
     st.integers(0, 99),
     st.sampled_from([FINE, ASCII]),
 )
-def test_every_screen_has_exactly_its_size(view: ViewState, width: int, height: int, first: int, marks: Marks) -> None:
+def test_every_screen_has_the_right_size(view: ViewState, width: int, height: int, first: int, marks: Marks) -> None:
     lines = shown(replace(view, first=first), width, height, marks)
     assert len(lines) == height
     assert all(len(line) == width and line.isprintable() for line in lines)
 
 
-def test_the_screen_before_the_first_answer_says_so() -> None:
+def test_the_screen_says_that_it_is_waiting_before_the_first_response() -> None:
     for view in VIEWS.values():
         lines = shown(view, 80, 24, history=[])
         assert len(lines) == 24
@@ -110,7 +110,7 @@ def test_received_text_cannot_control_the_terminal(name: str, why: str, age_s: f
 
 @given(st.text())
 @example("\u4dc0\u2630\u268a\u4e16")
-def test_each_character_takes_one_cell(text: str) -> None:
+def test_each_character_occupies_one_cell(text: str) -> None:
     from rich.cells import cell_len
 
     cleaned = clean(text)
@@ -138,14 +138,14 @@ def test_numbers_lose_decimals_before_they_get_a_suffix(value: float | None, tex
     assert number(value, 3, 7 if value != 123456.789 else 6) == text
 
 
-def test_narrow_tables_keep_the_names_and_the_sort_column() -> None:
+def test_narrow_tables_keep_the_node_names_and_the_sort_column() -> None:
     for width in range(24, 200):
         header = shown(ViewState(sort="peers_unreachable"), width, 30)[4]
         assert "NODE" in header
         assert "Unrch" in header
 
 
-def test_the_state_of_a_node_is_a_sign_and_not_only_a_colour() -> None:
+def test_a_nodes_state_is_shown_by_a_sign_as_well_as_a_colour() -> None:
     lines = shown(ViewState(), 120, 40)
     signs = {line[3:12].strip(): line[1] for line in lines[6:12]}
     assert signs == {
@@ -169,7 +169,7 @@ def test_transposed_names_are_truncated_at_the_start_if_necessary() -> None:
     assert " ….0.191.5" in shown(view, 80, 30, history=named)[5]
 
 
-def test_few_nodes_leave_room_for_charts_and_many_do_not() -> None:
+def test_charts_are_shown_only_when_the_nodes_leave_room() -> None:
     def charts(nodes: int) -> int:
         history = frames(nodes=nodes)
         return sum("  max " in line for line in shown(ViewState(), 120, 40, history=history))
@@ -190,7 +190,7 @@ def test_columns_are_selected_by_name() -> None:
 
 
 @given(st.lists(st.floats(0, 1e6) | st.just(float("nan")), max_size=30), st.integers(0, 20), st.integers(1, 9))
-def test_the_bars_of_a_chart_are_as_high_as_their_values(values: list[float], width: int, height: int) -> None:
+def test_the_height_of_a_chart_bar_is_proportional_to_its_value(values: list[float], width: int, height: int) -> None:
     rows = chart(values, width, height)
     assert len(rows) == height
     assert all(len(row) == width for row in rows)

@@ -1,4 +1,4 @@
-"""top takes every severity from the thresholds of alerts and panels."""
+"""top derives every severity from the same thresholds as alerts and panels."""
 
 import pytest
 
@@ -34,18 +34,18 @@ def test_a_column_is_in_the_unit_of_its_signal(name: str) -> None:
     assert scale == expected
 
 
-def test_other_columns_have_no_severity() -> None:
+def test_columns_without_a_signal_have_no_severity() -> None:
     others = {name for shown in SETS for name in shown.columns} - set(SIGNALS)
     assert others
     assert all(level(name, 1e9) is Severity.OK for name in others)
 
 
 @pytest.mark.parametrize(("signal", "bound"), [("read_p99", 0.5), ("write_p99", 0.25)])
-def test_a_percentile_is_critical_at_five_times_the_objective(signal: str, bound: float) -> None:
+def test_a_percentile_is_critical_at_five_times_its_objective(signal: str, bound: float) -> None:
     assert (THRESHOLDS[signal].warning, THRESHOLDS[signal].critical) == (bound / 5, bound)
 
 
-def test_an_alert_and_top_call_the_same_value_critical() -> None:
+def test_an_alert_and_top_become_critical_at_the_same_value() -> None:
     alerts = {alert.threshold: alert.bound for alert in alert_list() if alert.severity == "critical"}
     shared = {name: (signal, scale) for name, (signal, scale) in SIGNALS.items() if signal in alerts}
     assert len(shared) >= 10
@@ -54,7 +54,7 @@ def test_an_alert_and_top_call_the_same_value_critical() -> None:
         assert level(name, alerts[signal] * scale) is not Severity.CRITICAL
 
 
-def test_amounts_of_all_nodes_have_no_severity() -> None:
+def test_totals_over_all_nodes_have_no_severity() -> None:
     assert {"compactions_pending", "flush_pending", "read_stage_pending"} <= OF_NODES
     assert not OF_NODES & {"heap_pct", "gc_pct", "peers_unreachable", "read_p99_ms"}
     assert cluster_level("compactions_pending", 1e6) is Severity.OK

@@ -1,4 +1,4 @@
-"""Sparklines: width, and gaps for absent values."""
+"""Sparklines have the requested width, and gaps for absent values."""
 
 from hypothesis import given
 from hypothesis import strategies as st

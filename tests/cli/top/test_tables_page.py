@@ -1,4 +1,4 @@
-"""The page of tables: columns of the line's rows of tables."""
+"""The tables page of `top` shows the same table columns as the line."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from exporters.line.table_rows import COLUMNS, fitting
 
 
 @pytest.mark.parametrize("width", range(30, 160, 7))
-def test_the_page_drops_columns_in_the_same_order_as_the_line(width: int) -> None:
+def test_the_tables_page_drops_columns_in_the_same_order_as_the_line(width: int) -> None:
     text = plain(header(RenderContext([], ViewState(), width, 10)))
     shown = {column.name for column in COLUMNS if column.header in text.split()}
     assert shown == {column.name for column in fitting(len(shown))}

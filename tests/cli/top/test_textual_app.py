@@ -17,7 +17,7 @@ FRAMES = frames(12)
 
 
 class FakeSource:
-    """A history of frames that tests extend, and the requests made to it."""
+    """A frame history that tests can extend; it keeps the requests that it receives."""
 
     def __init__(self, count: int = 10) -> None:
         self.history = History()
@@ -30,7 +30,7 @@ class FakeSource:
 
 
 def driven(steps: Any, source: FakeSource, view: ViewState = ViewState(), marks: Marks = FINE, **more: Any) -> Top:  # noqa: B008
-    """Run the app without a terminal, have `steps` press keys, and return it."""
+    """Run the app without a terminal while `steps` presses keys; return the app."""
 
     async def drive() -> Top:
         app = Top(source, view, marks=marks, **more)
@@ -96,7 +96,7 @@ def test_q_and_ctrl_c_quit(key: str) -> None:
     assert driven(steps, FakeSource()).return_code == 0
 
 
-def test_a_recording_plays_until_its_end() -> None:
+def test_a_recording_plays_to_its_end() -> None:
     source = FakeSource(3)
 
     async def steps(app: Top, pilot: Any) -> None:
@@ -110,7 +110,7 @@ def test_a_recording_plays_until_its_end() -> None:
     driven(steps, source, ViewState(at_s=FRAMES[0].time_s, playing=True, speed=1.0), kind="recording")
 
 
-def test_without_colours_none_are_drawn() -> None:
+def test_no_colours_are_drawn_when_they_are_disabled() -> None:
     async def steps(app: Top, pilot: Any) -> None:
         styles = [segment.style for row in range(24) for segment in app._view.render_line(row)]
         assert all(style is None or style.color is None for style in styles)

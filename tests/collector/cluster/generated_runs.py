@@ -1,4 +1,4 @@
-"""Recordings of generated nodes: they use the real catalogue, with a given number and duration of reads per tick."""
+"""Recordings of generated nodes: the real catalogue, with a given number and duration of reads in each tick."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -24,9 +24,9 @@ DURATION = "cassandra_client_request_duration_seconds"
 
 @dataclass(frozen=True)
 class GeneratedNode:
-    """A node.
+    """The description of a node to generate.
 
-    reads       reads in each tick after the first; None where the node does not answer.
+    reads       number of reads in each tick after the first; None for ticks in which the node does not respond.
     micros      duration of each read in microseconds.
     nanos       whether its histograms are in nanoseconds, as in Cassandra 4.0.
     ahead_s     how far its clock is ahead, in seconds.
@@ -77,7 +77,7 @@ def snapshots(node: GeneratedNode) -> list[Snapshot]:
 
 
 def record(node: GeneratedNode, folder: Path, name: str = "") -> Path:
-    """Record the node into a subfolder of `folder`; return the subfolder."""
+    """Record the node in a subfolder of `folder`, and return the subfolder."""
     head = Header(
         writer="1.0",
         interval_s=node.interval_s,
@@ -100,7 +100,7 @@ def record(node: GeneratedNode, folder: Path, name: str = "") -> Path:
 
 
 def record_three_nodes(folder: Path) -> Path:
-    """Record three nodes for 30 s, two of them on one machine; the third does not answer in the second 10 s."""
+    """Record three nodes for 30 s. The first two share a machine; the third does not respond from 10 s to 20 s."""
     record(GeneratedNode("a", [100] * 30, micros=400, boot="m"), folder)
     events = {3: (Event("gc", "GC 1 s", BEGIN_S + 2.5),)}
     record(GeneratedNode("b", [50] * 30, micros=9000, boot="m", disk="sda", events=events), folder)

@@ -1,4 +1,4 @@
-"""Recordings of nodes with given reads per tick, and the results of both merges."""
+"""Node recordings with given reads in each tick, and the results of both merges."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from collector.model.metric import Values
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 
-# A multiple of all intervals.
+# A multiple of every interval used in the tests.
 BEGIN_S = 1_795_000_000.0
 READS = ("cassandra_client_requests_total", "Read")
 READ_TIME = ("cassandra_client_request_seconds_total", "Read")
@@ -45,7 +45,7 @@ def busy(
     buckets: int = 128,
     origin: str = "",
 ) -> list[Snapshot]:
-    """Return the ticks of a node; `reads` gives the microseconds that each read of a tick took."""
+    """Return a node's ticks; `reads` returns the duration in microseconds of each read in a tick."""
     counts, number, total_us = [0] * buckets, 0, 0
     snapshots = []
     for tick in range(ticks):
@@ -59,7 +59,7 @@ def busy(
 
 
 def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head: Any) -> Path:
-    """Write a session into a folder, and return the folder."""
+    """Write a session to a folder, and return the folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "FULL_EVERY", full_every)
         content = {"session": folder.name, "sources": ("cassandra",), "metrics": METRICS, "interval_s": 1.0, **head}
@@ -70,14 +70,14 @@ def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head:
 
 
 def kept(run: NodeRun) -> Mapping[int, NodeInterval]:
-    """Keep all intervals of a node."""
+    """Keep all of a node's intervals."""
     return run.intervals
 
 
 def merge_both(
     *paths: Path, interval_s: float = 5.0, offsets_s: Mapping[str, float] | None = None
 ) -> tuple[Merged[Mapping[int, NodeInterval]], list[str]]:
-    """Merge with both implementations, assert that they agree, and return the result and the notes."""
+    """Merge with both implementations, assert that they agree, and return the result and its notes."""
     all_sessions, foreign = sessions(paths)
     runs, notes = recordings(all_sessions)
     job = Job(Grid(interval_s), offsets_s or {}, frozenset(CATALOGUE), kept)
@@ -115,13 +115,13 @@ def _is_close(expected: Derived, actual: Derived) -> bool:
 
 
 def reads_of(intervals: Mapping[int, NodeInterval]) -> dict[int, tuple[float, float]]:
-    """Return the number of reads in each interval, and the seconds that they cover."""
+    """Return the number of reads in each interval, and the length in seconds of the time that they cover."""
     rates = {index: interval.sample.values.get(READS) for index, interval in intervals.items()}
     return {index: (rate.increase, rate.elapsed_s) for index, rate in rates.items() if isinstance(rate, Rate)}
 
 
 def cluster_reads(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
-    """Return the cluster's reads and number of responding nodes, by interval index."""
+    """Return the cluster's reads and the number of responding nodes, by interval index."""
     reads = {}
     for index, interval in merged.cluster.items():
         rate = interval.sample.values.get(READS)

@@ -1,4 +1,4 @@
-"""Aggregation of nodes: sums, percentiles of all values, and nothing that a node does not report."""
+"""Aggregation across nodes: sums, percentiles of all values, and absent results where nodes lack a value."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def sample(values: dict[Series, Derived], elapsed_s: float = 5.0) -> Sample:
 
 
 @given(st.lists(RATES, min_size=1, max_size=5))
-def test_increases_and_rates_are_sums_even_over_different_times(rates: list[Rate]) -> None:
+def test_increases_and_rates_are_summed_even_over_different_times(rates: list[Rate]) -> None:
     cluster = merged(METRICS, [sample({("requests_total",): rate}, rate.elapsed_s) for rate in rates], TICK)
     rate = cluster.values["requests_total",]
     assert isinstance(rate, Rate)
@@ -36,7 +36,7 @@ def test_increases_and_rates_are_sums_even_over_different_times(rates: list[Rate
 
 
 @given(st.lists(COUNTS, min_size=1, max_size=4), st.floats(0, 1))
-def test_percentiles_are_percentiles_of_the_values_of_all_nodes(counts: list[tuple[int, ...]], q: float) -> None:
+def test_cluster_percentiles_are_computed_from_the_values_of_all_nodes(counts: list[tuple[int, ...]], q: float) -> None:
     cluster = merged(
         METRICS, [sample({("duration_seconds",): Buckets(UPPER_BOUNDS, node_counts)}) for node_counts in counts], TICK
     )
@@ -46,7 +46,7 @@ def test_percentiles_are_percentiles_of_the_values_of_all_nodes(counts: list[tup
     assert quantile(buckets, q) == quantile(all_values, q)
 
 
-def test_percentiles_are_absent_without_the_buckets_of_an_active_node() -> None:
+def test_percentiles_are_absent_if_an_active_node_has_no_buckets() -> None:
     buckets = Buckets(UPPER_BOUNDS, (1,) * 165)
     with_buckets = sample({("requests_total",): Rate(165.0, 5.0), ("duration_seconds",): buckets})
     busy, idle = (sample({("requests_total",): Rate(increase, 5.0)}) for increase in (1.0, 0.0))
@@ -59,7 +59,7 @@ def gauge(aggregation: Aggregation) -> dict[str, Metric]:
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5))
-def test_gauges_follow_the_aggregation_of_their_metric_and_keep_the_extremes(values: list[float]) -> None:
+def test_gauges_are_aggregated_as_their_metric_defines_and_keep_the_extremes(values: list[float]) -> None:
     expected = {
         Aggregation.SUM: sum(values),
         Aggregation.MEAN: sum(values) / len(values),
@@ -72,7 +72,7 @@ def test_gauges_follow_the_aggregation_of_their_metric_and_keep_the_extremes(val
         assert cluster.spread["g",] == (min(values), max(values))
 
 
-def test_a_mean_rate_divides_by_the_nodes_with_the_metric_and_increases_add_up() -> None:
+def test_a_mean_rate_is_over_the_nodes_with_the_metric_and_increases_add_up() -> None:
     share = Metric("gc_seconds_total", Kind.COUNTER, "seconds", "", ("collector",), across=Aggregation.MEAN)
     first, second = (sample({(share.name, collector): Rate(1.0, 5.0)}) for collector in ("ParNew", "ZGC"))
     cluster = merged({share.name: share}, [first, second, sample({})], TICK)
@@ -80,13 +80,13 @@ def test_a_mean_rate_divides_by_the_nodes_with_the_metric_and_increases_add_up()
     assert cluster.values[share.name, "ZGC"] == Rate(1.0, 5.0, 0.1)
 
 
-def test_a_sum_is_absent_without_the_value_of_a_node() -> None:
+def test_a_sum_is_absent_if_a_node_has_no_value() -> None:
     samples = [sample({("g",): 3.0}), sample({})]
     assert ("g",) not in merged(gauge(Aggregation.SUM), samples, TICK, {("g",)}).values
     assert merged(gauge(Aggregation.MEAN), samples, TICK, {("g",)}).values["g",] == 3.0
 
 
-def test_nodes_on_one_machine_report_its_series_once() -> None:
+def test_the_series_of_a_machine_with_several_nodes_are_counted_once() -> None:
     disk = Metric("disk_total", Kind.COUNTER, "1", "", ("device",), owner=Owner.MACHINE)
     net = Metric("net_total", Kind.COUNTER, "1", "", ("device",), owner=Owner.NETWORK)
     catalogue = {metric.name: metric for metric in (disk, net, COUNTER)}

@@ -1,4 +1,4 @@
-"""Damaged and hostile recordings give gaps or notes, never wrong sums, and both merges agree."""
+"""Damaged and hostile recordings lead to gaps or notes, never to wrong sums, and both merges agree."""
 
 import json
 import shutil
@@ -47,12 +47,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, Path]:
 
 
 def check_damaged(pair: tuple[Path, bytes, Path], content: bytes) -> None:
-    """Assert that the sums are right when the first recording has this content."""
+    """Assert that the sums are right when the first recording's file has this content."""
     damaged, _, intact = pair
     file_of(damaged).write_bytes(content)
     merged, _ = merge_both(damaged, intact)
     for node in merged.nodes:
-        # Ten reads per second: an increase over a gap covers the whole gap.
+        # There are ten reads per second, and an increase across a gap covers the whole gap.
         assert all(increase == pytest.approx(10 * covers_s) for increase, covers_s in reads_of(node.product).values())
     assert sum(increase for increase, _ in reads_of(merged.nodes[-1].product).values()) == 220
     increases = [increase for node in merged.nodes for increase, _ in reads_of(node.product).values()]
@@ -61,7 +61,7 @@ def check_damaged(pair: tuple[Path, bytes, Path], content: bytes) -> None:
 
 @given(st.data())
 @shared
-def test_a_truncated_recording_gives_the_sums_of_its_remainder(
+def test_a_truncated_recording_gives_the_sums_of_the_intact_part(
     pair: tuple[Path, bytes, Path], data: st.DataObject
 ) -> None:
     check_damaged(pair, pair[1][: data.draw(st.integers(0, len(pair[1])))])
@@ -75,7 +75,7 @@ def test_a_changed_byte_gives_the_sums_of_the_intact_ticks(pair: tuple[Path, byt
     check_damaged(pair, bytes(content))
 
 
-def test_foreign_files_are_named_in_notes(tmp_path: Path) -> None:
+def test_foreign_files_are_listed_in_notes(tmp_path: Path) -> None:
     good = record(tmp_path / "good", busy("a", 12))
     foreign = [b"", b"text\n" * 99, b"\x1f\x8b" + bytes(99), zstandard.compress(b"{}\n" * 99), b"\x28\xb5\x2f\xfd" * 99]
     for number, content in enumerate(foreign):
@@ -86,7 +86,7 @@ def test_foreign_files_are_named_in_notes(tmp_path: Path) -> None:
     assert cluster_reads(merged) == {0: (50, 1), 1: (50, 1), 2: (10, 1)}
 
 
-def test_a_file_without_readable_ticks_is_named_with_their_number(tmp_path: Path) -> None:
+def test_a_file_without_readable_ticks_is_listed_with_the_number_of_lost_ticks(tmp_path: Path) -> None:
     good, damaged = record(tmp_path / "a", busy("a", 12)), record(tmp_path / "b", busy("b", 7))
     footer = last_footer(file_of(damaged))
     assert footer is not None
@@ -95,7 +95,7 @@ def test_a_file_without_readable_ticks_is_named_with_their_number(tmp_path: Path
     for content in (end, first_frame + end):
         file_of(damaged).write_bytes(content)
         _, notes = merge_both(good, damaged)
-        assert f"{file_of(damaged)}: no readable tick: 7 ticks lost" in notes
+        assert f"{file_of(damaged)}: no readable ticks: 7 ticks lost" in notes
 
 
 def test_a_node_missing_for_a_third_of_the_run_leaves_a_gap(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_node_missing_for_a_third_of_the_run_leaves_a_gap(tmp_path: Path) -> N
     restarted = record(tmp_path / "c", ticks[20:], session="2")
     merged, notes = merge_both(*two, restarted)
     assert notes == []
-    # The first tick of a recording has no increase.
+    # The first tick of a recording has no increases.
     assert [answered for _, answered in cluster_reads(merged).values()] == [3, 3, 2, 2, 3, 3]
     assert [reads for reads, _ in cluster_reads(merged).values()] == [150, 150, 100, 100, 150, 120]
 
@@ -124,7 +124,7 @@ def test_the_first_increase_after_an_outage_covers_the_outage(tmp_path: Path) ->
 
 @given(st.integers(-600, 600))
 @shared
-def test_clock_offsets_align_recordings_minutes_apart(tmp_path: Path, ahead_s: int) -> None:
+def test_clock_offsets_align_recordings_that_are_minutes_apart(tmp_path: Path, ahead_s: int) -> None:
     for folder in tmp_path.glob("*"):
         shutil.rmtree(folder)
     right = [record(tmp_path / "right" / name, busy(name, 12)) for name in ("a", "b")]
@@ -150,7 +150,7 @@ def test_a_clock_step_during_recording_neither_loses_nor_doubles_reads(tmp_path:
     assert sum(increase for increase, _ in cluster_reads(merged).values()) == 770
 
 
-def test_two_recordings_years_apart_give_only_intervals_with_data(tmp_path: Path) -> None:
+def test_two_recordings_made_years_apart_give_only_intervals_with_data(tmp_path: Path) -> None:
     early = record(tmp_path / "early", busy("a", 12, begin_s=1000.0))
     merged, _ = merge_both(early, record(tmp_path / "late", busy("b", 12)))
     assert [answered for _, answered in cluster_reads(merged).values()] == [1] * 6
@@ -186,11 +186,11 @@ def test_percentiles_of_mixed_versions_are_within_one_bucket_of_the_truth(
     for q in (0.5, 0.95, 0.99):
         true_us = values[ceil(round(q * len(values), 9)) - 1]
         merged_us = (histogram.quantile(buckets, q) or 0.0) * 1e6
-        # Whole microseconds in the lowest buckets, a factor of 1.2 above.
+        # The lowest buckets are 1 us wide; above them, upper bounds grow by a factor of 1.2.
         assert true_us / 1.2 - 1 <= merged_us <= true_us * 1.2 + 1
 
 
-def test_a_renamed_node_is_one_node(tmp_path: Path) -> None:
+def test_a_renamed_node_remains_one_node(tmp_path: Path) -> None:
     ticks = busy("old", 30)
     early = record(tmp_path / "early", ticks[:10], process="7@a")
     late = [replace(tick, node="old" if number < 10 else "new") for number, tick in enumerate(ticks[10:])]
@@ -209,7 +209,7 @@ def test_duplicate_recordings_count_once(tmp_path: Path) -> None:
     merged, notes = merge_both(tmp_path / "copy", once, tmp_path / "link")
     assert cluster_reads(merged) == expected
     assert notes == [f"{tmp_path}/link: ignored: a is also recorded in {tmp_path}/copy/a"]
-    # A second recorder that starts a little later.
+    # A second recorder started a little later.
     second = record(tmp_path / "second", busy("a", 30)[2:28])
     merged, notes = merge_both(once, second)
     assert cluster_reads(merged) == expected
@@ -224,7 +224,7 @@ def test_a_copy_of_a_single_tick_counts_once(tmp_path: Path) -> None:
     assert len(notes) == 1
 
 
-def test_two_nodes_with_the_same_name_stay_two(tmp_path: Path) -> None:
+def test_two_nodes_with_the_same_name_remain_separate(tmp_path: Path) -> None:
     folders = [record(tmp_path / name, busy("a", 12), process=name) for name in ("x", "y")]
     merged, notes = merge_both(*folders)
     assert [node.node for node in merged.nodes] == ["a", "a~2"]
@@ -244,18 +244,18 @@ def test_a_run_without_operations_has_zero_reads(tmp_path: Path) -> None:
     assert notes == []
 
 
-def test_buckets_with_an_unknown_layout_are_left_out(tmp_path: Path) -> None:
+def test_buckets_with_an_unknown_layout_are_omitted(tmp_path: Path) -> None:
     unsupported = [
         replace(tick, scrapes=(replace(tick.scrapes[0], values={**tick.scrapes[0].values, READ_DURATION: (7,) * 99}),))
         for tick in busy("a", 12)
     ]
     merged, _ = merge_both(record(tmp_path / "a", unsupported), record(tmp_path / "b", busy("b", 12)))
     assert cluster_reads(merged)[1] == (100, 2)
-    # The buckets of the other node alone would be wrong for the cluster.
+    # A cluster histogram that contained only the other node would be wrong.
     assert all(READ_DURATION not in interval.sample.values for interval in merged.cluster.values())
 
 
-# Hostile lines: with a valid checksum and content that no recorder writes.
+# Hostile lines have a valid checksum but content that no recorder writes.
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +268,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[bytes], Path]:
 
 
 def reads_with(folder: Path, node_lines: list[bytes], intact: Path) -> dict[int, tuple[float, int]]:
-    """Merge both, assert that the intact recording is counted completely, and return the reads of the cluster."""
+    """Merge the lines with the intact recording, check that all of it is counted, and return the cluster's reads."""
     folder.mkdir(exist_ok=True)
     (folder / "x.jsonl.zst").write_bytes(zstandard.compress(b"".join(node_lines)))
     merged, _ = merge_both(folder, intact)
@@ -310,14 +310,14 @@ def test_unknown_fields_of_a_newer_version_are_ignored(tmp_path: Path, lines: tu
 
 
 @pytest.mark.parametrize("text", [b'{"t":' + b"[" * 200_000, b'{"t":' + b"[" * 200_000 + b"]" * 200_000, b"[1", b"5"])
-def test_a_line_with_other_json_is_damage(tmp_path: Path, lines: tuple[list[bytes], Path], text: bytes) -> None:
+def test_a_line_with_unexpected_json_is_damage(tmp_path: Path, lines: tuple[list[bytes], Path], text: bytes) -> None:
     original, intact = lines
     malformed = b'%s,"crc":"%08x"}\n' % (text, zlib.crc32(text))
     assert reads_with(tmp_path / "x", [*original[:3], malformed, *original[4:]], intact)[0] == (70, 2)
 
 
 def test_metrics_of_different_kinds_are_not_aggregated(tmp_path: Path) -> None:
-    """Other versions of casstat may use the same name for another kind of metric."""
+    """Other casstat versions may use the same name for a different kind of metric."""
     folders = []
     for number, kind in enumerate((Kind.COUNTER, Kind.GAUGE, Kind.TEXT)):
         metric = Metric("unheard_of", kind, "", "")
@@ -342,6 +342,6 @@ def _metrics(folder: Path) -> tuple[Metric, ...]:
     return next(entries(read(next(folder.glob("*.zst"))))).head.metrics
 
 
-def test_the_changed_lines_have_the_format_of_the_writer(lines: tuple[list[bytes], Path]) -> None:
+def test_the_changed_lines_have_the_writers_format(lines: tuple[list[bytes], Path]) -> None:
     content = {key: value for key, value in json.loads(lines[0][1]).items() if key != "crc"}
     assert sealed(content) == lines[0][1]

@@ -41,7 +41,7 @@ METRICS = (
     Metric("cells_per_read", Kind.HISTOGRAM, "1", ""),
     Metric("heap_bytes", Kind.GAUGE, "bytes", "", scale=0.5),
     Metric("version", Kind.TEXT, "", ""),
-    # One metric of the catalogue for each aggregation.
+    # One metric from the catalogue for each aggregation.
     *(
         CATALOGUE[name]
         for name in (
@@ -55,7 +55,7 @@ METRICS = (
     ),
 )
 NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40) | st.floats(0, 1e9)
-# Nanoseconds (Cassandra 4.0) and microseconds (4.1); the layout changes only with a restart.
+# Lengths for nanoseconds (Cassandra 4.0) and microseconds (4.1); the layout changes only with a restart.
 LAYOUTS = (165, 128)
 COUNTS = st.lists(st.integers(0, 60), min_size=3, max_size=5).map(tuple)
 VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
@@ -80,7 +80,7 @@ EVENTS = st.lists(st.builds(Event, st.sampled_from(["gc", "flush"]), st.sampled_
 
 
 def with_full_layouts(snapshot: Snapshot) -> Snapshot:
-    """Repeat the small generated histograms to the full length of their layout."""
+    """Extend the short generated histograms to the full length of their layout by repeating them."""
     scrapes = []
     for scrape in snapshot.scrapes:
         length = LAYOUTS[scrape.origin[-1:] in "02468"]
@@ -91,7 +91,7 @@ def with_full_layouts(snapshot: Snapshot) -> Snapshot:
 
 @st.composite
 def ticks(draw: st.DrawFn) -> list[Snapshot]:
-    """Generate ticks of a node whose counters grow, decrease, appear and disappear, with occasional restarts."""
+    """Generate the ticks of a node whose counters grow, decrease, appear and disappear, with occasional restarts."""
     time_s, at_s = 1_795_000_000.0, 100.0
     origins = {"cassandra": 1, "disk": 1}
     snapshots = []
@@ -138,7 +138,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "") -> Path:
-    """Record the runs one after the other into the emptied folder."""
+    """Empty the folder, and record the runs in it one after another."""
     for file in folder.glob("*.zst"):
         file.unlink()
     with pytest.MonkeyPatch.context() as patch:
@@ -155,14 +155,14 @@ shared = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
     max_examples=30,
-    # Shrinking a failing example takes minutes.
+    # Skip the shrinking of failing examples, which takes minutes.
     phases=[Phase.reuse, Phase.generate],
 )
 
 
 @given(st.lists(ticks(), min_size=1, max_size=3), st.sampled_from([1.0, 3.0, 5.0]), st.sampled_from([0.0, 0.4, -90.0]))
 @shared
-def test_a_node_has_the_same_intervals_in_both_implementations(
+def test_both_implementations_give_the_same_node_intervals(
     folder: Path, runs: Sequence[list[Snapshot]], interval_s: float, offset_s: float
 ) -> None:
     all_sessions, notes = sessions([write(folder, runs)])
@@ -180,7 +180,7 @@ def test_a_node_has_the_same_intervals_in_both_implementations(
 
 @given(st.lists(ticks(), min_size=2, max_size=4), st.data())
 @shared
-def test_the_cluster_has_the_same_intervals_in_both_implementations(
+def test_both_implementations_give_the_same_cluster_intervals(
     folder: Path, nodes: Sequence[list[Snapshot]], data: st.DataObject
 ) -> None:
     for old in folder.glob("*"):

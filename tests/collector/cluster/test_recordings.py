@@ -1,4 +1,4 @@
-"""Assigning sessions to nodes: the same result as a comparison of all pairs, in linear time."""
+"""Sessions are assigned to nodes with the same result as comparing all pairs, but in linear time."""
 
 import cProfile
 import pstats
@@ -20,7 +20,7 @@ def session(node: str, begin_s: float, length_s: float, processes: Iterable[str]
 
 
 def all_pairs(sessions: Sequence[Session]) -> list[tuple[str, list[Session], int]]:
-    """Return the recordings by comparing all pairs: the name, the sessions and the number of ignored sessions."""
+    """Return each recording's name, sessions and number of ignored sessions, found by comparing all pairs."""
     groups: list[list[Session]] = []
     for session_ in sorted(sessions, key=lambda session: (session.begin_s, session.folder)):
         same = [group for group in groups if any(is_same_node(session_, member) for member in group)]
@@ -58,7 +58,7 @@ SESSIONS = st.lists(st.tuples(NODES, st.integers(0, 20), st.integers(1, 10), PRO
 
 
 @given(SESSIONS)
-def test_the_result_is_that_of_comparing_all_pairs(sessions: list[Session]) -> None:
+def test_the_result_equals_that_of_comparing_all_pairs(sessions: list[Session]) -> None:
     grouped, notes = recordings(sessions)
     expected = all_pairs(sessions)
     assert [(recording.node, list(recording.sessions)) for recording in grouped] == [row[:2] for row in expected]
@@ -93,7 +93,7 @@ def test_the_work_is_linear_in_the_number_of_sessions(make: Callable[[int], Sess
 
 
 def calls(sessions: Sequence[Session]) -> int:
-    """Return the number of function calls, which unlike time do not depend on the machine."""
+    """Return the number of function calls, which, unlike time, does not depend on the machine."""
     with cProfile.Profile() as profile:
         recordings(sessions)
     return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Cassandra processes on this machine: settings in their command lines, and which process is a given node."""
+"""Cassandra processes on this machine: the settings in their command lines, and the process of a given node."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ JAR = "-javaagent:/opt/jolokia-agent-jvm-2.3.0-javaagent.jar"
         ("=user=a=b,nonsense,port=8780", "http://127.0.0.1:8780/jolokia"),
     ],
 )
-def test_the_agent_url_follows_from_its_options(options: str, expected: str) -> None:
+def test_the_agent_url_is_derived_from_its_options(options: str, expected: str) -> None:
     assert agent_url(["java", "-Xmx1G", f"{JAR}{options}", "org.apache.cassandra.service.CassandraDaemon"]) == expected
 
 
@@ -102,7 +102,7 @@ def test_the_process_is_identified_by_start_time_and_pid(
     assert local_pid(NodeFacts(jvm=jvm, started_ms=1000 * started_s), nodes) == expected
 
 
-def test_another_program_with_the_same_start_time_is_not_the_node() -> None:
+def test_a_different_program_with_the_same_start_time_is_not_the_node() -> None:
     me = psutil.Process()
     started_s = me.create_time()
     facts = NodeFacts(jvm=f"{me.pid}@{HERE}", started_ms=round(1000 * started_s))
@@ -150,7 +150,7 @@ def executable(path: Path) -> Path:
 
 @pytest.mark.parametrize("flag", ["-cp", "-classpath", "--class-path"])
 @pytest.mark.parametrize("entries", [["conf"], ["lib/cassandra.jar"], ["bin/../conf", "bin/../lib/a.jar"], ["lib/*"]])
-def test_the_nodetool_is_the_one_beside_its_configuration_or_jars(
+def test_nodetool_is_found_beside_the_nodes_configuration_or_jars(
     flag: str, entries: list[str], tmp_path: Path
 ) -> None:
     tool = executable(tmp_path / "bin/nodetool")
@@ -160,7 +160,7 @@ def test_the_nodetool_is_the_one_beside_its_configuration_or_jars(
     assert match.resolve() == tool
 
 
-def test_the_nodetool_of_a_package_is_found_only_beside_jars_in_its_own_folder(tmp_path: Path) -> None:
+def test_a_packaged_nodetool_is_found_beside_its_jars(tmp_path: Path) -> None:
     tool = executable(tmp_path / "usr/share/cassandra/bin/nodetool")
     class_path = f"{tmp_path}/etc/cassandra:{tmp_path}/usr/share/cassandra/lib/a.jar"
     assert node_with("-cp", class_path).nodetool == tool
@@ -247,7 +247,7 @@ def test_cassandra_processes_are_identified_by_main_class() -> None:
         assert here(other.pid) is None
 
 
-def test_nodes_with_an_agent_come_first_then_the_oldest() -> None:
+def test_nodes_with_an_agent_come_first_and_then_the_oldest() -> None:
     with process(DAEMON) as old, process(DAEMON) as young, process(JAR, DAEMON) as with_agent:
         ours = [node.pid for node in local_nodes() if node.pid in (old.pid, young.pid, with_agent.pid)]
         assert ours[0] == with_agent.pid
@@ -265,12 +265,12 @@ def test_a_zombie_is_not_running() -> None:
     assert not node.is_running()
 
 
-def test_setting_the_clock_does_not_end_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_is_still_running_after_the_clock_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     with process(DAEMON) as cassandra:
         node = here(cassandra.pid)
         assert node is not None
         with monkeypatch.context() as patch:
-            # Setting the clock moves the kernel's boot time.
+            # Setting the wall clock changes the boot time that the kernel reports.
             patch.setattr("psutil._pslinux.boot_time", lambda: 1000.0)
             patch.setattr("psutil._pslinux.BOOT_TIME", 1000.0, raising=False)
             assert node.is_running()

@@ -21,7 +21,7 @@ def facts(service: dict[str, Any], runtime: dict[str, Any]) -> NodeFacts:
 
 
 @pytest.mark.parametrize("endpoint", ["10.0.0.2", "/10.0.0.2", "node2.example/10.0.0.2"])
-def test_facts_have_address_directories_and_start_time(endpoint: str) -> None:
+def test_facts_include_address_directories_and_start_time(endpoint: str) -> None:
     service = {
         "LocalHostId": "b",
         "EndpointToHostId": {"/10.0.0.1": "a", endpoint: "b"},
@@ -34,14 +34,14 @@ def test_facts_have_address_directories_and_start_time(endpoint: str) -> None:
     )
 
 
-def test_facts_missing_in_a_starting_node_stay_empty() -> None:
+def test_facts_that_a_starting_node_does_not_report_stay_empty() -> None:
     node_facts = facts({"LocalHostId": None, "EndpointToHostId": {}}, {"Name": "7@host", "StartTime": 1000})
     assert node_facts == NodeFacts("", (), "7@host", 1000)
     assert read_facts(FakeJolokia(), 1.0) == NodeFacts()
 
 
 class PathOnDevice(PosixPath):
-    """A path on a given device."""
+    """A path that appears to be on a given device."""
 
     device = os.makedev(8, 1)
 
@@ -57,13 +57,13 @@ DISKS = {
     "9:0": "virtual/block/md0",
 }
 PARTITIONS = {"8:1": "pci0/block/sda/sda1", "259:2": "pci1/block/nvme0n1/nvme0n1p2", "9:1": "virtual/block/md0/md0p1"}
-# Every Linux has these two devices; here they stand for disks.
+# These two device files exist on every Linux system; here they stand in for disks.
 DEVICE_FILES = {"/dev/null": (1, 3), "/dev/zero": (1, 5)}
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return a machine with a few block devices."""
+    """Return the root of a simulated machine with a few block devices."""
     devices = {**DISKS, **PARTITIONS, "1:3": "pci0/block/sdb", "1:5": "pci0/block/sdb/sdb1"}
     links = tmp_path / "sys/dev/block"
     links.mkdir(parents=True)
@@ -77,7 +77,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def process(root: Path, *mounts: tuple[str, str]) -> Path:
-    """Return the folder of a process with these mount points and their devices."""
+    """Return the `/proc` folder of a process with these mount points and their devices."""
     folder = root / "proc/7"
     folder.mkdir(parents=True)
     lines = [f"36 35 0:40 / {point} rw,noatime shared:1 - btrfs {source} rw,space_cache\n" for point, source in mounts]
@@ -98,7 +98,7 @@ def process(root: Path, *mounts: tuple[str, str]) -> Path:
         ((8, 77), ""),
     ],
 )
-def test_the_disk_is_the_whole_disk_of_the_data_directory(root: Path, number: tuple[int, int], disk: str) -> None:
+def test_the_disk_is_the_whole_disk_with_the_data_directory(root: Path, number: tuple[int, int], disk: str) -> None:
     path = PathOnDevice("/data")
     path.device = os.makedev(*number)
     assert disk_of(path, process(root), root) == disk
@@ -132,13 +132,13 @@ def test_a_later_mount_hides_an_earlier_one(root: Path) -> None:
     assert disk_of(path, process(root, ("/data", "overlay"), ("/data", "/dev/null")), root) == "sdb"
 
 
-def test_a_mount_point_with_a_blank_in_its_name_is_found(root: Path) -> None:
+def test_a_mount_point_with_a_space_in_its_name_is_found(root: Path) -> None:
     path = PathOnDevice("/my data/cassandra")
     path.device = os.makedev(0, 40)
     assert disk_of(path, process(root, ("/", "overlay"), (r"/my\040data", "/dev/null")), root) == "sdb"
 
 
-def test_without_the_data_or_its_process_there_is_no_disk(root: Path) -> None:
+def test_without_the_data_directory_or_the_process_there_is_no_disk(root: Path) -> None:
     assert disk_of(root / "nosuch", root / "proc/8", root) == ""
     path = PathOnDevice("/data")
     path.device = os.makedev(0, 40)
@@ -150,7 +150,7 @@ def test_the_data_directory_is_looked_up_in_the_mount_namespace_of_the_process(r
     (folder / "root/data").mkdir(parents=True)
     path = PathOnDevice("/data")
     path.device = os.makedev(8, 1)
-    # In the mount namespace of the process, `path` is on another device than here.
+    # In the process's mount namespace, `path` is on a different device from the one here.
     assert disk_of(path, folder, root) != "sda"
 
 
@@ -163,7 +163,7 @@ def route(folder: Path, *lines: str) -> Path:
     return folder
 
 
-def test_the_interface_is_the_one_with_the_address() -> None:
+def test_the_interface_is_the_one_with_the_nodes_address() -> None:
     loopback = [
         name
         for name, addresses in psutil.net_if_addrs().items()
@@ -174,7 +174,7 @@ def test_the_interface_is_the_one_with_the_address() -> None:
 
 
 @pytest.mark.parametrize("address", ["", "no address", "192.0.2.77", "2001:db8::77"])
-def test_an_unknown_address_has_the_interface_of_the_default_route(address: str) -> None:
+def test_for_an_unknown_address_the_interface_of_the_default_route_is_used(address: str) -> None:
     assert interface_of(address, NET) == "eth0"
 
 
@@ -205,5 +205,5 @@ def test_addresses_of_this_machine_are_this_machine() -> None:
 
 
 @pytest.mark.parametrize("host", ["192.0.2.77", "2001:db8::77"])
-def test_an_address_for_documentation_is_another_machine(host: str) -> None:
+def test_a_documentation_address_is_another_machine(host: str) -> None:
     assert not is_this_machine(host)

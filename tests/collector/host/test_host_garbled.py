@@ -1,4 +1,4 @@
-"""Truncated and garbled kernel files raise SourceError and nothing else."""
+"""Truncated and garbled kernel files cause only a SourceError, never another exception."""
 
 import shutil
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ FILES = [
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the captured tree."""
+    """Return a copy of the captured file tree."""
     return Path(shutil.copytree(captures.HOST, tmp_path_factory.mktemp("machine") / "root"))
 
 
@@ -57,7 +57,7 @@ def replaced(path: Path, content: bytes) -> Iterator[None]:
 
 
 def read(name: str, root: Path, pid: int) -> Values | None:
-    """Return the values, or None after a SourceError."""
+    """Return the values, or None if reading raises a SourceError."""
     try:
         return dict(HostSource(PARTS[name], lambda: Host(root, pid), FakeClock()).read(1.0).values)
     except SourceError as error:
@@ -67,7 +67,7 @@ def read(name: str, root: Path, pid: int) -> Values | None:
 
 
 def sound(name: str, values: Values | None) -> bool:
-    """Return whether all series belong to the subject and are numbers."""
+    """Return whether all series belong to the subject and all values are numbers."""
     arity = {metric.name: len(metric.labels) for metric in PARTS[name].metrics}
     return all(
         len(series) == 1 + arity[series[0]] and isinstance(value, int | float)

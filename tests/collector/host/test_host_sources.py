@@ -1,4 +1,4 @@
-"""Machine metrics, read from a small captured tree."""
+"""Machine metrics, read from a small captured file tree."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def read(name: str, host: Host = NODE) -> Values:
 
 
 def tree(root: Path, files: dict[str, str]) -> Host:
-    """Return a machine with only these files and a Cassandra process."""
+    """Return a simulated machine with only these files and a Cassandra process."""
     for name, text in {f"proc/{CASSANDRA}/comm": "java\n", **files}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -86,7 +86,7 @@ def test_disk_metrics_scale_sectors_and_milliseconds() -> None:
     assert scales["node_disk_read_time_seconds_total"] == scales["node_disk_io_time_seconds_total"] == 0.001
 
 
-def test_shorter_lines_of_old_kernels_are_read() -> None:
+def test_the_shorter_lines_of_old_kernels_are_read() -> None:
     values = read("disk", Host(captures.HOST, disks=("md0",)))
     assert values["node_disk_reads_completed_total", "md0"] == 400
     assert values["node_disk_written_bytes_total", "md0"] == 4000
@@ -151,7 +151,7 @@ def test_without_pressure_files_pressure_is_absent(tmp_path: Path) -> None:
     assert read("pressure", tree(tmp_path, {})) == {}
 
 
-def test_a_process_is_read_with_any_command_name() -> None:
+def test_a_process_with_any_command_name_is_read() -> None:
     assert "(java (C) :) 1 2)" in read_text(captures.HOST / f"proc/{CASSANDRA}/stat")
     assert read("process") == {
         ("casstat_process_minor_faults_total",): 912345,
@@ -173,11 +173,11 @@ def test_without_a_process_its_metrics_are_absent(name: str, pid: int | None) ->
 
 
 @pytest.mark.parametrize("name", ["process", "cgroup"])
-def test_another_process_is_another_origin(name: str) -> None:
+def test_a_different_process_has_a_different_origin(name: str) -> None:
     assert PARTS[name].origin(NODE) != PARTS[name].origin(Host(captures.HOST, OTHER))
 
 
-def test_a_control_group_of_version_2_is_read() -> None:
+def test_a_version_2_control_group_is_read() -> None:
     assert read("cgroup") == {
         ("casstat_cgroup_memory_limit_bytes",): 8589934592,
         ("casstat_cgroup_memory_bytes",): 6442450944,
@@ -186,7 +186,7 @@ def test_a_control_group_of_version_2_is_read() -> None:
     }
 
 
-def test_a_control_group_of_version_1_is_read() -> None:
+def test_a_version_1_control_group_is_read() -> None:
     assert read("cgroup", Host(captures.HOST, OTHER)) == {
         ("casstat_cgroup_memory_limit_bytes",): 2147483648,
         ("casstat_cgroup_memory_bytes",): 1073741824,
@@ -202,14 +202,14 @@ PROCESS_ROOT = f"proc/{CASSANDRA}/root/"
 MEMBER = f"1\n{CASSANDRA}\n"
 
 
-def test_version_2_without_a_limit(tmp_path: Path) -> None:
+def test_a_version_2_control_group_without_a_limit_is_read(tmp_path: Path) -> None:
     files = {V2 + "memory.max": "max\n", V2 + "memory.current": "5\n", V2 + "cpu.max": "max 100000\n"}
     files[V2 + PROCESSES] = MEMBER
     host = tree(tmp_path, {f"proc/{CASSANDRA}/cgroup": "0::/\n", **files})
     assert read("cgroup", host) == {("casstat_cgroup_memory_bytes",): 5}
 
 
-def test_version_1_without_a_limit(tmp_path: Path) -> None:
+def test_a_version_1_control_group_without_a_limit_is_read(tmp_path: Path) -> None:
     files = {
         V1["memory"] + "memory.limit_in_bytes": "9223372036854771712\n",
         V1["cpu"] + "cpu.cfs_quota_us": "-1\n",
@@ -220,15 +220,15 @@ def test_version_1_without_a_limit(tmp_path: Path) -> None:
     assert read("cgroup", host) == {}
 
 
-def test_inside_a_container_the_mount_is_the_group(tmp_path: Path) -> None:
+def test_inside_a_container_the_mounted_control_group_is_read(tmp_path: Path) -> None:
     files = {V2 + "memory.max": "1000\n", f"proc/{CASSANDRA}/cgroup": "0::/docker/0123456789ab\n"}
     files[V2 + PROCESSES] = MEMBER
     assert read("cgroup", tree(tmp_path, files)) == {("casstat_cgroup_memory_limit_bytes",): 1000}
 
 
 @pytest.mark.parametrize("path", ["/", "/../cri-containerd-0123.scope", "/kubepods/pod1/0123"])
-def test_in_a_sidecar_the_group_of_cassandra_is_read(tmp_path: Path, path: str) -> None:
-    # The group of the agent's container is mounted here.
+def test_in_a_sidecar_cassandras_control_group_is_read(tmp_path: Path, path: str) -> None:
+    # The control group of the agent's own container is mounted here.
     agents = {V2 + "memory.max": "1000\n", V2 + PROCESSES: "7\n8\n", f"proc/{CASSANDRA}/cgroup": f"0::{path}\n"}
     assert read("cgroup", tree(tmp_path / "hidden", agents)) == {}
     cassandras = {PROCESS_ROOT + V2 + "memory.max": "2000\n", PROCESS_ROOT + V2 + PROCESSES: MEMBER}
@@ -236,7 +236,7 @@ def test_in_a_sidecar_the_group_of_cassandra_is_read(tmp_path: Path, path: str) 
     assert read("cgroup", host) == {("casstat_cgroup_memory_limit_bytes",): 2000}
 
 
-def test_in_a_sidecar_the_version_1_group_of_cassandra_is_read(tmp_path: Path) -> None:
+def test_in_a_sidecar_cassandras_version_1_control_group_is_read(tmp_path: Path) -> None:
     mount, limit = V2 + "memory/", "memory.limit_in_bytes"
     files = {mount + limit: "1000\n", mount + PROCESSES: "7\n", f"proc/{CASSANDRA}/cgroup": "4:memory:/docker/0123\n"}
     assert read("cgroup", tree(tmp_path / "hidden", files)) == {}
@@ -271,7 +271,7 @@ def test_slow_metrics_are_read_once_a_minute() -> None:
     assert [second for second, is_read in enumerate(has_values) if is_read] == [0, 60, 120]
 
 
-def test_slow_metrics_are_read_on_every_tick_of_a_minute_despite_jitter() -> None:
+def test_at_a_one_minute_interval_slow_metrics_are_read_on_every_tick_despite_jitter() -> None:
     clock = FakeClock()
     source = HostSource(PARTS["filesystem"], lambda: Host(directories=(captures.FOLDER,)), clock)
     for late_s in (0.003, 0.001, 0.002, 0.0):
@@ -280,7 +280,7 @@ def test_slow_metrics_are_read_on_every_tick_of_a_minute_despite_jitter() -> Non
         clock.busy(60.0 - late_s)
 
 
-def test_for_a_remote_node_this_machine_is_not_read() -> None:
+def test_this_machine_is_not_read_for_a_remote_node() -> None:
     for part in HOST:
         scrape = HostSource(part, lambda: None, FakeClock()).read(1.0)
         assert scrape == Scrape(part.name, FakeClock().monotonic_s())
@@ -295,12 +295,12 @@ def test_a_missing_file_is_reported_by_name(tmp_path: Path, name: str) -> None:
         source.read(1.0)
 
 
-def test_a_folder_cannot_be_read(tmp_path: Path) -> None:
+def test_reading_a_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=str(tmp_path)):
         read_text(tmp_path)
 
 
-def test_reading_is_bounded(tmp_path: Path) -> None:
+def test_the_size_of_a_read_is_bounded(tmp_path: Path) -> None:
     endless = tmp_path / "endless"
     endless.write_bytes(b"x" * (MAX_FILE_BYTES + (1 << 18)))
     assert len(read_text(endless)) < MAX_FILE_BYTES + (1 << 17)
@@ -331,7 +331,7 @@ def test_a_clock_that_is_not_synchronised_has_no_maximum_error(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("error", [PermissionError(1, "Operation not permitted"), AttributeError("adjtimex")])
-def test_without_adjtimex_the_clock_is_absent(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_without_adjtimex_the_clock_metrics_are_absent(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def refuse() -> ClockState:
         raise error
 

@@ -1,4 +1,4 @@
-"""The MBeans of captured nodes, read with the complete catalogue."""
+"""The MBeans of real nodes, as captured with the complete catalogue."""
 
 from collector.catalogue import BEANS
 from collector.model.metric import Values
@@ -8,7 +8,7 @@ from tests.collector.nodes import Beans, Node
 
 
 def beans(version: str) -> Beans:
-    """Return the MBeans of the captured node, with the attributes that were requested."""
+    """Return the captured node's MBeans with the attributes that were requested."""
     attributes_of: Beans = {}
     for pair in captures.bulk(version):
         attribute, value = pair["request"].get("attribute"), pair["response"]["value"]

@@ -1,4 +1,4 @@
-"""Captured responses of real 4.1 and 5.0 nodes, read with the complete catalogue."""
+"""Captured responses from real 4.1 and 5.0 nodes, decoded with the complete catalogue."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from tests.collector import captures
 from tests.collector.jolokia.captured_node import read
 from tests.collector.nodes import Node
 
-# A node registers these MBeans on first use.
+# Cassandra registers these MBeans only when they are first used.
 ON_FIRST_USE = {"HintsSucceeded", "HintsFailed", "HintsTimedOut"}
 
 
@@ -67,7 +67,7 @@ EXPECTED: dict[str, dict[Series, Value]] = {
 
 
 @pytest.mark.parametrize("version", captures.VERSIONS)
-def test_the_answers_of_real_nodes_are_decoded(version: str) -> None:
+def test_responses_from_real_nodes_are_decoded(version: str) -> None:
     assert read(version, Selection(keyspace="ks1", table="t001")).items() >= EXPECTED[version].items()
 
 
@@ -83,14 +83,14 @@ def test_metrics_that_were_not_requested_are_absent(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", captures.VERSIONS)
-def test_every_captured_answer_has_the_form_of_the_fake(version: str) -> None:
+def test_every_captured_response_has_the_same_form_as_the_fake(version: str) -> None:
     for pair in captures.bulk(version):
         assert {"value", "status"} <= set(pair["response"])
         assert pair["response"]["status"] == 200
 
 
 def expanded(bean: MBean) -> list[str]:
-    """Return the `name` property for all label values that are fixed by the catalogue."""
+    """Return the `name` property for each combination of the label values that the catalogue fixes."""
     name = properties(bean.name).get("name", "")
     values = product(*bean.only.values())
     return [name.format_map(dict(zip(bean.only, labels, strict=True))) for labels in values]
@@ -105,12 +105,12 @@ def test_the_catalogue_reads_metrics_that_real_nodes_have(version: str) -> None:
             assert set(expanded(bean)) <= {*names[kind], *ON_FIRST_USE}, bean.metric.name
 
 
-def test_captures_contain_every_type_of_the_catalogue_but_streaming() -> None:
+def test_captures_contain_every_mbean_type_in_the_catalogue_except_streaming() -> None:
     read_types = {properties(bean.name)["type"] for bean in BEANS if bean.name.startswith(METRICS)}
     assert read_types - set(captures.names("5.0.6")) == {"Streaming"}
 
 
-def test_no_request_resets_values_for_other_readers() -> None:
+def test_requests_do_not_reset_values_for_other_readers() -> None:
     node = Node(BEANS)
     node.tick()
     sent = [request for requests in node.jolokia.rounds for request in requests]

@@ -1,4 +1,4 @@
-"""Decaying percentiles: read only if the bucket counts are refused, and never confused with them."""
+"""Decaying percentiles: read only if the node refuses bucket counts, and never mixed with interval percentiles."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_decaying_percentiles_replace_refused_buckets() -> None:
     assert not any(series[0] == DURATION for series in values)
 
 
-def test_one_request_reads_all_percentiles_and_the_count_of_an_mbean() -> None:
+def test_one_request_reads_all_percentiles_and_the_count_of_each_mbean() -> None:
     node = make_node()
     node.jolokia.forbidding = REASON
     for _ in range(3):
@@ -75,7 +75,7 @@ def test_a_missing_mbean_is_not_a_refusal() -> None:
     assert node.source.refused == ""
 
 
-def test_the_reason_of_a_refusal_is_one_line() -> None:
+def test_the_reason_for_a_refusal_is_one_line() -> None:
     node = make_node()
     node.jolokia.forbidding = "one\n  two\r\nthree"
     node.tick()
@@ -111,7 +111,7 @@ def test_keyspaces_and_selected_tables_have_decaying_percentiles(selection: Sele
     assert {series[0] for series in decayed(node)} == expected
 
 
-def test_a_refusal_after_some_time_is_noticed() -> None:
+def test_a_refusal_that_begins_later_is_noticed() -> None:
     node = make_node()
     for _ in range(100):
         assert decayed(node) == set()

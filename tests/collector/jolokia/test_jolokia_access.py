@@ -32,12 +32,12 @@ def error_of(settings: dict[str, Any], url: str = URL) -> str:
     ("settings", "words"),
     [
         ({"user": f"me:{SECRET}"}, "must not contain a colon (<user>)"),
-        ({"password": SECRET}, "give <user>"),
-        ({"key": Path("key.pem")}, "give <certificate>"),
-        ({"target_user": "me"}, "give <target>"),
-        ({"target": "node7", "target_password": SECRET}, "give <target_user>"),
-        ({"target": f"me:{SECRET}@node7:7199"}, "give <target_user>"),
-        ({"target": f"service:jmx:rmi:///jndi/rmi://me:{SECRET}@node7:7199/jmxrmi"}, "give <target_user>"),
+        ({"password": SECRET}, "use <user>"),
+        ({"key": Path("key.pem")}, "use <certificate>"),
+        ({"target_user": "me"}, "use <target>"),
+        ({"target": "node7", "target_password": SECRET}, "use <target_user>"),
+        ({"target": f"me:{SECRET}@node7:7199"}, "use <target_user>"),
+        ({"target": f"service:jmx:rmi:///jndi/rmi://me:{SECRET}@node7:7199/jmxrmi"}, "use <target_user>"),
     ],
 )
 def test_contradictory_settings_are_errors(settings: dict[str, Any], words: str) -> None:
@@ -55,7 +55,7 @@ def test_certificates_require_an_https_url(flag: str, tmp_path: Path) -> None:
     ("field", "cause"),
     [("ca", "not a certificate in PEM format"), ("certificate", "not a certificate with its key in PEM format")],
 )
-def test_an_unusable_file_is_named_with_its_setting(field: str, cause: str, tmp_path: Path) -> None:
+def test_the_error_for_an_unusable_file_names_its_setting(field: str, cause: str, tmp_path: Path) -> None:
     missing, malformed = tmp_path / "missing.pem", tmp_path / "malformed.pem"
     malformed.write_text("-----BEGIN CERTIFICATE-----\nmalformed\n-----END CERTIFICATE-----\n")
     assert error_of({field: missing}) == f"{missing}: No such file or directory (<{field}>)"
@@ -63,7 +63,7 @@ def test_an_unusable_file_is_named_with_its_setting(field: str, cause: str, tmp_
     assert error_of({field: malformed}).startswith(f"{malformed}: {cause}")
 
 
-def test_a_missing_key_is_named_with_its_setting(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_key_names_its_setting(tmp_path: Path) -> None:
     certificate, key = tmp_path / "mine.pem", tmp_path / "mine.key"
     certificate.write_text("")
     assert error_of({"certificate": certificate, "key": key}) == f"{key}: No such file or directory (<key>)"
@@ -74,7 +74,7 @@ PASSWORDS = st.text(max_size=30).filter(str.isprintable)
 
 
 @given(NAMES, PASSWORDS)
-def test_the_header_contains_any_user_and_password(user: str, password: str) -> None:
+def test_the_header_can_contain_any_user_and_password(user: str, password: str) -> None:
     kind, _, token = JolokiaAccess(user=user, password=password).headers["Authorization"].partition(" ")
     assert kind == "Basic"
     assert b64decode(token).decode() == f"{user}:{password}"
@@ -86,7 +86,7 @@ def test_anonymous_access_sends_no_header() -> None:
     assert JolokiaAccess().hide("all of it") == "all of it"
 
 
-def test_printed_text_contains_no_secret() -> None:
+def test_printed_text_contains_no_secrets() -> None:
     access = JolokiaAccess("me", SECRET, target="node7", target_user="you", target_password=OTHER_SECRET)
     shown = repr(access) + access.hide(f"{access.headers} {SECRET} {OTHER_SECRET}")
     assert SECRET not in shown
@@ -103,7 +103,7 @@ def test_printed_text_contains_no_secret() -> None:
         ("a-b.example_c", "a-b.example_c:7199"),
     ],
 )
-def test_a_host_and_port_become_a_service_url(target: str, address: str) -> None:
+def test_a_host_and_port_are_turned_into_a_service_url(target: str, address: str) -> None:
     assert service_url(target) == f"service:jmx:rmi:///jndi/rmi://{address}/jmxrmi"
 
 

@@ -1,4 +1,4 @@
-"""Attributes with many values: running compactions, pending compactions by table, and the nodes of a cluster."""
+"""Attributes with many values: running compactions, pending compactions by table, and a cluster's nodes."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from collector.jolokia.mbean import mbean_requests
 from collector.model.histogram import difference, quantile
 from collector.model.metric import Kind, Values
 
-# Jolokia returns the numbers as text.
+# Jolokia returns these numbers as strings.
 RUNNING = [
     {
         "keyspace": "ks1",
@@ -36,7 +36,7 @@ RUNNING = [
 
 
 def values_of(metric: str, value: Any) -> Values:
-    """Return the values decoded from `value`, the response for the metric's attribute."""
+    """Return the values decoded from `value`, the metric's attribute as Jolokia returns it."""
     bean = next(bean for bean in BEANS if bean.metric.name == metric)
     labels = {placeholder: placeholder for placeholder in bean.placeholders}
     (request,) = mbean_requests([bean], {bean.family: [labels]}, lambda read_bean, _: read_bean.metric.scrape_interval)
@@ -55,7 +55,7 @@ def test_each_running_compaction_has_its_progress_and_size() -> None:
     }
 
 
-def test_compactions_of_3_11_have_another_field_for_their_id() -> None:
+def test_compactions_in_3_11_have_a_different_id_field() -> None:
     old = {**RUNNING[0], "id": "0f0e0d0c"}
     del old["compactionId"]
     assert list(values_of("cassandra_compaction_size", [old])) == [
@@ -70,7 +70,7 @@ def test_a_compaction_without_a_table_has_empty_labels() -> None:
     ]
 
 
-def test_without_running_compactions_there_are_no_values() -> None:
+def test_there_are_no_values_when_no_compaction_is_running() -> None:
     assert values_of("cassandra_compaction_progress", []) == {}
 
 
@@ -84,11 +84,11 @@ def test_pending_compactions_are_counted_by_table() -> None:
 
 
 @pytest.mark.parametrize(("value", "expected"), [(2_000_000, {2_000_000}), (-1_924_000, {0}), (0, {0}), ("NaN", set())])
-def test_a_negative_age_of_a_task_is_zero(value: Any, expected: set[int]) -> None:
+def test_a_negative_task_age_is_reported_as_zero(value: Any, expected: set[int]) -> None:
     assert set(values_of("cassandra_pool_oldest_task_seconds", value).values()) == expected
 
 
-def test_the_nodes_of_a_list_are_counted() -> None:
+def test_the_nodes_in_a_list_are_counted() -> None:
     assert values_of("cassandra_endpoints_live", ["127.0.0.1", "127.0.0.2"]) == {("cassandra_endpoints_live",): 2}
     assert values_of("cassandra_endpoints_unreachable", []) == {("cassandra_endpoints_unreachable",): 0}
 
@@ -138,7 +138,7 @@ anything = st.recursive(
 
 
 @given(anything)
-def test_any_json_answer_gives_well_formed_series(value: Any) -> None:
+def test_any_json_response_gives_well_formed_series(value: Any) -> None:
     arity = {bean.metric.name: len(bean.metric.labels) for bean in BEANS}
     for metric in MANY:
         for series in values_of(metric, value):
@@ -154,7 +154,7 @@ def test_any_compaction_gives_well_formed_series(compactions: list[dict[str, Any
 
 @pytest.mark.parametrize("length", [165, 166])
 def test_reads_without_tombstones_have_the_value_zero(length: int) -> None:
-    # Cassandra counts 0 and 1 in the first of 165 buckets; with 166 the first is for 0 alone.
+    # With 165 buckets, the first one counts both 0 and 1; with 166, the first one counts only 0.
     counts = [7, 5, *[0] * (length - 2)]
     name = "cassandra_table_tombstones_per_read"
     (decoded,) = values_of(name, counts).values()

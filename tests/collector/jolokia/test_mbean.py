@@ -39,7 +39,7 @@ def requests_for(beans: Sequence[MBean], labels: Mapping[str, Sequence[Labels]])
 
 
 def single_request(bean: MBean, labels: Labels | None = None) -> MBeanRequest:
-    """Return the single request for a single bean."""
+    """Return the only request for a bean."""
     (mbean_request,) = requests_for([bean], {bean.family: [labels or {}]})
     return mbean_request
 
@@ -87,7 +87,7 @@ def test_any_object_name_is_split_into_its_properties(parts: dict[str, str]) -> 
 
 
 @given(plain, st.one_of(plain, quoted))
-def test_labels_of_a_search_lead_back_to_the_same_mbean(keyspace: str, table: str) -> None:
+def test_labels_found_by_a_search_lead_back_to_the_same_mbean(keyspace: str, table: str) -> None:
     bean = gauge("sstables", "Text.", TABLE + "LiveSSTableCount")
     name = f"{METRICS}keyspace={keyspace},name=LiveSSTableCount,scope={table},type=Table"
     (labels,) = bean.labels([name])
@@ -102,7 +102,7 @@ def test_fixed_labels_need_no_search() -> None:
     assert bean.labels([]) == [{"operation": "Read"}, {"operation": "Write"}]
 
 
-def test_an_mbean_without_labels_exists_once() -> None:
+def test_an_mbean_without_labels_needs_no_search() -> None:
     bean = gauge("pending", "Text.", METRICS + "type=Compaction,name=PendingTasks")
     assert bean.search == ""
     assert bean.labels([]) == [{}]
@@ -129,7 +129,7 @@ def test_an_empty_search_gives_no_labels() -> None:
     assert gauge("active", "Text.", POOL + "ActiveTasks").labels([]) == []
 
 
-def test_attributes_of_one_mbean_are_one_request() -> None:
+def test_the_attributes_of_one_mbean_are_read_in_one_request() -> None:
     memory = "java.lang:type=Memory"
     beans = [
         gauge("heap_used", "Text.", memory, "HeapMemoryUsage.used"),
@@ -174,14 +174,14 @@ def test_buckets_are_read_with_an_operation() -> None:
     assert len(bodies) == 4
 
 
-def test_attributes_that_reading_resets_are_never_read() -> None:
+def test_attributes_that_are_reset_by_reading_are_never_read() -> None:
     beans = [histogram("request_seconds", "Text.", REQUEST + "Latency", only=READ_AND_WRITE)]
     for mbean_request in requests_for(beans, {beans[0].family: beans[0].labels([])}):
         assert "attribute" not in body_of(mbean_request)
         assert "RecentValues" not in mbean_request.body
 
 
-def test_attributes_with_another_scrape_interval_are_another_request() -> None:
+def test_attributes_with_different_scrape_intervals_are_requested_separately() -> None:
     name = METRICS + "type=Cache,scope={cache},name=Size"
     beans = [gauge("often", "Text.", name), gauge("rarely", "Text.", name, scrape_interval=ScrapeInterval.SLOW)]
     mbean_requests_made = requests_for(beans, {beans[0].family: [{"cache": "KeyCache"}]})
@@ -243,13 +243,13 @@ def test_a_missing_attribute_is_absent() -> None:
 
 
 @pytest.mark.parametrize("status", [404, 403, 500, None, "200"])
-def test_an_answer_with_another_status_has_no_values(status: Any) -> None:
+def test_a_response_with_an_error_status_has_no_values(status: Any) -> None:
     answer = {"error_type": "javax.management.InstanceNotFoundException", "error": "d:type=A", "value": 5}
     assert single_request(NUMBER).values({**answer, "status": status}) == {}
     assert single_request(NUMBER).values({"value": 5}) == {}
 
 
-def test_an_answer_without_a_value_has_no_values() -> None:
+def test_a_response_without_a_value_has_no_values() -> None:
     for bean in (NUMBER, WORDS, BUCKETS):
         assert single_request(bean).values({"status": 200}) == {}
 
@@ -273,7 +273,7 @@ def test_malformed_bucket_counts_are_absent(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, "ERROR: no such attribute", [], {"max": 5}, {"used": None}])
-def test_a_composite_without_the_part_is_absent(value: Any) -> None:
+def test_a_value_is_absent_if_its_part_of_a_composite_is_missing(value: Any) -> None:
     assert values_of(gauge("used", "Text.", "d:type=A", "Usage.used"), value) == {}
 
 
@@ -285,7 +285,7 @@ anything = st.recursive(
 
 
 @given(anything)
-def test_any_json_answer_gives_valid_values(value: Any) -> None:
+def test_any_json_response_gives_valid_values(value: Any) -> None:
     for bean in (NUMBER, WORDS, BUCKETS, gauge("part", "Text.", "d:type=A", "Usage.used")):
         for decoded in values_of(bean, value).values():
             assert isinstance(decoded, int | float | str | tuple)

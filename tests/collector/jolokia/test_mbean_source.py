@@ -1,4 +1,4 @@
-"""The MBean source: which requests it sends on each tick, and which values it takes from the responses."""
+"""The MBean source: the requests that it sends on each tick, and the values that it takes from the responses."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -78,14 +78,14 @@ def test_members_and_peers_come_from_the_storage_service() -> None:
         node.source.peers(1.0)
 
 
-def test_a_scrape_has_the_time_of_the_answer() -> None:
+def test_a_scrape_has_the_time_of_the_response() -> None:
     node = Node([REQUESTS], requests(), takes_s=0.25)
     node.tick()
     began_s = node.clock.monotonic_s()
     assert node.tick().at_s == pytest.approx(began_s + 0.25)
 
 
-def test_a_restart_of_the_jvm_changes_the_origin() -> None:
+def test_a_jvm_restart_changes_the_origin() -> None:
     node = Node([REQUESTS], requests())
     first, second = node.tick().origin, node.tick().origin
     node.restart()
@@ -109,7 +109,7 @@ def test_mbeans_with_the_same_labels_share_a_search() -> None:
     assert sorted(len(patterns) for patterns in node.jolokia.searches()) == [2]
 
 
-def test_after_start_names_are_searched_for_once_a_minute_but_not_tables() -> None:
+def test_after_the_start_all_names_except_tables_are_searched_for_once_a_minute() -> None:
     node = Node([SSTABLES, READS, ACTIVE], table("ks", "t1"), pool("ReadStage"))
     for _ in range(130):
         node.tick()
@@ -180,14 +180,14 @@ def test_an_mbean_registered_on_first_use_is_found_within_65_s() -> None:
     assert is_read[-1]
 
 
-def test_a_missing_mbean_is_retried_with_growing_pauses() -> None:
+def test_a_missing_mbean_is_retried_at_growing_intervals() -> None:
     node = Node([COMPACTIONS, REQUESTS], requests())
     times = node.read_times(PENDING, 400)
     assert times[0] == 0.0
     assert [later - earlier for earlier, later in pairwise(times)][:9] == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
-def test_an_mbean_that_appears_is_read_in_every_tick() -> None:
+def test_an_mbean_that_appears_is_read_on_every_tick() -> None:
     node = Node([COMPACTIONS])
     node.read_times(PENDING, 10)
     node.add({PENDING: {"Value": 5}})
@@ -220,7 +220,7 @@ def test_slow_metrics_are_spread_over_the_minute() -> None:
         assert all(25 <= later - earlier <= 61 for earlier, later in pairwise(times))
 
 
-def test_with_an_interval_of_a_minute_slow_metrics_are_read_in_every_tick() -> None:
+def test_at_a_one_minute_interval_slow_metrics_are_read_on_every_tick() -> None:
     node = Node([SIZE], table("ks", "t1"), takes_s=0.005)
     assert node.read_times(size_of("t1"), 6, interval_s=60.0) == [0, 60, 120, 180, 240, 300]
 
@@ -236,7 +236,7 @@ def test_the_number_of_slow_metrics_per_tick_is_limited() -> None:
 
 
 @pytest.mark.parametrize("slow", [20, 25, 30])
-def test_operations_during_a_slow_answer_are_counted_once(slow: int) -> None:
+def test_operations_during_a_slow_response_are_counted_once(slow: int) -> None:
     beans = real_keyspace("ks") | real_table("ks", "busy") | real_table("ks", "idle")
     node = Node(tables.BEANS, beans, requests(), selection=Selection(tables=1))
     counts = [beans[prefix + "ReadLatency"] for prefix in (KEYSPACE_PREFIX, BUSY_PREFIX)]
@@ -250,11 +250,11 @@ def test_operations_during_a_slow_answer_are_counted_once(slow: int) -> None:
         work()
         node.jolokia.meanwhile = work if second == slow else lambda: None
         others.append(node.tick().values.get(("cassandra_table_operations_total", "ks", OTHERS, "Read")))
-    # The first operation precedes the discovery of the busy table.
+    # The first operation took place before the busy table was found.
     assert [count for count in others if count is not None] == [0, 1, 1, 1]
 
 
-def test_expensive_metrics_are_not_provided() -> None:
+def test_expensive_metrics_are_not_read() -> None:
     node = Node([SNAPSHOTS, SSTABLES], table("ks", "t1"))
     assert SNAPSHOTS.metric.scrape_interval is ScrapeInterval.HOURLY
     node.tick()
@@ -282,7 +282,7 @@ def test_missing_mbeans_are_retried_at_once_after_a_restart() -> None:
     assert node.read_times(PENDING, 1) == [0]
 
 
-def test_a_slowly_starting_node_is_read_soon_after_it_has_its_schema() -> None:
+def test_a_slowly_starting_node_is_read_soon_after_its_schema_is_loaded() -> None:
     node = Node([REQUESTS], requests())
     schema = "org.apache.cassandra.db:type=StorageService"
     running_beans = dict(node.jolokia.beans)
@@ -386,7 +386,7 @@ def test_names_that_do_not_match_the_search_are_ignored(name: str) -> None:
     assert not node.source.provides("table_sstables")
 
 
-def test_a_jolokia_of_another_program_is_an_error() -> None:
+def test_a_jolokia_agent_in_another_program_is_an_error() -> None:
     node = Node([REQUESTS])
     node.jolokia.beans.clear()
     with pytest.raises(SourceError, match="not a Cassandra node"):

@@ -1,4 +1,4 @@
-"""The remainder: operations of all tables that are not read, without losses or duplicates."""
+"""The remainder: operations on all tables that are not read, without losses or duplicates."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Increases = dict[str, int]
 
 
 def read(remainder: Remainder, keyspace: int | None, **tables: int) -> int | None:
-    """Return the counter of the remainder after a tick with these readings."""
+    """Return the remainder's counter after a tick with these readings."""
     values: Values = {(TABLE_COUNT, "ks", table, "Read"): count for table, count in tables.items()}
     if keyspace is not None:
         values[KEYSPACE_COUNT, "ks", "Read"] = keyspace
@@ -41,7 +41,7 @@ def test_without_tables_the_remainder_is_the_keyspace() -> None:
     assert [read(remainder, count) for count in (500, 500, 507, 600)] == [0, 0, 7, 100]
 
 
-def test_operations_of_a_table_while_it_is_not_read_belong_to_the_remainder() -> None:
+def test_operations_on_a_table_while_it_is_not_read_belong_to_the_remainder() -> None:
     remainder = Remainder()
     read(remainder, 100)
     assert read(remainder, 110, a=50) == 10
@@ -75,7 +75,7 @@ def test_after_a_keyspace_is_recreated_the_remainder_continues() -> None:
     assert read(remainder, 10) == 57
 
 
-def test_a_table_read_ahead_of_its_keyspace_is_compensated_later() -> None:
+def test_a_table_read_before_its_keyspace_is_compensated_for_later() -> None:
     remainder = Remainder()
     read(remainder, 100, a=100)
     assert read(remainder, 110, a=115) == 0
@@ -83,7 +83,7 @@ def test_a_table_read_ahead_of_its_keyspace_is_compensated_later() -> None:
     assert read(remainder, 140, a=130) == 10
 
 
-def test_operations_keyspaces_and_times_are_separate() -> None:
+def test_operations_keyspaces_and_times_are_counted_separately() -> None:
     remainder = Remainder()
     for factor in (0, 1):
         counters = remainder.counters(
@@ -115,7 +115,7 @@ def test_other_series_and_texts_are_ignored() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """One tick of a keyspace: the increases of its tables before the first reading and between the two readings."""
+    """One tick of a keyspace: its tables' increases before the first of the two readings, and between them."""
 
     increases: Increases
     between: Increases
@@ -143,7 +143,7 @@ def steps(inconsistent: bool) -> st.SearchStrategy[list[Step]]:
 
 
 class Keyspace:
-    """The counters of a keyspace and its tables; the keyspace keeps the operations of recreated tables."""
+    """The counters of a keyspace and its tables; recreating a table resets its own counter but not the keyspace's."""
 
     def __init__(self) -> None:
         self.count = 10**6
@@ -155,7 +155,7 @@ class Keyspace:
 
 
 def play(keyspace: Keyspace, step: Step) -> tuple[int | None, Increases]:
-    """Execute the step; return the readings of the keyspace and of the tables."""
+    """Execute the step, and return the readings of the keyspace and of its tables."""
     for table in step.dropped:
         keyspace.tables[table] = 0
     keyspace.do(step.increases)
@@ -169,7 +169,7 @@ def play(keyspace: Keyspace, step: Step) -> tuple[int | None, Increases]:
 
 
 class Reader:
-    """Sums the increases of the tables from tick to tick, as rates do."""
+    """Sums the tables' increases from tick to tick, as the calculation of rates does."""
 
     def __init__(self) -> None:
         self.increase = 0
@@ -181,7 +181,7 @@ class Reader:
 
 
 def run(played: Sequence[Step]) -> list[tuple[int, int, int]]:
-    """Return the counters of the keyspace, the shown tables and the remainder, for every reading of the keyspace."""
+    """Return the counters of the keyspace, the shown tables and the remainder for each reading of the keyspace."""
     keyspace, remainder, reader = Keyspace(), Remainder(), Reader()
     readings = []
     for step in played:
@@ -210,7 +210,7 @@ def test_the_remainder_never_decreases_and_never_exceeds_the_keyspace(played: li
 
 @given(steps(inconsistent=True))
 def test_after_inconsistent_readings_the_sum_is_right_again(played: list[Step]) -> None:
-    # The last step exceeds every difference between two readings.
+    # The increase in the last step is greater than any difference between two readings.
     last = Step({"c": 100_000}, {}, frozenset({"a"}), keyspace_first=True, keyspace_read=True, dropped=frozenset())
     begin = Step({}, {}, frozenset(), keyspace_first=True, keyspace_read=True, dropped=frozenset())
     readings = run([begin, *played, last])

@@ -1,4 +1,4 @@
-"""The table budget: only the busiest tables are read; they are found at little cost and change rarely."""
+"""The table budget: only the busiest tables are read; finding them costs little, and the choice rarely changes."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -19,7 +19,7 @@ def tables(number: int, keyspace: str = "ks") -> list[Table]:
 
 
 class World:
-    """Tables with given reads per second, and their ranking, tick by tick."""
+    """Tables with given reads per second and their ranking, advanced tick by tick."""
 
     def __init__(self, rates: Rates, budget: int, selection: Selection | None = None) -> None:
         self.rates = dict(rates)
@@ -35,7 +35,7 @@ class World:
         return {table for _, table in self.ranking.active}
 
     def tick(self, seconds: float = 1.0) -> bool:
-        """Advance the clock and answer the due requests; return whether the active tables changed."""
+        """Advance the clock, respond to the due requests, and return whether the active tables changed."""
         self.now_s += seconds
         for table, rate in self.rates.items():
             self.counts[table] += round(rate * seconds)
@@ -49,7 +49,7 @@ class World:
         return self.ranking.update(answers, self.now_s)
 
     def run(self, ticks: int) -> list[set[str]]:
-        """Return the active tables after each tick."""
+        """Return the tables that are active after each tick."""
         active = []
         for _ in range(ticks):
             before = self.ranking.active
@@ -69,7 +69,7 @@ class World:
 
 
 def two_passes(number: int) -> int:
-    """Return the ticks until all tables have been read twice, FIRST_S apart."""
+    """Return the number of ticks until all tables have been read twice, FIRST_S apart."""
     return 2 * -(-number // PER_TICK) + round(FIRST_S) + 1
 
 
@@ -77,7 +77,7 @@ def busy(number: int, *busiest: int) -> Rates:
     return {table: 1000 + index if index in busiest else 2 for index, table in enumerate(tables(number))}
 
 
-def test_as_many_tables_as_the_budget_are_read_without_requests() -> None:
+def test_if_all_tables_fit_the_budget_they_are_read_without_ranking_requests() -> None:
     world = World(busy(10), 10)
     assert world.run(100) == [{table for _, table in tables(10)}] * 100
     assert not any(world.requested)
@@ -96,23 +96,23 @@ def test_the_busiest_tables_are_found_within_two_passes() -> None:
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=4, max_size=120, unique=True))
-def test_the_busiest_tables_are_found_at_any_rates(per_s: list[int]) -> None:
+def test_the_busiest_tables_are_found_whatever_their_rates(per_s: list[int]) -> None:
     world = World(dict(zip(tables(len(per_s)), per_s, strict=True)), 3)
     active = world.run(two_passes(len(per_s)) + round(PERIOD_S) + 5)[-1]
     shown = [rate for (_, name), rate in world.rates.items() if name in active]
     others = [rate for (_, name), rate in world.rates.items() if name not in active]
-    # An active table is replaced only by a clearly busier one; halves are rounded.
+    # An active table is replaced only by a clearly busier one; allow for rounded counts.
     assert len(shown) == 3
     assert max(others) <= LEAD * min(shown) + 1
 
 
-def test_before_rates_are_known_the_totals_decide() -> None:
+def test_tables_are_ranked_by_their_totals_until_rates_are_known() -> None:
     world = World(busy(20), 2)
     world.counts["ks", "t4"] = world.counts["ks", "t9"] = 10**6
     assert world.run(1)[-1] == {"t4", "t9"}
 
 
-def test_tables_become_active_only_after_all_have_answered() -> None:
+def test_tables_become_active_only_after_all_have_been_read() -> None:
     world = World(busy(3 * PER_TICK, 3 * PER_TICK - 1), 5)
     assert world.run(2) == [set(), set()]
     assert len(world.run(1)[-1]) == 5
@@ -167,7 +167,7 @@ def test_after_a_restart_the_active_tables_stay_until_others_are_busier() -> Non
     assert world.run(two_passes(200))[-1] == {"t11", "t12"}
 
 
-def test_decreased_counters_are_not_a_rate() -> None:
+def test_decreasing_counters_do_not_give_a_rate() -> None:
     world = World(busy(200, 3, 7), 2)
     world.run(100)
     world.counts = dict.fromkeys(world.counts, 0)
@@ -210,7 +210,7 @@ def test_all_tables_are_active_when_few_remain() -> None:
     assert world.run(two_passes(60))[-1] >= {"t40"}
 
 
-def test_a_missing_answer_does_not_make_a_table_busier() -> None:
+def test_a_missing_response_does_not_make_a_table_busier() -> None:
     world = World({**busy(60, 1), ("ks", "t2"): 5}, 1)
     world.counts["ks", "t2"] = 10**9
     world.run(two_passes(60))
@@ -220,7 +220,7 @@ def test_a_missing_answer_does_not_make_a_table_busier() -> None:
     assert all(active == {"t1"} for active in world.run(200))
 
 
-def test_a_table_that_never_answers_does_not_delay_others() -> None:
+def test_a_table_without_responses_does_not_delay_others() -> None:
     world = World(busy(60, 1, 2), 2)
     world.answers = lambda table, values: {} if table == ("ks", "t9") else values
     assert world.run(two_passes(60))[-1] == {"t1", "t2"}
@@ -235,7 +235,7 @@ def test_reads_and_writes_are_requested() -> None:
     }
 
 
-def test_selected_tables_and_system_tables_do_not_compete() -> None:
+def test_selected_tables_and_system_tables_do_not_compete_for_the_budget() -> None:
     rates = {("ks", "named"): 10**6, ("system", "local"): 10**6, **busy(20, 4)}
     world = World(rates, 0, Selection(keyspace="ks", table="named", tables=1))
     assert world.run(two_passes(20))[-1] == {"t4"}

@@ -1,4 +1,4 @@
-"""Random changes to recordings, and the check that their contents are right or reported as damaged."""
+"""Random changes to recordings, and the check that the result is either right or reported as damaged."""
 
 import random
 import shutil
@@ -59,7 +59,7 @@ def truncate(chance: random.Random, folder: Path) -> None:
 
 
 def insert(chance: random.Random, folder: Path) -> None:
-    """Insert random bytes, or a frame of any file, anywhere."""
+    """Insert random bytes, or a frame from any file, at a random position."""
     file, content = _bytes(chance, folder)
     _, frames = _frames(chance, folder)
     at = chance.randrange(len(content) + 1)
@@ -68,7 +68,7 @@ def insert(chance: random.Random, folder: Path) -> None:
 
 
 def duplicate_frame(chance: random.Random, folder: Path) -> None:
-    """Write a frame of a file again, anywhere between its frames."""
+    """Insert a copy of one of a file's frames between two of its frames."""
     file, frames = _frames(chance, folder)
     if frames:
         frames.insert(chance.randrange(len(frames) + 1), chance.choice(frames))
@@ -76,7 +76,7 @@ def duplicate_frame(chance: random.Random, folder: Path) -> None:
 
 
 def swap_frames(chance: random.Random, folder: Path) -> None:
-    """Swap two frames of a file."""
+    """Swap two of a file's frames."""
     file, frames = _frames(chance, folder)
     if len(frames) > 1:
         first, second = chance.sample(range(len(frames)), 2)
@@ -85,7 +85,7 @@ def swap_frames(chance: random.Random, folder: Path) -> None:
 
 
 def drop_frame(chance: random.Random, folder: Path) -> None:
-    """Leave out a frame of a file."""
+    """Remove one of a file's frames."""
     file, frames = _frames(chance, folder)
     if frames:
         del frames[chance.randrange(len(frames))]
@@ -115,7 +115,7 @@ def rename(chance: random.Random, folder: Path) -> None:
 
 
 def concatenate(chance: random.Random, folder: Path) -> None:
-    """Append a file to another one, and keep or remove it."""
+    """Append one file to another, and keep or remove the appended file."""
     files = files_of(folder)
     if len(files) > 1:
         target, appended = chance.sample(files, 2)
@@ -144,7 +144,7 @@ MUTATIONS: dict[str, Mutation] = {
 
 @dataclass(frozen=True)
 class Truth:
-    """The original recording: ticks by session and number, reads, and its damage before any change."""
+    """The original recording: its ticks by session and number, its reads, and its damage before any change."""
 
     ticks: dict[tuple[str, int], Snapshot]
     reads: float
@@ -153,7 +153,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a mutation: `wrong` is empty if the contents are right or reported as damaged, else the reason."""
+    """The outcome of a mutation; `wrong` explains a failure, and is empty if damage was absent or reported."""
 
     wrong: str
     is_right: bool
@@ -165,7 +165,7 @@ def _intervals(run: NodeRun) -> dict[int, NodeInterval]:
 
 
 def reads_of(folder: Path, *, reference: bool = False) -> tuple[float, Integrity]:
-    """Return the reads and the integrity that a merge reports."""
+    """Return the number of reads and the integrity that a merge reports."""
     runs, _ = recordings(sessions([folder])[0])
     job = Job(Grid(5.0), {}, frozenset([READS]), _intervals)
     merged = reference_merge(runs, job) if reference else merge(runs, job)
@@ -175,7 +175,7 @@ def reads_of(folder: Path, *, reference: bool = False) -> tuple[float, Integrity
 
 
 class _Reading:
-    """One pass over a folder, with the functions that every command uses."""
+    """One pass over a folder, using the same functions as every command."""
 
     def __init__(self, truth: Truth, folder: Path) -> None:
         self.problems: list[str] = []
@@ -183,7 +183,7 @@ class _Reading:
         self.reads = 0.0
         self._truth = truth
         self._order, damaged = TickOrder(), 0
-        # By session: the number after the last tick, the first number of the file, and the last count of reads.
+        # By session: the number expected next, the first tick number in the file, and the last read count.
         self._last: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._counts: dict[str, float] = {}
@@ -216,7 +216,7 @@ class _Reading:
         self._first[session] = min(self._first.get(session, first), first)
 
     def unstated(self) -> int:
-        """Return the number of ticks missing at ends and in removed files, where no record states their number."""
+        """Return the number of ticks that are missing from file ends and removed files, where no record counts them."""
         missing = 0
         for session in {session for session, _ in self._truth.ticks}:
             count = sum(tick_session == session for tick_session, _ in self._truth.ticks)
@@ -225,14 +225,14 @@ class _Reading:
 
 
 def truth_of(folder: Path) -> Truth:
-    """Return the contents of an unchanged folder."""
+    """Return the contents of a folder before it is changed."""
     entries = [record for file in journal_files(folder) for record in read(file) if isinstance(record, Entry)]
     ticks = {(entry.head.session, entry.number): entry.snapshot for entry in entries}
     return Truth(ticks, reads_of(folder)[0], info([folder]).integrity)
 
 
 def verdict(truth: Truth, folder: Path, *, by_all: bool) -> Verdict:
-    """Return whether the contents of a folder are right, or reported as damaged with the number of lost ticks.
+    """Return whether a folder's contents are right, or reported as damaged with the correct number of lost ticks.
 
     With `by_all`, `check` and both merges must report the same.
     """
@@ -259,7 +259,7 @@ def _by_all(folder: Path, reading: _Reading) -> list[str]:
         problems.append(f"check reports {checked.ticks} ticks, {checked.integrity}")
     if reading.ticks:
         columnar, reference = reads_of(folder), reads_of(folder, reference=True)
-        # A file without any readable tick has a note instead.
+        # A merge reports a file without any readable tick in a note instead.
         of_merge = reading.integrity if sessions([folder])[1] else columnar[1]
         if columnar != reference or (of_merge.lost, of_merge.repeated) != (
             reading.integrity.lost,
@@ -272,7 +272,7 @@ def _by_all(folder: Path, reading: _Reading) -> list[str]:
 
 
 def mutate(chance: random.Random, folder: Path, kinds: Sequence[str] = tuple(MUTATIONS)) -> list[str]:
-    """Change a recording once or twice; return the kinds of the changes."""
+    """Apply one or two random changes to a recording, and return their kinds."""
     chosen = chance.choices(kinds, k=chance.choice([1, 1, 2]))
     for kind in chosen:
         MUTATIONS[kind](chance, folder)

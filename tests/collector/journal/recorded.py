@@ -1,4 +1,4 @@
-"""Generated snapshots: series appear and disappear, counters decrease, histograms change their length."""
+"""Generated snapshots in which series appear and disappear, counters decrease and histograms change length."""
 
 from hypothesis import strategies as st
 

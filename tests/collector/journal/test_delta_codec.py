@@ -1,4 +1,4 @@
-"""The delta codec: increases of bucket counts as letters."""
+"""The delta codec: increases of bucket counts are encoded as letters."""
 
 import pytest
 from hypothesis import given
@@ -18,12 +18,12 @@ def test_decoding_reverses_encoding(increases: list[int]) -> None:
     assert text[-1:] != "a"
 
 
-def test_small_increases_are_letters_and_others_numbers() -> None:
+def test_small_increases_are_encoded_as_letters_and_others_as_numbers() -> None:
     assert encode([0, 0, 1, 0, 25, 26, 3, -4, 0]) == (2, "baz26,d-4,")
     assert encode([0, 0]) == (0, "")
 
 
 @pytest.mark.parametrize("text", ["A", "1", "a1", "1;", "b c", "--1,", "é"])
 def test_malformed_text_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match="is not an increase of a bucket"):
+    with pytest.raises(ValueError, match="is not a bucket increase"):
         decode(text)

@@ -1,4 +1,4 @@
-"""Encoding and decoding of records: round trips from every full record on, and detection of damage."""
+"""Encoding and decoding of records: round trips starting at any full record, and the detection of damage."""
 
 import json
 
@@ -17,7 +17,7 @@ LISTS = st.lists(SNAPSHOTS, min_size=1, max_size=6)
 
 
 def same(left: Snapshot, right: Snapshot) -> bool:
-    """Return whether two snapshots are equal, including the types of their values: 1 differs from 1.0."""
+    """Return whether two snapshots are equal, including their value types: 1 differs from 1.0."""
     return repr(left) == repr(right) or (left == right and _kinds(left) == _kinds(right))
 
 
@@ -84,7 +84,7 @@ JSON = st.recursive(
 
 
 @given(SNAPSHOTS, st.dictionaries(st.sampled_from("tlmzrbacopensxidjfkghw"), JSON))
-def test_malformed_fields_are_an_error_or_a_valid_snapshot(snapshot: Snapshot, fields: dict[str, object]) -> None:
+def test_malformed_fields_give_an_error_or_a_valid_snapshot(snapshot: Snapshot, fields: dict[str, object]) -> None:
     line = {**encoded(DeltaState(), snapshot), **fields}
     try:
         result = decoded(DeltaState(), line)

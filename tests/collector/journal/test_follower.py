@@ -60,7 +60,7 @@ def test_appended_ticks_are_followed_across_files(folder: Path) -> None:
 
 @given(st.integers(0, TICKS - 1))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_following_continues_at_any_earlier_position(folder: Path, reached: int) -> None:
+def test_following_can_resume_at_any_earlier_position(folder: Path, reached: int) -> None:
     for file in files_of(folder) if folder.exists() else ():
         file.unlink()
     positions: list[Position] = []
@@ -108,7 +108,7 @@ def test_files_removed_during_reading_are_reported(folder: Path) -> None:
             file.unlink()
         records = list(follower.poll())
     events = [record.snapshot.tick.time_s if isinstance(record, Entry) else record for record in records]
-    # The ticks of the file that is still open are not lost.
+    # The ticks in the file that the follower still has open are not lost.
     read = events.index(Removed())
     assert events == [
         *(tick(n).tick.time_s for n in range(1, read + 1)),

@@ -1,4 +1,4 @@
-"""Bytes that only look like frames: the work is proportional to their size, and valid frames after them are found."""
+"""Bytes that only look like frames: the work stays proportional to their size, and later valid frames are found."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ GOOD = zstandard.compress(LINE)
 
 
 def block(kind: int, size: int) -> bytes:
-    """Return the header of a block that is not the last of its frame (RFC 8878, 3.1.1.2)."""
+    """Return the header of a block that is not the last in its frame (RFC 8878, 3.1.1.2)."""
     return (size << 3 | kind << 1).to_bytes(3, "little")
 
 
@@ -31,7 +31,7 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
 
 
 class CountingDecompressor:
-    """Decompresses with zstandard, and counts input and output bytes."""
+    """Decompresses with zstandard, and counts the input and output bytes."""
 
     work = 0
 

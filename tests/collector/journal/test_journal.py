@@ -91,7 +91,7 @@ def test_appended_ticks_are_read_back(folder: Path, snapshots: list[Snapshot]) -
     assert {entry.head for entry in entries} == {HEAD}
 
 
-def test_every_tick_is_readable_immediately_after_it_is_appended(folder: Path) -> None:
+def test_every_tick_can_be_read_immediately_after_it_is_appended(folder: Path) -> None:
     reader, begun = Reader(), 0
     with closing(Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)) as journal:
         for number in range(10):
@@ -101,7 +101,7 @@ def test_every_tick_is_readable_immediately_after_it_is_appended(folder: Path) -
             begun = len(data)
 
 
-def test_the_file_is_readable_with_zstd_and_json(folder: Path) -> None:
+def test_the_file_can_be_read_with_zstd_and_json(folder: Path) -> None:
     file = written(folder, [tick(number) for number in range(7)])
     with zstandard.open(file, "rt", encoding="utf-8") as lines:
         *ticks, footer = map(json.loads, lines)
@@ -112,7 +112,7 @@ def test_the_file_is_readable_with_zstd_and_json(folder: Path) -> None:
 
 @given(st.data())
 @shared
-def test_the_ticks_before_a_cut_are_read(folder: Path, data: st.DataObject) -> None:
+def test_the_ticks_before_a_truncation_are_read(folder: Path, data: st.DataObject) -> None:
     ticks = [tick(number) for number in range(10)]
     content = written(folder, ticks).read_bytes()
     truncated = content[: data.draw(st.integers(0, len(content)))]
@@ -133,7 +133,7 @@ def test_a_changed_byte_loses_at_most_one_frame_and_changes_no_tick(folder: Path
     records = [record for at in range(0, len(content), size) for record in reader.feed(bytes(content[at : at + size]))]
     read_ticks, damage = split([*records, *reader.end()])
     assert all(snapshot in ticks for snapshot in read_ticks)
-    # A frame has three ticks. Some bits of its header have no meaning.
+    # A frame contains three ticks. Changes to some header bits have no effect.
     assert len(read_ticks) >= 12 - 3
     assert damage or read_ticks == ticks
 
@@ -150,7 +150,7 @@ def test_a_wrong_block_size_loses_at_most_one_frame(folder: Path) -> None:
         assert len(read_ticks) >= 12 - 3
 
 
-def test_a_foreign_file_is_only_damage(tmp_path: Path) -> None:
+def test_a_foreign_file_is_reported_only_as_damage(tmp_path: Path) -> None:
     for content in (b"", b"{}\n" * 1000, os.urandom(10_000), b"\x28\xb5\x2f\xfd" * 100):
         (tmp_path / "x").write_bytes(content)
         snapshots, damage = split(read(tmp_path / "x"))
@@ -165,7 +165,7 @@ def test_a_second_writer_is_rejected(folder: Path) -> None:
     Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail).close()
 
 
-def test_only_its_owner_can_open_the_lock(folder: Path) -> None:
+def test_only_the_owner_can_open_the_lock(folder: Path) -> None:
     folder.mkdir()
     (folder / LOCK).touch(0o644)
     with closing(Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)):
@@ -188,7 +188,7 @@ def test_files_are_rotated_and_the_oldest_are_removed_first(folder: Path) -> Non
 
 @given(st.integers(0, 2500), st.integers(1, 12), st.integers(1, 6))
 @shared
-def test_on_a_full_disk_lost_ticks_are_counted_and_the_others_read(
+def test_on_a_full_disk_lost_ticks_are_counted_and_the_others_are_read(
     folder: Path, size: int, full: int, after: int
 ) -> None:
     messages: list[str] = []
@@ -225,7 +225,7 @@ def test_gaps_suspensions_and_restarts_are_recorded_as_text(folder: Path) -> Non
     assert records == [None, expected, None]
 
 
-def test_the_size_ignores_files_that_are_removed_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_ignores_files_removed_while_it_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / f"b{SUFFIX}"
     kept.write_bytes(b"12345")
     assert size_of(tmp_path) == 5

@@ -1,4 +1,4 @@
-"""Replaying a recording at a longer interval loses no values, and takes work proportional to its length."""
+"""Replaying a recording at a longer interval loses no values, and its cost is proportional to the length."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ HEAD = Header("1", 1.0)
 
 
 class CountedSeries(tuple[str, ...]):
-    """A series that counts the hashes of all series."""
+    """A series whose class counts how often any series is hashed."""
 
     hashed = 0
     __slots__ = ()
@@ -55,7 +55,7 @@ def test_the_joined_entry_has_the_last_values_and_all_events(snapshots: list[Sna
 
 
 def hashes(ticks: int) -> int:
-    """Return the number of hashes of series to join this many ticks."""
+    """Return how often series are hashed when this many ticks are joined."""
     series = [CountedSeries((f"s{number}",)) for number in range(20)]
     snapshots = [
         Snapshot("n", Tick(float(tick)), (Scrape("cassandra", float(tick), dict.fromkeys(series, tick)),))

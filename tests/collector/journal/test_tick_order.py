@@ -1,4 +1,4 @@
-"""Totals of changed recordings are right, or reported as damaged with the number of lost ticks."""
+"""The totals of a changed recording are right, or it is reported as damaged with the number of lost ticks."""
 
 import shutil
 from pathlib import Path
@@ -40,7 +40,7 @@ def reads(folder: Path) -> float:
 
 
 def checked(folder: Path) -> tuple[Summary, Integrity]:
-    """Return the summary and its integrity, after asserting that all readers report the same integrity."""
+    """Assert that all readers report the same integrity; return the summary and its integrity."""
     summary = info([folder])
     merged, _ = merge_both(folder)
     (node,) = merged.nodes
@@ -108,7 +108,7 @@ def test_swapped_frames_are_excluded_and_counted(folder: Path) -> None:
     file_of(folder).write_bytes(b"".join([*frames[:2], frames[3], frames[2], *frames[4:]]))
     summary, integrity = checked(folder)
     assert (summary.ticks, integrity) == (TICKS - 5, Integrity(lost=5, repeated=5))
-    # The first tick after the gap covers it.
+    # The increase in the first tick after the gap covers the gap.
     assert reads(folder) == 10 * (TICKS - 1)
 
 
@@ -129,7 +129,7 @@ def test_a_truncated_file_is_not_complete(folder: Path, share: float) -> None:
     assert not summary.is_sound
 
 
-def test_overwritten_bytes_are_one_damaged_place_and_lost_ticks(tmp_path: Path) -> None:
+def test_overwritten_bytes_are_one_damaged_range_and_lost_ticks(tmp_path: Path) -> None:
     folder = record(tmp_path / "a", busy("a", 398), full_every=600)
     content = bytearray(file_of(folder).read_bytes())
     middle = len(content) // 2
@@ -154,7 +154,7 @@ def test_a_recording_is_open_while_its_writer_holds_the_lock(tmp_path: Path) -> 
     first.append(ticks[0])
     assert is_being_written(tmp_path)
     assert info([tmp_path]).state == "open"
-    # After SIGKILL the file has no footer.
+    # A recorder killed by SIGKILL leaves a file without a footer.
     file = files_of(tmp_path)[0]
     content = file.read_bytes()
     first.close()
@@ -168,7 +168,7 @@ def test_a_recording_is_open_while_its_writer_holds_the_lock(tmp_path: Path) -> 
     second.close()
 
 
-def test_files_removed_by_rotation_are_no_damage(tmp_path: Path) -> None:
+def test_files_removed_by_rotation_are_not_damage(tmp_path: Path) -> None:
     journal = Journal(
         tmp_path, lambda: Header("1", 1.0, "s"), Limits(1500, total_bytes=6000, sync="never"), lambda _: None
     )
@@ -184,7 +184,7 @@ def test_files_removed_by_rotation_are_no_damage(tmp_path: Path) -> None:
     assert footer.next == 600
 
 
-def test_a_recording_of_format_1_is_read(tmp_path: Path) -> None:
+def test_a_recording_in_format_1_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     folder.mkdir()
     (folder / "20261118T110640.jsonl.zst").write_bytes(zstandard.compress(FORMAT_1.read_bytes()))

@@ -1,4 +1,4 @@
-"""A log file as a node writes it, its rotation, and the events read from it."""
+"""A log as a node writes and rotates it, and the events read from it."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ TIMEOUT_S = 0.8
 
 
 def down(number: int) -> bytes:
-    """Return a line about a node that went down; its event text is `texts(number)`."""
+    """Return a log line about a node that went down; its event text is that of `texts(number)`."""
     return (
         b"INFO  [GossipStage:1] 2026-11-21 12:32:43,007 Gossiper.java:1177 - "
         b"InetAddress /10.0.0.%d is now DOWN\n" % number
@@ -25,7 +25,7 @@ def texts(*numbers: int) -> list[str]:
 
 
 class Log:
-    """The log at `path`, and its reader. Without `content` there is no file yet."""
+    """The log at `path` and its reader. If `content` is None, the file does not exist yet."""
 
     def __init__(self, path: Path, content: bytes | None = b"") -> None:
         self.path = path
@@ -44,7 +44,7 @@ class Log:
         return self.source.read(TIMEOUT_S)
 
     def events(self) -> list[str]:
-        """Return the texts of the events of one reading, which has no problem."""
+        """Read the log once, assert that there was no problem, and return the event texts."""
         scrape = self.read()
         assert scrape.problem == ""
         return [event.text for event in scrape.events]

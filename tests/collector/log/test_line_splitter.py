@@ -1,4 +1,4 @@
-"""The line splitter gives the same lines for any pieces of the same bytes."""
+"""The line splitter gives the same lines no matter how the bytes are divided into pieces."""
 
 import itertools
 
@@ -13,7 +13,7 @@ BYTES = st.lists(PIECES, max_size=30).map(b"".join)
 
 
 def pieces_of(data: bytes, cuts: list[int]) -> list[bytes]:
-    """Return the pieces of `data` between these cuts."""
+    """Return `data` divided into pieces at these offsets."""
     offsets = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
     return [data[begin:end] for begin, end in itertools.pairwise(offsets)]
 
@@ -24,8 +24,8 @@ def lines_of(pieces: list[bytes], longest: int = MAX_BYTES) -> list[bytes]:
 
 
 @given(BYTES, st.lists(st.integers(0, 1000), max_size=8))
-def test_any_pieces_give_the_same_lines(data: bytes, cuts: list[int]) -> None:
-    # The last newline completes a partial line.
+def test_any_division_into_pieces_gives_the_same_lines(data: bytes, cuts: list[int]) -> None:
+    # The final newline completes a partial line.
     assert lines_of([*pieces_of(data, cuts), b"\n"]) == lines_of([data + b"\n"])
 
 
@@ -43,7 +43,7 @@ def test_a_partial_line_waits_for_its_end() -> None:
     assert list(lines.complete(b"\r\n")) == [b"two"]
 
 
-def test_an_endless_line_takes_no_memory() -> None:
+def test_an_endless_line_uses_bounded_memory() -> None:
     lines = LineSplitter(MAX_BYTES)
     assert [line for _ in range(1000) for line in lines.complete(b"x" * 100)] == [b"x" * MAX_BYTES]
     assert lines._partial == b""

@@ -1,4 +1,4 @@
-"""Events of real logs of every version, and of arbitrary messages."""
+"""Events from real logs of every Cassandra version, and from arbitrary messages."""
 
 import random
 
@@ -26,7 +26,7 @@ def lines(version: str, name: str) -> list[str]:
 
 
 def messages() -> list[str]:
-    """Return every message of the captures."""
+    """Return every message in the captured logs."""
     parsed = (PATTERN.line(line) for version in VERSIONS for line in lines(version, "debug"))
     return [line.message for line in parsed if line]
 
@@ -55,7 +55,7 @@ def test_real_logs_give_the_expected_events(version: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_captures_contain_every_kind_but_errors(version: str) -> None:
+def test_the_captures_contain_every_kind_except_errors(version: str) -> None:
     seen = {
         event[0]
         for line in filter(None, map(PATTERN.line, lines(version, "debug")))
@@ -64,7 +64,7 @@ def test_the_captures_contain_every_kind_but_errors(version: str) -> None:
     assert seen == {row.kind for row in ROWS} - {"error"}
 
 
-def test_before_4_0_flushes_and_compactions_are_only_in_debug_log() -> None:
+def test_before_4_0_flushes_and_compactions_are_logged_only_in_debug_log() -> None:
     def kinds(version: str, name: str) -> set[str]:
         return {line.split()[2] for line in events_of(version, name)}
 
@@ -86,7 +86,7 @@ def test_before_4_0_flushes_and_compactions_are_only_in_debug_log() -> None:
         ("nb-1-big-Data.db", "an unnamed table"),
     ],
 )
-def test_tables_are_named_by_their_folder(path: str, table: str | None) -> None:
+def test_tables_are_identified_by_their_folder(path: str, table: str | None) -> None:
     assert table_of(path) == table
 
 
@@ -103,11 +103,11 @@ def test_a_compaction_has_its_sizes_and_duration() -> None:
     assert compacted("1.500GiB to 900.000MiB", "999", 640).endswith("-> 640 sstables, 1.5 GiB -> 900.0 MiB in 999 ms")
     assert compacted("858B to 0.215KiB", "1").endswith("858 -> 220 B in 1 ms")
     assert compacted("2048.000TiB to 1bytes", "1").endswith("2048.0 TiB -> 1 B in 1 ms")
-    # All data had expired.
+    # Everything in these sstables had expired.
     assert compacted("130B to 0B", "35", 0) == "compacted an unnamed table 1204 -> 0 sstables, 130 -> 0 B in 35 ms"
 
 
-def test_numbers_of_other_locales_are_read() -> None:
+def test_numbers_formatted_for_other_locales_are_read() -> None:
     assert compacted("68,900MiB to 60,123MiB", "12.300").endswith("68.9 -> 60.1 MiB in 12.3 s")
     assert compacted("68,900MiB to 60,123MiB", "1\u202f012\u202f300").endswith("in 1012.3 s")
     assert compacted("68.900MiB to 60.123MiB", "12\u2019300").endswith("in 12.3 s")
@@ -140,7 +140,7 @@ def test_numbers_of_other_locales_are_read() -> None:
         ("Exception in thread Thread[\x1b[31m\r\x07,5,main]", ("error", "exception in thread Thread[?[31m ?,5,main]")),
     ],
 )
-def test_messages_missing_in_the_captures_give_events(message: str, event: tuple[str, str]) -> None:
+def test_messages_missing_from_the_captures_give_events(message: str, event: tuple[str, str]) -> None:
     assert event_of(message) == event
 
 
@@ -157,12 +157,12 @@ def test_messages_missing_in_the_captures_give_events(message: str, event: tuple
         "InetAddress /10.0.0.2 is now",
     ],
 )
-def test_other_messages_give_no_event(message: str) -> None:
+def test_unrelated_messages_give_no_event(message: str) -> None:
     assert event_of(message) is None
 
 
 def check_event(message: str) -> None:
-    """Assert that a message gives no event or a valid one."""
+    """Assert that a message gives either no event or a valid one."""
     if event := event_of(message):
         kind, text = event
         assert kind in {row.kind for row in ROWS}

@@ -49,7 +49,7 @@ def test_a_partial_line_waits_for_its_end(log: Log) -> None:
     assert log.events() == texts(2)
 
 
-def test_the_rest_of_a_line_from_before_the_start_is_skipped(path: Path) -> None:
+def test_the_rest_of_a_line_begun_before_the_start_is_skipped(path: Path) -> None:
     log = Log(path, b"INFO  [main] 2026-11-21 12:32:43,007 A.java:1 - user said ")
     log.write(down(2) + down(3))
     assert log.events() == texts(3)
@@ -119,7 +119,7 @@ def test_a_removed_log_is_an_error_until_it_is_created_again(log: Log) -> None:
     log.write(down(2))
     log.path.unlink()
     assert log.events() == texts(2)
-    # Until the grace period ends, a process that has it open may write to it.
+    # Until the grace period ends, a process that still has the removed file open may write to it.
     log.clock.busy(file_follower.REMOVED_GRACE_S)
     with pytest.raises(SourceError, match="no such file"):
         log.read()
@@ -128,11 +128,11 @@ def test_a_removed_log_is_an_error_until_it_is_created_again(log: Log) -> None:
 
 
 @pytest.mark.parametrize(("make", "file_type"), [(Path.mkdir, "a directory"), (os.mkfifo, "not a regular file")])
-def test_a_directory_or_pipe_is_an_error(path: Path, make: Callable[[Path], None], file_type: str) -> None:
+def test_a_directory_or_a_pipe_is_an_error(path: Path, make: Callable[[Path], None], file_type: str) -> None:
     make(path)
     log = Log(path, None)
     for _ in range(2):
-        with pytest.raises(SourceError, match=rf"system\.log: {file_type} \(hint: give the log file\)"):
+        with pytest.raises(SourceError, match=rf"system\.log: {file_type} \(hint: specify the log file\)"):
             log.read()
     assert not any(str(path) in name for name in open_files())
 
@@ -150,7 +150,7 @@ def test_an_unreadable_log_is_an_error(log: Log, monkeypatch: pytest.MonkeyPatch
     assert log.events() == []
 
 
-def test_of_a_log_of_50_gib_only_new_lines_are_read(path: Path) -> None:
+def test_only_the_new_lines_of_a_50_gib_log_are_read(path: Path) -> None:
     path.touch()
     os.truncate(path, 50 << 30)
     log = Log(path, None)
@@ -160,7 +160,7 @@ def test_of_a_log_of_50_gib_only_new_lines_are_read(path: Path) -> None:
     log.source.close()
 
 
-def test_many_new_lines_are_read_in_several_ticks(log: Log) -> None:
+def test_many_new_lines_are_read_over_several_ticks(log: Log) -> None:
     log.write(b"x" * (MAX_BYTES + 1) + b"\n" + down(2))
     assert log.events() == []
     assert log.events() == texts(2)

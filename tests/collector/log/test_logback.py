@@ -1,4 +1,4 @@
-"""Logback patterns: lines are parsed with the pattern that wrote them, with any content."""
+"""Logback patterns: lines are parsed with the pattern that they were written with, whatever their content."""
 
 import re
 import time
@@ -14,7 +14,7 @@ from tests.collector.zones import CENTRAL_EUROPE, local_zone
 
 STOCK = "INFO  [main] 2026-11-21 12:33:40,326 CassandraDaemon.java:686 - Startup complete"
 MESSAGE, THREAD, TIME_S = "Compacted (x) [y] 100% - of: z", "Compaction Executor:2 [a]", 1761445500.123
-# One event, written by real Logback versions in the time zone of Paris: 1.2.9 (Cassandra 4.0 and 4.1), 1.5.18 (5.0).
+# One event as written by two real Logback versions in Paris time: 1.2.9 (Cassandra 4.0 and 4.1) and 1.5.18 (5.0).
 RENDERED = [
     (release, pattern, written.replace("\\\\", "\\"))
     for release in ("1.2.9", "1.5.18")
@@ -41,12 +41,12 @@ def utc_s(*parts: int) -> float:
     return datetime(*parts, tzinfo=timezone.utc).timestamp()  # type: ignore[misc,arg-type]
 
 
-def test_the_default_pattern_of_cassandra_is_parsed() -> None:
+def test_cassandras_default_pattern_is_parsed() -> None:
     assert parsed_line(DEFAULT_PATTERN, STOCK) == Line("INFO", "main", "2026-11-21 12:33:40,326", "Startup complete")
 
 
 @pytest.mark.parametrize(("release", "pattern", "line"), RENDERED)
-def test_lines_of_real_logback_versions_are_parsed(release: str, pattern: str, line: str) -> None:
+def test_lines_from_real_logback_versions_are_parsed(release: str, pattern: str, line: str) -> None:
     log_pattern = parse(pattern)
     parsed = log_pattern.line(line.removesuffix("\\n"))
     assert parsed is not None, release
@@ -54,7 +54,7 @@ def test_lines_of_real_logback_versions_are_parsed(release: str, pattern: str, l
     assert parsed.level == ("" if pattern == "%msg%n" else "INFO")
     with local_zone(CENTRAL_EUROPE):
         time_s = log_pattern.time_s(parsed, TIME_S)
-    # A time of day alone, and fractions with other than three digits, are ambiguous.
+    # A time of day without a date is ambiguous, and so is a fraction that does not have three digits.
     has_time = re.search(r"%d(?!\{HH|.*SSSSSS)", pattern)
     whole_seconds = "Z}" in pattern or "EEE" in pattern
     assert time_s == ((int(TIME_S) if whole_seconds else TIME_S) if has_time else None)
@@ -159,7 +159,7 @@ def test_any_pattern_is_parsed_or_a_one_line_error(pattern: str) -> None:
         ("d MMMM yyyy h:mm:ss a, UTC", "1 february 2026 1:00:00 PM", utc_s(2026, 2, 1, 13)),
         ("yyyy-MM-dd kk:mm:ss, UTC", "2026-11-21 24:00:01", utc_s(2026, 11, 21, 0, 0, 1)),
         ("''yyyy'' o''clock MM-dd HH:mm:ss, UTC", "'2026' o'clock 11-21 12:00:00", None),
-        # The line matches, but its date is not understood.
+        # These lines match the pattern, but their dates cannot be parsed.
         ("d MMM yyyy HH:mm:ss, UTC", "1 Fév 2026 01:00:00", None),
         ("d MMM yyyy h:mm:ss a, UTC", "1 Feb 2026 1:00:00 nachm", None),
         ("yyyy-MM-dd HH:mm:ss, UTC", "2026-02-30 12:00:00", None),
@@ -180,7 +180,7 @@ def test_a_line_with_an_unsupported_date_format_is_parsed() -> None:
     assert parsed_line("%d{YYYY ww} - %msg%n", "2026 47 - flushed").message == "flushed"
 
 
-def test_a_date_without_a_zone_is_local() -> None:
+def test_a_date_without_a_time_zone_is_local() -> None:
     with local_zone(CENTRAL_EUROPE):
         assert seconds("ISO8601", "2026-07-21 12:00:00,000") == utc_s(2026, 7, 21, 10)
     with local_zone("<-03>3"):
@@ -188,19 +188,19 @@ def test_a_date_without_a_zone_is_local() -> None:
 
 
 @pytest.mark.parametrize("summer", [0, 3600])
-def test_in_the_repeated_hour_of_autumn_the_nearer_time_is_used(summer: int) -> None:
+def test_in_the_repeated_hour_in_autumn_the_nearer_time_is_used(summer: int) -> None:
     expected_s = utc_s(2026, 10, 25, 1, 30) - summer
     with local_zone(CENTRAL_EUROPE):
         assert seconds("ISO8601", "2026-10-25 02:30:00,000", expected_s + 5) == expected_s
 
 
 @given(st.integers(0, 4_000_000_000_000), st.sampled_from(["UTC", "GMT+5:30", "GMT-8", ""]))
-def test_every_time_is_parsed_back(milliseconds: int, zone: str) -> None:
+def test_every_formatted_time_is_parsed_correctly(milliseconds: int, zone: str) -> None:
     offset = {"GMT+5:30": 19800, "GMT-8": -28800}.get(zone, 0)
     shown = datetime.fromtimestamp(milliseconds // 1000 + offset, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     with local_zone("UTC0"):
         parsed_s = seconds(f"ISO8601, {zone}", f"{shown},{milliseconds % 1000:03}")
-    # Times before 1970 in the local calendar of the zone are not supported.
+    # Times before 1970 in the zone's local time are not supported.
     assert parsed_s is not None or milliseconds < 86_400_000
     assert parsed_s is None or round(parsed_s * 1000) == milliseconds
 
@@ -226,5 +226,5 @@ def test_the_message_is_found_after_any_other_fields(words: list[str], data: st.
 def test_no_line_takes_exponential_time(pattern: str, line: str) -> None:
     began_s = time.thread_time()
     parse(pattern).line(line)
-    # A generous limit: a search that tries every split would take days.
+    # The limit is generous: a parser that tried every way to split the line would take days.
     assert time.thread_time() - began_s < 30

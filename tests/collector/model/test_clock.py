@@ -1,4 +1,4 @@
-"""Ticks: on the grid, with their delay, and never in a burst, even if the wall clock is set."""
+"""Ticks fall on the grid, report their delay and never come in bursts, even if the wall clock is set."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True)
 class Seen:
-    """A tick, its monotonic time, and how long it was waited for."""
+    """A tick, the monotonic time at which it came, and the length of the wait before it."""
 
     tick: Tick
     at_s: float
@@ -26,7 +26,7 @@ class Seen:
 
 
 def watched(clock: FakeClock, interval_s: float, busy: Iterable[float], *, aligned: bool = False) -> Iterator[Seen]:
-    """Yield one tick for each entry of `busy`, the time that the consumer takes."""
+    """Yield one tick for each entry of `busy`, which is how long the consumer is busy after that tick."""
     grid = ticks(clock, interval_s, aligned=aligned)
     for busy_s in busy:
         since_s = clock.monotonic_s()
@@ -40,7 +40,7 @@ def idle(clock: FakeClock, interval_s: float, number: int, *, aligned: bool = Fa
 
 
 def names(collected: Iterable[Tick]) -> list[float]:
-    """Return the times of the ticks, in milliseconds after the start."""
+    """Return the tick times in milliseconds after the start."""
     return [round(1000 * (tick.time_s - START_S)) for tick in collected]
 
 
@@ -71,7 +71,7 @@ def test_aligned_ticks_fall_on_multiples_of_the_interval(interval_s: float) -> N
         assert round(1000 * tick.time_s) % round(1000 * interval_s) == 0
 
 
-def test_a_tick_comes_at_its_time() -> None:
+def test_a_tick_comes_on_time() -> None:
     clock = FakeClock(START_S + 0.25)
     for tick in islice(ticks(clock, 1.0), 5):
         assert clock.wall_s() == pytest.approx(tick.time_s, abs=1e-6)
@@ -111,7 +111,7 @@ def test_a_stopped_process_counts_missed_ticks() -> None:
 
 @pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S, -86_400.0, 7 * HOUR_S])
 @pytest.mark.parametrize("interval_s", [0.1, 1.0, 1.5, 10.0, 60.0])
-def test_setting_the_clock_during_sleep_only_changes_tick_times(step_s: float, interval_s: float) -> None:
+def test_setting_the_clock_during_sleep_changes_only_tick_times(step_s: float, interval_s: float) -> None:
     clock = FakeClock(START_S, [Disturbance(), Disturbance(wall_step_s=step_s)])
     collected = list(watched(clock, interval_s, [0.0] * 6))
     assert all(seen.waited_s <= interval_s + 1e-6 for seen in collected)
@@ -123,7 +123,7 @@ def test_setting_the_clock_during_sleep_only_changes_tick_times(step_s: float, i
 
 
 @pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S])
-def test_setting_the_clock_between_ticks_only_changes_tick_times(step_s: float) -> None:
+def test_setting_the_clock_between_ticks_changes_only_tick_times(step_s: float) -> None:
     clock = FakeClock(START_S)
     grid = ticks(clock, 1.0)
     collected = [next(grid), next(grid)]
@@ -149,7 +149,7 @@ def test_a_small_step_back_does_not_lengthen_the_wait(back_s: float) -> None:
 
 @pytest.mark.parametrize("slew_s", [-0.001, 0.001])
 @pytest.mark.parametrize("interval_s", [0.1, 1.0, 10.0])
-def test_slewing_the_clock_changes_nothing(slew_s: float, interval_s: float) -> None:
+def test_slewing_the_clock_has_no_effect(slew_s: float, interval_s: float) -> None:
     clock = FakeClock(START_S, [Disturbance(wall_step_s=slew_s)] * 20)
     collected = list(watched(clock, interval_s, [0.0] * 20))
     expected = [round(1000 * interval_s * position) for position in range(1, 21)]
@@ -164,11 +164,11 @@ starts = st.integers(0, 119_999).map(lambda ms: START_S + ms / 1000)
 
 
 def lengths(longest_ms: int) -> st.SearchStrategy[float]:
-    """Return times in whole milliseconds, often zero."""
+    """Generate durations in whole milliseconds, many of them zero."""
     return st.one_of(st.just(0.0), st.integers(0, longest_ms).map(lambda ms: ms / 1000))
 
 
-def test_a_tick_has_the_time_of_suspension() -> None:
+def test_a_tick_reports_how_long_the_machine_was_suspended() -> None:
     clock = FakeClock(START_S, [Disturbance(), Disturbance(suspended_s=5.25), Disturbance()])
     collected = [tick for tick, _ in zip(ticks(clock, 1.0), range(3), strict=False)]
     assert [tick.missed for tick in collected] == [0, 5, 0]
@@ -176,7 +176,7 @@ def test_a_tick_has_the_time_of_suspension() -> None:
 
 
 @given(intervals, starts, st.booleans(), st.lists(st.tuples(lengths(200_000), lengths(5_000)), min_size=2, max_size=20))
-def test_every_point_is_a_tick_or_is_counted_as_missed(
+def test_every_grid_point_is_a_tick_or_is_counted_as_missed(
     interval_s: float, start_s: float, aligned: bool, troubles: list[tuple[float, float]]
 ) -> None:
     clock = FakeClock(start_s, [Disturbance(longer_s=longer_s) for _, longer_s in troubles])
@@ -186,13 +186,13 @@ def test_every_point_is_a_tick_or_is_counted_as_missed(
         assert points == pytest.approx(round(points), abs=1e-3)
         assert round(points) == 1 + after.tick.missed
     for seen in collected:
-        # A tick that is early by up to the slew tolerance is on time.
+        # A tick that is early by no more than the slew tolerance counts as on time.
         assert 0.0 <= seen.tick.late_s < interval_s
         assert seen.tick.time_s + seen.tick.late_s == pytest.approx(wall_at(seen, start_s), abs=SLEW_MS / 1000 + 1e-6)
 
 
 def wall_at(seen: Seen, start_s: float) -> float:
-    """Return the wall clock time without the steps."""
+    """Return the wall clock time as it would be without any steps."""
     return start_s + seen.at_s - FakeClock().monotonic_s()
 
 
@@ -203,7 +203,7 @@ steps = st.one_of(
 
 @dataclass(frozen=True)
 class Trouble:
-    """Disturbances of one tick: a busy consumer, steps of the clock after it and during the sleep, a long sleep."""
+    """Disturbances of one tick: a busy consumer, then a clock step, then a disturbed sleep."""
 
     busy_s: float
     then_step_s: float
@@ -216,7 +216,7 @@ troubles = st.lists(
 
 
 def through(clock: FakeClock, interval_s: float, troubles: list[Trouble], see: Callable[[Tick, float], None]) -> None:
-    """Tick through all troubles; call `see` with each tick and the intended sleep before it."""
+    """Run one tick for each disturbance, and call `see` with the tick and the intended sleep before it."""
     grid = ticks(clock, interval_s)
     for trouble in troubles:
         sleeps = len(clock.slept)
@@ -232,7 +232,7 @@ def test_no_wait_is_longer_than_an_interval_when_the_clock_is_set(
     slept: list[float] = []
     clock = FakeClock(start_s, [trouble.sleep for trouble in troubles])
     through(clock, interval_s, troubles, lambda _, slept_s: slept.append(slept_s))
-    # A tick may be early by up to the slew tolerance, which lengthens the next wait.
+    # A tick may be early by no more than the slew tolerance, which lengthens the next wait.
     assert max(slept) <= interval_s + min(SLEW_MS / 1000, interval_s / 10) + 1e-6
 
 

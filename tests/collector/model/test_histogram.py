@@ -1,4 +1,4 @@
-"""Histograms against a reference that puts values into buckets as Cassandra does."""
+"""Histograms, compared with a reference that puts values into buckets as Cassandra does."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from collector.model.histogram import (
     upper_bounds_of,
 )
 
-# From Cassandra's manual and `nodetool tablehistograms`.
+# Bucket offsets listed in Cassandra's manual and by `nodetool tablehistograms`.
 KNOWN = (
     *(1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 60, 72, 86, 103, 124, 149, 179, 215, 258, 310),
     *(372, 446, 535, 642, 770, 924, 1109, 1331, 1597, 1916, 2299, 2759, 3311, 3973, 4768, 5722, 6866, 8239, 9887),
@@ -35,7 +35,7 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class Layout:
-    """The histogram of a Cassandra version: finite upper bounds in raw units."""
+    """A Cassandra version's histogram layout, with finite upper bounds in raw units."""
 
     unit: str
     length: int
@@ -55,7 +55,7 @@ class Layout:
         return tuple(counts)
 
     def around(self, value: Fraction | int) -> tuple[float, float]:
-        """Return the bounds, in the unit, of the bucket that holds a raw value."""
+        """Return the bounds of the bucket that contains a raw value, converted to the metric's unit."""
         index = bisect_left(self.bounds, value)
         low = self.bounds[index - 1] if index else 0
         return low / self.per_unit, (self.bounds[index] / self.per_unit if index < len(self.bounds) else inf)
@@ -82,16 +82,16 @@ def nth(ordered: Sequence[int], rank: float) -> int:
 
 
 def around_share(ordered: Sequence[int], q: float) -> tuple[int, int]:
-    """Return the lowest and the highest value that may be the percentile `q`.
+    """Return the lowest and the highest value that may be reported as the percentile `q`.
 
-    Both are the smallest value that at least the share `q` of all values does not exceed. They are neighbours only if
-    the rank is a whole number apart from rounding errors.
+    The percentile is the smallest value that at least the fraction `q` of all values does not exceed. The two results
+    differ only if the rank is within a rounding error of a whole number, in which case they are neighbours.
     """
     rank = q * len(ordered)
     return nth(ordered, rank - 1e-6), nth(ordered, rank)
 
 
-def test_offsets_match_the_documentation_of_cassandra() -> None:
+def test_offsets_match_cassandras_documentation() -> None:
     assert offsets(len(KNOWN)) == KNOWN
 
 
@@ -101,7 +101,7 @@ def test_offsets_grow_by_a_fifth_and_at_least_by_one() -> None:
 
 
 @pytest.mark.parametrize(("length", "per_second"), [(165, 10**9), (128, 10**6)])
-def test_the_unit_of_a_timer_follows_from_its_length(length: int, per_second: int) -> None:
+def test_the_unit_of_a_timer_is_derived_from_its_length(length: int, per_second: int) -> None:
     upper_bounds = upper_bounds_of("seconds", length)
     assert len(upper_bounds) == length
     assert upper_bounds[:-1] == tuple(offset / per_second for offset in offsets(length - 1))
@@ -112,7 +112,7 @@ def test_a_histogram_of_counts_has_the_offsets_as_bounds() -> None:
     assert upper_bounds_of("1", 165) == (*offsets(164), inf)
 
 
-def test_an_additional_bucket_of_counts_is_for_zero() -> None:
+def test_the_additional_bucket_of_a_histogram_of_counts_is_for_zero() -> None:
     assert upper_bounds_of("1", 166) == (0, *offsets(164), inf)
     assert upper_bounds_of("bytes", 166) == upper_bounds_of("1", 166)
 
@@ -175,7 +175,7 @@ def test_a_higher_percentile_is_never_lower(layout: Layout, values: list[int], f
 
 
 @given(layout=layouts, values=some_values)
-def test_highest_is_the_bound_above_the_greatest_value(layout: Layout, values: list[int]) -> None:
+def test_highest_is_the_upper_bound_of_the_bucket_with_the_greatest_value(layout: Layout, values: list[int]) -> None:
     low, high = layout.around(max(values))
     assert highest(layout.buckets(values)) == (low if high == inf else high)
 
@@ -204,13 +204,13 @@ def test_the_difference_is_the_increase(before: list[int], increase: list[int]) 
 
 
 @given(before=counts, increase=counts, bucket=st.integers(0, 127))
-def test_a_decreased_bucket_has_no_difference(before: list[int], increase: list[int], bucket: int) -> None:
+def test_there_is_no_difference_if_a_bucket_decreased(before: list[int], increase: list[int], bucket: int) -> None:
     after = [a + b for a, b in zip(before, increase, strict=True)]
     before[bucket] = after[bucket] + 1
     assert difference("seconds", before, after) is None
 
 
-def test_two_layouts_have_no_difference() -> None:
+def test_there_is_no_difference_between_two_layouts() -> None:
     assert difference("seconds", [0] * 165, [1] * 128) is None
 
 
@@ -235,7 +235,7 @@ def test_merged_histograms_are_the_histogram_of_all_values(layout: Layout, first
     assert merge([layout.buckets(first), layout.buckets(second)]) == layout.buckets([*first, *second])
 
 
-def test_merging_nothing_raises() -> None:
+def test_merging_no_histograms_is_an_error() -> None:
     with pytest.raises(ValueError, match="no histograms"):
         merge([])
 
@@ -257,7 +257,7 @@ def test_merging_nanoseconds_and_microseconds_keeps_the_total(fine: list[int], c
 
 
 def check_mixed(fine: list[int], coarse: list[int], q: float) -> None:
-    """Compare a percentile of the merged histogram with that of the values, in nanoseconds."""
+    """Compare a percentile of the merged histogram with the true percentile of the values in nanoseconds."""
     least, greatest = around_share(sorted([*fine, *(1_000 * value for value in coarse)]), q)
     merged_s = quantile(merge([NANOSECONDS.buckets(fine), MICROSECONDS.buckets(coarse)]), q)
     assert merged_s is not None

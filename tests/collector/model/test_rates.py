@@ -1,4 +1,4 @@
-"""Rates: values of an interval, and when they are absent."""
+"""Rates: their values in an interval, and the cases in which they are absent."""
 
 from dataclasses import dataclass
 
@@ -33,7 +33,7 @@ def test_a_rate_is_the_increase_over_the_time_between_the_readings() -> None:
     assert result.per_s == 100.0
 
 
-def test_an_unchanged_counter_has_rate_zero() -> None:
+def test_an_unchanged_counter_has_a_rate_of_zero() -> None:
     assert rate(last(counted(10.0, 100), counted(11.0, 100))) == Rate(0.0, 1.0)
 
 
@@ -85,14 +85,14 @@ def test_a_restart_during_a_gap_is_reported_after_it() -> None:
     assert kinds(sample) == ["restart"]
 
 
-def test_a_rate_is_absent_when_the_counter_went_back() -> None:
+def test_a_rate_is_absent_when_the_counter_decreased() -> None:
     result = samples([counted(10.0, 100), counted(11.0, 99), counted(12.0, 104)])
     assert rate(result[1]) is None
     assert rate(result[2]) == Rate(5.0, 1.0)
 
 
 @pytest.mark.parametrize("at_s", [9.0, 10.0])
-def test_a_rate_is_absent_when_the_clock_went_back_or_stood(at_s: float) -> None:
+def test_a_rate_is_absent_when_the_clock_went_back_or_stood_still(at_s: float) -> None:
     result = samples([counted(10.0, 100), counted(at_s, 200), counted(at_s + 1, 230)])
     assert rate(result[1]) is None
     assert result[1].elapsed_s == {}
@@ -109,7 +109,7 @@ def test_gauges_and_texts_are_present_on_the_first_reading_and_across_a_restart(
         assert sample.values == {BYTES: 1024.0, STATE: "NORMAL"}
 
 
-def test_metrics_missing_in_the_catalogue_are_left_out() -> None:
+def test_metrics_missing_from_the_catalogue_are_omitted() -> None:
     unknown: Values = {("unknown_total",): 5, ("unknown_seconds",): (1, 2, 3)}
     assert last(of_source(10.0, unknown), of_source(11.0, unknown)).values == {}
 
@@ -123,7 +123,7 @@ def test_missed_ticks_are_reported() -> None:
     assert last(snapshot(scrape(1.0, {}), missed=3)).events == (Event("missed", "3 ticks missed"),)
 
 
-def test_a_source_without_an_answer_is_reported_with_its_problem() -> None:
+def test_a_source_that_does_not_respond_is_reported_with_its_problem() -> None:
     sample = last(snapshot(scrape(1.0, {}, source="disk", problem="/proc/diskstats: gone")))
     assert kinds(sample) == ["no_answer"]
     assert "disk" in sample.events[0].text
@@ -154,7 +154,7 @@ def test_a_restart_of_one_source_does_not_affect_others() -> None:
     assert "disk" not in sample.events[0].text
 
 
-def test_a_slow_series_does_not_lengthen_the_time_of_the_row() -> None:
+def test_a_slow_series_does_not_lengthen_the_rows_interval() -> None:
     values: list[Values] = [{REQUESTS: 0, SECONDS: 0}, {REQUESTS: 5}, {REQUESTS: 9, SECONDS: 10**6}]
     sample = last(*(of_source(10.0 + second, tick_values) for second, tick_values in enumerate(values)))
     assert rate(sample, REQUESTS) == Rate(4.0, 1.0)
@@ -189,7 +189,7 @@ def test_a_scrape_without_values_keeps_earlier_readings() -> None:
 
 @dataclass(frozen=True)
 class GeneratedTick:
-    """One tick: time since the previous one, increase of the counter, and whether the node answered."""
+    """One tick: the time since the previous one, the counter's increase, and whether the node responded."""
 
     after_s: float
     increase: int
@@ -202,7 +202,7 @@ tries = st.lists(
 
 
 def answers(ticks: list[GeneratedTick]) -> list[tuple[float, int, bool]]:
-    """Return, for each tick, its time, the counter, and whether the node answered."""
+    """Return the time, the counter's value and whether the node responded for each tick."""
     at_s, count, result = 1000.0, 7, []
     for tick in ticks:
         at_s, count = at_s + tick.after_s, count + tick.increase
@@ -220,7 +220,7 @@ def snapshots_of(ticks: list[GeneratedTick]) -> list[Snapshot]:
 
 
 @given(tries)
-def test_rates_times_intervals_sum_to_the_increase(ticks: list[GeneratedTick]) -> None:
+def test_rates_multiplied_by_their_intervals_add_up_to_the_increase(ticks: list[GeneratedTick]) -> None:
     counts = [(at_s, count) for at_s, count, answered in answers(ticks) if answered]
     rates = [result for sample in samples(snapshots_of(ticks)) if (result := rate(sample))]
     increase, elapsed_s = counts[-1][1] - counts[0][1], counts[-1][0] - counts[0][0]
@@ -229,19 +229,19 @@ def test_rates_times_intervals_sum_to_the_increase(ticks: list[GeneratedTick]) -
 
 
 @given(tries)
-def test_the_time_of_a_row_is_that_of_its_rates(ticks: list[GeneratedTick]) -> None:
+def test_a_row_covers_the_same_time_as_its_rates(ticks: list[GeneratedTick]) -> None:
     for sample in samples(snapshots_of(ticks)):
         result = rate(sample)
         assert sample.elapsed_s == ({"node": result.elapsed_s} if result else {})
 
 
 @given(tries)
-def test_an_interval_without_an_answer_has_no_values(ticks: list[GeneratedTick]) -> None:
+def test_an_interval_without_a_response_has_no_values(ticks: list[GeneratedTick]) -> None:
     for sample, tick in zip(samples(snapshots_of(ticks)), ticks, strict=True):
         if not tick.answered:
             assert sample.values == {}
             assert kinds(sample) == ["no_answer"]
 
 
-def test_the_catalogue_of_these_tests_has_all_kinds() -> None:
+def test_the_catalogue_used_in_these_tests_contains_all_kinds() -> None:
     assert {metric.kind.value for metric in CATALOGUE.values()} == {"counter", "gauge", "histogram", "text"}

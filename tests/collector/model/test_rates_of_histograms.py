@@ -1,4 +1,4 @@
-"""Interval histograms: differences of buckets, absent if the counters of the same events disagree."""
+"""Interval histograms: the differences between buckets, absent if counters of the same events disagree with them."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ FAST, SLOW = 20, 40
 
 @dataclass(frozen=True)
 class Node:
-    """Counters of a node after some requests."""
+    """A node's counters after some requests."""
 
     counts: tuple[int, ...]
     counted: int
@@ -53,7 +53,7 @@ def buckets(snapshots: Sequence[Snapshot]) -> Buckets | None:
     return value
 
 
-def test_a_histogram_of_the_interval_is_the_difference_of_the_buckets() -> None:
+def test_an_interval_histogram_is_the_difference_between_the_buckets() -> None:
     before, after = node(US, {FAST: 5000}, 80.0), node(US, {FAST: 5000, SLOW: 1000}, 567.0)
     result = buckets([before.read(10.0), after.read(11.0)])
     assert result == Buckets(upper_bounds_of("seconds", US), bucket_counts(US, {SLOW: 1000}))
@@ -73,7 +73,7 @@ def test_a_histogram_is_absent_across_a_restart_even_when_it_only_grew() -> None
     assert kinds(sample) == ["restart"]
 
 
-def test_a_histogram_is_absent_when_a_bucket_went_back() -> None:
+def test_a_histogram_is_absent_when_a_bucket_decreased() -> None:
     before, after = node(US, {FAST: 5000}, 80.0), node(US, {FAST: 4999, SLOW: 1}, 80.0)
     sample = last(before.read(10.0), after.read(11.0))
     assert DURATIONS not in sample.values
@@ -87,7 +87,7 @@ def test_a_histogram_is_absent_when_the_clock_went_back() -> None:
     assert sample.events == ()
 
 
-def test_a_histogram_of_another_length_than_before_is_absent_once() -> None:
+def test_a_histogram_whose_length_has_changed_is_absent_once() -> None:
     first, second, third = node(NS, {45: 5000}, 19.0), node(US, {FAST: 50}, 80.0), node(US, {FAST: 90}, 80.0)
     result = samples([first.read(10.0), second.read(11.0), third.read(12.0)])
     assert DURATIONS not in result[1].values
@@ -119,7 +119,7 @@ def test_a_small_difference_from_the_counter_is_accepted(in_buckets: int, counte
 
 
 def test_nanoseconds_read_as_microseconds_are_flagged() -> None:
-    # An imaginary version that returns 128 counts in nanoseconds: 100 us falls into the bucket for 100,000.
+    # Simulate a version that returns 128 counts but measures in nanoseconds: 100 us falls into the bucket for 100,000.
     bucket = bisect_left(offsets(US - 1), 100_000)
     before, after = node(US, {bucket: 5000}, 100.0), node(US, {bucket: 9000}, 100.0)
     sample = last(before.read(10.0), after.read(11.0))
@@ -140,7 +140,7 @@ def test_a_flagged_histogram_does_not_affect_others() -> None:
     assert {REQUESTS, SECONDS} <= set(sample.values)
 
 
-def test_one_slow_request_missing_in_the_buckets_is_not_a_wrong_unit() -> None:
+def test_one_slow_request_missing_from_the_buckets_is_not_a_wrong_unit() -> None:
     before = node(US, {FAST: 5000}, 80.0)
     after = Node(plus(before.counts, bucket_counts(US, {FAST: 10})), 5011, before.total_us + 10 * 80 + 250_000)
     sample = last(before.read(10.0), after.read(11.0))
@@ -149,7 +149,7 @@ def test_one_slow_request_missing_in_the_buckets_is_not_a_wrong_unit() -> None:
 
 
 def test_truncated_microseconds_are_not_a_wrong_unit() -> None:
-    # Requests of 0.9 us each: the counter adds 0 us, and the bucket is that of 1.
+    # Each request takes 0.9 us: it adds 0 us to the counter, and falls into the bucket for 1.
     before, after = node(US, {0: 5000}, 0.0), node(US, {0: 9000}, 0.0)
     assert DURATIONS in last(before.read(10.0), after.read(11.0)).values
 

@@ -1,4 +1,4 @@
-"""The JSON codec of samples: lossless round trips, and one error for malformed input."""
+"""The JSON codec for samples: lossless round trips, and a single kind of error for malformed input."""
 
 import json
 from dataclasses import replace
@@ -61,7 +61,7 @@ json_values = st.recursive(
 
 
 def sent(sample: Sample) -> dict[str, Any]:
-    """Return the sample as the receiver reads it, through strict JSON without NaN."""
+    """Return the sample as a receiver decodes it from strict JSON, which does not allow NaN."""
     content: dict[str, Any] = json.loads(json.dumps(encoded(sample), allow_nan=False))
     return content
 
@@ -81,7 +81,7 @@ def test_decoded_samples_merge_like_the_originals(sample: Sample) -> None:
     assert merged_after_decoding == merged(CATALOGUE, samples, sample.tick)
 
 
-def test_a_nan_gauge_stays_nan() -> None:
+def test_a_nan_gauge_remains_nan() -> None:
     received = decoded(sent(replace(unknown(), values={("g",): nan})))
     value = received.values["g",]
     assert isinstance(value, float)
@@ -94,14 +94,14 @@ def test_the_identity_is_encoded_beside_the_sample() -> None:
     assert decoded(content) == unknown()
 
 
-def test_a_histogram_is_encoded_as_layout_and_filled_buckets() -> None:
+def test_a_histogram_is_encoded_as_its_layout_and_its_filled_buckets() -> None:
     (row,) = encoded(busy())["values"]["cassandra_client_request_duration_seconds"][:1]
     assert row[0] == "Read"
     assert row[1] == {"unit": "seconds", "length": 128, "filled": [[28, 4000], [32, 4200], [40, 400], [50, 43]]}
 
 
 def inject(content: Any, path: list[int], value: Any) -> None:
-    """Replace the part of `content` at `path` by `value`."""
+    """Replace the part of `content` at `path` with `value`."""
     for step in path:
         keys = list(content) if isinstance(content, dict) else range(len(content))
         if not keys:
@@ -116,7 +116,7 @@ def inject(content: Any, path: list[int], value: Any) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=6), json_values)
-def test_hostile_content_is_an_error_or_a_valid_sample(path: list[int], value: Any) -> None:
+def test_hostile_content_gives_an_error_or_a_valid_sample(path: list[int], value: Any) -> None:
     content = valid_content()
     inject(content, path, value)
     try:

@@ -1,4 +1,4 @@
-"""Summaries: combined intervals equal one long interval."""
+"""Summaries: the combination of several intervals equals one long interval."""
 
 from dataclasses import dataclass
 
@@ -56,7 +56,7 @@ def test_a_gauge_is_the_mean_over_the_intervals_that_have_it() -> None:
     assert summary(result).values[BYTES] == pytest.approx(3 * 1024)
 
 
-def test_a_text_is_the_last_one() -> None:
+def test_the_last_text_is_kept() -> None:
     result = samples(of_source(float(at), {STATE: mode}) for at, mode in enumerate(["STARTING", "JOINING", "NORMAL"]))
     assert summary(result).values[STATE] == "NORMAL"
 
@@ -66,13 +66,13 @@ def test_a_series_without_values_is_absent() -> None:
     assert set(summary(result).values) == {REQUESTS}
 
 
-def test_events_are_left_out() -> None:
+def test_events_are_omitted() -> None:
     result = samples([counted(0.0, 100, "1"), counted(1.0, 100, "2"), counted(2.0, 130, "2")])
     assert result[1].events
     assert summary(result[1:]).events == ()
 
 
-def test_intervals_before_and_after_a_restart_count() -> None:
+def test_intervals_before_and_after_a_restart_are_counted() -> None:
     result = samples([counted(0.0, 0, "1"), counted(1.0, 10, "1"), counted(2.0, 3, "2"), counted(3.0, 8, "2")])
     assert summary(result[1:]).values[REQUESTS] == Rate(15.0, 2.0)
     assert summary(result[1:]).elapsed_s == {"node": 2.0}
@@ -80,7 +80,7 @@ def test_intervals_before_and_after_a_restart_count() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """Changes in one interval, and whether counter, histogram and gauge are read at its end."""
+    """The changes in one interval, and whether the counter, histogram and gauge are read at its end."""
 
     after_s: float
     count: int
@@ -104,7 +104,7 @@ steps = st.lists(
 
 
 def readings(intervals: list[Step]) -> list[tuple[float, Values]]:
-    """Return all readings; the first and the last are complete."""
+    """Return the readings before, between and after the intervals; the first and the last are complete."""
     at_s, count, buckets = 50.0, 5, bucket_counts(128, {30: 9})
     result: list[tuple[float, Values]] = [(at_s, {REQUESTS: count, WRITES: buckets, BYTES: 0})]
     for position, step in enumerate(intervals, 1):

@@ -1,4 +1,4 @@
-"""Captured nodetool output of real nodes, and the reports parsed from it."""
+"""Captured nodetool output from real nodes, and the reports parsed from it."""
 
 import importlib
 import json
@@ -15,7 +15,7 @@ VERSIONS = ("3.11.19", "4.0.17", "4.1.9", "5.0.6", "5.0.8")
 
 @dataclass(frozen=True)
 class Capture:
-    """One report: `command.moment.txt` or `.json` of a version."""
+    """One captured report from a Cassandra version; its file is named `command.moment.txt` or `.json`."""
 
     version: str
     file: str
@@ -62,9 +62,9 @@ def parsed(capture: Capture) -> Report:
 
 @cache
 def expected(version: str) -> dict[str, Any]:
-    """Return the expected contents by file: values by series (parts joined by `|`), problems and properties.
+    """Return the expected contents of each file: values by series (parts joined by `|`), problems and properties.
 
-    A file with the same contents as another one only names it, in the field `as`.
+    A file with the same contents as another file only refers to it, in the field `as`.
     """
     content = json.loads((FOLDER / version / "nodetool.expected.json").read_text())
     assert isinstance(content, dict)
@@ -81,7 +81,7 @@ CAPTURES = tuple(
     for path in sorted((FOLDER / version / "nodetool").iterdir())
     if path.name.partition(".")[0] != "stderr"
 )
-# English output with a report. The other captures must give no values.
+# Captures that contain a complete report in English.
 SOUND = tuple(
     capture for capture in CAPTURES if not {"de", "refused", "later", "vtable"} & set(capture.file.split("."))
 )

@@ -1,4 +1,4 @@
-"""The nodetool source: which reports are run, and the values and facts read from them."""
+"""The nodetool source: the reports that it runs, and the values and facts that it reads from them."""
 
 import threading
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ HOST_ID = "0f0e0d0c"
 
 @dataclass
 class Stub(ModuleType):
-    """A report of the test's choice."""
+    """A report whose contents the test chooses."""
 
     ARGUMENTS: tuple[str, ...]
     FILLS: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ class Stub(ModuleType):
 
 
 class FakeNodetool(Nodetool):
-    """Returns text for every command, except for those that fail or wait."""
+    """Returns text for every command except those that are set to fail or to wait."""
 
     def __init__(self) -> None:
         super().__init__(Path("/opt/bin/nodetool"), Connection(), {})
@@ -68,7 +68,7 @@ class FakeNodetool(Nodetool):
 
 
 class Process(LocalNode):
-    """A process that ends when the test sets `ended`."""
+    """A process that is running until the test sets `ended`."""
 
     ended = False
 
@@ -82,7 +82,7 @@ def process(pid: int = 7) -> Process:
 
 @pytest.fixture
 def stubs(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Stub]]:
-    """Replace all reports by stubs."""
+    """Replace all reports with stubs."""
     stats: Values = {
         (KEYSPACE_COUNT, "ks", "Read"): 5,
         (KEYSPACE_COUNT, "more", "Read"): 6,
@@ -99,7 +99,7 @@ def stubs(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Stub]]:
         yield {stub.ARGUMENTS[0]: stub for stub in reports}
 
 
-def test_the_selected_metrics_determine_the_reports(stubs: dict[str, Stub]) -> None:
+def test_the_selected_metrics_determine_which_reports_are_run(stubs: dict[str, Stub]) -> None:
     def names(metrics: set[str] | None, *always: str) -> list[str]:
         return [
             request.name
@@ -126,14 +126,14 @@ def source_of(tool: FakeNodetool, local: LocalNode | None, *metrics: str) -> Nod
 
 
 def next_scrape(nodetool_source: NodetoolSource, number: int = 0) -> Scrape:
-    """Return the next scrape of a report."""
+    """Run a report, and return its next scrape."""
     source = nodetool_source.sources[number]
     source.start().result()
     return source.read(0.0)
 
 
 @pytest.mark.usefixtures("stubs")
-def test_facts_have_address_process_and_origin() -> None:
+def test_facts_include_address_process_and_origin() -> None:
     with closing(source_of(FakeNodetool(), process(), SUM)) as nodetool_source:
         facts = nodetool_source.learn(60.0)
         assert (facts.address, facts.directories) == ("10.0.0.1", (Path("/data"),))
@@ -153,14 +153,14 @@ def test_without_a_visible_process_the_generation_is_the_origin() -> None:
 
 
 @pytest.mark.usefixtures("stubs")
-def test_more_reports_are_run_less_often() -> None:
+def test_reports_are_run_less_often_when_there_are_more_of_them() -> None:
     with closing(source_of(FakeNodetool(), process(), SUM, "load", "pool")) as nodetool_source:
         assert len(nodetool_source.sources) / SHARE > PACE
         assert {source._pace for source in nodetool_source.sources} == {len(nodetool_source.sources) / SHARE}
 
 
 @pytest.mark.usefixtures("stubs")
-def test_of_several_failures_the_first_is_reported() -> None:
+def test_only_the_first_of_several_failures_is_reported() -> None:
     tool = FakeNodetool()
     tool.failing = dict.fromkeys(("info", "status", "tablestats"), "Connection refused")
     with closing(source_of(tool, process(), SUM)) as nodetool_source:
@@ -196,21 +196,21 @@ def test_missing_facts_are_requested_again() -> None:
         assert len(tool.ran) == runs
 
 
-def test_the_peers_are_the_nodes_of_the_last_status(stubs: dict[str, Stub]) -> None:
+def test_the_peers_are_the_nodes_in_the_last_status_report(stubs: dict[str, Stub]) -> None:
     with closing(source_of(FakeNodetool(), process(), "up")) as nodetool_source:
         assert nodetool_source.learn(60.0).peers == ("10.0.0.1", "10.0.0.2")
         next_scrape(nodetool_source)
         stubs["status"].report = Report(properties={HOST_ID: "10.0.0.1", "new": "10.0.0.3"})
         next_scrape(nodetool_source)
         assert nodetool_source.peers(0.0) == tuple(sorted(nodetool_source.members)) == ("10.0.0.1", "10.0.0.3")
-        # A malformed report changes nothing.
+        # A malformed report does not change the peers.
         stubs["status"].report = Report(problems=("a line",))
         next_scrape(nodetool_source)
         assert nodetool_source.learn(60.0).peers == ("10.0.0.1", "10.0.0.3")
 
 
 @pytest.mark.usefixtures("stubs")
-def test_operations_of_all_user_keyspaces_are_added_up() -> None:
+def test_operations_on_all_user_keyspaces_are_added_up() -> None:
     with closing(source_of(FakeNodetool(), process(), SUM)) as nodetool_source:
         scrape = next_scrape(nodetool_source)
     assert scrape.values[SUM, "Read"] == 11
@@ -234,7 +234,7 @@ def test_a_selected_keyspace_is_not_added_up() -> None:
 
 
 @pytest.mark.usefixtures("stubs")
-def test_a_report_during_a_restart_is_discarded() -> None:
+def test_a_report_that_runs_during_a_restart_is_discarded() -> None:
     tool, is_running = FakeNodetool(), [process(7)]
     tool.waiting = {"tablestats"}
     with closing(

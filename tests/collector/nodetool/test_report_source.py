@@ -1,4 +1,4 @@
-"""One report of nodetool as a source: values once, at its own pace, and its problem as long as it lasts."""
+"""A nodetool report as a source: it runs at its own pace, gives each value once and repeats lasting problems."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +12,7 @@ from tests.collector.fakes import FakeClock
 
 
 class Deferred(ThreadPoolExecutor):
-    """Runs submitted functions when the test calls `finish`."""
+    """Runs submitted functions only when the test calls `finish`."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -29,7 +29,7 @@ class Deferred(ThreadPoolExecutor):
 
 
 class FakeReport:
-    """A report source with a fake clock; each report takes `takes_s` and has the values in `answer`."""
+    """A report source with a fake clock; each report takes `takes_s` and returns the values in `answer`."""
 
     def __init__(self, takes_s: float = 2.0, pace: float = PACE) -> None:
         self.clock = FakeClock()
@@ -89,7 +89,7 @@ def test_the_second_report_follows_at_once_and_later_ones_keep_the_pace() -> Non
     assert ends[1] - ends[0] <= 2.0 + 2.0
     gaps = [later - earlier for earlier, later in pairwise(ends[1:])]
     assert len(gaps) >= 4
-    # Between two ends: the duration and a pause of four times that, rounded up to a tick.
+    # After each report there is a pause four times as long as the report took, rounded up to a tick.
     assert all(5 * 2.0 - 0.5 <= gap <= 5 * 2.0 + 2.0 for gap in gaps)
 
 

@@ -1,4 +1,4 @@
-"""Reports of real nodes: expected values, and no values from other text."""
+"""Reports from real nodes give the expected values, and other text gives no values."""
 
 import pytest
 
@@ -8,10 +8,10 @@ from collector.nodetool.reports.report import Report
 from tests.collector.nodetool.reported import CAPTURES, SOUND, STDERR, VERSIONS, Capture, expected, flat
 
 COMMANDS = sorted({capture.command for capture in CAPTURES})
-# Versions with captures of every report.
+# The versions for which every report was captured.
 LAB = ("3.11.19", "4.0.17", "4.1.9", "5.0.8")
 GERMAN = [capture for capture in CAPTURES if ".de." in capture.file]
-# Rounded output: only gauges of bytes are present, with a problem for the others.
+# Human-readable, rounded output: only byte gauges are read from it, and a problem reports the others.
 ROUNDED = [capture for capture in SOUND if ".human." in capture.file]
 DECAYED = "cassandra_table_operation_decayed_mean_seconds"
 
@@ -40,7 +40,7 @@ def test_a_complete_report_has_no_problem(capture: Capture) -> None:
 @pytest.mark.parametrize(
     ("version", "file", "series", "value"),
     [
-        # Copied by hand from the captured text.
+        # These values were copied by hand from the captured text.
         ("3.11.19", "tablestats.one.txt", "cassandra_keyspace_operations_total|ks1|Write", 14276),
         ("3.11.19", "tablestats.one.txt", "cassandra_keyspace_operation_seconds_total|ks1|Write", 4325928),
         ("3.11.19", "tablestats.one.txt", f"{DECAYED}|ks1|t001|Read", 0.066),
@@ -77,7 +77,7 @@ def test_running_compactions_have_their_progress() -> None:
 
 
 def test_a_down_node_is_counted() -> None:
-    # The second capture has only rows; the header comes from the first.
+    # The second capture contains only rows, so the heading is taken from the first.
     before, later = (Capture("5.0.6", f"status.{when}.txt").text for when in ("one-down", "later"))
     report = Capture("5.0.6", "status.later.txt").parse("".join(before.splitlines(True)[:5]) + later)
     assert flat(report.values) == {"cassandra_endpoints_up": 2, "cassandra_endpoints_down": 1}
@@ -85,8 +85,8 @@ def test_a_down_node_is_counted() -> None:
     assert report.problems == ()
 
 
-def test_a_status_cut_after_the_first_datacenter_has_no_values() -> None:
-    # The rows of a real report, with the heading that nodetool repeats for each datacenter.
+def test_a_status_truncated_after_the_first_datacenter_has_no_values() -> None:
+    # Split the rows of a real report between two datacenters, since nodetool repeats its heading for each one.
     *heading, first, second, third, end = Capture("5.0.6", "status.one-down.txt").text.splitlines(keepends=True)[:9]
     second_heading = ["Datacenter: datacenter2\n", *heading[1:]]
     capture = Capture("5.0.6", "status.one-down.txt")
@@ -135,12 +135,12 @@ def test_unknown_pools_are_a_problem_and_the_others_are_read() -> None:
 
 @pytest.mark.parametrize("version", LAB)
 @pytest.mark.parametrize("name", ["tpstats", "tablestats.two"])
-def test_text_and_json_of_one_moment_agree(version: str, name: str) -> None:
+def test_text_and_json_captured_at_the_same_moment_agree(version: str, name: str) -> None:
     json, text = (Capture(version, f"{name}.{form}").original for form in ("json", "txt"))
     assert json.values.keys() == text.values.keys()
     for series, value in json.values.items():
         if series[0] == DECAYED:
-            # The mean decays even in the second between the two commands.
+            # The mean decays even in the one second between the two commands.
             assert text.values[series] == pytest.approx(value, rel=0.1)
         elif series[0] == "cassandra_table_compression_ratio":
             assert text.values[series] == pytest.approx(value, abs=5e-6)
@@ -149,7 +149,7 @@ def test_text_and_json_of_one_moment_agree(version: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("capture", GERMAN, ids=str)
-def test_of_numbers_of_another_locale_only_integers_are_read(capture: Capture) -> None:
+def test_only_integers_are_read_from_reports_in_another_locale(capture: Capture) -> None:
     english = Capture(capture.version, capture.file.replace("tablestats.de", "tablestats.two").replace(".de.", "."))
     report = capture.original
     assert report.problems
@@ -169,7 +169,7 @@ def test_every_value_has_the_kind_and_labels_of_its_metric(capture: Capture) -> 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_report_runs_the_command_of_its_name(command: str) -> None:
+def test_a_report_runs_the_command_that_it_is_named_after(command: str) -> None:
     module = Capture("", f"{command}.txt").module
     assert module.ARGUMENTS[0] == command
     assert {metric.name for metric in module.METRICS} <= module.FILLS
@@ -197,7 +197,7 @@ def test_a_report_runs_the_command_of_its_name(command: str) -> None:
     ],
     ids=lambda text: repr(text[:20]),
 )
-def test_other_text_gives_no_values_and_a_problem(command: str, text: str) -> None:
+def test_unrelated_text_gives_a_problem_and_no_values(command: str, text: str) -> None:
     report = Capture("", f"{command}.txt").parse(text)
     assert (report.values, report.properties) == ({}, {})
     assert any(problem.startswith("unrecognised report") for problem in report.problems)

@@ -1,4 +1,4 @@
-"""Tables with reordered, new or missing columns: values are read by the label of their column."""
+"""Tables with reordered, new or missing columns: values are located by their column labels."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ LABELS = {
 TABLED = [
     capture for capture in SOUND if capture.command in LABELS and not capture.is_json and ".idle." not in capture.file
 ]
-# Cells of these tables contain blanks and are aligned left under their labels.
+# The cells of these tables contain spaces and are left-aligned under their labels.
 ALWAYS_LEFT = {"compactionstats", "status"}
 NUMBERS = ("0", "7", "1234", "1234567890123")
 ONE_WORD = ("Shed", "Rejected(%)", "latency")
@@ -48,7 +48,7 @@ randoms = st.integers(0, 2**32).map(Random)
 
 @dataclass
 class Table:
-    """A table of a report: its first and last line, and its header and rows as lists of cells."""
+    """A table in a report: its range of lines, and its header and rows as lists of cells."""
 
     first: int
     last: int
@@ -88,7 +88,7 @@ def split(capture: Capture, header: str, names: Sequence[str], row: str) -> list
         return [row[start:end].strip() for start, end in zip(begins, [*begins[1:], None], strict=True)]
     if len(row.split()) == len(names):
         return row.split()
-    # The line of units is aligned right under the labels.
+    # The line of units is right-aligned under the labels.
     ends = [match.end() for match in starts if match]
     units = {match.end(): match[0] for match in re.finditer(r"\S+", row)}
     return [units.get(end, "") for end in ends]
@@ -103,7 +103,7 @@ def rebuilt(capture: Capture, change: "Change", random: Random, *, left: bool) -
 
 
 class Change:
-    """Shuffles the columns, adds new ones with these labels and cells, and removes some."""
+    """Adds columns with the labels `new` and values from `cells`, removes `gone` columns, and shuffles the rest."""
 
     def __init__(self, *, new: Sequence[str] = (), cells: Sequence[str] = NUMBERS, gone: int = 0) -> None:
         self.new, self.cells, self.gone = new, cells, gone
@@ -111,7 +111,7 @@ class Change:
     def __call__(self, table: Table, random: Random) -> None:
         columns = [list(column) for column in zip(*table.cells, strict=True)]
         for label in self.new:
-            # New columns have no unit.
+            # New columns have a cell only in rows where the first column has one, so they have no unit.
             cells = [random.choice(self.cells) if cell else "" for cell in columns[0][1:]]
             columns.insert(random.randint(0, len(columns)), [label, *cells])
         for _ in range(self.gone):

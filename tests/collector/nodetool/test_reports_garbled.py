@@ -23,7 +23,7 @@ from tests.collector.garbling import (
 from tests.collector.nodetool.reported import SOUND, STDERR, Capture
 
 TEXTS = [capture for capture in SOUND if not capture.is_json]
-# Short reports, which are cut after every line.
+# Reports short enough to be truncated after every line.
 SHORT = [capture for capture in TEXTS if len(capture.text) < 1600]
 
 captures = st.sampled_from(SOUND)
@@ -69,9 +69,9 @@ def test_missing_lines_give_no_wrong_value(capture: Capture, lost: list[float]) 
     lines = capture.text.splitlines(keepends=True)
     gone = {round(position * (len(lines) - 1)) for position in lost}
     if capture.command == "status":
-        # A missing row of a node cannot be noticed, so only other lines are removed.
+        # A missing node row cannot be noticed, so only other lines are removed.
         gone = {number for number in gone if re.match(FIXED["status"], lines[number])}
-    # A node may have no chunk cache.
+    # A missing chunk cache line cannot be noticed either, because a node may have no chunk cache.
     gone = {number for number in gone if not lines[number].startswith("Chunk Cache")}
     report = capture.parse("".join(line for number, line in enumerate(lines) if number not in gone))
     check_sound(capture, report)
@@ -94,7 +94,7 @@ def test_a_repeated_line_gives_no_wrong_value(
 ) -> None:
     lines = capture.text.splitlines(keepends=True)
     line = lines[int(source * len(lines))]
-    # Another heading or another node would look valid.
+    # An additional heading or node would look valid.
     assume(not re.match(FIXED[capture.command], line))
     assume(capture.command != "status" or not changed)
     lines.insert(int(target * len(lines)), renumbered(line, random) if changed else line)
@@ -102,7 +102,7 @@ def test_a_repeated_line_gives_no_wrong_value(
 
 
 @given(texts, st.lists(st.sampled_from(("", *NOISE)), max_size=4), st.lists(st.sampled_from(("", *NOISE)), max_size=4))
-def test_lines_before_a_report_are_ignored_and_after_it_reported(
+def test_lines_before_a_report_are_ignored_and_lines_after_it_are_reported(
     capture: Capture, before: list[str], after: list[str]
 ) -> None:
     text = "".join(f"{line}\n" for line in before) + capture.text
@@ -117,23 +117,23 @@ def test_stack_traces_around_a_report_are_ignored(capture: Capture) -> None:
 
 
 @given(texts, randoms)
-def test_other_spacing_gives_no_wrong_value(capture: Capture, random: Random) -> None:
+def test_different_spacing_gives_no_wrong_value(capture: Capture, random: Random) -> None:
     check_reported(capture, capture.parse(respaced(capture.text, random)))
 
 
 @given(captures, st.sampled_from((",", ".", "\u066b")), st.sampled_from(("", ".", ",", "'", " ", "\u00a0", "\u202f")))
-def test_numbers_of_another_locale_give_no_wrong_value(capture: Capture, point: str, group: str) -> None:
+def test_numbers_formatted_for_another_locale_give_no_wrong_value(capture: Capture, point: str, group: str) -> None:
     assume(point != group)
     check_reported(capture, capture.parse(localised(capture.text, point, group)))
 
 
 @given(captures)
-def test_digits_of_another_script_give_no_wrong_value(capture: Capture) -> None:
+def test_digits_in_another_script_give_no_wrong_value(capture: Capture) -> None:
     check_reported(capture, capture.parse(digits(capture.text)))
 
 
 @given(captures)
-def test_crlf_line_ends_are_accepted(capture: Capture) -> None:
+def test_crlf_line_endings_are_accepted(capture: Capture) -> None:
     check_all(capture, capture.parse(capture.text.replace("\n", "\r\n")))
 
 

@@ -1,4 +1,4 @@
-"""JSON reports with another format, or with malformed values."""
+"""JSON reports in a different format, or with malformed values."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def shuffled(value: Any, random: Random) -> Any:
 
 
 def members_of(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield all members of an object and of the objects in it, as object and key."""
+    """Yield every member of an object and of the objects nested in it, as a pair of object and key."""
     if isinstance(value, dict):
         for key, member in value.items():
             yield value, key
@@ -77,7 +77,7 @@ def test_a_malformed_value_gives_no_wrong_value(capture: Capture, share: float, 
     holder[key] = other
     report = capture.parse(json.dumps(content))
     check_sound(capture, report)
-    # nodetool prints these values for an unknown or empty value.
+    # nodetool itself prints these for values that are unknown or empty.
     if other not in (None, "NaN", -1, {}):
         check_reported(capture, report)
 

@@ -41,7 +41,7 @@ def test_a_stale_value_is_kept_with_its_age() -> None:
     assert sample.age_s == 2.5
 
 
-def test_a_new_answer_replaces_all_values_of_its_source() -> None:
+def test_a_new_response_replaces_all_values_of_its_source() -> None:
     last_known = LastKnown([FIRST])
     add(last_known, {READS: Rate(5.0, 1.0), LOAD: 7.0}, scrape(FIRST, 10.0, READS, LOAD))
     add(last_known, {LOAD: 8.0}, scrape(FIRST, 20.0, READS, LOAD))
@@ -50,7 +50,7 @@ def test_a_new_answer_replaces_all_values_of_its_source() -> None:
     assert sample.age_s == 1.0
 
 
-def test_an_answer_does_not_replace_values_of_another_source() -> None:
+def test_a_response_does_not_replace_values_of_another_source() -> None:
     last_known = LastKnown([FIRST, SECOND])
     add(last_known, {READS: Rate(5.0, 1.0)}, scrape(FIRST, 10.0, READS), scrape(SECOND, 10.0))
     sample = add(last_known, {LOAD: 7.0}, scrape(FIRST, 13.0), scrape(SECOND, 13.0, LOAD))
@@ -83,7 +83,7 @@ def test_the_age_is_that_of_the_first_source_with_values() -> None:
     assert add(last_known, {LOAD: 7.0}, scrape(FIRST, 20.0), scrape(SECOND, 20.0, LOAD)).age_s == 9.0
 
 
-def test_machine_metrics_are_never_kept() -> None:
+def test_machine_metrics_are_never_kept_as_last_known_values() -> None:
     last_known = LastKnown([FIRST])
     add(last_known, {CPU: Rate(1.0, 1.0)}, scrape(MACHINE, 10.0, CPU))
     assert add(last_known, {}, scrape(MACHINE, 11.0)).last_known == {}

@@ -1,4 +1,4 @@
-"""The peers of a node follow its cluster, in whatever order gossip and the ring change."""
+"""A node's peers follow its cluster, in whatever order gossip and the ring change."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -20,7 +20,7 @@ Change = Callable[["Cluster"], None]
 
 
 class Cluster:
-    """A node with adjustable gossip and ring; counts the requests for peers."""
+    """A node with adjustable gossip and ring that counts the requests for its peers."""
 
     name = kind = "fake"
     paced = False
@@ -81,11 +81,11 @@ def ring_loses(address: str) -> Change:
 
 
 def nothing(_: Cluster) -> None:
-    """Change nothing."""
+    """Leave the cluster unchanged."""
 
 
 JOINS = gossip_gains(FIRST), ring_gains(FIRST), gossip_gains(SECOND), ring_gains(SECOND)
-# The number of nodes does not change.
+# A replacement leaves the number of nodes unchanged.
 REPLACEMENT = gossip_gains(FIRST), ring_gains(FIRST), gossip_loses(OLD), ring_loses(OLD)
 
 
@@ -147,7 +147,7 @@ def test_a_member_that_never_joins_the_ring_costs_one_request_per_minute() -> No
         sampler.learn()
         run(cluster, sampler, gossip_gains(FIRST), seconds=3600)
         assert cluster.peer_requests <= 6 + 60
-        # A node that joins now is still found.
+        # A node that joins after an hour is still found.
         run(cluster, sampler, gossip_gains(SECOND), ring_gains(SECOND), seconds=2)
         assert peers(sampler) == (OWN, SECOND)
 
@@ -172,7 +172,7 @@ def test_a_failed_request_keeps_the_peers_and_is_repeated() -> None:
         assert peers(sampler) == (OWN, FIRST)
 
 
-def test_a_restarted_node_starts_with_few_peers() -> None:
+def test_a_restarted_node_finds_its_peers_again() -> None:
     cluster = Cluster(OWN, FIRST)
     with closing(sampler_of(cluster)) as sampler:
         sampler.learn()

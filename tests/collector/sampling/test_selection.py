@@ -1,4 +1,4 @@
-"""Selection of metrics, keyspaces and tables."""
+"""The selection of metrics, keyspaces and tables."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -55,7 +55,7 @@ def test_within_the_budget_all_tables_except_system_tables_are_read() -> None:
     }
 
 
-def test_only_operations_of_unnamed_tables_are_read_on_every_tick() -> None:
+def test_for_tables_not_selected_by_name_only_operations_are_read_on_every_tick() -> None:
     watched = Node(BEANS, *(real_table("ks", name) for name in ("t1", "t2")), selection=Selection(tables=2))
     seconds: dict[str, list[int]] = {}
     for second in range(130):
@@ -67,7 +67,7 @@ def test_only_operations_of_unnamed_tables_are_read_on_every_tick() -> None:
     assert all(2 <= len(at) <= 5 for at in rare.values())
 
 
-def test_unnamed_keyspaces_are_read_every_ten_seconds() -> None:
+def test_keyspaces_not_selected_by_name_are_read_every_ten_seconds() -> None:
     watched = Node(BEANS, real_keyspace("ks"), selection=Selection())
     metrics_read = [{series[0] for series in watched.tick().values if series[1:2] == ("ks",)} for _ in range(25)]
     assert [second for second, names in enumerate(metrics_read) if set(REMAINDERS) <= names] == [0, 10, 20]
@@ -87,7 +87,7 @@ def test_only_a_selected_keyspace_is_read_on_every_tick() -> None:
     assert read(watched) == {*GENERAL, *of_keyspace("ks")}
 
 
-def test_all_metrics_of_named_tables_are_read_at_their_scrape_intervals() -> None:
+def test_all_metrics_of_tables_selected_by_name_are_read_at_their_scrape_intervals() -> None:
     watched = node(Selection(keyspace="ks", table="*"))
     assert read(watched) == {*GENERAL, *of_keyspace("ks"), *of_table("ks", "t1"), *of_table("ks", "t2")}
     assert read(watched) == {

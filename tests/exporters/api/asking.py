@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 @dataclass(frozen=True)
 class Answered:
-    """A response."""
+    """The response to a request."""
 
     status: int
     headers: dict[str, str]
@@ -18,12 +18,12 @@ class Answered:
 
     @property
     def content(self) -> Any:
-        """The body's JSON."""
+        """The body, parsed as JSON."""
         return json.loads(self.body)
 
 
 def request_scope(method: str, target: str, peer: str, **headers: str) -> dict[str, Any]:
-    """Return the ASGI scope of a request; `_` in a header's name stands for `-`."""
+    """Return a request's ASGI scope; in header names, `_` stands for `-`."""
     path, _, query = target.partition("?")
     return {
         "type": "http",
@@ -42,7 +42,7 @@ def request_scope(method: str, target: str, peer: str, **headers: str) -> dict[s
 
 
 def ask(app: ASGIApp, method: str, target: str, body: bytes = b"", peer: str = "127.0.0.1", **headers: str) -> Answered:
-    """Return the response to a request; `_` in a header's name stands for `-`."""
+    """Return the response to a request; in header names, `_` stands for `-`."""
     scope = request_scope(method, target, peer, **headers)
     sent: list[Any] = []
 

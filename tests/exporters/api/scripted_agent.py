@@ -1,4 +1,4 @@
-"""An agent behind the API whose responses a test sets."""
+"""An agent behind the API, with responses that a test sets."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ FILES = ("20231114T221320.jsonl.zst", "20231114T231320.jsonl.zst", "20231115T001
 
 
 class Scripted:
-    """An `AgentApi` whose responses a test sets."""
+    """An `AgentApi` with responses that a test sets."""
 
     def __init__(self, folder: Path, exposition: bytes = b"up 1\n", kept: int = 10) -> None:
         self.recent = RecentTicks(kept)
@@ -29,7 +29,7 @@ class Scripted:
         self.time_s = TIME_S
 
     def tick(self, count: int = 1, first: bool = False) -> None:
-        """Add ticks, one second apart; the first has no sample."""
+        """Add ticks, one second apart; if `first` is set, they have no samples."""
         for _ in range(count):
             self.time_s += 1
             tick = Tick(self.time_s)
@@ -76,7 +76,7 @@ class Scripted:
 
 
 def journal(folder: Path) -> Path:
-    """Create a folder with three journal files of an hour each, and files that do not belong to the journal."""
+    """Create a folder with three one-hour journal files and some files that do not belong to the journal."""
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(FILES):
         (folder / name).write_bytes(bytes(range(256)) * (number + 1))

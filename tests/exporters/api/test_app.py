@@ -1,4 +1,4 @@
-"""The responses of the API's paths."""
+"""The responses at each of the API's paths."""
 
 import asyncio
 import gzip
@@ -39,7 +39,7 @@ def get(agent: Scripted) -> Ask:
     return lambda target, method="GET", body=b"", **headers: ask(app, method, target, body, **headers)
 
 
-def test_the_routes_are_those_of_the_description(agent: Scripted) -> None:
+def test_the_routes_match_the_openapi_description(agent: Scripted) -> None:
     routes = {(path, method) for path, endpoint in endpoints(agent, lambda: 0.0).items() for method in endpoint.methods}
     assert routes == {(path, method.upper()) for path, operations in PATHS.items() for method in operations}
     description_json = json.dumps(description("1"))
@@ -48,7 +48,7 @@ def test_the_routes_are_those_of_the_description(agent: Scripted) -> None:
         assert all(f"#/components/{name}/{component}" in description_json for component in kept)
 
 
-def test_errors_have_one_form(get: Ask) -> None:
+def test_all_errors_have_the_same_form(get: Ask) -> None:
     for answered, status in (
         (get("/nowhere"), 404),
         (get("/metrics/"), 404),
@@ -66,14 +66,14 @@ def test_errors_have_one_form(get: Ask) -> None:
     assert get("/api/v1/runs", "PUT").headers["allow"] == "GET, HEAD, POST"
 
 
-def test_health_is_one_line(get: Ask, agent: Scripted) -> None:
+def test_the_health_response_is_one_line(get: Ask, agent: Scripted) -> None:
     assert (get("/-/healthy").status, get("/-/healthy").body) == (200, b"healthy\n")
     agent.wrong, agent.waits = "no tick\nfor 20 s", "the node does not answer"
     assert (get("/-/healthy").status, get("/-/healthy").body) == (503, b"no tick for 20 s\n")
     assert (get("/-/ready").status, get("/-/ready").body) == (503, b"the node does not answer\n")
 
 
-def test_fixed_responses_have_their_content(get: Ask) -> None:
+def test_fixed_responses_have_the_expected_content(get: Ask) -> None:
     assert get("/api/v1/time").content == {"received_s": TIME_S, "sent_s": TIME_S}
     assert get("/api/v1/node").content["node"] == "10.0.0.1"
     assert get("/api/v1/openapi.json").content["openapi"] == "3.1.0"
@@ -113,7 +113,7 @@ def test_the_exposition_is_compressed_if_the_client_accepts_gzip(get: Ask, heade
     assert (gzip.decompress(answered.body) if compressed else answered.body) == b"up 1\n"
 
 
-def test_samples_are_those_since_a_time_or_the_last(get: Ask, agent: Scripted) -> None:
+def test_the_samples_since_a_time_or_the_last_sample_are_returned(get: Ask, agent: Scripted) -> None:
     assert get("/api/v1/samples").content == []
     agent.tick(first=True)
     assert get("/api/v1/samples?since=0").content == []
@@ -147,7 +147,7 @@ def test_a_sample_is_encoded_once(get: Ask, agent: Scripted, monkeypatch: pytest
     assert len(count) == 3
 
 
-def test_runs_begin_are_marked_and_end(get: Ask, agent: Scripted) -> None:
+def test_runs_can_be_begun_marked_and_ended(get: Ask, agent: Scripted) -> None:
     begun = get("/api/v1/runs", "POST", b'{"name": "ramp"}')
     assert (begun.status, begun.content["name"]) == (201, "ramp")
     assert get("/api/v1/runs/1/marks", "POST", b'{"text": "half way"}').content["marks"][0]["text"] == "half way"
@@ -161,7 +161,7 @@ def test_runs_begin_are_marked_and_end(get: Ask, agent: Scripted) -> None:
 
 
 def listed(get: Ask, target: str) -> tuple[list[str], str]:
-    """Return the ids of a page of runs, and the target of the next page."""
+    """Return the ids on a page of runs, and the target of the link to the next page."""
     answered = get(target)
     link = answered.headers.get("link", "")
     return [run["id"] for run in answered.content], link.removeprefix("<").partition(">")[0]
@@ -194,7 +194,7 @@ def test_invalid_page_sizes_are_rejected(get: Ask, limit: str) -> None:
 
 
 def test_too_many_changes_get_status_429(get: Ask, agent: Scripted) -> None:
-    agent.disk = TooManyChangesError("1000 changes wait for the next tick")
+    agent.disk = TooManyChangesError("1000 changes are waiting for the next tick")
     answered = get("/api/v1/runs", "POST", b'{"name": "x"}')
     assert (answered.status, answered.headers["retry-after"]) == (429, "1")
 
@@ -240,14 +240,14 @@ def test_the_journal_lists_its_files(get: Ask, agent: Scripted) -> None:
     ],
 )
 def test_files_are_selected_by_time(from_s: float | None, to_s: float | None, chosen: str) -> None:
-    """The clock was set back during the second file; the last file has no footer."""
+    """The clock was set back while the second file was written, and the last file has no footer."""
     times = {"a": (100.0, 199.0), "b": (50.5, 300.0), "c": (200.0, 400.0), "d": (300.0, None)}
     files = [File(name, 1, begin_s, end_s, False) for name, (begin_s, end_s) in times.items()]
     assert "".join(file.name for file in between(files, from_s, to_s)) == chosen
 
 
-def test_files_are_selected_by_their_ticks_not_by_their_name(tmp_path: Path) -> None:
-    """The clock was two hours fast, and was corrected while the second file was written."""
+def test_files_are_selected_by_their_ticks_and_not_by_their_names(tmp_path: Path) -> None:
+    """The clock was two hours fast until it was corrected while the second file was being written."""
     journal = Journal(tmp_path, lambda: Header("1", 1.0, "s"), Limits(file_s=600.0, sync="never"), pytest.fail)
     for time_s in (1_700_007_200.0, 1_700_007_900.0, 1_700_000_700.0, 1_700_001_300.0, 1_700_001_301.0):
         journal.append(Snapshot("n", Tick(time_s), ()))
@@ -271,7 +271,7 @@ def test_files_are_selected_by_their_ticks_not_by_their_name(tmp_path: Path) -> 
         ("20231114T221320.jsonl.zst\n", None),
     ],
 )
-def test_the_begin_is_read_from_a_file_name(name: str, begin_s: float | None) -> None:
+def test_the_start_time_is_read_from_a_file_name(name: str, begin_s: float | None) -> None:
     assert begin_from_name(name) == begin_s
 
 
@@ -320,7 +320,7 @@ def test_only_listed_files_can_be_downloaded(get: Ask, name: str) -> None:
 
 
 def stream_statuses(app: Starlette, peers: Sequence[str]) -> list[int]:
-    """Return the statuses of simultaneous requests for event streams, one per client."""
+    """Return the response statuses of simultaneous requests for event streams, one from each client."""
     statuses: list[int] = []
 
     async def follow(peer: str) -> None:
@@ -329,7 +329,7 @@ def stream_statuses(app: Starlette, peers: Sequence[str]) -> list[int]:
                 statuses.append(message["status"])
 
         async def receive() -> Any:
-            # Stay connected until every request has its status.
+            # Stay connected until every request has received its status.
             while len(statuses) < len(peers):
                 await asyncio.sleep(0)
             return {"type": "http.disconnect"}

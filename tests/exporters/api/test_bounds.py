@@ -1,4 +1,4 @@
-"""Connection limits, and valid listen addresses of the API."""
+"""The API's connection limits and its listen addresses."""
 
 import socket
 from functools import partial
@@ -10,13 +10,13 @@ from exporters.api.listen_address import ListenError, bind, parse_address
 
 
 def expires_at(connection: ClientConnection) -> float:
-    """Return the second when a connection expires."""
+    """Return the second at which a connection expires, or 1000 if it does not."""
     return next((second for second in range(1000) if connection.is_expired(second)), 1000)
 
 
 def test_each_state_of_a_connection_has_a_deadline() -> None:
     connection = ClientConnection(lambda: None, 0.0)
-    # Further bytes of the first head do not extend its deadline.
+    # More bytes of the first request head do not extend its deadline.
     connection.request_begins(5.0)
     assert expires_at(connection) == HEAD_S
     connection.head_complete(6.0)
@@ -33,7 +33,7 @@ def test_each_state_of_a_connection_has_a_deadline() -> None:
     assert expires_at(connection) == 40 + HEAD_S
 
 
-def test_at_the_limit_silent_connections_are_evicted_first_then_idle_ones_and_never_busy_ones() -> None:
+def test_at_the_limit_silent_connections_are_evicted_then_idle_ones_but_never_busy_ones() -> None:
     ended: list[str] = []
     connections = Connections(3)
     busy, waiting, silent = (
@@ -101,7 +101,7 @@ def has_ipv6() -> bool:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_without_a_host_both_address_families_are_served(host: str) -> None:
+def test_without_a_host_the_api_listens_on_both_address_families(host: str) -> None:
     if host == "::1" and not has_ipv6():
         pytest.skip("this machine has no IPv6")
     with bind(":0") as listener, socket.create_connection((host, listener.getsockname()[1]), 5) as client:

@@ -1,4 +1,4 @@
-"""Password checks under attack: they are slow, and clients take turns, so that users can still log in."""
+"""Password checks during an attack: checks are slow, but clients take turns, so users can still log in."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ GUESSER, HONEST = "10.0.0.66", "10.0.0.1"
 
 
 class SlowHash:
-    """A stand-in for bcrypt that blocks until `allow`, and records the passwords."""
+    """A stand-in for bcrypt that blocks until `allow` is called, and records the passwords it checks."""
 
     def __init__(self) -> None:
         self.checked: list[bytes] = []
@@ -45,7 +45,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowHash]:
 
 
 class Guessers:
-    """An attack on the passwords."""
+    """An attack by clients that guess passwords."""
 
     def __init__(self, slow: SlowHash) -> None:
         self.slow = slow
@@ -54,7 +54,7 @@ class Guessers:
         self.refused = 0
 
     async def guess(self, threads: int, peer: str, user: str = "alice") -> None:
-        """Start concurrent guesses from an address, each with its own passwords; a refused one retries at once."""
+        """Start concurrent guessers at an address; each tries its own passwords, and the next one after a refusal."""
 
         async def thread(number: int) -> bool:
             for attempt in range(4):
@@ -69,7 +69,7 @@ class Guessers:
         await asyncio.sleep(0)
 
     async def login(self, within: int, peer: str, user: str = "alice") -> bool:
-        """Return whether the right password is accepted at the first attempt, within this many further checks."""
+        """Return whether the right password is accepted on the first attempt, within this many more checks."""
         task = asyncio.create_task(self.passwords.check(USERS, user, RIGHT, peer))
         await asyncio.sleep(0)
         self.slow.allow(within)
@@ -96,7 +96,7 @@ def test_a_login_from_another_address_waits_for_a_few_checks(slow: SlowHash) -> 
     under_attack(slow, scenario)
 
 
-def test_a_login_of_another_user_from_the_same_address_waits_for_a_few_checks(slow: SlowHash) -> None:
+def test_a_login_by_another_user_from_the_same_address_waits_for_a_few_checks(slow: SlowHash) -> None:
     async def scenario(guessers: Guessers) -> None:
         await guessers.guess(100, GUESSER)
         assert await guessers.login(3, GUESSER, "prometheus")
@@ -104,7 +104,7 @@ def test_a_login_of_another_user_from_the_same_address_waits_for_a_few_checks(sl
     under_attack(slow, scenario)
 
 
-def test_a_login_of_the_attacked_user_from_the_same_address_waits_for_its_turn(slow: SlowHash) -> None:
+def test_a_login_by_the_attacked_user_from_the_same_address_waits_for_its_turn(slow: SlowHash) -> None:
     async def scenario(guessers: Guessers) -> None:
         await guessers.guess(30, GUESSER)
         assert await guessers.login(31, GUESSER)
@@ -127,7 +127,7 @@ def test_an_address_that_logged_in_has_room_in_a_full_queue(slow: SlowHash) -> N
         assert await guessers.login(1, HONEST)
         for number in range(200):
             await guessers.guess(1, f"10.1.0.{number}")
-        # Another user, whose password is not cached.
+        # Log in as another user, because the first user's password is cached.
         assert await guessers.login(3, HONEST, "prometheus")
 
     under_attack(slow, scenario)
@@ -142,7 +142,7 @@ def test_guesses_beyond_the_queue_are_refused(slow: SlowHash) -> None:
     under_attack(slow, scenario)
 
 
-def test_a_failing_check_ends_the_request_and_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_check_that_fails_ends_its_own_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(password: bytes, hashed: bytes) -> bool:
         raise MemoryError
 
@@ -171,7 +171,7 @@ def test_a_failing_check_ends_the_request_and_the_next_one(monkeypatch: pytest.M
         ("", ""),
     ],
 )
-def test_addresses_of_one_client_are_grouped(peer: str, client: str) -> None:
+def test_a_clients_addresses_are_grouped(peer: str, client: str) -> None:
     assert client_of(peer) == client
 
 

@@ -1,4 +1,4 @@
-"""The web configuration: settings of exporter-toolkit's format are honoured or rejected with a reason."""
+"""The web configuration: settings in exporter-toolkit's format are either honoured or rejected with a reason."""
 
 from pathlib import Path
 
@@ -12,13 +12,13 @@ from exporters.api.web_tls import REQUIRED, Tls
 from exporters.api.web_values import WebConfigError
 
 FILE = Path("/etc/casstat/web.yml")
-# From exporter-toolkit's documentation.
+# This hash is taken from exporter-toolkit's documentation.
 HASH = "$2y$10$X0h1gDsPszWURQaxFh.zoubFi6DXncSjhoQNJgRrnGs7EsimhC7zG"
 TLS = "tls_server_config:\n  cert_file: a.pem\n  key_file: /keys/a.key\n"
 
 
 def error_of(text: str) -> str:
-    """Return the error for a file: one line that begins with its name."""
+    """Return the error for a file, after checking that it is one line and begins with the file name."""
     with pytest.raises(WebConfigError) as caught:
         parsed(text, FILE)
     message = str(caught.value)
@@ -77,7 +77,7 @@ rate_limit:
     assert "X0h1" not in repr(config)
 
 
-def test_the_defaults_are_those_of_exporter_toolkit() -> None:
+def test_the_defaults_are_the_same_as_in_exporter_toolkit() -> None:
     tls = parsed(TLS, FILE).tls
     assert tls is not None
     assert (tls.min_version, tls.max_version, tls.client_auth) == ("TLS12", "TLS13", "NoClientCert")
@@ -116,7 +116,7 @@ def test_the_defaults_are_those_of_exporter_toolkit() -> None:
             f"{TLS}  cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]",
             "cipher_suites: unknown value 'TLS_RSA_WITH_RC4_128_SHA'",
         ),
-        (f"{TLS}  cipher_suites: [TLS_AES_128_GCM_SHA256]", "has none for TLS 1.2"),
+        (f"{TLS}  cipher_suites: [TLS_AES_128_GCM_SHA256]", "no TLS 1.2 cipher suite is listed"),
         (f"{TLS}  curve_preferences: [X25519, CurveP256]", "only one curve is supported"),
         (f"{TLS}  curve_preferences: [P256]", "did you mean CurveP256?"),
         (f"{TLS}  prefer_server_cipher_suites: maybe", "must be true or false"),
@@ -139,7 +139,7 @@ def test_invalid_settings_are_rejected_with_a_reason(text: str, words: str) -> N
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=60) | st.sampled_from([TLS, HASH]).flatmap(lambda text: st.permutations(text).map("".join)))
-def test_any_text_is_parsed_or_a_one_line_error(text: str) -> None:
+def test_any_text_is_either_parsed_or_a_one_line_error(text: str) -> None:
     try:
         assert isinstance(parsed(text, FILE), WebConfig)
     except WebConfigError as error:

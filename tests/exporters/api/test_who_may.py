@@ -94,7 +94,7 @@ def test_checked_passwords_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
 
     run(many())
     assert len(checked) == 1 + 1 + 600 + 1 + 1
-    # An unknown user is checked against a hash of the same cost.
+    # For an unknown user, the password is checked against a hash with the same cost.
     assert checked[-1][:7] == USERS["alice"].encode()[:7]
     assert checked[-1] != USERS["alice"].encode()
     passwords.close()
@@ -114,7 +114,7 @@ def test_loopback_addresses_are_recognised(host: str, is_local: bool) -> None:
 def write(
     peer: str, headers: dict[bytes, bytes], *, requires_credentials: bool = False, has_credentials: bool = False
 ) -> str:
-    """Return the reason why a write is refused, or ""."""
+    """Return the reason for refusing a write, or "" if it is allowed."""
     known = Hosts().knows(headers[b"host"].decode())
     return write_refusal(
         peer, headers, requires_credentials=requires_credentials, has_credentials=has_credentials, known_host=known
@@ -144,7 +144,7 @@ def test_other_clients_and_web_pages_may_not_write(peer: str, headers: dict[byte
     assert words in write(peer, {**PLAIN, **headers})
 
 
-def test_configured_credentials_are_required_from_every_client() -> None:
+def test_configured_credentials_are_required_of_every_client() -> None:
     assert write("127.0.0.1", PLAIN, requires_credentials=True)
     assert not write("10.0.0.1", {**PLAIN, b"host": b"any"}, requires_credentials=True, has_credentials=True)
     assert write("10.0.0.1", {**PLAIN, b"origin": b"http://evil"}, requires_credentials=True, has_credentials=True)
@@ -193,7 +193,7 @@ def test_dns_rebinding_is_refused(local: str, headers: dict[bytes, bytes], refus
 
 
 class GuardClient:
-    """A guard in front of an application that always responds with 200, and a client for it."""
+    """A client of a guard that protects an application; the application always responds with status 200."""
 
     def __init__(self, config: WebConfig) -> None:
         self.config = config
@@ -212,7 +212,7 @@ class GuardClient:
         return response.status, response.headers
 
 
-def test_every_path_requires_the_password_of_a_user() -> None:
+def test_every_path_requires_a_users_password() -> None:
     client = GuardClient(WebConfig(users=tuple(USERS.items()), headers=(("X-Frame-Options", "deny"),)))
     status, headers = client()
     assert (status, headers["www-authenticate"][:5], headers["x-frame-options"]) == (401, "Basic", "deny")
@@ -225,7 +225,7 @@ def test_every_path_requires_the_password_of_a_user() -> None:
     client.passwords.close()
 
 
-def test_a_thousand_wrong_passwords_are_two_log_lines() -> None:
+def test_a_thousand_wrong_passwords_produce_two_log_lines() -> None:
     client = GuardClient(WebConfig(users=tuple(USERS.items())))
     for _ in range(1000):
         assert client(authorization=basic("alice:hunter2").decode())[0] == 401
@@ -250,7 +250,7 @@ def test_with_optional_certificates_only_a_certificate_allows_writes() -> None:
     assert client("POST", peer="127.0.0.1", content_type="application/json", host="localhost")[0] == 403
 
 
-def test_unknown_names_are_refused_without_tls_and_passwords() -> None:
+def test_unknown_host_names_are_refused_without_tls_and_passwords() -> None:
     client = GuardClient(WebConfig())
     assert client(host="localhost")[0] == 200
     assert client(host="evil.example")[0] == 403

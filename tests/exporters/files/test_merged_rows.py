@@ -1,4 +1,4 @@
-"""The rows of a merged run, as tables and for plots."""
+"""The rows of a merged run, in tables and for plots."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ CHOICE = Choice()
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three nodes; the third one is down for a third of the run."""
+    """A recording of three nodes, the third of which is down for a third of the run."""
     return record_three_nodes(tmp_path)
 
 
@@ -41,26 +41,26 @@ def run(folder: Path, *, reference: bool = False) -> Merged[NodeRows]:
 
 
 @pytest.mark.parametrize("reference", [True, False])
-def test_rows_of_the_cluster_are_aggregates_with_the_number_of_nodes(folder: Path, reference: bool) -> None:
+def test_cluster_rows_are_aggregates_and_include_the_number_of_nodes(folder: Path, reference: bool) -> None:
     merged = run(folder, reference=reference)
     rows = [table_of(CHOICE).cluster_row(interval, 3) for _, interval in sorted(merged.cluster.items())]
     assert [(row["nodes"], row["nodes_missing"]) for row in rows] == [(3, 0), (3, 0), (2, 1), (2, 1), (3, 0), (3, 0)]
     assert [row["reads"] for row in rows] == [1250, 1250, 750, 750, 1250, 1250]
     assert [row["reads_per_s"] for row in rows[:4]] == [250, 250, 150, 150]
-    # Two nodes share a machine: its network counts once, but each node has its own disk.
+    # Two nodes share a machine, so its network traffic is counted once, but each node has its own disk.
     assert [row["net_rx_packets_per_s"] for row in rows] == [6] * 6
     assert [row["disk_reads_per_s"] for row in rows] == [30] * 6
     assert rows[0]["cpu_user_pct"] == 50
     pending = [rows[0][f"{prefix}compactions_pending"] for prefix in ("min_", "", "max_")]
     assert pending == [1, 9, 5]
-    # A fifth of the reads takes 9 ms, the others 0.4 ms; the mean of the nodes' percentiles is only 3.3 ms.
+    # One fifth of the reads take 9 ms, the others 0.4 ms; the mean of the nodes' percentiles would be only 3.3 ms.
     assert isinstance(rows[0]["read_p95_ms"], float)
     assert 8.2 < rows[0]["read_p95_ms"] < 9.9
     assert isinstance(rows[0]["read_p50_ms"], float)
     assert 0.3 < rows[0]["read_p50_ms"] < 0.43
 
 
-def test_networks_of_containers_on_one_machine_are_added_up(tmp_path: Path) -> None:
+def test_the_networks_of_containers_on_one_machine_are_added_up(tmp_path: Path) -> None:
     for name, network in (("a", "net:[1]"), ("b", "net:[2]"), ("c", "net:[2]")):
         record(GeneratedNode(name, [100] * 10, boot="m", network=network), tmp_path)
     for reference in (True, False):
@@ -69,12 +69,12 @@ def test_networks_of_containers_on_one_machine_are_added_up(tmp_path: Path) -> N
         assert (row["net_rx_packets_per_s"], row["disk_reads_per_s"]) == (6, 10)
 
 
-def test_plots_get_gaps_marks_and_a_footer(folder: Path) -> None:
+def test_plots_have_gaps_marks_and_a_footer(folder: Path) -> None:
     plot_run = run_of(run(folder), CHOICE, "x", 10.0)
     assert plot_run.nodes == ["a", "b", "c"]
     has_reads = [row is not None and row["reads_per_s"] is not None for row in plot_run.rows["c"]]
     assert has_reads == [True, True, False, False, True, True]
-    # The increase of the interrupted node is spread over its interruption.
+    # The interrupted node's increase is spread over the time of its interruption.
     rates = [row["reads_per_s"] for row in plot_run.rows[CLUSTER] if row]
     assert rates == [250, 250, 150, 150, pytest.approx(150 + 500 / 15, abs=0.001), 250]
     assert [buckets.total if buckets else None for buckets in plot_run.buckets["read"]][:3] == [1250, 1250, 750]
@@ -94,7 +94,7 @@ CELLS = st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=Fa
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["a", "b"]), CELLS), max_size=4))
-def test_a_row_is_one_line_with_all_cells_for_any_content(rows: list[dict[str, Cell]]) -> None:
+def test_a_row_is_one_line_with_all_cells_whatever_they_contain(rows: list[dict[str, Cell]]) -> None:
     names = ["a", "b"]
     tsv, text = rows_text(names, rows)
     lines = tsv.split("\n")

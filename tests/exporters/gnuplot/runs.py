@@ -18,7 +18,7 @@ UPPER_BOUNDS = upper_bounds_of("seconds", 128)
 
 
 def durations(chance: random.Random, count: int, median_s: float) -> Buckets:
-    """Return `count` durations around a median, with a long tail."""
+    """Return a histogram of `count` random durations around a median, with a long tail."""
     counts = [0] * len(UPPER_BOUNDS)
     for _ in range(count):
         value = median_s * math.exp(chance.gauss(0, 0.5)) * (1 + 30 * (chance.random() < 0.006) * chance.random())
@@ -42,7 +42,7 @@ def synthetic(
     seed: int = 1,
     values: int = 60,
 ) -> Run:
-    """Return a run with a warm-up and events, whose second node is missing in the range `missing`."""
+    """Return a run with a warm-up and events; its second node has no rows in the seconds `missing`."""
     chance = random.Random(seed)  # noqa: S311
     times = [BEGIN_S + 1 + index for index in range(seconds)]
     rows: dict[str, list[Row | None]] = {name: [] for name in (CLUSTER, *nodes)}

@@ -24,12 +24,12 @@ def test_no_mark_is_lost(marks: list[Mark]) -> None:
     assert sum(len(group.marks) for group in groups(marks, AXIS)) == len(marks)
 
 
-def test_nearby_marks_of_a_kind_are_one_group_with_a_count() -> None:
+def test_nearby_marks_of_the_same_kind_become_one_group_with_a_count() -> None:
     marks = [Mark(100.0 + step, "a", "gc", "t") for step in range(5)] + [Mark(101.0, "a", "up", "t")]
     assert [group.text() for group in groups(marks, AXIS)] == ["gc \u00d75", "up a"]
 
 
-def test_ten_thousand_marks_are_few_groups() -> None:
+def test_ten_thousand_marks_become_few_groups() -> None:
     marks = [Mark(index * 0.06, "a", f"kind{index % 5}", "t") for index in range(10000)]
     mark_groups = groups(marks, AXIS)
     assert len(mark_groups) <= 60
@@ -58,7 +58,7 @@ def run_of(rows: dict[str, list[Row | None]]) -> Run:
     return Run("r", 1.0, [1.0, 2.0, 3.0], rows)
 
 
-def test_intervals_without_a_row_of_a_node_are_a_gap_with_its_name() -> None:
+def test_missing_rows_of_a_node_are_a_gap_with_its_name() -> None:
     present: Row = {"reads_per_s": 1.0}
     run = run_of({CLUSTER: [present] * 3, "a": [present] * 3, "b": [present, None, None]})
     assert missing(run).gaps == (Gap(1.0, 3.0, ("b",), 1),)
@@ -74,13 +74,13 @@ def test_a_node_without_operations_in_its_row_is_missing() -> None:
     assert gaps_of(run, "b") == [Gap(1.0, 2.0, ("b",), 1)]
 
 
-def test_the_number_of_nodes_in_the_cluster_row_counts() -> None:
+def test_the_node_count_of_the_cluster_row_reveals_missing_nodes() -> None:
     present: Row = {"reads_per_s": 1.0}
     run = run_of({CLUSTER: [{**present, "nodes": 1.0}] * 3, "a": [present] * 3, "b": [present] * 3})
     assert [gap.text(2) for gap in missing(run).gaps] == ["1 of 2 nodes missing"]
 
 
-def test_the_text_of_a_gap_is_short() -> None:
+def test_gap_labels_are_short() -> None:
     assert Gap(0, 1, ("b",), 1).text(3) == "b missing"
     assert Gap(0, 1, ("b", "c"), 2).text(3) == "b, c missing"
     assert Gap(0, 1, ("b", "c"), 2).text(2) == "all 2 nodes missing"

@@ -1,4 +1,4 @@
-"""Data files: gaps stay gaps, and thinned columns keep their extremes."""
+"""Data files: gaps are preserved, and thinned columns keep their extremes."""
 
 from math import isnan
 
@@ -56,7 +56,7 @@ def test_a_thinned_column_keeps_its_extremes_and_is_short(column: list[float | N
 
 
 @given(st.integers(2, 20), st.integers(0, 400))
-def test_a_gap_stays_in_a_thinned_column(size: int, at: int) -> None:
+def test_thinning_preserves_gaps(size: int, at: int) -> None:
     column: list[float | None] = [1.0] * 401
     column[at] = None
     times: list[float | None] = [float(index) for index in range(401)]

@@ -1,4 +1,4 @@
-"""The gnuplot process: failures are one line, and the time is limited."""
+"""The gnuplot process: failures are reported in one line, and its run time is limited."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from exporters.gnuplot.gnuplot_process import GnuplotError, draw
 
 
 def program(folder: Path, text: str) -> str:
-    """Return a shell script in place of gnuplot."""
+    """Return the path of a new shell script that stands in for gnuplot."""
     path = folder / "fake"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
@@ -27,7 +27,7 @@ def test_without_gnuplot_the_error_names_its_package(tmp_path: Path) -> None:
         draw([script(tmp_path)], program="no-such-gnuplot")
 
 
-def test_a_failure_has_the_message_of_gnuplot(tmp_path: Path) -> None:
+def test_a_failure_contains_gnuplots_message(tmp_path: Path) -> None:
     path = script(tmp_path, "set terminal pngcairo\nplot 'none.tsv'\n")
     with pytest.raises(GnuplotError) as caught:
         draw([path])
@@ -37,7 +37,7 @@ def test_a_failure_has_the_message_of_gnuplot(tmp_path: Path) -> None:
     assert "none.tsv" in message
 
 
-def test_a_failure_without_a_message_has_its_exit_code(tmp_path: Path) -> None:
+def test_a_failure_without_a_message_reports_the_exit_code(tmp_path: Path) -> None:
     with pytest.raises(GnuplotError, match="exit code 7"):
         draw([script(tmp_path)], program=program(tmp_path, "exit 7"))
 
@@ -65,7 +65,7 @@ def test_shell_syntax_in_a_path_is_not_executed(tmp_path: Path) -> None:
     assert not any("proof" in name for _, _, names in os.walk(tmp_path) for name in names)
 
 
-def test_the_settings_of_the_user_are_ignored(tmp_path: Path) -> None:
+def test_user_settings_are_ignored(tmp_path: Path) -> None:
     (tmp_path / ".gnuplot").write_text("print nonsense\nset print 'executed'\nprint 1\nexit status 3\n")
     path = script(tmp_path, "set print 'drawn'\nprint 1\n")
     assert draw([path], environ={**os.environ, "HOME": str(tmp_path)}) == [

@@ -1,4 +1,4 @@
-"""Scripts and data of the plots."""
+"""Plot scripts and their data."""
 
 from math import inf, log10
 from pathlib import Path
@@ -22,7 +22,7 @@ MANY = synthetic([f"node-{index}" for index in range(14)], 6, values=5)
 
 
 def files(run: Run, name: str) -> Columns:
-    """Return the data of a plot."""
+    """Return the data columns of the plot `name`."""
     (plot,) = (plot for plot in PLOTS if plot.name == name)
     return plot.draw(Page(run, name, 1200, 900, THEMES["light"], missing(run))).files[""]
 
@@ -33,7 +33,7 @@ def test_scripts_match_their_golden_files(name: str, tmp_path: Path) -> None:
     golden.check(f"gnuplot.{name}.gp", path.read_text())
 
 
-def test_the_script_of_many_nodes_matches_its_golden_file(tmp_path: Path) -> None:
+def test_the_script_for_many_nodes_matches_its_golden_file(tmp_path: Path) -> None:
     (path,) = write(MANY, tmp_path, only=["nodes"], theme="dark", size=(1600, 1200))
     golden.check("gnuplot.nodes.many.gp", path.read_text())
 
@@ -55,7 +55,7 @@ def test_plots_have_a_minimum_size(tmp_path: Path) -> None:
     assert "size 900,1125" in path.read_text()
 
 
-def test_the_overview_has_the_columns_of_the_cluster_and_the_operations_of_each_node() -> None:
+def test_the_overview_has_the_cluster_columns_and_the_operations_of_each_node() -> None:
     columns = files(SMALL, "overview")
     assert columns["reads_per_s"] == data_files.series(SMALL, CLUSTER, "reads_per_s")
     assert [value is None for value in columns["2 node-2 reads_per_s"]] == [False] * 4 + [True] * 4 + [False] * 4
@@ -67,7 +67,7 @@ def test_a_node_named_like_a_column_does_not_replace_it() -> None:
     assert files(run, "overview")["reads_per_s"] == data_files.series(run, CLUSTER, "reads_per_s")
 
 
-def test_many_nodes_are_a_band_around_their_median() -> None:
+def test_many_nodes_are_drawn_as_a_band_around_their_median() -> None:
     columns = files(MANY, "nodes")
     reads = sorted(data_files.present([data_files.series(MANY, node, "reads_per_s")[0] for node in MANY.nodes]))
     assert columns["reads_per_s_min"][0] == reads[0]
@@ -75,7 +75,7 @@ def test_many_nodes_are_a_band_around_their_median() -> None:
     assert columns["reads_per_s_median"][0] == (reads[6] + reads[7]) / 2
 
 
-def test_the_cells_of_a_heat_map_have_the_bounds_and_counts_of_the_buckets() -> None:
+def test_heat_map_cells_have_the_bounds_and_counts_of_the_buckets() -> None:
     cells = files(SMALL, "heatmap_read")
     merged = merge([buckets for buckets in SMALL.buckets["read"] if buckets])
     assert sum(data_files.present(cells["count"])) == merged.total
@@ -129,7 +129,7 @@ def test_percentiles_exclude_an_interval_that_overlaps_the_warm_up() -> None:
     assert max(data_files.present(files(run, "percentiles")["read_ms"])) <= 1000
 
 
-def test_points_of_the_warm_up_and_of_fewer_nodes_have_another_state() -> None:
+def test_points_in_the_warm_up_or_with_missing_nodes_have_their_own_states() -> None:
     run = synthetic(seconds=90, missing=range(70, 80))
     columns = files(run, "throughput_latency")
     assert columns["state"] == [1.0] * 60 + [0.0] * 10 + [2.0] * 10 + [0.0] * 10

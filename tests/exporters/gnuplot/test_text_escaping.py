@@ -1,4 +1,4 @@
-"""Escaping of text: gnuplot prints it unchanged and never executes it."""
+"""Text escaping: gnuplot prints the text unchanged and never executes it."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Axes contain every value and have few, round tics."""
+"""Axes: every value is on its axis, and there are only a few tics, at round numbers."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ heights = st.floats(40, 1000)
 def test_every_value_is_on_a_linear_axis(values: list[float], height: float) -> None:
     scale = linear(values, height)
     assert scale.low < scale.high
-    # The precision of floats limits very narrow axes.
+    # Floating-point precision limits very narrow axes.
     tolerance = 1e-6 * (scale.high - scale.low) + 1e-12 * max(abs(scale.low), abs(scale.high))
     assert all(scale.low - tolerance <= value <= scale.high + tolerance for value in values)
     assert 2 <= len(scale.tics) <= height / 13 + 4
@@ -46,7 +46,7 @@ def test_a_linear_axis_begins_at_zero() -> None:
     assert logarithmic([0.3, 40.0], 200).tics == (0.2, 0.5, 1, 2, 5, 10, 20, 50)
 
 
-def test_numbers_at_tics_are_short() -> None:
+def test_tic_labels_are_short() -> None:
     assert [short(value) for value in (0, 0.5, 1500, 20_000, 3e6, 2e9)] == ["0", "0.5", "1500", "20k", "3M", "2G"]
 
 

@@ -1,4 +1,4 @@
-"""Columns: values as defined by iostat, sar and the former script."""
+"""Columns: their values follow the definitions of iostat, sar and the former script."""
 
 from dataclasses import replace
 
@@ -62,7 +62,7 @@ def test_json_and_csv_separate_nice_from_user() -> None:
     assert values["cpu_nice_pct"] == pytest.approx(2.5)
 
 
-def test_disk_values_are_those_of_iostat() -> None:
+def test_disk_values_match_iostat() -> None:
     columns = cells(busy())
     assert columns["disk_reads_per_s"] == pytest.approx(120.5)
     assert columns["disk_read_mb_per_s"] == pytest.approx(3.0)
@@ -73,7 +73,7 @@ def test_disk_values_are_those_of_iostat() -> None:
     assert columns["disk_util_pct"] == pytest.approx(25.0)
 
 
-def test_network_values_are_those_of_sar() -> None:
+def test_network_values_match_sar() -> None:
     columns = cells(busy())
     assert columns["net_rx_kbit_per_s"] == pytest.approx(1000.0)
     assert columns["net_tx_kbit_per_s"] == pytest.approx(2000.0)
@@ -84,7 +84,7 @@ def test_all_garbage_collectors_are_added_up() -> None:
     assert cells(busy())["gc_pct"] == pytest.approx(1.5)
 
 
-def test_a_hit_ratio_is_of_the_interval_and_absent_without_requests() -> None:
+def test_a_hit_ratio_covers_the_interval_and_is_absent_without_requests() -> None:
     columns = cells(busy())
     assert columns["key_cache_hit_pct"] == pytest.approx(75.0)
     assert columns["row_cache_hit_pct"] is None
@@ -149,7 +149,7 @@ def test_a_column_uses_only_the_metrics_that_it_declares() -> None:
         assert column.of(replace(sample, values=needed)) == column.of(sample)
 
 
-def test_the_interval_is_that_of_cassandra_or_else_of_the_machine() -> None:
+def test_the_interval_is_taken_from_cassandra_or_else_from_the_machine() -> None:
     assert interval_s(replace(unknown(), elapsed_s={"cassandra": 3.0, "cpu": 1.0})) == 3.0
     assert interval_s(replace(unknown(), elapsed_s={"cpu": 1.0, "disk": 0.5})) == 1.0
     assert interval_s(replace(unknown(), elapsed_s={"disk": 0.5, "memory": 0.75})) == 0.5

@@ -1,4 +1,4 @@
-"""Golden files of the line's output, for a node under load and for one without values."""
+"""Golden files for the line's output: a node under load, and a node without values."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""JSON and CSV rows: documented names in their order, absent values, and arbitrary text."""
+"""JSON and CSV rows: documented names in a fixed order, absent values, and arbitrary text."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ DOCUMENTED = [
     *("net_interface", "net_rx_kbit_per_s", "net_tx_kbit_per_s"),
     *("compactions_pending", "percentiles", "events", "late_ms", "source", "cassandra_age_s"),
 ]
-# Names added later follow the documented ones.
+# Names added later come after the documented ones.
 ADDED = ["cpu_nice_pct"]
 ALWAYS = {"time", "node", "percentiles", "events", "late_ms", "disk", "net_interface"}
 VIEWS = [
@@ -62,7 +62,7 @@ def test_a_json_row_is_one_line(view: View, sample: Sample) -> None:
     assert json.loads(text)["node"] == "10.0.0.1"
 
 
-def test_json_does_not_escape_the_name_of_a_node() -> None:
+def test_json_does_not_escape_node_names() -> None:
     assert "knoten-\u00fc" in json_csv.json_row(plain(), replace(unknown(), node="knoten-\u00fc"))
 
 
@@ -139,7 +139,7 @@ UNUSUAL_TEXTS = ["a, b", 'say "no"', "one\ntwo", "one\r\ntwo", "one\rtwo", "'", 
 
 
 @pytest.mark.parametrize("text", UNUSUAL_TEXTS)
-def test_the_text_of_an_event_is_one_cell_of_one_line(text: str) -> None:
+def test_an_event_text_is_a_single_cell_without_line_breaks(text: str) -> None:
     header, row = rows_of(plain(), replace(unknown(), events=(Event("no_answer", text),)))
     cell = row[header.index("events")]
     assert cell.split() == text.split()
@@ -147,7 +147,7 @@ def test_the_text_of_an_event_is_one_cell_of_one_line(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNUSUAL_TEXTS)
-def test_the_name_of_a_node_is_one_cell(name: str) -> None:
+def test_a_node_name_is_a_single_cell(name: str) -> None:
     header, row = rows_of(plain(), replace(unknown(), node=name))
     assert row[header.index("node")] == printable(name)
 

@@ -1,4 +1,4 @@
-"""Rows of single tables: the busiest first, the remainder last, none wider than the terminal."""
+"""Per-table rows: the busiest table first, the remainder last, and no row wider than the terminal."""
 
 import math
 
@@ -47,7 +47,7 @@ def test_the_busiest_table_is_first_and_the_remainder_last() -> None:
     }
 
 
-def test_the_rate_of_the_remainder_is_over_its_own_time() -> None:
+def test_the_rate_of_the_remainder_covers_its_own_time() -> None:
     assert tables(MIXED)[-1]["reads_per_s"] == 90.0
 
 
@@ -56,7 +56,7 @@ def test_a_table_not_read_recently_has_no_values() -> None:
     assert [row["reads_per_s"] for row in late if row["table"] == QUIET] == [None]
 
 
-def test_percentiles_of_tables_are_those_of_the_interval() -> None:
+def test_table_percentiles_cover_only_the_interval() -> None:
     buckets: dict[Series, Derived] = {
         (DURATION, "ks", BUSY, "Read"): Buckets((0.001, 0.002, 0.004, math.inf), (0, 0, 10, 0))
     }

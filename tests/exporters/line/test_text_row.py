@@ -1,4 +1,4 @@
-"""The line in a terminal: cells under their headers, within its width, and no invented values."""
+"""The line in a terminal: cells stay under their headers, rows fit the width, and unknown values are absent."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -36,7 +36,7 @@ def multiplied(value: Derived, factor: float) -> Derived:
 
 
 def without_compactions(sample: Sample) -> Sample:
-    """Return the sample without running compactions, the only text without a maximum width."""
+    """Return the sample without running compactions, the only text of unlimited width."""
     values = {series: value for series, value in sample.values.items() if series[0] != "cassandra_compaction_size"}
     return replace(sample, values=values)
 
@@ -53,7 +53,7 @@ def test_a_line_is_never_wider_than_the_terminal(view: View, width: int) -> None
 
 
 @given(views, widths)
-def test_rows_have_the_number_and_width_of_cells_of_the_header(view: View, width: int) -> None:
+def test_rows_match_the_header_in_cell_count_and_width(view: View, width: int) -> None:
     columns = text_row.fitting(view, width)
     header = text_row.header(view, columns)
     for sample in (unknown(), without_compactions(busy())):
@@ -86,7 +86,7 @@ def test_as_many_columns_are_shown_as_fit(view: View) -> None:
         if dropped:
             more = max(dropped, key=lambda column: column.keep)
             wider = text_row.header(view, [column for column in view.text_columns if column in kept or column is more])
-            # Without a time, one blank precedes the first column.
+            # Without a time column, a space precedes the first column.
             assert len(wider) >= width
 
 
@@ -137,7 +137,7 @@ def test_default_columns_have_the_order_of_the_former_script() -> None:
 
 @pytest.mark.parametrize("factor", [1.0, 10.0, 20.0])
 def test_the_values_of_a_busy_node_stay_under_their_headers(factor: float) -> None:
-    # 20 times 4321.5 reads/s and 1 to 2 Mbit/s is the load of a fast node.
+    # With a factor of 20, the sample has the load of a fast node: 86,000 reads/s and 40 Mbit/s.
     view, sample = plain(), busy()
     values = {series: multiplied(value, factor) for series, value in sample.values.items()}
     header = text_row.header(view, view.text_columns)
@@ -194,7 +194,7 @@ def test_events_are_shown_as_text() -> None:
 
 
 @pytest.mark.parametrize("text", ["one\ntwo", "one\r\ntwo", "one\u2028two"])
-def test_the_text_of_an_event_stays_on_one_line(text: str) -> None:
+def test_an_event_text_stays_on_one_line(text: str) -> None:
     marks = text_row.marks(replace(unknown(), events=(Event("no_answer", text),)), 1.0)
     assert marks.split() == ["one", "two"]
     assert len(marks.splitlines()) == 1

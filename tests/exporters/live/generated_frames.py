@@ -1,4 +1,4 @@
-"""Generated frames."""
+"""Generates the frames of a simulated cluster."""
 
 from collector.cluster.live.cluster_interval import ClusterInterval
 from collector.model.snapshot import Event
@@ -16,7 +16,7 @@ def frame(interval: ClusterInterval, wanted: Wanted = ALL_COLUMNS) -> Frame:
 
 
 def frames(count: int = 20, nodes: int = 6) -> list[Frame]:
-    """Return the frames of a cluster with a slow node (1), a silent one (2), a gone one (3) and one never seen."""
+    """Return frames in which node 1 is slow, node 2 falls silent, node 3 fails, and the last node is never seen."""
     names = [f"10.0.0.{number}" for number in range(1, nodes + 1)]
     assembler = assembler_of(*names)
     result = []

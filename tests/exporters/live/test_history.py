@@ -1,4 +1,4 @@
-"""The history of frames keeps what its limits allow."""
+"""The frame history stays within its limits."""
 
 from exporters.live.history import History
 from tests.exporters.live.generated_frames import frames

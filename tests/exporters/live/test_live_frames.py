@@ -1,4 +1,4 @@
-"""Frames of a live cluster: the cluster's row is the merge of the nodes' samples."""
+"""Frames of a live cluster: the cluster row merges the samples of all nodes."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from tests.exporters.samples import TIME_S, durations
         st.dictionaries(st.integers(1, 126), st.integers(1, 10**6), min_size=1, max_size=6), min_size=1, max_size=8
     )
 )
-def test_percentiles_of_the_cluster_are_those_of_the_merged_buckets(filled: list[dict[int, int]]) -> None:
+def test_cluster_percentiles_are_computed_from_the_merged_buckets(filled: list[dict[int, int]]) -> None:
     assembler = assembler_of(*map(str, range(len(filled))))
     parts = [durations(counts) for counts in filled]
     for index, part in enumerate(parts):
@@ -48,7 +48,7 @@ def test_the_row_of_300_nodes_is_the_merge_of_their_buckets() -> None:
     assembler = assembler_of(*names)
     samples = [sample_of(name, reads=100 + 7 * number, bucket=20 + number % 40) for number, name in enumerate(names)]
     for name, sample in zip(names, samples, strict=True):
-        # Through JSON, as agents send it.
+        # Encoded and decoded again, like a sample that an agent sends.
         assembler.add_sample(name, decoded(encoded(sample)), TIME_S + 0.3)
     shown = frame(assembler.close(INDEX, TIME_S + 0.5))
     expected = histogram.quantile(histogram.merge([read_durations(sample) for sample in samples]), 0.99)
@@ -58,7 +58,7 @@ def test_the_row_of_300_nodes_is_the_merge_of_their_buckets() -> None:
     assert shown.counted == len(shown.nodes) == 300
 
 
-def test_amounts_are_summed_and_ratios_are_those_of_the_sums() -> None:
+def test_amounts_are_summed_and_ratios_are_computed_from_the_sums() -> None:
     assembler = assembler_of("a", "b")
     for node, heap in (("a", 2.0**30), ("b", 3 * 2.0**30)):
         sample = sample_of(node)
@@ -97,7 +97,7 @@ def test_tables_of_the_cluster_are_merged_from_all_nodes() -> None:
     assert expected is not None
     assert (row["reads_per_s"], row["read_mean_ms"]) == (200.0, 1.0)
     assert row["read_p99_ms"] == pytest.approx(1000 * expected, abs=1e-3)
-    # Columns that are not wanted are not computed.
+    # Columns that were not requested are not computed.
     assert value(shown.cluster, "reads_per_s") == pytest.approx(2 * 4321.5)
     assert value(shown.cluster, "cpu_user_pct") is None
     # A node shown alone has all columns and its own tables.

@@ -1,4 +1,4 @@
-"""A page of /metrics with every metric, for tests of names and of queries."""
+"""A /metrics page with every metric, for tests of names and queries."""
 
 from prometheus_client import CollectorRegistry
 
@@ -15,7 +15,7 @@ HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3), (SinkHealth("influxdb://x"
 
 
 def complete_page(*, openmetrics: bool) -> str:
-    """Return a page of /metrics with every metric of nodes and agents."""
+    """Return a /metrics page with every node metric and every self-metric of the agent."""
     page = Page(Options(), CollectorRegistry(), lambda: HEALTH, print, lambda: 10.0)
     page.add(snapshot(scrape(10.0, one_of_each())), Identity("c", "d", "r", "n"))
     return page.get(openmetrics=openmetrics, compressed=False).decode()

@@ -1,4 +1,4 @@
-"""Expositions as parsed by prometheus_client, and values to expose."""
+"""Parses expositions with prometheus_client, and generates values to expose."""
 
 import zlib
 from bisect import bisect_left
@@ -21,7 +21,7 @@ SeriesValues = dict[tuple[str, Labels], float]
 
 
 class Parsed(NamedTuple):
-    """The value of every series, and the type of every family."""
+    """The value of every series, and the type of every metric family."""
 
     values: SeriesValues
     kinds: dict[str, str]
@@ -36,7 +36,7 @@ def parsed(text: str, *, openmetrics: bool = False) -> Parsed:
     values: SeriesValues = {}
     kinds: dict[str, str] = {}
     for family in (openmetrics_families if openmetrics else text_families)(text):
-        # In the text format a counter has the name of its series.
+        # In the text format, the name of a counter includes the suffix _total.
         name = f"{family.name}_total" if family.type == "counter" and not openmetrics else family.name
         assert name not in kinds
         kinds[name] = family.type
@@ -55,7 +55,7 @@ def rendered(
     upper_bounds: UpperBounds | None = None,
     catalogue: Mapping[str, Metric] = CATALOGUE,
 ) -> str:
-    """Return an exposition of all these values."""
+    """Return an exposition of all values in `shown`."""
     rendering = Rendering(Options(upper_bounds or UpperBounds(), limit=1_000_000), catalogue, _log_nothing)
     text = document(rendering.parts(shown, identity, 0), openmetrics=openmetrics)
     return f"{text}# EOF\n" if openmetrics else text
@@ -90,7 +90,7 @@ def values_of(draw: st.DrawFn, metric: Metric) -> Value:
 
 @st.composite
 def any_values(draw: st.DrawFn) -> dict[Series, Value]:
-    """Return series of some metrics of the catalogue, and histograms with the counters of their sums."""
+    """Return series of random metrics in the catalogue; some histograms come with the counter that is their sum."""
     series_values: dict[Series, Value] = {}
     for metric in draw(st.lists(st.sampled_from(list(CATALOGUE.values())), max_size=6, unique_by=lambda m: m.name)):
         for _ in range(draw(st.integers(1, 3)) if metric.labels else 1):
@@ -120,6 +120,6 @@ def one_of_each() -> dict[Series, Value]:
 
 
 def counted(metric: Metric, values: Sequence[float], length: int) -> tuple[int, ...]:
-    """Return `length` bucket counts of a node after these values."""
+    """Return the counts of a node's `length` buckets after it has recorded these values."""
     buckets = Counter(bisect_left(upper_bounds_of(metric.unit, length), value) for value in values)
     return tuple(buckets[index] for index in range(length))

@@ -15,7 +15,7 @@ NONE: Values = {}
 
 
 def added(*scrapes: Scrape) -> LatestValues:
-    """Return the latest values after ticks of one scrape each."""
+    """Return the latest values after one tick for each scrape."""
     latest = LatestValues(CATALOGUE)
     for one_scrape in scrapes:
         latest.add(snapshot(one_scrape))
@@ -81,7 +81,7 @@ def test_two_readings_at_the_same_time_are_not_a_period() -> None:
     assert BYTES in after(scrape(1.0, {BYTES: 5}), scrape(1.0, {BYTES: 6}), scrape(2.0, {REQUESTS: 1}))
 
 
-def test_a_source_without_an_answer_is_absent_until_it_answers() -> None:
+def test_values_of_a_silent_source_are_absent_until_it_responds() -> None:
     silent = scrape(2.0, NONE, "", problem="no answer")
     assert after(scrape(1.0, {REQUESTS: 1, BYTES: 5}), silent) == {}
     recovered = after(scrape(1.0, {REQUESTS: 1, BYTES: 5}), silent, scrape(3.0, {REQUESTS: 2}))
@@ -93,11 +93,11 @@ def test_a_source_without_values_stays_absent() -> None:
     assert after(scrape(1.0, {REQUESTS: 1}), silent, idle) == {}
 
 
-def test_a_problem_with_values_is_an_answer() -> None:
+def test_values_of_a_scrape_with_a_problem_are_kept() -> None:
     assert after(scrape(1.0, {REQUESTS: 1}, problem="not all")) == {REQUESTS: 1}
 
 
-def test_values_of_a_paced_source_are_current_between_answers() -> None:
+def test_values_of_a_paced_source_are_current_between_its_reports() -> None:
     reports = [scrape(at_s, {REQUESTS: int(at_s)} if at_s % 20 == 0 else NONE) for at_s in map(float, range(70))]
     assert after(*reports) == {REQUESTS: 60}
 
@@ -155,7 +155,7 @@ def test_without_ticks_all_values_are_stale(interval_s: float, patience_s: float
 
 @dataclass(frozen=True)
 class GeneratedTick:
-    """One tick: time since the previous one, values, and the number of restarts so far."""
+    """A tick: the time since the previous one, its values, and the number of restarts so far."""
 
     after_s: float
     values: Values

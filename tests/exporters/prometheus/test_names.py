@@ -1,4 +1,4 @@
-"""Names of metrics and labels are unique in both formats."""
+"""Metric and label names are unique in both formats."""
 
 from collections import Counter
 
@@ -37,7 +37,7 @@ def test_every_metric_is_on_the_page() -> None:
         assert f"\n# TYPE {name} " in f"\n{text}"
 
 
-def test_no_label_is_an_identity_label() -> None:
+def test_metric_labels_differ_from_identity_labels() -> None:
     reserved = {*Identity("c", "d", "r", "n").labels(), "le", "job", "instance"}
     for metric in (metric for metric in CATALOGUE.values() if (metric.name,) not in IDENTITY_LABELS):
         labels = [*metric.labels, *([text_label(metric)] if metric.kind is Kind.TEXT else [])]

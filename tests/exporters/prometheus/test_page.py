@@ -1,4 +1,4 @@
-"""The page: rendered once per tick, equal for all clients, with self-metrics of the agent."""
+"""The /metrics page: rendered once per tick, the same for all clients, with the agent's self-metrics."""
 
 import gzip
 import threading
@@ -26,7 +26,7 @@ HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3000), SINKS)
 
 
 class Agent:
-    """A page with simulated time and ticks; counts the calls for the agent's health."""
+    """A page with a simulated clock and ticks; counts the calls that request the agent's health."""
 
     def __init__(self, options: Options | None = None, health: AgentHealth = HEALTH) -> None:
         self.now_s = 0.0
@@ -79,7 +79,7 @@ def test_both_formats_have_the_same_values() -> None:
     agent = Agent()
     agent.tick(one_of_each())
     text, openmetrics = parsed(agent.text()), parsed(agent.text(openmetrics=True), openmetrics=True)
-    # OpenMetrics has no count without a sum, and the metrics of this process change between the two pages.
+    # OpenMetrics allows no count without a sum, and the process metrics change between the two pages.
     only = {name for name, _ in text.values.keys() - openmetrics.values.keys()}
     assert openmetrics.values.keys() <= text.values.keys()
     assert all(name.endswith("_count") for name in only)
@@ -100,7 +100,7 @@ def test_cached_and_new_values_are_right_on_every_tick() -> None:
         assert agent.value(count, operation="Read") == 128 * (number // 2)
 
 
-def test_the_labels_of_all_series_follow_the_identity_of_the_node() -> None:
+def test_the_labels_of_all_series_follow_the_nodes_identity() -> None:
     agent = Agent()
     agent.tick({HINTS: 1}, Identity(node="n"))
     assert {labels - {("node", "n")} == labels for _, labels in parsed(agent.text()).values} == {False}
@@ -146,7 +146,7 @@ def test_ticks_and_sources_are_counted() -> None:
     assert agent.value("casstat_source_errors_total", source="node") == 2
 
 
-def test_journal_and_sink_metrics_have_the_values_of_the_health() -> None:
+def test_journal_and_sink_metrics_match_the_agents_health() -> None:
     agent = Agent()
     agent.tick({})
     journal = [agent.value(f"casstat_journal_{name}") for name in ("lost_ticks_total", "removed_files_total", "bytes")]
@@ -160,7 +160,7 @@ def test_events_are_counted_by_kind() -> None:
     agent = Agent()
     agent.tick({HINTS: 1})
     assert agent.value("casstat_events_total", kind="restart") == 0
-    # Without a log the number of compactions is unknown.
+    # Without a log, the number of compactions is unknown.
     assert agent.value("casstat_events_total", kind="compaction") is None
     snapshot = Snapshot("10.0.0.1", Tick(9.0), (Scrape("log", 9.0),))
     agent.page.add(snapshot, IDENTITY, (Event("restart", ""), Event("restart", ""), Event("compaction", "")))
@@ -245,5 +245,5 @@ def test_pages_match_their_golden_files(name: str, openmetrics: bool, values: Va
     agent = Agent(Options(UpperBounds((0.0001, 0.001, 0.01, 0.1, 1.0))))
     agent.tick(values, late_s=0.004)
     lines = agent.text(openmetrics=openmetrics).splitlines(keepends=True)
-    # The metrics of this process differ in every run.
+    # The process metrics differ from run to run.
     check(f"prometheus.{name}.txt", "".join(line for line in lines if " process_" not in f" {line}"))

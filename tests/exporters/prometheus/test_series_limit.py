@@ -1,4 +1,4 @@
-"""The series limit: never exceeded, no partial metrics, and no flapping."""
+"""The series limit is never exceeded, metrics are only left out as a whole, and they do not flap."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Upper bounds: the nearest bounds of Cassandra, with the same labels for both layouts."""
+"""Upper bounds: the nearest of Cassandra's bounds, with the same labels for both bucket layouts."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -54,7 +54,7 @@ def test_the_older_layouts_default_bounds_are_at_most_2_7_percent_away() -> None
 
 
 @pytest.mark.parametrize("q", [0.5, 0.95, 0.99])
-def test_a_percentile_of_nodes_of_both_layouts_is_right(q: float) -> None:
+def test_a_percentile_across_both_layouts_is_right(q: float) -> None:
     cumulative: dict[float, float] = defaultdict(float)
     for length in (OLD, NEW):
         text = rendered({(DURATIONS.name, "Read"): counted(DURATIONS, [0.001] * 98 + [0.016] * 2, length)})
@@ -69,7 +69,7 @@ def test_a_percentile_of_nodes_of_both_layouts_is_right(q: float) -> None:
 
 
 @pytest.mark.parametrize("length", [165, 166])
-def test_histograms_of_counts_have_other_bounds(length: int) -> None:
+def test_count_histograms_have_bounds_of_their_own(length: int) -> None:
     bounds = UpperBounds((1.0,)).bounds("1", length)
     assert [float(bound.le) for bound in bounds] == pytest.approx(
         [count for count in COUNTS if count or length == 166], rel=0.1
@@ -82,7 +82,7 @@ def test_duplicate_bounds_are_merged() -> None:
 
 @pytest.mark.parametrize("invalid", [(), (0.0,), (-1.0,), (nan,), (0.1, inf)])
 def test_an_invalid_bound_is_rejected(invalid: tuple[float, ...]) -> None:
-    with pytest.raises(UpperBoundsError, match="give positive seconds"):
+    with pytest.raises(UpperBoundsError, match="use positive seconds"):
         UpperBounds(invalid)
 
 

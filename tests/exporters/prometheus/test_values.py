@@ -24,7 +24,7 @@ UPPER_BOUNDS = UpperBounds()
 
 
 def expected(shown: Values, *, openmetrics: bool) -> SeriesValues:
-    """Return the expected series, computed independently."""
+    """Return the expected series, computed independently of the exporter."""
     actual: SeriesValues = {}
     info: dict[str, str] = {}
     for (name, *values), value in shown.items():
@@ -103,7 +103,7 @@ def test_large_counts_are_exact() -> None:
     assert f"\ncassandra_hints_total {2**63 - 1}\n" in rendered({("cassandra_hints_total",): 2**63 - 1})
 
 
-def test_metrics_missing_in_the_catalogue_are_absent() -> None:
+def test_metrics_missing_from_the_catalogue_are_absent() -> None:
     assert "unheard_of" not in rendered({("unheard_of_total",): 5, ("unheard_of", "a"): (1, 2)})
 
 
@@ -129,7 +129,7 @@ def test_labels_that_would_end_a_scrape_are_escaped(label: str, written: str) ->
 
 
 class Reference(Collector):
-    """The values of `SMALL` as families of prometheus_client."""
+    """Collects the values in `SMALL` as prometheus_client's metric families."""
 
     def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
         counter = CounterMetricFamily("cassandra_client_requests", "", labels=("node", "operation"))
@@ -150,7 +150,7 @@ SMALL: Values = {
 }
 
 
-def test_the_text_equals_that_of_prometheus_client() -> None:
+def test_the_text_matches_the_output_of_prometheus_client() -> None:
     registry = CollectorRegistry()
     registry.register(Reference())
     reference = parsed(generate_latest(registry).decode())

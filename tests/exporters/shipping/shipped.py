@@ -1,4 +1,4 @@
-"""A simulated node with a journal, a scripted store, and a clock that only waiting advances."""
+"""A simulated node with a journal, a scripted store, and a clock that advances only while waiting."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, MODE, REQUEST
 BEGIN_S = 1_795_000_000.0
 CLUSTER = Metric("cassandra_cluster_name", MODE.kind, "", "")
 METRICS = (*CATALOGUE.values(), CLUSTER)
-# The period of slow metrics.
+# The number of ticks between two readings of a slow metric.
 RARELY = 60
 
 
@@ -30,7 +30,7 @@ def head(session: str = "one", interval_s: float = 1.0) -> Header:
 
 
 def snapshot(number: int, *, missed: int = 0, step_s: float = 0.0) -> Snapshot:
-    """Return a tick; slow series and the name of the cluster are read once a minute, in different ticks."""
+    """Return a tick. The slow series and the cluster name are read once a minute, in different ticks."""
     values: dict[tuple[str, ...], Value] = {REQUESTS: 10 * number, SECONDS: 5000 * number}
     if number % RARELY == 7:
         values[REQUESTS[0], "Rare"] = 600 * number
@@ -48,7 +48,7 @@ def point(identity: Identity, series: Sequence[str], sample: Sample, fields: Map
 
 @dataclass
 class Store:
-    """A store; each attempt raises the next error of `script` or, for None, succeeds."""
+    """A store. Each attempt raises the next error in `script`, or succeeds if that is None; then `always` decides."""
 
     name: str = "fake://store"
     script: list[Exception | None] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Store:
 
 
 class Time:
-    """A clock that advances only by waiting."""
+    """A clock that advances only in `wait`."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -114,7 +114,7 @@ class Node:
         self.begin()
 
     def begin(self) -> None:
-        """Start recording, as a program does when it starts."""
+        """Start recording, as a newly started program does."""
         self.journal = Journal(self.folder, lambda: head(self.session), self.limits, self.messages.append)
         catalogue = head().catalogue
         self._sampling = SampleStream(catalogue, ("node",), paced=False, met=True)
@@ -150,11 +150,11 @@ def drain(shipping: Shipper) -> None:
 
 
 def ticks_of(points: Sequence[bytes]) -> list[float]:
-    """Return the distinct times of points, in the order of arrival."""
+    """Return the distinct times of the points in order of arrival, in seconds since the first tick."""
     return list(dict.fromkeys(int(point[1:].split(b",")[0]) / 1000 - BEGIN_S for point in points))
 
 
 def end_of(folder: Path) -> Position:
-    """Return the position of the end of a journal."""
+    """Return the position of a journal's end."""
     last = files_of(folder)[-1]
     return Position(last.name, last.stat().st_size)

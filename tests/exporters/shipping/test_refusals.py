@@ -1,4 +1,4 @@
-"""Refused points: they are dropped at once if the store accepts others, else only after an hour."""
+"""Refused points: dropped at once if the store accepts other points, otherwise only after an hour."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ def refuses_all(reason: str = "HTTP 400: field type conflict", *, all_points: bo
 
 
 def run_for(node: Node, seconds: float) -> SinkHealth:
-    """Ship for this time; return the health at its end."""
+    """Ship for `seconds` of simulated time, and return the sink's health at the end."""
     shipping = node.shipping()
     node.time.stop_at_s = node.time.now_s + seconds
     shipping.run()
@@ -82,7 +82,7 @@ def test_after_an_hour_of_the_same_refusal_shipping_continues(node: Node, all_po
     node.store.always = lambda points: refuses_all(f"HTTP 400: unable to parse '{points[0]!r}'", all_points=all_points)
     health = run_for(node, GIVE_UP_AFTER_S + 120)
     letters = dead_letters(node)
-    # The first batch waits for an hour, the others do not wait.
+    # Only the first batch is retried for an hour; the others are dropped at once.
     assert (health.up, health.points) == (False, 0)
     assert health.refused_points == len(letters) == len(set(letters))
     assert ticks_of(letters) == list(range(1, 200))
@@ -94,7 +94,7 @@ def test_after_an_hour_of_the_same_refusal_shipping_continues(node: Node, all_po
     assert ticks_of(node.store.taken) == list(range(200, 210))
 
 
-def test_another_reason_restarts_the_hour(node: Node) -> None:
+def test_a_different_reason_restarts_the_hour(node: Node) -> None:
     node.store.always = lambda _: refuses_all(f"HTTP 400: {'ab'[node.time.now_s > GIVE_UP_AFTER_S - 60]}")
     assert run_for(node, 2 * GIVE_UP_AFTER_S - 180).refused_points == 0
 

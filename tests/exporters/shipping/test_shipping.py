@@ -1,4 +1,4 @@
-"""Every tick arrives once and in order, despite failures of the store, the program and the journal."""
+"""Shipping: every tick arrives once and in order, even if the store, the program or the journal fails."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +37,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 
 def all_points(node: Node) -> list[bytes]:
-    """Return the points that a store without failures receives."""
+    """Return the points that a store receives if nothing fails."""
     store, node.store = node.store, Store("fake://other")
     shipping = node.shipping(state_folder=None, recent=None)
     drain(shipping)
@@ -61,7 +61,7 @@ def test_points_are_encoded_with_the_machine_of_the_recording(tmp_path: Path) ->
     node = Node(tmp_path / "node", recent=RecentTicks())
     shipping = node.shipping()
     for _ in range(2):
-        # The second time from memory.
+        # The second batch is read from memory.
         node.record(5)
         drain(shipping)
     shipping.close()
@@ -77,13 +77,13 @@ def test_after_faults_every_point_has_arrived_once_in_order(node: Node) -> None:
     assert node.store.taken == all_points(node)
     health = shipping.health()
     assert (health.up, health.reason, health.failures) == (True, "", 5)
-    # Half of 1, 1, 2 and 4 seconds (the random factor is 0.5), plus the requested 7 s; success resets the backoff.
+    # Backoffs of 1, 1, 2, 4 and 1 s (success resets them), halved by the random factor, plus the requested 7 s.
     assert node.time.waits == [0.5, 0.5, 1.0, 7.0 + 2.0, 0.5]
     assert len([line for line in node.messages if "store unavailable" in line]) == 3
     shipping.close()
 
 
-def test_an_outage_of_the_store_is_reported(node: Node) -> None:
+def test_a_store_outage_is_reported(node: Node) -> None:
     node.record(100)
     node.store.always = lambda _: UnavailableError("Connection refused")
     node.time.stop_after = 12
@@ -93,7 +93,7 @@ def test_an_outage_of_the_store_is_reported(node: Node) -> None:
     assert (health.up, health.reason, health.points) == (False, "Connection refused", 0)
     assert health.failures == 12
     assert max(node.time.waits) == 30.0
-    # The lag is the age of the first waiting tick.
+    # The lag is the age of the first tick that has not been shipped.
     assert health.lag_s == pytest.approx(node.time.now_s)
     refusals = [line for line in node.messages if "Connection refused" in line]
     assert 1 <= len(refusals) <= 1 + node.time.now_s / 60
@@ -137,9 +137,7 @@ def test_a_killed_program_repeats_the_points_since_its_checkpoint(node: Node) ->
     second.close()
 
 
-def test_live_ticks_are_read_from_memory_and_equal_those_of_the_journal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_live_ticks_are_read_from_memory_and_match_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(tmp_path / "node", recent=RecentTicks(kept=10))
     starts: list[Position | None] = []
 
@@ -167,7 +165,7 @@ def test_live_ticks_are_read_from_memory_and_equal_those_of_the_journal(
     node.record(3)
     assert shipping.health().lag_s == 3.0
     drain(shipping)
-    # The journal has the series of a tick in another order.
+    # In the journal, the series of a tick are in a different order.
     assert ticks_of(node.store.taken) == list(range(1, node.number))
     assert sorted(node.store.taken) == sorted(all_points(node))
     shipping.close()
@@ -189,7 +187,7 @@ def test_without_a_checkpoint_points_have_the_given_identity(node: Node) -> None
     node.record(10)
     node.new_session("two")
     now = end_of(node.folder)
-    # These ticks do not contain the name of the cluster.
+    # These ticks do not contain the cluster name.
     node.record(20)
     shipping = node.shipping(start=now, identity=Identity("known", "dc1", "r1", "n1"))
     drain(shipping)
@@ -288,7 +286,7 @@ def test_ticks_removed_by_rotation_are_counted_and_reported(tmp_path: Path) -> N
     node.journal.close()
 
 
-def test_missed_ticks_and_clock_steps_are_no_loss(node: Node) -> None:
+def test_missed_ticks_and_clock_steps_do_not_count_as_lost(node: Node) -> None:
     node.record(10)
     node.record(1, missed=5)
     node.record(5)
@@ -360,6 +358,6 @@ def test_catching_up_uses_a_limited_share_of_a_core(node: Node) -> None:
     shipping = node.shipping()
     shipping.step()
     shipping.step()
-    # Each step uses a second of CPU time in no wall time.
+    # According to the simulated clocks, each step takes a second of CPU time but no wall time.
     assert node.time.waits == [1 / CPU_SHARE, 1 / CPU_SHARE]
     shipping.close()

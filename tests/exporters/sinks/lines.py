@@ -1,4 +1,4 @@
-"""Parsers of the line protocol, as in InfluxDB (models/points.go) and in VictoriaMetrics."""
+"""Parses the line protocol as InfluxDB (models/points.go) and VictoriaMetrics do."""
 
 import re
 
@@ -6,7 +6,7 @@ Line = tuple[str, dict[str, str], dict[str, float], int]
 
 
 def parsed(line: str) -> Line:
-    """Return measurement, tags, fields and time of a line."""
+    """Return the measurement, tags, fields and time of a line."""
     head, fields, time = re.split(r"(?<!\\) ", line)
     measurement, *tags = re.split(r"(?<!\\),", head)
     pairs = dict(re.split(r"(?<!\\)=", tag) for tag in tags)
@@ -21,5 +21,5 @@ def plain(text: str) -> str:
 
 
 def plain_for_victoria_metrics(text: str) -> str:
-    """Unescape as VictoriaMetrics does, which also unescapes a backslash."""
+    """Unescape like VictoriaMetrics, which also unescapes backslashes."""
     return re.sub(r"\\([,= \\])", r"\1", text)

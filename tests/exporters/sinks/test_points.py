@@ -1,4 +1,4 @@
-"""Points of a sample: the values of the line, and nothing that is unknown."""
+"""A sample's points: they have the same values as the line, and unknown values are absent."""
 
 from math import inf, nan
 
@@ -73,14 +73,14 @@ def test_unknown_values_are_absent() -> None:
     }
     assert dict(rows(CATALOGUE, sample(unknown)))[DURATIONS] == {"count": 0.0}
     assert BYTES not in dict(rows(CATALOGUE, sample(unknown)))
-    # Two counters over different times give no mean.
+    # Two counters that cover different times have no mean.
     apart: dict[Series, Derived] = {REQUESTS: Rate(9.0, 2.0), SECONDS: Rate(1.0, 60.0), DURATIONS: durations(1)}
     assert "mean" not in dict(rows(CATALOGUE, sample(apart)))[DURATIONS]
 
 
 @given(st.integers(0, 4_000_000_000_000))
 @settings(max_examples=50)
-def test_the_time_of_a_point_is_that_of_its_tick(milliseconds: int) -> None:
+def test_a_point_has_the_time_of_its_tick(milliseconds: int) -> None:
     sample_ = sample({BYTES: 1.0}, milliseconds / 1000)
     assert time_ms(sample_) == milliseconds
     (line,) = LineEncoder().encode(CATALOGUE, IDENTITY, sample_)
@@ -121,7 +121,7 @@ def test_lines_have_the_measurements_and_fields_of_the_rows(
     expected = list(rows(CHOICES, sample_))
     assert [name for name, *_ in points] == [series[0] for series, _ in expected]
     for (_, _, escaped, _), (_, fields) in zip(points, expected, strict=True):
-        # Lines have twelve digits.
+        # Lines have twelve significant digits.
         assert escaped == pytest.approx(fields, rel=1e-11)
 
 
@@ -132,12 +132,12 @@ def test_both_stores_read_an_escaped_name_in_the_same_way(text: str) -> None:
     assert plain(escaped) == plain_for_victoria_metrics(escaped)
     blank = "".join(" " if letter.isspace() or letter < " " else letter for letter in text)
     read = "".join(" " if letter.isspace() or letter < " " else letter for letter in plain(escaped))
-    # A character that the two stores read differently becomes a slash.
+    # Backslashes, which the two stores read differently, become slashes.
     assert read.replace("/", "\\") == blank.replace("/", "\\")
     assert not escaped.endswith("\\")
 
 
-def test_tags_follow_the_identity_of_the_node() -> None:
+def test_tags_follow_the_nodes_identity() -> None:
     lines = LineEncoder()
     sample_ = sample({REQUESTS: Rate(1.0, 1.0)})
     before = parsed(lines.encode(CATALOGUE, Identity(node="n"), sample_)[0].decode())
@@ -146,7 +146,7 @@ def test_tags_follow_the_identity_of_the_node() -> None:
     assert after[1] == {"cluster": "prod", "dc": "dc1", "rack": "r1", "node": "10.0.0.1", "operation": "Read"}
 
 
-def test_a_series_of_the_machine_is_tagged_with_it() -> None:
+def test_machine_series_are_tagged_with_their_machine() -> None:
     shared: dict[Series, Derived] = {
         ("node_memory_Cached_bytes",): 1.0,
         ("node_network_receive_bytes_total", "eth0"): Rate(1.0, 1.0),
@@ -164,6 +164,6 @@ def test_a_series_of_the_machine_is_tagged_with_it() -> None:
     assert owners(Placement("", "net:[1]")) == [{}, {}, {}]
 
 
-def test_the_mean_equals_that_of_the_line() -> None:
+def test_the_mean_equals_the_lines_mean() -> None:
     sample_ = sample({REQUESTS: Rate(30.0, 1.5), SECONDS: Rate(0.1, 1.5), DURATIONS: durations(30)})
     assert dict(rows(CATALOGUE, sample_))[DURATIONS]["mean"] == pytest.approx(ratio(sample_, SECONDS, REQUESTS))

@@ -1,4 +1,4 @@
-"""Cluster intervals: which samples they contain, the state of each node, and late, wrong or hostile input."""
+"""Cluster intervals: the samples they contain, each node's state, and late, wrong or hostile input."""
 
 from dataclasses import replace
 from math import ceil
@@ -33,7 +33,7 @@ def test_a_machine_with_two_nodes_is_counted_once(machine: str) -> None:
     assert reads_per_s(interval.cluster) == pytest.approx(2 * BUSY_READS_PER_S)
 
 
-def test_a_node_that_is_gone_has_an_age_and_no_sample_until_it_returns() -> None:
+def test_a_gone_node_has_an_age_and_no_sample_until_it_returns() -> None:
     assembler = assembler_of("a", "b")
     for node in "ab":
         assembler.add_sample(node, sample_of(node), TIME_S + 0.1)
@@ -53,7 +53,7 @@ def test_a_node_that_is_gone_has_an_age_and_no_sample_until_it_returns() -> None
     assert [(event.node, event.kind) for event in interval.events] == [("b", "up")]
 
 
-def test_a_late_node_is_not_counted_and_not_gone() -> None:
+def test_a_late_node_is_neither_counted_nor_gone() -> None:
     assembler = assembler_of("a", "b")
     for node in "ab":
         assembler.add_sample(node, sample_of(node), TIME_S + 0.1)
@@ -62,7 +62,7 @@ def test_a_late_node_is_not_counted_and_not_gone() -> None:
     interval = assembler.close(INDEX + 1, TIME_S + 1.5)
     assert (interval.nodes[1].state, interval.nodes[1].sample) == (State.UP, None)
     assert interval.counted == 1
-    # The late sample of the closed interval is discarded; the next one is used.
+    # The sample that arrives after its interval has closed is discarded; the next one is used.
     assembler.add_sample("b", sample_of("b", TIME_S + 1), TIME_S + 1.6)
     assembler.add_sample("b", sample_of("b", TIME_S + 2), TIME_S + 2.1)
     interval = assembler.close(INDEX + 2, TIME_S + 2.5)
@@ -76,7 +76,7 @@ def test_a_node_with_a_wrong_clock_is_counted(ahead_s: float) -> None:
     counted = []
     for tick in range(8):
         time_s = TIME_S + tick
-        # The node ticks on whole seconds of its own clock; its sample arrives 0.1 s later.
+        # The node ticks on the whole seconds of its own clock; each sample arrives 0.1 s after its tick.
         node_time_s = ceil(time_s - 0.3 + ahead_s)
         arrival_s = node_time_s - ahead_s + 0.1
         if arrival_s > time_s + 0.7:
@@ -87,7 +87,7 @@ def test_a_node_with_a_wrong_clock_is_counted(ahead_s: float) -> None:
     assert counted[-5:] == [2] * 5
 
 
-def test_samples_repeated_after_an_agents_restart_are_discarded() -> None:
+def test_samples_repeated_after_an_agent_restart_are_discarded() -> None:
     assembler = assembler_of("a")
     assembler.add_sample("a", sample_of("a"), TIME_S + 0.1)
     assembler.close(INDEX, TIME_S + 0.5)
@@ -111,7 +111,7 @@ def test_several_samples_in_an_interval_are_summarised() -> None:
 
 def test_a_late_first_sample_counts_in_the_next_interval() -> None:
     assembler = assembler_of("a")
-    # A first interval has no rates.
+    # A node's first sample has no rates.
     assembler.add_sample("a", silent_sample("a"), TIME_S + 0.3)
     assembler.close(INDEX, TIME_S + 0.5)
     assembler.close(INDEX + 1, TIME_S + 1.7)
@@ -121,7 +121,7 @@ def test_a_late_first_sample_counts_in_the_next_interval() -> None:
     assert interval.counted == 1
 
 
-def test_a_silent_cassandra_differs_from_a_gone_machine() -> None:
+def test_a_silent_cassandra_is_distinguished_from_a_gone_machine() -> None:
     assembler = assembler_of("a")
     assembler.add_sample("a", sample_of("a"), TIME_S + 0.1)
     assembler.close(INDEX, TIME_S + 0.5)
@@ -195,7 +195,7 @@ def test_a_node_with_a_longer_interval_keeps_its_sample_but_is_counted_once() ->
     assert assembler.close(INDEX + 60, TIME_S + 60).nodes[0].state is State.GONE
 
 
-def test_a_clock_that_is_set_back_continues_with_an_earlier_interval() -> None:
+def test_when_the_clock_is_set_back_assembly_continues_with_an_earlier_interval() -> None:
     assembler = assembler_of("a")
     assembler.add_sample("a", sample_of("a"), TIME_S + 0.1)
     assembler.close(INDEX, TIME_S + 0.5)

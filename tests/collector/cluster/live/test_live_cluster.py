@@ -1,4 +1,4 @@
-"""A live cluster in process: agents of casstat and Jolokia on loopback addresses, followed over real connections."""
+"""A live cluster in this process: casstat agents and Jolokia agents on loopback, followed over real connections."""
 
 import os
 import queue
@@ -21,7 +21,7 @@ from tests.faults import fake_agents
 from tests.faults.fake_agents import FakeAgent, FakeAgents
 from tests.faults.fake_jolokia import FakeJolokia
 
-# Parallel test processes use different addresses.
+# Each parallel test process uses its own addresses.
 _NET = 128 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 FIRST, SECOND, UNUSED = (f"127.0.{_NET}.{number}" for number in (1, 2, 3))
 READS = "cassandra_client_requests_total"
@@ -30,7 +30,7 @@ TIMEOUT_S = 20.0
 
 
 class Followed:
-    """A running live cluster and its intervals."""
+    """A running live cluster and the intervals that it delivers."""
 
     def __init__(self, *nodes: str, seeds: tuple[str, ...] = (), request: Request = REQUEST) -> None:
         self._intervals: queue.Queue[ClusterInterval] = queue.Queue()
@@ -53,7 +53,7 @@ class Followed:
         self.cluster.stop()
 
     def until(self, condition: Callable[[ClusterInterval], bool]) -> ClusterInterval:
-        """Return the first interval that meets the condition. Fail after TIMEOUT_S."""
+        """Return the first interval that meets the condition; fail after TIMEOUT_S."""
         deadline_s = time.monotonic() + TIMEOUT_S
         while True:
             interval = self._intervals.get(timeout=TIMEOUT_S)
@@ -95,7 +95,7 @@ def test_a_missing_agent_is_gone_with_a_hint() -> None:
     with Followed(UNUSED) as followed:
         interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
         assert interval.nodes[0].reason.startswith(
-            f"no agent listens at {UNUSED}:17199 (hint: run 'casstat agent' there"
+            f"no agent is listening at {UNUSED}:17199 (hint: run 'casstat agent' there"
         )
 
 
@@ -127,7 +127,7 @@ def test_the_peers_of_a_seed_are_followed(agents: FakeAgents) -> None:
         assert [node.name for node in interval.nodes] == [FIRST, SECOND]
 
 
-def test_after_a_changed_request_nodes_are_counted_again(agents: FakeAgents) -> None:
+def test_nodes_are_counted_again_after_the_request_has_changed(agents: FakeAgents) -> None:
     with Followed(FIRST) as followed:
         followed.until(lambda interval: interval.counted == 1)
         followed.cluster.request(Request(("node_*",), frozenset({READS}), frozenset()))
@@ -135,12 +135,12 @@ def test_after_a_changed_request_nodes_are_counted_again(agents: FakeAgents) -> 
         assert followed.until(lambda interval: interval.counted == 1).nodes[0].state is State.UP
 
 
-def test_a_node_is_sampled_through_its_jolokia() -> None:
+def test_a_node_is_sampled_through_its_jolokia_agent() -> None:
     with closing(FakeJolokia()) as fake, Followed(fake.url) as followed:
         followed.until(lambda interval: interval.nodes[0].state is State.UP)
 
         def shows_reads(interval: ClusterInterval) -> bool:
-            # On a busy machine a sample may be too late to count.
+            # Keep adding reads, because on a busy machine a sample may arrive too late to be counted.
             fake.node.do_reads(100)
             return bool(reads_per_s(interval.cluster))
 
@@ -148,7 +148,7 @@ def test_a_node_is_sampled_through_its_jolokia() -> None:
 
 
 @pytest.mark.parametrize("begins_well", [True, False])
-def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_goes_on(
+def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_continues(
     agents: FakeAgents, begins_well: bool
 ) -> None:
     with Followed(FIRST) as followed:
@@ -161,7 +161,7 @@ def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_goes_on(
         followed.until(lambda interval: interval.counted == 1)
 
 
-def test_an_unexpected_error_of_a_jolokia_is_a_failure_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_in_a_jolokia_agent_is_a_failure_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
     report, failures = JolokiaFeed._report_sample, [ValueError("x")]
 
     def fail_once(feed: JolokiaFeed, *arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""Addresses of nodes: agents, Jolokias, and invalid ones."""
+"""Node addresses: casstat agents, Jolokia agents and invalid addresses."""
 
 import pytest
 from hypothesis import given
